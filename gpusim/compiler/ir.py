@@ -1,0 +1,201 @@
+"""The kernel between source and machine code: typed SSA values in a graph of basic blocks.
+
+The compiler builds it, lowering rewrites it and turns it into a `Program`. Nothing
+here knows Python's syntax or the machine's instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+DType = np.dtype[Any]
+
+BOOL: DType = np.dtype(np.bool_)
+INT8: DType = np.dtype(np.int8)
+UINT8: DType = np.dtype(np.uint8)
+INT16: DType = np.dtype(np.int16)
+UINT16: DType = np.dtype(np.uint16)
+INT32: DType = np.dtype(np.int32)
+UINT32: DType = np.dtype(np.uint32)
+INT64: DType = np.dtype(np.int64)
+UINT64: DType = np.dtype(np.uint64)
+FLOAT32: DType = np.dtype(np.float32)
+FLOAT64: DType = np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class Array:
+    """Memory that a kernel indexes: a parameter, or a shared or local array it declares.
+
+    `space` is "global", "shared" or "local". `shape` is () for a parameter (known at
+    launch) and (0,) for dynamic shared memory. `offset` is the first byte of a shared or
+    local array within its block's or thread's memory. Accesses to a `volatile` array are
+    all made, in order.
+    """
+
+    name: str
+    space: str
+    dtype: DType
+    shape: tuple[int, ...] = ()
+    offset: int = 0
+    volatile: bool = False
+
+
+@dataclass(eq=False)
+class Value:
+    """One operation and its result; identity is equality.
+
+    `dtype` is the result's type, None where there is no result. `detail` is what the
+    operation needs besides its operands; OPERATIONS says what that is.
+    """
+
+    op: str
+    dtype: DType | None
+    args: list[Value] = field(default_factory=list)
+    detail: Any = None
+    line: int = 0
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.dtype} {self.detail!r}>"
+
+    @property
+    def constant(self) -> Any:
+        """The NumPy scalar of a `const`, None for any other operation."""
+        return self.detail if self.op == "const" else None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A row of OPERATIONS: arity (-1 for any), whether it is pure, and what `detail` holds."""
+
+    arity: int
+    pure: bool = True
+    detail: str = ""
+
+
+def _rows(names: str, operation: Operation) -> dict[str, Operation]:
+    return dict.fromkeys(names.split(), operation)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "const": Operation(0, detail="NumPy scalar of the value's dtype"),
+    "undef": Operation(0),  # a variable that no assignment reached; any value will do
+    "param": Operation(0, detail="name of a scalar parameter"),
+    "length": Operation(0, detail="(parameter name, axis or None for the total)"),
+    "sreg": Operation(0, detail="tid.x ntid.x ctaid.x nctaid.x (.y .z), laneid"),
+    "phi": Operation(-1, detail="nothing; args are in the order of Block.preds"),
+    # Operands and result share one dtype. `div` is IEEE division; `idiv` and `rem`
+    # truncate toward zero as in C.
+    **_rows("add sub mul div idiv rem and or xor min max", Operation(2)),
+    # The count has the dtype of the value shifted; `shr` is arithmetic where signed.
+    **_rows("shl shr", Operation(2)),
+    **_rows("neg not abs", Operation(1)),
+    # Operands share one dtype; the result is BOOL.
+    **_rows("lt le gt ge eq ne", Operation(2)),
+    "select": Operation(3),  # condition, where true, where false
+    "cast": Operation(1),  # to dtype, as C converts
+    "math": Operation(-1, detail="name of the function, as in CUDA: sqrt exp log sin ... fma"),
+    **_rows("popc ffs clz brev", Operation(1)),
+    # Memory. Indices count elements from the array's start.
+    "load": Operation(1, pure=False, detail="Array"),  # index
+    "store": Operation(2, pure=False, detail="Array"),  # index, value
+    # An index of elements, a multiple of the count; `element` takes a load_vector apart.
+    "load_vector": Operation(1, pure=False, detail="(Array, count)"),
+    "element": Operation(1, detail="position"),
+    "store_vector": Operation(-1, pure=False, detail="(Array, count)"),  # index, values
+    # index, value (cas: index, compare, value); the result is the old value.
+    "atomic": Operation(-1, pure=False, detail="(Array, add sub min max exch cas and or xor)"),
+    # Threads meeting.
+    "barrier": Operation(-1, pure=False, detail="sync count and or"),  # predicate, if any
+    "syncwarp": Operation(1, pure=False),  # mask
+    "shuffle": Operation(4, pure=False, detail="idx up down bfly"),  # mask, value, lane, width
+    "vote": Operation(2, pure=False, detail="all any ballot"),  # mask, predicate
+    "activemask": Operation(0, pure=False),
+    "fence": Operation(0, pure=False, detail="block gpu system"),
+    # A conditional of the source, counted but never issued: keeps divergence at the source
+    # visible after the branch itself is gone.
+    "source_branch": Operation(1, pure=False),
+}
+
+
+@dataclass(eq=False)
+class Block:
+    """Straight-line code: phis, then operations, then one way out.
+
+    `targets` is () for a return, (next,) for a jump, and (if_true, if_false) for a
+    branch on `condition`.
+    """
+
+    name: int
+    phis: list[Value] = field(default_factory=list)
+    body: list[Value] = field(default_factory=list)
+    condition: Value | None = None
+    targets: tuple[Block, ...] = ()
+    preds: list[Block] = field(default_factory=list)
+    line: int = 0
+
+    def __repr__(self) -> str:
+        return f"<block {self.name}>"
+
+
+@dataclass(eq=False)
+class Function:
+    """A kernel for one combination of argument types. The first block is the entry."""
+
+    name: str
+    params: dict[str, DType | Array]  # a scalar's dtype or an array, in order
+    blocks: list[Block] = field(default_factory=list)
+    shared: list[Array] = field(default_factory=list)
+    local: list[Array] = field(default_factory=list)
+
+    @property
+    def entry(self) -> Block:
+        """Where every thread starts."""
+        return self.blocks[0]
+
+    def values(self) -> Iterator[Value]:
+        """Yield every phi and operation, block by block."""
+        for block in self.blocks:
+            yield from block.phis
+            yield from block.body
+
+
+def constant(value: Any, dtype: DType) -> Value:
+    """Return a `const` of `dtype`, wrapped as C converts."""
+    return Value("const", dtype, detail=np.asarray(value).astype(dtype)[()])
+
+
+def dump(function: Function) -> str:
+    """Return the function as text, a line an operation: for tests and for reading."""
+    numbers: dict[int, int] = {}
+
+    def show(value: Value) -> str:
+        if value.op == "const":
+            return f"{value.detail}"
+        return f"%{numbers.setdefault(id(value), len(numbers))}"
+
+    def row(value: Value) -> str:
+        args = ", ".join(show(a) for a in value.args)
+        detail = value.detail
+        if isinstance(detail, Array):
+            detail = detail.name
+        elif isinstance(detail, tuple) and detail and isinstance(detail[0], Array):
+            detail = (detail[0].name, *detail[1:])
+        note = "" if detail is None else f" [{detail}]"
+        left = "" if value.dtype is None else f"{show(value)}: {value.dtype} = "
+        return f"  {left}{value.op} {args}{note}"
+
+    lines = [f"{function.name}({', '.join(function.params)})"]
+    for block in function.blocks:
+        lines.append(f"{block.name}:  ; from {[p.name for p in block.preds]}")
+        lines += [row(v) for v in block.phis + block.body]
+        names = [str(t.name) for t in block.targets]
+        if block.condition is not None:
+            lines.append(f"  branch {show(block.condition)} ? {names[0]} : {names[1]}")
+        else:
+            lines.append(f"  jump {names[0]}" if names else "  return")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""Everything that can go wrong because of what a user gave, in one family.
+
+Each message says what was given, what was expected and what to do next. The
+command line turns any of them into a line on stderr and exit code 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class GpusimError(Exception):
+    """Base of every error that a user's input can cause."""
+
+
+class InputError(GpusimError):
+    """A value, file or option that cannot be used as given."""
+
+
+class LaunchError(GpusimError):
+    """A grid, block, shared-memory size or argument list that no GPU would launch."""
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A place in the user's source: file, line number (from 1), its text and the columns to mark."""
+
+    file: str
+    line: int
+    text: str
+    column: int
+    end_column: int
+
+    def caret(self) -> str:
+        """Return the line with carets under the marked columns."""
+        indent = len(self.text) - len(self.text.lstrip())
+        width = max(1, min(self.end_column, len(self.text)) - self.column)
+        marks = " " * max(0, self.column - indent) + "^" * width
+        return f"    {self.text.strip()}\n    {marks}"
+
+
+class KernelSourceError(GpusimError):
+    """A construct in a kernel that the dialect does not have, or has no type for."""
+
+    def __init__(self, message: str, location: SourceLocation | None = None) -> None:
+        self.message = message
+        self.location = location
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        if self.location is None:
+            return self.message
+        where = f"{self.location.file}:{self.location.line}"
+        return f"{where}: {self.message}\n{self.location.caret()}"
+
+
+class KernelFault(GpusimError):
+    """A running kernel did what would be undefined on a GPU."""
+
+
+class OutOfBoundsError(KernelFault):
+    """An index outside its array; names array, index, size, block, thread and line."""
+
+
+class BarrierError(KernelFault):
+    """A barrier, or a warp-wide operation, that some of its threads never reach."""
+
+
+class NoProgressError(KernelFault):
+    """The step limit was reached: the kernel waits for something that never comes."""

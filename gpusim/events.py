@@ -1,0 +1,82 @@
+"""What happened, told as facts: a `Step` is one instruction run by a group of warps.
+
+Observers listen to steps; they know nothing of each other, and the machine nothing of
+them. With nobody listening no step is built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpusim.isa import Instruction, Program
+from gpusim.launch import Launch
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which warps the rows of a batch stand for.
+
+    A folded batch has one row per warp of a block and each row stands for that warp of
+    every block in `blocks`: its arrays are shaped (copies, rows, 32), with one copy where
+    all blocks agree. An unfolded batch has one row per warp of every block, and one copy.
+    """
+
+    blocks: Array  # linear block numbers
+    warps_per_block: int
+    folded: bool
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.warps_per_block if self.folded else self.warps_per_block * len(self.blocks)
+
+    @property
+    def copies(self) -> int:
+        """Number of blocks that each row stands for."""
+        return len(self.blocks) if self.folded else 1
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction, run by the warps in `rows` of a batch.
+
+    `active` are the lanes that run it, `on` those of them whose guard lets them take part;
+    both are shaped (copies or 1, len(rows), 32). `addresses` are byte addresses (within the
+    block for shared memory), `taken` the lanes that take a branch or for which a source
+    conditional is true; each is None for other instructions. A row may be a part of a
+    warp: lanes that diverged run as rows of their own.
+    """
+
+    pc: int
+    instruction: Instruction
+    placement: Placement
+    rows: Array
+    active: Array
+    on: Array
+    addresses: Array | None = None
+    taken: Array | None = None
+
+
+class Observer(Protocol):
+    """Listens to a launch: `begin`, then steps batch by batch, then `end`.
+
+    `batch_begin` comes before the first step of each batch, and again, with the new
+    placement, when a batch is unfolded; `batch_end` after its last.
+    """
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """Prepare for a launch."""
+
+    def step(self, step: Step) -> None:
+        """Take note of one step."""
+
+    def batch_end(self, blocks: Array) -> None:
+        """Take note that these blocks have finished."""
+
+    def end(self) -> None:
+        """The launch is over."""

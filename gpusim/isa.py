@@ -1,0 +1,447 @@
+"""The machine's instructions: one table of rows in SASS's words, and the flat `Program`.
+
+A row says which pipe serves an instruction and, where it only computes, how. What
+touches memory, meets other threads or changes the program counter is done by the
+machine. A `Program` does not know what it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+DType = np.dtype[Any]
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a memory instruction touches: `count` elements of `dtype` per lane, from
+    address + `offset` bytes.
+
+    `space` is "global", "shared" or "local"; `name` is the array in the source, `size`
+    its number of elements (None for a parameter or dynamic shared memory, whose size the
+    launch knows) and `base` its first byte within the block's or thread's memory.
+    """
+
+    space: str
+    name: str
+    dtype: DType
+    count: int = 1
+    offset: int = 0
+    base: int = 0
+    size: int | None = None
+
+    @property
+    def width_bytes(self) -> int:
+        """Bytes that one lane touches."""
+        return self.count * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One row of a program.
+
+    `dst` and `src` are register numbers; registers that `Program.immediates` names hold
+    constants. A lane for which the guard register is false (true, where `negated`) does
+    not take part. `dtype` is the type worked in, `detail` what the row's op needs
+    (OPS says what), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
+    `line` is the line in the source file.
+    """
+
+    op: str
+    dst: tuple[int, ...] = ()
+    src: tuple[int, ...] = ()
+    dtype: DType | None = None
+    detail: Any = None
+    guard: int | None = None
+    negated: bool = False
+    target: int = -1
+    memory: Memory | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel ready to run: instructions, addressed by pc from 0.
+
+    `shared_bytes` and `local_bytes` are the static memory of a block and of a thread;
+    `registers` counts virtual registers, `barriers` the convergence barriers (BSSY),
+    `register_estimate` the 32-bit registers a thread needs on the GPU.
+    """
+
+    name: str
+    instructions: tuple[Instruction, ...]
+    registers: int
+    immediates: Mapping[int, np.generic] = field(default_factory=dict)
+    barriers: int = 0
+    shared_bytes: int = 0
+    local_bytes: int = 0
+    register_estimate: int = 16
+    lowering: str = ""
+
+
+@dataclass(frozen=True)
+class Op:
+    """A row of OPS: the pipe that serves it, how it computes, and what it counts as.
+
+    `evaluate(instruction, *sources)` returns the destination's values. `kind` is "compute"
+    where `evaluate` is all there is to do, else the name of what the machine does.
+    `issued` is False for a row that describes the source and costs nothing.
+    """
+
+    pipe: str
+    evaluate: Callable[..., Array] | None = None
+    kind: str = "compute"
+    issued: bool = True
+
+
+COMPARISONS: Mapping[str, Callable[..., Array]] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+
+def _signed_sum(instruction: Instruction, *terms: Array) -> Array:
+    signs = instruction.detail or "+" * len(terms)
+    total = terms[0] if signs[0] == "+" else np.negative(terms[0])
+    for sign, term in zip(signs[1:], terms[1:], strict=True):
+        total = total + term if sign == "+" else total - term
+    return total
+
+
+def _multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
+    return a * b + c
+
+
+def _multiply_add_wide(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
+    return a.astype(np.int64) * b.astype(np.int64) + c
+
+
+def _multiply_add_high(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
+    """(a * b + c) >> 32, where c is the 64-bit addend that holds the third source on top."""
+    wide = a.astype(np.uint64) * b.astype(np.uint64)
+    high = (wide >> np.uint64(32)).astype(np.uint32)
+    return high + c
+
+
+def _fused_multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
+    """One rounding: exact in float64 for float32 sources, but for a rare double rounding."""
+    wide = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+    return wide.astype(instruction.dtype)
+
+
+def _shift(instruction: Instruction, value: Array, count: Array) -> Array:
+    """Shift by `count`; a count of the width or more shifts everything out."""
+    bits = value.dtype.itemsize * 8
+    amount = count.astype(value.dtype)
+    over = (amount < 0) | (amount >= bits)
+    if instruction.detail == "left":
+        shifted = np.left_shift(value, np.where(over, 0, amount).astype(value.dtype))
+        return np.where(over, value.dtype.type(0), shifted)
+    return np.right_shift(value, np.where(over, bits - 1, amount).astype(value.dtype)) * np.where(
+        over & (np.dtype(value.dtype).kind == "u"), value.dtype.type(0), value.dtype.type(1)
+    )
+
+
+def _shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
+    shift = instruction.detail
+    return np.left_shift(a, a.dtype.type(shift)).astype(b.dtype) + b
+
+
+LOGIC: Mapping[str, Callable[..., Array]] = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": lambda a: np.bitwise_not(a),
+    "andn": lambda a, b: np.bitwise_and(a, np.bitwise_not(b)),
+}
+
+
+def _logic(instruction: Instruction, *sources: Array) -> Array:
+    return LOGIC[instruction.detail](*sources)
+
+
+def _set_predicate(instruction: Instruction, a: Array, b: Array, *also: Array) -> Array:
+    """Compare; `detail` is (comparison,) or (comparison, "and" | "or") with a third source."""
+    result = COMPARISONS[instruction.detail[0]](a, b)
+    for predicate in also:
+        result = LOGIC[instruction.detail[1]](result, predicate)
+    return result
+
+
+def _minimum_maximum(instruction: Instruction, a: Array, b: Array) -> Array:
+    """CUDA's min and max: a NaN loses against a number."""
+    if a.dtype.kind == "f":
+        return np.fmin(a, b) if instruction.detail == "min" else np.fmax(a, b)
+    return np.minimum(a, b) if instruction.detail == "min" else np.maximum(a, b)
+
+
+def convert(value: Array, dtype: DType) -> Array:
+    """Convert as C does on CUDA: floats to integers truncate and saturate, NaN gives 0."""
+    if dtype.kind in "iu" and value.dtype.kind == "f":
+        info = np.iinfo(dtype)
+        whole = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)
+        low = whole <= float(info.min)
+        high = whole >= float(info.max)
+        inside = np.where(low | high, 0.0, whole).astype(dtype)
+        return np.where(low, dtype.type(info.min), np.where(high, dtype.type(info.max), inside))
+    return value.astype(dtype)
+
+
+def _convert(instruction: Instruction, value: Array) -> Array:
+    assert instruction.dtype is not None
+    return convert(value, instruction.dtype)
+
+
+def _to_float_rounded_up(instruction: Instruction, value: Array) -> Array:
+    exact = value.astype(np.float64)
+    near = exact.astype(np.float32)
+    up = np.nextafter(near, np.float32(np.inf))
+    return np.where(near < exact, up, near)
+
+
+def _truncate_bits(instruction: Instruction, value: Array) -> Array:
+    """F2I.U32 of float bits held in an unsigned register."""
+    return convert(value.astype(np.uint32).view(np.float32), np.dtype(np.uint32))
+
+
+def _reciprocal_bits(instruction: Instruction, value: Array) -> Array:
+    """MUFU.RCP whose result is read as bits."""
+    return np.float32(1) / value
+
+
+def _population_count(instruction: Instruction, value: Array) -> Array:
+    return np.bitwise_count(value).astype(np.int32)
+
+
+def _find_first_set(instruction: Instruction, value: Array) -> Array:
+    """Position of the lowest set bit from 1, 0 where there is none."""
+    lowest = value & (np.bitwise_not(value) + value.dtype.type(1))
+    unsigned = np.dtype(f"u{value.dtype.itemsize}")
+    below = np.bitwise_count(lowest.view(unsigned) - unsigned.type(1)).astype(np.int32)
+    return np.where(value == 0, np.int32(0), below + np.int32(1))
+
+
+def _reverse_bits(value: Array) -> Array:
+    unsigned = np.dtype(f"u{value.dtype.itemsize}")
+    bits = value.view(unsigned)
+    out = np.zeros_like(bits)
+    one = unsigned.type(1)
+    for _ in range(unsigned.itemsize * 8):
+        out = (out << one) | (bits & one)
+        bits = bits >> one
+    return out.view(value.dtype)
+
+
+def _count_leading_zeros(instruction: Instruction, value: Array) -> Array:
+    unsigned = np.dtype(f"u{value.dtype.itemsize}")
+    bits = value.view(unsigned).copy()
+    for step in (1, 2, 4, 8, 16, 32)[: unsigned.itemsize.bit_length() + 2]:
+        bits |= bits >> unsigned.type(step)
+    return np.bitwise_count(np.bitwise_not(bits)).astype(np.int32)
+
+
+def _predicate_logic(instruction: Instruction, *sources: Array) -> Array:
+    if instruction.detail == "not":
+        return np.logical_not(sources[0])
+    return LOGIC[instruction.detail](*sources)
+
+
+MATH: Mapping[str, Callable[..., Array]] = {
+    "div": np.divide,
+    "idiv": lambda a, b: _truncated_division(a, b),
+    "rem": lambda a, b: _truncated_remainder(a, b),
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype),
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "fabs": np.abs,
+    "fmod": np.fmod,
+    "pow": np.power,
+    "hypot": np.hypot,
+    "copysign": np.copysign,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+}
+
+
+def _truncated_division(a: Array, b: Array) -> Array:
+    """C's integer division; by zero all bits are set, as the hardware's sequence leaves them."""
+    safe = np.where(b == 0, b.dtype.type(1), b)
+    if a.dtype.kind == "u":
+        quotient = a // safe
+    else:
+        quotient = np.floor_divide(a, safe)
+        quotient = quotient + ((a - quotient * safe != 0) & (quotient < 0)).astype(a.dtype)
+    return np.where(b == 0, np.bitwise_not(b), quotient)
+
+
+def _truncated_remainder(a: Array, b: Array) -> Array:
+    """C's remainder, with the sign of `a`; by zero all bits are set."""
+    safe = np.where(b == 0, b.dtype.type(1), b)
+    remainder = a - _truncated_division(a, safe) * safe
+    return np.where(b == 0, np.bitwise_not(b), remainder)
+
+
+def _math(instruction: Instruction, *sources: Array) -> Array:
+    """The value of a function whose sequence of instructions ends here; `detail` names it."""
+    result = MATH[instruction.detail](*sources)
+    return result if instruction.dtype is None else result.astype(instruction.dtype, copy=False)
+
+
+def _move(instruction: Instruction, value: Array) -> Array:
+    return value
+
+
+def _absolute(instruction: Instruction, value: Array) -> Array:
+    return np.abs(value)
+
+
+def _select(instruction: Instruction, a: Array, b: Array, predicate: Array) -> Array:
+    return np.where(predicate, a, b)
+
+
+def _float_multiply(instruction: Instruction, a: Array, b: Array) -> Array:
+    return a * b
+
+
+def _float_sum(instruction: Instruction, a: Array, b: Array) -> Array:
+    return a - b if instruction.detail == "+-" else a + b
+
+
+# A row with neither destination nor sources stands for work whose value another row gives:
+# the high half of a 64-bit addition, the steps of a library function before its last.
+OPS: dict[str, Op] = {
+    "MOV": Op("alu", _move),
+    "SEL": Op("alu", _select),
+    "FSEL": Op("alu", _select),
+    "IADD3": Op("alu", _signed_sum),  # detail: a sign per source, "+-"
+    "IADD3.X": Op("alu"),
+    "IMAD": Op("fma", _multiply_add),
+    "IMAD.WIDE": Op("fma", _multiply_add_wide),
+    "IMAD.HI": Op("fma", _multiply_add_high),
+    "IMAD.X": Op("fma"),
+    "LEA": Op("alu", _shift_add),  # detail: shift of the first source
+    "LEA.HI": Op("alu"),
+    "SHF": Op("alu", _shift),  # detail: left, right
+    "LOP3": Op("alu", _logic),  # detail: and or xor not andn
+    "ISETP": Op("alu", _set_predicate),
+    "FSETP": Op("alu", _set_predicate),
+    "DSETP": Op("fp64", _set_predicate),
+    "PLOP3": Op("alu", _predicate_logic),
+    "IMNMX": Op("alu", _minimum_maximum),  # detail: min max
+    "FMNMX": Op("alu", _minimum_maximum),
+    "DMNMX": Op("fp64", _minimum_maximum),
+    "IABS": Op("alu", _absolute),
+    "FABS": Op("alu", _absolute),
+    "POPC": Op("xu", _population_count),
+    "FFS": Op("xu", _find_first_set),
+    "FLO": Op("xu", _count_leading_zeros),
+    "BREV": Op("xu", lambda instruction, value: _reverse_bits(value)),
+    "I2F": Op("xu", _convert),
+    "I2F.RP": Op("xu", _to_float_rounded_up),
+    "F2I": Op("xu", _convert),
+    "F2F": Op("xu", _convert),
+    "I2I": Op("alu", _convert),
+    "FADD": Op("fma", _float_sum),  # detail: "+-" subtracts
+    "FMUL": Op("fma", _float_multiply),
+    "FFMA": Op("fma", _fused_multiply_add),
+    "DADD": Op("fp64", _float_sum),
+    "DMUL": Op("fp64", _float_multiply),
+    "DFMA": Op("fp64", _fused_multiply_add),
+    "MUFU": Op("xu", _math),  # detail: a name of MATH
+    "MUFU.RCP": Op("xu", _reciprocal_bits),
+    "LIBM": Op("alu", _math),
+    "FCHK": Op("alu"),
+    "CALL": Op("cbu"),
+    "RET": Op("cbu"),
+    # The uniform datapath: one value for the whole warp.
+    "UMOV": Op("uniform", _move),
+    "UIADD3": Op("uniform", _signed_sum),
+    "UIMAD": Op("uniform", _multiply_add),
+    "ULEA": Op("uniform", _shift_add),
+    "USHF": Op("uniform", _shift),
+    "ULOP3": Op("uniform", _logic),
+    "UISETP": Op("uniform", _set_predicate),
+    "USEL": Op("uniform", _select),
+    # Values that the launch knows. detail of S2R: tid.x ... laneid; of LDC: what lies there.
+    "S2R": Op("adu", kind="special"),
+    "S2UR": Op("adu", kind="special"),
+    "CS2R": Op("alu", kind="special"),
+    "LDC": Op("adu", kind="constant"),
+    "ULDC": Op("uniform", kind="constant"),
+    # Memory.
+    "LDG": Op("lsu", kind="load"),
+    "STG": Op("lsu", kind="store"),
+    "LDS": Op("lsu", kind="load"),
+    "STS": Op("lsu", kind="store"),
+    "LDL": Op("lsu", kind="load"),
+    "STL": Op("lsu", kind="store"),
+    "ATOMG": Op("lsu", kind="atomic"),  # detail: add sub min max exch cas and or xor
+    "RED": Op("lsu", kind="atomic"),
+    "ATOMS": Op("lsu", kind="atomic"),
+    "MEMBAR": Op("lsu", kind="fence"),
+    # Lanes of a warp together.
+    "SHFL": Op("lsu", kind="shuffle"),  # detail: idx up down bfly; mask, value, lane, width
+    "VOTE": Op("alu", kind="vote"),  # detail: all any ballot; mask, predicate
+    "ACTIVEMASK": Op("alu", kind="activemask"),
+    "WARPSYNC": Op("cbu", kind="warpsync"),
+    # Warps of a block together. detail: sync count and or
+    "BAR": Op("adu", kind="barrier"),
+    # Control.
+    "BRA": Op("cbu", kind="branch"),
+    "EXIT": Op("cbu", kind="exit"),
+    "BSSY": Op("cbu", kind="bssy"),  # detail: number of the convergence barrier
+    "BSYNC": Op("cbu", kind="bsync"),
+    "BREAK": Op("cbu", kind="break"),
+    "NOP": Op("alu"),
+    # Of the source: a conditional and its predicate; never issued.
+    ".IF": Op("none", kind="source_branch", issued=False),
+}
+
+
+def disassemble(program: Program) -> str:
+    """Return the program as text, one instruction a line, in the manner of nvdisasm."""
+    rows = []
+    for pc, ins in enumerate(program.instructions):
+        guard = "" if ins.guard is None else f"@{'!' if ins.negated else ''}R{ins.guard}"
+        left = [f"R{r}" for r in ins.dst]
+        right = [
+            str(program.immediates[r]) if r in program.immediates else f"R{r}" for r in ins.src
+        ]
+        if ins.memory is not None:
+            right.append(f"[{ins.memory.name}+{ins.memory.offset:#x}]")
+        if ins.detail is not None:
+            right.append(f"<{ins.detail}>")
+        if ins.target >= 0:
+            right.append(f"-> {ins.target}")
+        operands = ", ".join(left + right)
+        rows.append(f"{pc:4d} {guard:>6} {ins.op:<10} {operands}  ; line {ins.line}")
+    return "\n".join(rows)

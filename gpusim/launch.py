@@ -1,0 +1,152 @@
+"""A launch: grid, block and shared memory, checked against what a GPU allows.
+
+Arguments are the launch's too; what they mean to a kernel is the compiler's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.errors import LaunchError
+
+Dim3 = tuple[int, int, int]
+
+MAX_THREADS_PER_BLOCK = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+WARP_SIZE = 32
+
+# Shared memory that one block may have, bytes, by compute capability (CUDA C++ Programming
+# Guide, table "Technical specifications per compute capability").
+SHARED_BYTES_PER_BLOCK: dict[str, int] = {
+    "1.0": 16384, "1.1": 16384, "1.2": 16384, "1.3": 16384,
+    "2.0": 49152, "2.1": 49152, "3.0": 49152, "3.5": 49152, "3.7": 49152,
+    "5.0": 49152, "5.2": 49152, "5.3": 49152, "6.0": 49152, "6.1": 49152, "6.2": 49152,
+    "7.0": 98304, "7.2": 98304, "7.5": 65536, "8.0": 166912, "8.6": 101376, "8.7": 166912,
+    "8.9": 101376, "9.0": 232448, "10.0": 232448, "12.0": 101376,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, order=True)
+class ComputeCapability:
+    """A GPU's generation, such as 9.0."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str | ComputeCapability) -> ComputeCapability:
+        """Return the capability written as "9.0" (or "90", "sm_90"); LaunchError otherwise."""
+        if isinstance(text, ComputeCapability):
+            return text
+        plain = str(text).removeprefix("sm_")
+        if "." not in plain and len(plain) >= 2:
+            plain = f"{plain[:-1]}.{plain[-1]}"
+        if plain not in SHARED_BYTES_PER_BLOCK:
+            known = ", ".join(SHARED_BYTES_PER_BLOCK)
+            raise LaunchError(f"compute capability {text!r} is not known; known are {known}")
+        major, minor = plain.split(".")
+        return cls(int(major), int(minor))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    @property
+    def shared_bytes_per_block(self) -> int:
+        """Shared memory that one block may have, bytes, after opting in."""
+        return SHARED_BYTES_PER_BLOCK[str(self)]
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """512 for compute capability 1.x, else 1024."""
+        return 512 if self.major == 1 else MAX_THREADS_PER_BLOCK
+
+
+def dim3(value: int | Sequence[int], name: str) -> Dim3:
+    """Return `value` as (x, y, z), filled up with ones; LaunchError where it is no size."""
+    parts = tuple(value) if isinstance(value, Sequence) else (value,)
+    if not 1 <= len(parts) <= 3:
+        raise LaunchError(f"{name} takes one to three sizes, not {value!r}")
+    sizes = []
+    for part in parts:
+        try:
+            size = part.__index__()
+        except AttributeError:
+            raise LaunchError(f"{name} takes whole numbers, not {part!r}") from None
+        if size < 1:
+            raise LaunchError(f"{name} must be at least 1 in each direction, not {value!r}")
+        sizes.append(size)
+    x, y, z = (*sizes, 1, 1)[:3]
+    return (x, y, z)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A grid of blocks of threads; `dynamic_shared_bytes` is added to the static memory."""
+
+    grid: Dim3
+    block: Dim3
+    dynamic_shared_bytes: int = 0
+
+    @classmethod
+    def of(
+        cls, grid: int | Sequence[int], block: int | Sequence[int], dynamic_shared_bytes: int = 0
+    ) -> Launch:
+        """Return the launch; LaunchError where no GPU would accept it."""
+        launch = cls(dim3(grid, "the grid"), dim3(block, "the block"), int(dynamic_shared_bytes))
+        for size, limit, axis in zip(launch.block, MAX_BLOCK, "xyz", strict=True):
+            if size > limit:
+                raise LaunchError(f"a block has at most {limit} threads in {axis}, not {size}")
+        for size, limit, axis in zip(launch.grid, MAX_GRID, "xyz", strict=True):
+            if size > limit:
+                raise LaunchError(f"a grid has at most {limit} blocks in {axis}, not {size}")
+        if launch.threads_per_block > MAX_THREADS_PER_BLOCK:
+            raise LaunchError(
+                f"a block has at most {MAX_THREADS_PER_BLOCK} threads, "
+                f"not {launch.threads_per_block} ({' x '.join(map(str, launch.block))})"
+            )
+        if launch.dynamic_shared_bytes < 0:
+            raise LaunchError(f"dynamic shared memory cannot be {dynamic_shared_bytes} bytes")
+        return launch
+
+    def check(self, cc: ComputeCapability, static_shared_bytes: int) -> None:
+        """Raise LaunchError where a GPU of `cc` cannot hold one block."""
+        if self.threads_per_block > cc.max_threads_per_block:
+            raise LaunchError(
+                f"compute capability {cc} has at most {cc.max_threads_per_block} threads "
+                f"in a block, not {self.threads_per_block}"
+            )
+        need = static_shared_bytes + self.dynamic_shared_bytes
+        if need > cc.shared_bytes_per_block:
+            raise LaunchError(
+                f"the block needs {need} bytes of shared memory; "
+                f"compute capability {cc} has at most {cc.shared_bytes_per_block}"
+            )
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks in the grid."""
+        x, y, z = self.grid
+        return x * y * z
+
+    @property
+    def threads_per_block(self) -> int:
+        """Number of threads in a block."""
+        x, y, z = self.block
+        return x * y * z
+
+    @property
+    def warps_per_block(self) -> int:
+        """Number of warps in a block; the last may be partly empty."""
+        return -(-self.threads_per_block // WARP_SIZE)
+
+
+def bound_arguments(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Pair parameter names with values; LaunchError where they do not match."""
+    if len(names) != len(values):
+        missing = names[len(values) :]
+        text = f"the kernel takes {len(names)} arguments ({', '.join(names)}), not {len(values)}"
+        raise LaunchError(text + (f": {', '.join(missing)} missing" if missing else ""))
+    return dict(zip(names, values, strict=True))
