@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -66,7 +67,19 @@ class KernelSource:
     lines: tuple[str, ...]
     indent: int
     tree: ast.FunctionDef
-    names: dict[str, Any]
+    function: Callable[..., Any]
+
+    def lookup(self, name: str) -> Any:
+        """Return what a free name means: the closure's, else a global, else a builtin; KeyError."""
+        code = getattr(self.function, "__code__", None)
+        cells = getattr(self.function, "__closure__", None) or ()
+        if code is not None and name in code.co_freevars:
+            try:
+                return cells[code.co_freevars.index(name)].cell_contents
+            except ValueError:
+                raise KeyError(name) from None
+        scope = getattr(self.function, "__globals__", {})
+        return scope[name] if name in scope else vars(builtins)[name]
 
     @property
     def parameters(self) -> list[str]:
@@ -115,24 +128,10 @@ def read_source(function: Callable[..., Any]) -> KernelSource:
         lines=tuple(line.rstrip("\n") for line in lines),
         indent=indent,
         tree=tree,
-        names=_visible_names(function),
+        function=function,
     )
     _check(source)
     return source
-
-
-def _visible_names(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a function's free names mean: builtins, globals, then its closure."""
-    names = dict(vars(__import__("builtins")))
-    names.update(getattr(function, "__globals__", {}))
-    code = getattr(function, "__code__", None)
-    cells = getattr(function, "__closure__", None) or ()
-    for name, cell in zip(code.co_freevars if code else (), cells, strict=True):
-        try:
-            names[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return names
 
 
 def _check(source: KernelSource) -> None:

@@ -1,0 +1,108 @@
+"""Types of the dialect: which type two operands meet in, and what constants are worth.
+
+The rules are CUDA C's. A Python number that stands in the source is weak: it takes the
+type of what it meets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.compiler.ir import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
+)
+
+DTYPES: tuple[DType, ...] = (
+    BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT32, FLOAT64,
+)  # fmt: skip
+Number = bool | int | float
+
+
+def promoted(dtype: DType) -> DType:
+    """Return the type in which C computes with a value: int32 for bool and narrower integers."""
+    return INT32 if dtype.kind in "biu" and dtype.itemsize < 4 else dtype
+
+
+def common(a: DType, b: DType) -> DType:
+    """Return the type in which C brings two operands together (usual arithmetic conversions)."""
+    a, b = promoted(a), promoted(b)
+    if a == b:
+        return a
+    if "f" in (a.kind, b.kind):
+        floats = [t for t in (a, b) if t.kind == "f"]
+        return max(floats, key=lambda t: t.itemsize)
+    if a.itemsize != b.itemsize:
+        return a if a.itemsize > b.itemsize else b
+    return a if a.kind == "u" else b
+
+
+def default_type(number: Number) -> DType:
+    """Return the type of a number that meets none: bool, int32 (int64 if too large), float64."""
+    if isinstance(number, bool | np.bool_):
+        return BOOL
+    if isinstance(number, int):
+        return INT32 if -(2**31) <= number < 2**31 else INT64
+    return FLOAT64
+
+
+def weak_common(number: Number, dtype: DType) -> DType:
+    """Return the type in which a weak number and a value of `dtype` meet."""
+    dtype = promoted(dtype)
+    if isinstance(number, float):
+        return dtype if dtype.kind == "f" else FLOAT64
+    if isinstance(number, bool) or dtype.kind == "f":
+        return dtype
+    if dtype.itemsize == 4 and not -(2**31) <= number < 2**32:
+        return INT64
+    return dtype
+
+
+def unify(a: DType, b: DType) -> DType:
+    """Return the one type of a variable that is assigned both."""
+    return a if a == b else common(a, b)
+
+
+def dtype_of(value: Any) -> DType | None:
+    """Return the dtype that an object of the source names, None where it names none."""
+    if value is bool:
+        return BOOL
+    if value is int:
+        return INT32
+    if value is float:
+        return FLOAT64
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        dtype: DType = np.dtype(value)
+        return dtype if dtype in DTYPES else None
+    if isinstance(value, str):
+        try:
+            named: DType = np.dtype(value)
+        except TypeError:
+            return None
+        return named if named in DTYPES else None
+    return None
+
+
+def argument_type(value: Any) -> DType | None:
+    """Return the dtype of a scalar argument, None where it is no number.
+
+    A NumPy scalar keeps its own; a Python int is int32 if it fits, else int64; a Python
+    float is float64.
+    """
+    if isinstance(value, np.generic):
+        return value.dtype if value.dtype in DTYPES else None
+    if isinstance(value, bool | int | float):
+        return default_type(value)
+    return None

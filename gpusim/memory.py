@@ -1,0 +1,118 @@
+"""Memory arithmetic: addresses and masks in, wavefronts and sectors out. No state.
+
+Arrays have 32 lanes in their last axis; any axes may stand before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+SECTOR_BYTES = 32
+WORD_BYTES = 4
+BANKS = 32
+BANKS_CC1 = 16
+_NOWHERE = np.int64(2**62)
+
+
+def distinct(values: Array, on: Array) -> Array:
+    """Return how many different values the lanes that are on hold, per warp."""
+    values, on = np.broadcast_arrays(values, on)
+    if on.all():
+        steps = np.diff(values, axis=-1)
+        if (steps >= 0).all():
+            return np.count_nonzero(steps, axis=-1) + 1
+    ordered = np.sort(np.where(on, values, _NOWHERE), axis=-1)
+    steps = np.count_nonzero(np.diff(ordered, axis=-1), axis=-1)
+    return np.where(on.any(-1), steps + 1 - ~on.all(-1), 0)
+
+
+def sectors(addresses: Array, on: Array) -> Array:
+    """Return the 32-byte sectors that each warp's access touches.
+
+    An access of up to 16 bytes, aligned to its width, lies in one sector.
+    """
+    return distinct(addresses // SECTOR_BYTES, on)
+
+
+def banks(addresses: Array, cc_major: int = 9) -> Array:
+    """Return the shared-memory bank of each byte address."""
+    return addresses // WORD_BYTES % (BANKS_CC1 if cc_major < 2 else BANKS)
+
+
+def wavefronts(
+    addresses: Array, on: Array, width_bytes: int = 4, cc_major: int = 9
+) -> tuple[Array, Array]:
+    """Return the passes that each warp's shared-memory access takes, and the least it could.
+
+    A pass serves one word of each bank, and every lane that wants it (broadcast, multicast).
+    8-byte accesses are served a half-warp at a time, 16-byte accesses a quarter-warp at a
+    time. For compute capability 1.x half-warps meet 16 banks, and only one word is
+    broadcast in a pass. The least is one pass for each part of the warp with a lane on
+    (CUDA C++ Programming Guide, "Shared Memory").
+    """
+    addresses, on = np.broadcast_arrays(addresses, on)
+    shape = addresses.shape[:-1]
+    words_per_lane = max(1, width_bytes // WORD_BYTES)
+    width = BANKS_CC1 if cc_major < 2 else BANKS
+    parts = 32 * words_per_lane // width
+    lanes = width // words_per_lane
+    words = (addresses // WORD_BYTES)[..., None] + np.arange(words_per_lane)
+    words = words.reshape(-1, lanes * words_per_lane)
+    taking = np.broadcast_to(on[..., None], (*on.shape, words_per_lane))
+    taking = taking.reshape(-1, lanes * words_per_lane)
+    if cc_major < 2:
+        passes = _passes_one_broadcast(words, taking)
+    else:
+        passes = _passes_multicast(words, taking, width)
+    passes = passes.reshape(*shape, parts)
+    return passes.sum(-1), np.count_nonzero(passes, axis=-1)
+
+
+def _passes_multicast(words: Array, on: Array, width: int) -> Array:
+    """Return, per row, the most different words that any one bank is asked for."""
+    rows = len(words)
+    ordered = np.sort(np.where(on, words, _NOWHERE), axis=-1)
+    first = ordered < _NOWHERE
+    first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    row, _ = np.nonzero(first)
+    counts = np.bincount(row * width + ordered[first] % width, minlength=rows * width)
+    return counts.reshape(rows, width).max(axis=-1)
+
+
+def _passes_one_broadcast(words: Array, on: Array) -> Array:
+    """Return the passes of half-warps on 16 banks where one word, the first lane's, is broadcast."""
+    passes = np.zeros(len(words), dtype=np.int64)
+    for row in range(len(words)):
+        waiting = list(words[row][on[row]])
+        while waiting:
+            broadcast, busy, later = waiting[0], {int(waiting[0]) % BANKS_CC1}, []
+            for word in waiting[1:]:
+                bank = int(word) % BANKS_CC1
+                if word == broadcast:
+                    continue
+                if bank in busy:
+                    later.append(word)
+                busy.add(bank)
+            waiting = later
+            passes[row] += 1
+    return passes
+
+
+def same_address_passes(addresses: Array, on: Array) -> Array:
+    """Return, per warp, the most lanes that hold the same address: the passes of an atomic."""
+    addresses, on = np.broadcast_arrays(addresses, on)
+    shape = addresses.shape[:-1]
+    flat, taking = addresses.reshape(-1, 32), on.reshape(-1, 32)
+    ordered = np.sort(np.where(taking, flat, _NOWHERE), axis=-1)
+    most = np.zeros(len(flat), dtype=np.int64)
+    run = np.zeros(len(flat), dtype=np.int64)
+    for lane in range(32):
+        here = ordered[:, lane] < _NOWHERE
+        same = here & (ordered[:, lane] == ordered[:, lane - 1]) if lane else np.zeros_like(here)
+        run = np.where(same, run + 1, here)
+        most = np.maximum(most, run)
+    return most.reshape(shape)

@@ -1,0 +1,76 @@
+"""From a kernel and its arguments to a `Program`, kept for the next launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from gpusim.compiler.build import build
+from gpusim.compiler.ir import Array, DType
+from gpusim.compiler.types import DTYPES, argument_type
+from gpusim.cuda import Kernel
+from gpusim.errors import LaunchError
+from gpusim.isa import Program
+from gpusim.launch import ComputeCapability, bound_arguments
+from gpusim.lowering import lower
+
+LEVELS = ("O0", "O3")
+_programs: WeakKeyDictionary[Kernel, dict[Any, Program]] = WeakKeyDictionary()
+
+
+def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
+    """Pair a kernel's parameters with arguments: arrays and NumPy scalars.
+
+    Raises LaunchError for a wrong number of arguments and for what is neither an array nor
+    a number that kernels have.
+    """
+    bound = bound_arguments(kernel.source.parameters, args)
+    for name, value in bound.items():
+        if isinstance(value, np.ndarray):
+            _check_array(name, value)
+            continue
+        dtype = argument_type(value)
+        if dtype is None:
+            raise LaunchError(
+                f"argument {name!r} is a {type(value).__name__}; kernels take NumPy arrays "
+                "and numbers"
+            )
+        bound[name] = dtype.type(value)
+    return bound
+
+
+def _check_array(name: str, array: np.ndarray[Any, Any]) -> None:
+    if array.dtype not in DTYPES:
+        known = ", ".join(str(d) for d in DTYPES)
+        raise LaunchError(f"array {name!r} is of {array.dtype}; kernels have {known}")
+    if not array.flags.c_contiguous:
+        raise LaunchError(f"array {name!r} is not contiguous; pass numpy.ascontiguousarray({name})")
+    if not 1 <= array.ndim <= 3:
+        raise LaunchError(f"array {name!r} has {array.ndim} dimensions; kernels take 1 to 3")
+
+
+def parameter_types(arguments: Mapping[str, Any]) -> dict[str, DType | Array]:
+    """Return what the compiler needs to know of bound arguments."""
+    return {
+        name: Array(name, "global", value.dtype, (0,) * value.ndim if value.ndim > 1 else ())
+        if isinstance(value, np.ndarray)
+        else value.dtype
+        for name, value in arguments.items()
+    }
+
+
+def program_for(
+    kernel: Kernel, arguments: Mapping[str, Any], cc: ComputeCapability, level: str = "O3"
+) -> Program:
+    """Return the kernel as machine code for these arguments' types; made once for each."""
+    if level not in LEVELS:
+        raise LaunchError(f"lowering {level!r} is not known; known are {', '.join(LEVELS)}")
+    types = parameter_types(arguments)
+    key = (tuple(types.items()), cc, level)
+    made = _programs.setdefault(kernel, {})
+    if key not in made:
+        made[key] = lower(build(kernel.source, types), cc, level)
+    return made[key]
