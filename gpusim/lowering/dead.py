@@ -1,0 +1,34 @@
+"""Remove what nothing needs: operations without effect whose result is not used.
+
+Roots are what other threads or the source can see. A load that is not volatile goes when
+its value is unused. Constants leave the blocks they stand in: they need no place.
+"""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import OPERATIONS, Array, Function, Value
+from gpusim.lowering.graph import remove_values
+
+
+def has_effect(value: Value) -> bool:
+    """Whether `value` must stay even if nothing uses it."""
+    if value.op in ("load", "load_vector"):
+        array = value.detail if value.op == "load" else value.detail[0]
+        assert isinstance(array, Array)
+        return array.volatile
+    return not OPERATIONS[value.op].pure
+
+
+def dead(function: Function) -> bool:
+    """Remove operations and phis that no effect and no branch depends on."""
+    work = [v for v in function.values() if has_effect(v)]
+    work += [b.condition for b in function.blocks if b.condition is not None]
+    needed: set[Value] = set()
+    while work:
+        value = work.pop()
+        if value not in needed:
+            needed.add(value)
+            work += value.args
+    gone = {v for v in function.values() if v not in needed or v.op == "const"}
+    remove_values(function, gone)
+    return any(v.op != "const" for v in gone)
