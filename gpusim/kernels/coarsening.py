@@ -1,0 +1,83 @@
+"""A reduction in global memory, and one whose threads each take several elements first."""
+
+# Bodies of kernels are in the dialect, whose types the compiler works out.
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpusim import cuda
+from gpusim.catalogue import NUMBERS, REDUCTION, BlockRule, Kernel, Template, kernel
+from gpusim.kernels.operations import COMBINE
+from gpusim.kernels.origins import COARSENING_NOTES
+from gpusim.oracle import Array
+
+
+def _arguments(values: Array, result: Array, n: int) -> tuple[Any, ...]:
+    return values, result
+
+
+unguarded = partial(
+    kernel,
+    family=REDUCTION,
+    origin=COARSENING_NOTES,
+    arguments=_arguments,
+    guarded=False,
+    dtypes=("float64", *(name for name in NUMBERS if name != "float64")),
+)
+
+
+@unguarded(chunk=lambda block, coarse: 2 * block, block_rule=BlockRule(1), overwrites_input=True)
+def reduce_gpu(template: Template) -> Kernel:
+    """The tree grows in global memory, over the input: every step goes to the L1 cache and back."""
+    combine = COMBINE[template.operation]
+
+    @cuda.jit
+    def reduce_gpu(values, result):
+        tid = np.uint32(cuda.threadIdx.x)
+        first = np.uint32(cuda.blockDim.x) * np.uint32(cuda.blockIdx.x) * 2
+        i = first + 2 * tid
+
+        stride = np.uint32(1)
+        while stride <= cuda.blockDim.x:
+            if tid % stride == 0:
+                values[i] = combine(values[i], values[i + stride])
+            cuda.syncthreads()
+            stride *= 2
+
+        if tid == 0:
+            result[cuda.blockIdx.x] = values[first]
+
+    return reduce_gpu
+
+
+@unguarded(chunk=lambda block, coarse: coarse * block, block_rule=BlockRule(2), default_coarse=4)
+def reduce_coarsening_gpu(template: Template) -> Kernel:
+    """Each thread adds several elements in a register: fewer blocks, fewer barriers an element."""
+    combine = COMBINE[template.operation]
+    BLOCK, COARSE = template.block, template.coarse
+
+    @cuda.jit
+    def reduce_coarsening_gpu(values, result):
+        shared = cuda.shared.array(BLOCK, values.dtype)
+        tid = np.uint32(cuda.threadIdx.x)
+        first = np.uint32(cuda.blockDim.x) * np.uint32(cuda.blockIdx.x) * COARSE + tid
+
+        total = values[first]
+        for tile in range(1, COARSE):
+            total = combine(total, values[first + tile * BLOCK])
+        shared[tid] = total
+
+        stride = np.uint32(cuda.blockDim.x) // 2
+        while stride >= 1:
+            cuda.syncthreads()
+            if tid < stride:
+                shared[tid] = combine(shared[tid], shared[tid + stride])
+            stride //= 2
+
+        if tid == 0:
+            result[cuda.blockIdx.x] = shared[0]
+
+    return reduce_coarsening_gpu

@@ -1,0 +1,168 @@
+"""Exclusive scans: each element becomes the sum of those before it."""
+
+# Bodies of kernels are in the dialect, whose types the compiler works out.
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpusim import cuda
+from gpusim.catalogue import NUMBERS, SCAN, BlockRule, Kernel, Template, kernel
+from gpusim.kernels.origins import COARSENING_NOTES
+from gpusim.oracle import Array
+
+
+def _arguments(values: Array, sums: Array, length: int) -> tuple[Any, ...]:
+    return values, sums, np.int32(length)
+
+
+exclusive = partial(
+    kernel,
+    family=SCAN,
+    origin=COARSENING_NOTES,
+    arguments=_arguments,
+    chunk=lambda block, coarse: block,
+    block_rule=BlockRule(1, power_of_two=False),
+    guarded=False,
+    dtypes=("float32", *(name for name in NUMBERS if name != "float32")),
+)
+one_block = partial(exclusive, one_block=True, default_n=256)
+
+
+@exclusive(default_n=2**10)
+def naive_scan(template: Template) -> Kernel:
+    """Each thread adds up all that stands before its element: n squared additions for n sums."""
+
+    @cuda.jit
+    def naive_scan(values, sums, length):
+        index = np.uint32(cuda.blockIdx.x) * np.uint32(cuda.blockDim.x) + cuda.threadIdx.x
+        total = 0
+        i = np.uint32(0)
+        while i < index:
+            total += values[i]
+            i += 1
+        sums[index] = total
+
+    return naive_scan
+
+
+@one_block(
+    defect="Thread 0 reads input[-1], which lies outside the array: there is nothing before the "
+    "first element, and the sum of nothing is 0."
+)
+def kogge_stone_scan(template: Template) -> Kernel:
+    """Sums of 2, 4, 8 neighbours in log2(n) steps; the shift that makes it exclusive goes wrong."""
+    BLOCK = template.block
+
+    @cuda.jit
+    def kogge_stone_scan(values, sums, length):
+        shared = cuda.shared.array(BLOCK, values.dtype)
+        tid = np.uint32(cuda.threadIdx.x)
+        shared[tid] = values[tid - 1]
+
+        stride = np.uint32(1)
+        while stride < length:
+            cuda.syncthreads()
+            if tid >= stride:
+                total = shared[tid] + shared[tid - stride]
+            cuda.syncthreads()
+            if tid >= stride:
+                shared[tid] = total
+            stride *= 2
+
+        sums[tid] = shared[tid]
+
+    return kogge_stone_scan
+
+
+@one_block(fixes="kogge_stone_scan")
+def kogge_stone_scan_fixed(template: Template) -> Kernel:
+    """Sums of 2, 4, 8 neighbours in log2(n) steps, two barriers each; thread 0 begins with 0."""
+    BLOCK = template.block
+
+    @cuda.jit
+    def kogge_stone_scan_fixed(values, sums, length):
+        shared = cuda.shared.array(BLOCK, values.dtype)
+        tid = np.uint32(cuda.threadIdx.x)
+        shared[tid] = values[tid - 1] if tid > 0 else 0
+
+        stride = np.uint32(1)
+        while stride < length:
+            cuda.syncthreads()
+            if tid >= stride:
+                total = shared[tid] + shared[tid - stride]
+            cuda.syncthreads()
+            if tid >= stride:
+                shared[tid] = total
+            stride *= 2
+
+        sums[tid] = shared[tid]
+
+    return kogge_stone_scan_fixed
+
+
+@one_block(
+    defect="It gives inclusive sums, although it is to replace the exclusive scan, whose name it "
+    "bears: it begins with input[i] where that begins with input[i - 1]."
+)
+def kogge_stone_scan_double(template: Template) -> Kernel:
+    """Two buffers that change roles spare one of the two barriers of each step."""
+    BLOCK = template.block
+
+    @cuda.jit
+    def kogge_stone_scan_double(values, sums, length):
+        shared = cuda.shared.array(2 * BLOCK, values.dtype)
+        tid = np.uint32(cuda.threadIdx.x)
+        source, target = np.uint32(1), np.uint32(0)
+        shared[tid] = values[tid]
+        shared[length + tid] = shared[tid]
+        cuda.syncthreads()
+
+        stride = np.uint32(1)
+        while stride < length:
+            target = 1 - target
+            source = 1 - source
+            if tid >= stride:
+                earlier = shared[source * length + tid - stride]
+                shared[target * length + tid] = shared[source * length + tid] + earlier
+            else:
+                shared[target * length + tid] = shared[source * length + tid]
+            cuda.syncthreads()
+            stride *= 2
+
+        sums[tid] = shared[target * length + tid]
+
+    return kogge_stone_scan_double
+
+
+@one_block(fixes="kogge_stone_scan_double")
+def kogge_stone_scan_double_fixed(template: Template) -> Kernel:
+    """Two buffers that change roles spare one of the two barriers of each step; exclusive."""
+    BLOCK = template.block
+
+    @cuda.jit
+    def kogge_stone_scan_double_fixed(values, sums, length):
+        shared = cuda.shared.array(2 * BLOCK, values.dtype)
+        tid = np.uint32(cuda.threadIdx.x)
+        source, target = np.uint32(1), np.uint32(0)
+        shared[tid] = values[tid - 1] if tid > 0 else 0
+        shared[length + tid] = shared[tid]
+        cuda.syncthreads()
+
+        stride = np.uint32(1)
+        while stride < length:
+            target = 1 - target
+            source = 1 - source
+            if tid >= stride:
+                earlier = shared[source * length + tid - stride]
+                shared[target * length + tid] = shared[source * length + tid] + earlier
+            else:
+                shared[target * length + tid] = shared[source * length + tid]
+            cuda.syncthreads()
+            stride *= 2
+
+        sums[tid] = shared[target * length + tid]
+
+    return kogge_stone_scan_double_fixed

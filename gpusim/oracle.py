@@ -1,0 +1,135 @@
+"""What reductions and scans should give, from NumPy alone.
+
+Nothing here knows a kernel's source: only which block takes which elements. Integers are
+compared as they are; sums of floats within the bound that rounding allows.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+DType = np.dtype[Any]
+
+# As in CUDA C, the larger of a number and NaN is the number.
+COMBINE: dict[str, np.ufunc] = {"sum": np.add, "max": np.fmax, "min": np.fmin}
+OPERATIONS: tuple[str, ...] = tuple(COMBINE)
+
+
+def identity(operation: str, dtype: DType) -> int | float:
+    """Return the number that changes nothing: 0 for a sum, the type's least for a maximum."""
+    if operation == "sum":
+        return 0.0 if dtype.kind == "f" else 0
+    sign = -1 if operation == "max" else 1
+    if dtype.kind == "f":
+        return sign * math.inf
+    limits = np.iinfo(dtype)
+    return int(limits.min if operation == "max" else limits.max)
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Values that a kernel should give, and how far rounding may take a result from each.
+
+    `tolerance` is None where every bit counts, infinite where any value is right.
+    `filling` is the operation's identity: where a maximum or minimum finds nothing but NaN,
+    NaN and `filling` are both right.
+    """
+
+    values: Array
+    tolerance: NDArray[np.float64] | None = None
+    filling: int | float | None = None
+
+    def wrong(self, actual: Array) -> NDArray[np.bool_]:
+        """Return, per value, whether `actual` is wrong."""
+        if actual.shape != self.values.shape:
+            raise ValueError(f"{actual.shape} values cannot be held against {self.values.shape}")
+        same: NDArray[np.bool_] = np.equal(actual, self.values)
+        if self.values.dtype.kind != "f":
+            return np.logical_not(same)
+        same |= np.isnan(actual) & np.isnan(self.values)
+        if self.filling is not None:
+            same |= np.isnan(self.values) & (actual == self.filling)
+        if self.tolerance is not None:
+            with np.errstate(all="ignore"):
+                difference = np.abs(actual.astype(np.float64) - self.values)
+                same |= np.isfinite(self.values) & (difference <= self.tolerance)
+                same |= np.isposinf(self.tolerance)
+        return np.logical_not(same)
+
+
+def _rounded(
+    sums: Array, largest: Array, count: Array | int, additions: int, dtype: DType
+) -> Expected:
+    """Return float sums of `count` numbers no larger than `largest`, with what rounding may do.
+
+    The bound is `additions * epsilon * count * largest`. Infinities and NaN among the numbers
+    reach the sum in any order; where the sum may leave the type's range, the order decides.
+    """
+    limits = np.finfo(dtype)
+    with np.errstate(all="ignore"):
+        magnitude = largest.astype(np.float64) * count
+        tolerance = additions * float(limits.eps) * magnitude
+        tolerance[magnitude > float(limits.max) / 2] = np.inf
+        tolerance[~np.isfinite(largest)] = 0.0
+        return Expected(sums.astype(dtype), tolerance)
+
+
+def _turns(data: Array, nothing: int | float, grid: int, chunk: int) -> list[Array]:
+    """Return `data` as arrays of shape (turns, grid, chunk): the full turns, then the rest."""
+    used = len(data) // (grid * chunk) * grid * chunk
+    parts = [data[:used].reshape(-1, grid, chunk)] if used else []
+    if used < len(data):
+        rest = np.full(grid * chunk, nothing, data.dtype)
+        rest[: len(data) - used] = data[used:]
+        parts.append(rest.reshape(1, grid, chunk))
+    return parts
+
+
+def reduce_blocks(data: Array, operation: str, grid: int, chunk: int, additions: int) -> Expected:
+    """Return what each of `grid` blocks should give; integers wrap.
+
+    Blocks take `chunk` consecutive elements in turn, block 0 again after the last block, until
+    `data` is used up. No number goes through more than `additions` additions on its way.
+    """
+    dtype = data.dtype
+    combine = COMBINE[operation]
+    nothing = identity(operation, dtype)
+    parts = _turns(data, nothing, grid, chunk)
+    floats = dtype.kind == "f"
+    wide = np.dtype(np.float64) if floats and operation == "sum" else dtype
+    with np.errstate(all="ignore"):
+        totals = [combine.reduce(part, axis=(0, 2), dtype=wide) for part in parts]
+        total = functools.reduce(combine, totals)
+        if not floats:
+            return Expected(total)
+        if operation != "sum":
+            return Expected(total, filling=nothing)
+        extremes = [e for part in parts for e in (np.max(part, (0, 2)), -np.min(part, (0, 2)))]
+        largest = functools.reduce(np.maximum, extremes)
+    per_block = -(-len(data) // (grid * chunk)) * chunk
+    return _rounded(total, largest, per_block, additions, dtype)
+
+
+def reduce_whole(data: Array, operation: str, additions: int) -> Expected:
+    """Return the one value of all of `data`, as one block would give it."""
+    return reduce_blocks(data, operation, 1, len(data), additions)
+
+
+def exclusive_scan(data: Array) -> Expected:
+    """Return, for each element, the sum of those before it; 0 for the first."""
+    dtype = data.dtype
+    sums = np.zeros(len(data), np.float64 if dtype.kind == "f" else dtype)
+    with np.errstate(all="ignore"):
+        np.cumsum(data[:-1], dtype=sums.dtype, out=sums[1:])
+        if dtype.kind != "f":
+            return Expected(sums)
+        largest = np.zeros(len(data), dtype)
+        np.maximum.accumulate(np.abs(data[:-1]), out=largest[1:])
+    return _rounded(sums, largest, np.arange(1, len(data) + 1), len(data), dtype)
