@@ -1,0 +1,96 @@
+"""The SIMT machine: runs a `Program` for a launch and tells observers each step.
+
+Blocks run in chunks, so memory does not grow with the grid. A chunk that keeps waiting is
+joined by the next one: blocks may wait for others, as they do on a GPU that holds many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.cuda import ConfiguredKernel
+from gpusim.errors import NoProgressError
+from gpusim.events import Observer
+from gpusim.isa import Program
+from gpusim.launch import ComputeCapability, Launch
+from gpusim.machine.interpreter import Interpreter
+from gpusim.machine.state import Batch
+from gpusim.machine.storage import allocate
+from gpusim.programs import bind, program_for
+
+DEFAULT_CC = ComputeCapability(9, 0)
+DEFAULT_STEP_LIMIT = 2_000_000
+LANES_PER_CHUNK = 1 << 17
+QUANTUM = 50_000
+
+Progress = Callable[[int], None]
+
+
+def chunk_blocks(launch: Launch) -> int:
+    """Return how many blocks run at a time: registers of a chunk stay in the cache."""
+    return max(1, min(2048, LANES_PER_CHUNK // (launch.warps_per_block * 32)))
+
+
+def run(
+    program: Program,
+    launch: Launch,
+    arguments: Mapping[str, Any],
+    *,
+    cc: ComputeCapability = DEFAULT_CC,
+    observers: Sequence[Observer] = (),
+    step_limit: int = DEFAULT_STEP_LIMIT,
+    blocks_per_chunk: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Run every block of a launch. Arrays in `arguments` hold the results.
+
+    `step_limit` is how many instructions one block may run; NoProgressError beyond.
+    `progress` is told the number of blocks that have finished.
+    """
+    launch.check(cc, program.shared_bytes)
+    allocations = allocate(arguments)
+    size = blocks_per_chunk or chunk_blocks(launch)
+    for observer in observers:
+        observer.begin(program, launch)
+    following, finished = 0, 0
+    running: list[Interpreter] = []
+    with np.errstate(all="ignore"):
+        while running or following < launch.blocks:
+            if following < launch.blocks:
+                blocks = np.arange(following, min(following + size, launch.blocks))
+                following += len(blocks)
+                batch = Batch(program, launch, blocks)
+                running.append(Interpreter(batch, arguments, allocations, observers))
+            for interpreter in list(running):
+                if interpreter.run(QUANTUM):
+                    running.remove(interpreter)
+                    finished += len(interpreter.batch.placement.blocks)
+                    for observer in observers:
+                        observer.batch_end(interpreter.batch.placement.blocks)
+                    if progress is not None:
+                        progress(finished)
+                elif interpreter.executed >= step_limit:
+                    raise NoProgressError(_no_progress(interpreter, step_limit))
+    for observer in observers:
+        observer.end()
+
+
+def _no_progress(interpreter: Interpreter, limit: int) -> str:
+    splits = interpreter.batch.splits
+    lines = sorted({interpreter.instructions[int(pc)].line for pc in splits.pc})
+    where = ", ".join(map(str, lines[:4]))
+    blocks = interpreter.batch.placement.blocks
+    return (
+        f"blocks {blocks[0]} to {blocks[-1]} ran {limit} instructions without finishing; warps "
+        f"stand at line {where}. If the kernel only needs longer, raise the step limit"
+    )
+
+
+def execute(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
+    """Run `kernel[grid, block](*args)` as it is, with nobody listening."""
+    arguments = bind(configured.kernel, args)
+    program = program_for(configured.kernel, arguments, DEFAULT_CC)
+    run(program, configured.launch, arguments)

@@ -1,0 +1,144 @@
+"""The state of a batch of blocks that run together.
+
+Registers are arrays shaped (copies, rows, lanes), each axis 1 where the value does not vary
+along it: what is the same for every block, warp or lane is kept and computed once.
+
+A batch starts *folded*: one row per warp of a block, standing for that warp of every block.
+As long as all blocks take the same way, each instruction runs once for all of them. When
+blocks disagree about a branch the batch is *unfolded*: one row per warp of every block.
+
+Lanes of a warp that diverged are *splits* with a pc of their own. Splits of a warp join only
+where the program says so: a BSSY gives the lanes that run it a token, and BSYNC holds a
+split until all lanes of the warp that have its token are there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.events import Placement
+from gpusim.isa import Program
+from gpusim.launch import WARP_SIZE, Launch
+
+Array = np.ndarray[Any, Any]
+
+READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP = range(4)
+
+
+@dataclass
+class Splits:
+    """Groups of lanes that run together. Arrays are by split; `mask` is (copies, splits, 32)."""
+
+    row: Array
+    pc: Array
+    mask: Array
+    state: Array
+    turn: Array
+
+    def __len__(self) -> int:
+        return len(self.pc)
+
+    def take(self, which: Array) -> Splits:
+        """Return some of the splits."""
+        return Splits(
+            self.row[which], self.pc[which], self.mask[:, which], self.state[which], self.turn[which]
+        )
+
+    def join(self, other: Splits) -> Splits:
+        """Return these splits and the others after them."""
+        copies = max(len(self.mask), len(other.mask))
+        masks = [np.broadcast_to(s.mask, (copies, *s.mask.shape[1:])) for s in (self, other)]
+        return Splits(
+            np.concatenate([self.row, other.row]),
+            np.concatenate([self.pc, other.pc]),
+            np.concatenate(masks, axis=1),
+            np.concatenate([self.state, other.state]),
+            np.concatenate([self.turn, other.turn]),
+        )
+
+
+class Batch:
+    """Blocks that run together: placement, registers, splits, shared and local memory."""
+
+    def __init__(self, program: Program, launch: Launch, blocks: Array) -> None:
+        self.program = program
+        self.launch = launch
+        warps = launch.warps_per_block
+        self.placement = Placement(blocks, warps, folded=True)
+        self.registers: list[Array | None] = [None] * program.registers
+        for number, value in program.immediates.items():
+            self.registers[number] = np.asarray(value).reshape(1, 1, 1)
+        self.thread = np.arange(warps * WARP_SIZE).reshape(1, warps, WARP_SIZE)
+        exists = self.thread < launch.threads_per_block
+        self.splits = Splits(
+            row=np.arange(warps),
+            pc=np.zeros(warps, dtype=np.int64),
+            mask=exists,
+            state=np.zeros(warps, dtype=np.int64),
+            turn=np.zeros(warps, dtype=np.int64),
+        )
+        self.tokens: list[Array | None] = [None] * program.barriers
+        size = program.shared_bytes + launch.dynamic_shared_bytes
+        self.shared = np.zeros((len(blocks), -(-size // 16) * 16), dtype=np.uint8)
+        self.local: Array | None = None
+        if program.local_bytes:
+            self.local = np.zeros(
+                (len(blocks), warps, WARP_SIZE, -(-program.local_bytes // 16) * 16), dtype=np.uint8
+            )
+        self.clock = 0
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that registers have."""
+        return self.placement.rows
+
+    @property
+    def block_of_row(self) -> Array:
+        """Position in `placement.blocks` of each row, shaped (copies or 1, rows or 1, 1)."""
+        if self.placement.folded:
+            return np.arange(self.placement.copies).reshape(-1, 1, 1)
+        rows = np.arange(self.rows) // self.placement.warps_per_block
+        return rows.reshape(1, -1, 1)
+
+    @property
+    def block_number(self) -> Array:
+        """Linear block number of each row, shaped like `block_of_row`."""
+        return self.placement.blocks[self.block_of_row]
+
+    def thread_number(self) -> Array:
+        """Linear thread number within the block, shaped (1, rows, 32)."""
+        if self.placement.folded:
+            return self.thread
+        return np.tile(self.thread, (1, len(self.placement.blocks), 1))
+
+    def unfold(self) -> None:
+        """Give every warp of every block a row of its own."""
+        copies, warps = self.placement.copies, self.placement.warps_per_block
+        self.placement = Placement(self.placement.blocks, warps, folded=False)
+
+        def spread(value: Array | None) -> Array | None:
+            if value is None or value.shape[:2] == (1, 1):
+                return value
+            full = np.broadcast_to(value, (copies, warps, value.shape[2]))
+            return full.reshape(1, copies * warps, value.shape[2])
+
+        immediates = self.program.immediates
+        self.registers = [
+            value if number in immediates else spread(value)
+            for number, value in enumerate(self.registers)
+        ]
+        self.tokens = [spread(token) for token in self.tokens]
+        splits, count = self.splits, len(self.splits)
+        mask = np.broadcast_to(splits.mask, (copies, count, WARP_SIZE))
+        self.splits = Splits(
+            row=(splits.row + np.arange(copies)[:, None] * warps).reshape(-1),
+            pc=np.tile(splits.pc, copies),
+            mask=mask.reshape(1, copies * count, WARP_SIZE).copy(),
+            state=np.tile(splits.state, copies),
+            turn=np.tile(splits.turn, copies),
+        )
+        if self.local is not None:
+            self.local = self.local.reshape(1, copies * warps, *self.local.shape[2:])
