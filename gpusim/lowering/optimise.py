@@ -1,0 +1,54 @@
+"""The machine-independent half of -O3: an ordered list of passes over the SSA form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpusim.compiler.ir import Function
+from gpusim.lowering.dead import dead
+from gpusim.lowering.fold import fold
+from gpusim.lowering.graph import reverse_postorder
+from gpusim.lowering.hoist import hoist
+from gpusim.lowering.number import number
+from gpusim.lowering.rotate import rotate
+from gpusim.lowering.ssa import remove_trivial_phis
+from gpusim.lowering.tidy import tidy
+from gpusim.lowering.unroll import unroll
+
+Pass = Callable[[Function], object]
+
+
+def simplify(function: Function) -> None:
+    """Fold, number and tidy until nothing changes."""
+    changed = True
+    while changed:
+        remove_trivial_phis(function)
+        changed = fold(function)
+        changed |= number(function)
+        dead(function)
+        changed |= tidy(function)
+
+
+def unroll_all(function: Function) -> None:
+    """Unroll loops of known length from the inside out, folding in between."""
+    while unroll(function):
+        simplify(function)
+
+
+PASSES: tuple[Pass, ...] = (
+    simplify,
+    rotate,
+    simplify,
+    unroll_all,
+    hoist,
+    simplify,
+)
+
+
+def optimise(function: Function) -> None:
+    """Rewrite `function` as NVVM and ptxas would before choosing instructions."""
+    for step in PASSES:
+        step(function)
+    function.blocks = reverse_postorder(function)
+    for name, block in enumerate(function.blocks):
+        block.name = name

@@ -1,0 +1,135 @@
+"""Restore SSA form after a pass has given a value several definitions.
+
+Copying blocks makes one value of the source many: each use must see the copy that reaches
+it. Definitions are looked up block by block, with a phi where several meet (Braun et al.,
+"Simple and Efficient Construction of Static Single Assignment Form").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gpusim.compiler.ir import Block, DType, Function, Value
+from gpusim.lowering.graph import definitions, remove_values, replace_uses
+
+
+class Variable:
+    """One variable: what it is at the end of each block that defines it, and found so far."""
+
+    def __init__(
+        self, function: Function, dtype: DType | None, ends: Mapping[Block, Value], line: int = 0
+    ) -> None:
+        self.function = function
+        self.dtype = dtype
+        self.line = line
+        self.ends = dict(ends)
+        self.starts: dict[Block, Value] = {}
+        self.phis: list[tuple[Block, Value]] = []
+
+    def at_end(self, block: Block) -> Value:
+        """Return what the variable is where control leaves `block`."""
+        found = self.ends.get(block)
+        return self.at_start(block) if found is None else found
+
+    def at_start(self, block: Block) -> Value:
+        """Return what the variable is where control enters `block`, placing phis."""
+        path: list[Block] = []
+        while block not in self.starts and len(block.preds) == 1:
+            path.append(block)
+            block = block.preds[0]
+            if block in self.ends:
+                value = self.ends[block]
+                break
+        else:
+            value = self._join(block)
+        for other in path:
+            self.starts[other] = value
+        return value
+
+    def _join(self, block: Block) -> Value:
+        if block in self.starts:
+            return self.starts[block]
+        if not block.preds:
+            value = Value("undef", self.dtype, line=self.line)
+            block.body.insert(0, value)
+            self.starts[block] = value
+            return value
+        phi = Value("phi", self.dtype, line=self.line)
+        self.starts[block] = phi
+        self.phis.append((block, phi))
+        phi.args = [self.at_end(pred) for pred in block.preds]
+        return phi
+
+
+def place_phis(function: Function, variables: Iterable[Variable]) -> None:
+    """Put the phis that reading the variables made into their blocks, without idle ones."""
+    made: dict[Value, Block] = {}
+    for variable in variables:
+        for block, phi in variable.phis:
+            made[phi] = block
+    gone = _trivial(made)
+    for phi, block in made.items():
+        if phi not in gone:
+            block.phis.append(phi)
+    replace_uses(function, gone)
+
+
+def _trivial(phis: Mapping[Value, Block]) -> dict[Value, Value]:
+    """Return which phis only ever repeat one other value, and that value."""
+    gone: dict[Value, Value] = {}
+
+    def final(value: Value) -> Value:
+        while value in gone:
+            value = gone[value]
+        return value
+
+    changed = True
+    while changed:
+        changed = False
+        for phi in phis:
+            if phi in gone:
+                continue
+            others = {final(a) for a in phi.args} - {phi}
+            if len(others) == 1:
+                gone[phi] = others.pop()
+                changed = True
+    return gone
+
+
+def repair(function: Function, copies: Mapping[Value, Mapping[Block, Value]]) -> None:
+    """Let every use of each key see the definition that reaches it.
+
+    `copies[v]` gives, by block, what `v` is at that block's end: v itself where v is
+    defined, its copies elsewhere. A use after v in v's own block keeps it.
+    """
+    home = definitions(function)
+    variables: dict[Value, Variable] = {}
+
+    def variable(value: Value) -> Variable:
+        if value not in variables:
+            variables[value] = Variable(function, value.dtype, copies[value], value.line)
+        return variables[value]
+
+    def at_start(value: Value, block: Block) -> Value:
+        return value if home.get(value) is block else variable(value).at_start(block)
+
+    for block in list(function.blocks):
+        for phi in block.phis:
+            if any(a in copies for a in phi.args):
+                phi.args = [
+                    variable(a).at_end(pred) if a in copies else a
+                    for a, pred in zip(phi.args, block.preds, strict=True)
+                ]
+        for value in block.body:
+            if any(a in copies for a in value.args):
+                value.args = [at_start(a, block) if a in copies else a for a in value.args]
+        if block.condition is not None and block.condition in copies:
+            block.condition = at_start(block.condition, block)
+    place_phis(function, variables.values())
+
+
+def remove_trivial_phis(function: Function) -> None:
+    """Let phis that only ever repeat one value give way to it."""
+    gone = _trivial({phi: block for block in function.blocks for phi in block.phis})
+    remove_values(function, set(gone))
+    replace_uses(function, gone)
