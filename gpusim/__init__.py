@@ -1,0 +1,28 @@
+"""gpusim: what a GPU kernel does to the machine, without the GPU.
+
+`from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
+a kernel and counts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from gpusim.errors import GpusimError
+
+if TYPE_CHECKING:
+    from gpusim.records import Trace
+    from gpusim.tracing import trace
+
+__version__ = "0.1.0"
+__all__ = ["GpusimError", "Trace", "__version__", "trace"]
+
+# Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine.
+_LAZY = {"trace": "gpusim.tracing", "Trace": "gpusim.records"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'gpusim' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)

@@ -1,0 +1,1 @@
+"""Analyses that listen to steps; each is one file and knows no other."""

@@ -1,0 +1,93 @@
+"""What one block did, step by step: every access, branch and condition of its warps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.events import Step
+from gpusim.isa import OPS, Instruction, Program
+from gpusim.launch import Launch
+
+Array = np.ndarray[Any, Any]
+
+MAX_ENTRIES = 200_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One instruction run by one warp; arrays are by lane."""
+
+    pc: int
+    instruction: Instruction
+    warp: int
+    occurrence: int
+    active: Array
+    on: Array
+    addresses: Array | None
+    taken: Array | None
+
+
+class BlockLog:
+    """Keeps the steps of one block that access memory, branch, decide or meet.
+
+    `is_complete` is False where the block did more than MAX_ENTRIES of these.
+    """
+
+    def __init__(self, block_index: int) -> None:
+        self.block_index = block_index
+        self.entries: list[Entry] = []
+        self.is_complete = True
+        self._seen: dict[tuple[int, int], int] = {}
+        self._wanted: list[bool] = []
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """Prepare for a launch."""
+        self._wanted = [
+            OPS[instruction.op].kind not in ("compute", "constant", "special")
+            for instruction in program.instructions
+        ]
+
+    def step(self, step: Step) -> None:
+        """Keep the part of a step that is this block's."""
+        if not self._wanted[step.pc]:
+            return
+        placement = step.placement
+        position = self.block_index - int(placement.blocks[0])
+        if not 0 <= position < len(placement.blocks):
+            return
+        warps = step.rows % placement.warps_per_block
+        if placement.folded:
+            chosen, copy = np.arange(len(warps)), position
+        else:
+            chosen = np.flatnonzero(step.rows // placement.warps_per_block == position)
+            copy = 0
+
+        def lanes(values: Array | None, number: int) -> Array | None:
+            if values is None:
+                return None
+            row = number if values.shape[1] > 1 else 0
+            return np.broadcast_to(values[copy if len(values) > 1 else 0, row], (32,))
+
+        for number in chosen:
+            if len(self.entries) >= MAX_ENTRIES:
+                self.is_complete = False
+                return
+            warp = int(warps[number])
+            occurrence = self._seen.get((step.pc, warp), 0)
+            self._seen[step.pc, warp] = occurrence + 1
+            active, on = lanes(step.active, number), lanes(step.on, number)
+            assert active is not None
+            assert on is not None
+            addresses, taken = lanes(step.addresses, number), lanes(step.taken, number)
+            self.entries.append(
+                Entry(step.pc, step.instruction, warp, occurrence, active, on, addresses, taken)
+            )
+
+    def batch_end(self, blocks: Array) -> None:
+        """Nothing is kept per batch."""
+
+    def end(self) -> None:
+        """The launch is over."""

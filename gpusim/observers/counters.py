@@ -1,0 +1,416 @@
+"""Counters: what a launch did to the machine, per launch, line, block and warp.
+
+A counter is one decorated function from a `Tally` of a step to a number per warp; its
+docstring is its documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpusim import memory
+from gpusim.events import Placement, Step
+from gpusim.isa import OPS, Instruction, Program
+from gpusim.launch import ComputeCapability, Launch
+
+Array = np.ndarray[Any, Any]
+Applies = Callable[[Instruction], bool]
+
+
+class Tally:
+    """One step, counted: numbers shaped (copies or 1, warps), worked out when first asked for."""
+
+    def __init__(self, step: Step, cc_major: int) -> None:
+        self.step = step
+        self.cc_major = cc_major
+
+    @cached_property
+    def one(self) -> Array:
+        """One for each warp."""
+        return np.ones((1, len(self.step.rows)), dtype=np.int64)
+
+    @cached_property
+    def active_lanes(self) -> Array:
+        """Lanes that run the instruction."""
+        return np.count_nonzero(self.step.active, axis=2)
+
+    @cached_property
+    def lanes_on(self) -> Array:
+        """Lanes that run the instruction with their guard true."""
+        if self.step.on is self.step.active:
+            return self.active_lanes
+        return np.count_nonzero(self.step.on, axis=2)
+
+    @cached_property
+    def any_on(self) -> Array:
+        """Whether a lane takes part."""
+        return self.lanes_on > 0
+
+    @cached_property
+    def divergent(self) -> Array:
+        """Whether lanes that decide disagree."""
+        step = self.step
+        assert step.taken is not None
+        deciding = step.active if step.instruction.op == "BRA" else step.on
+        return step.taken.any(axis=2) & (deciding & ~step.taken).any(axis=2)
+
+    @cached_property
+    def shared_passes(self) -> tuple[Array, Array]:
+        """Wavefronts of a shared-memory access, and the least it could take."""
+        step = self.step
+        assert step.addresses is not None
+        assert step.instruction.memory is not None
+        return memory.wavefronts(
+            step.addresses, step.on, step.instruction.memory.width_bytes, self.cc_major
+        )
+
+    @cached_property
+    def sectors(self) -> Array:
+        """Sectors of a global access."""
+        assert self.step.addresses is not None
+        return memory.sectors(self.step.addresses, self.step.on)
+
+    @cached_property
+    def atomic_passes(self) -> Array:
+        """Lanes with the same address, at most."""
+        assert self.step.addresses is not None
+        return memory.same_address_passes(self.step.addresses, self.step.on)
+
+
+@dataclass(frozen=True)
+class CounterSpec:
+    """A counter: unit, `exact` or `model`, Nsight Compute's name ("" where it has none)."""
+
+    name: str
+    unit: str
+    kind: str
+    ncu: str
+    doc: str
+    applies: Applies
+    count: Callable[[Tally], Array]
+
+
+COUNTERS: dict[str, CounterSpec] = {}
+
+
+def counter(
+    unit: str, kind: str, ncu: str, applies: Applies
+) -> Callable[[Callable[[Tally], Array]], Callable[[Tally], Array]]:
+    """Register a function as a counter of the steps that `applies` selects."""
+
+    def register(function: Callable[[Tally], Array]) -> Callable[[Tally], Array]:
+        name = function.__name__
+        doc = (function.__doc__ or "").strip()
+        COUNTERS[name] = CounterSpec(name, unit, kind, ncu, doc, applies, function)
+        return function
+
+    return register
+
+
+def _issued(instruction: Instruction) -> bool:
+    return OPS[instruction.op].issued
+
+
+def _op(*names: str) -> Applies:
+    return lambda instruction: instruction.op in names
+
+
+def _access(kind: str, space: str) -> Applies:
+    def applies(instruction: Instruction) -> bool:
+        found = instruction.memory
+        return OPS[instruction.op].kind == kind and found is not None and found.space == space
+
+    return applies
+
+
+@counter("instructions", "model", "smsp__inst_executed.sum", _issued)
+def instructions(tally: Tally) -> Array:
+    """Instructions issued, counted once per warp."""
+    return tally.one
+
+
+@counter("thread instructions", "model", "smsp__thread_inst_executed.sum", _issued)
+def thread_instructions(tally: Tally) -> Array:
+    """Instructions issued, counted once per active lane."""
+    return tally.active_lanes
+
+
+@counter("thread instructions", "model", "smsp__thread_inst_executed_pred_on.sum", _issued)
+def thread_instructions_guard_on(tally: Tally) -> Array:
+    """Instructions issued, counted once per lane whose guard is true."""
+    return tally.lanes_on
+
+
+@counter("branches", "exact", "smsp__inst_executed_op_branch.sum", _op("BRA"))
+def branches(tally: Tally) -> Array:
+    """Branch instructions of the machine, counted once per warp."""
+    return tally.one
+
+
+@counter("branches", "exact", "smsp__sass_branch_targets_threads_divergent.sum", _op("BRA"))
+def divergent_branches(tally: Tally) -> Array:
+    """Branch instructions at which lanes of a warp went both ways."""
+    return tally.divergent
+
+
+@counter("branches", "exact", "", _op(".IF"))
+def source_branches(tally: Tally) -> Array:
+    """Conditions in the source that a warp decided: if, while, for, and conditional expressions."""
+    return tally.any_on
+
+
+@counter("branches", "exact", "", _op(".IF"))
+def source_divergent_branches(tally: Tally) -> Array:
+    """Conditions in the source about which lanes of a warp disagreed."""
+    return tally.divergent
+
+
+@counter("instructions", "exact", "smsp__inst_executed_op_shared_ld.sum", _access("load", "shared"))
+def shared_load_instructions(tally: Tally) -> Array:
+    """Loads from shared memory, also where no lane takes part."""
+    return tally.one
+
+
+@counter(
+    "wavefronts",
+    "exact",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    _access("load", "shared"),
+)
+def shared_load_wavefronts(tally: Tally) -> Array:
+    """Passes of the data stage for loads from shared memory."""
+    return tally.shared_passes[0]
+
+
+@counter(
+    "conflicts",
+    "exact",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    _access("load", "shared"),
+)
+def shared_load_bank_conflicts(tally: Tally) -> Array:
+    """Wavefronts of shared-memory loads above the least number needed: replays."""
+    return tally.shared_passes[0] - tally.shared_passes[1]
+
+
+@counter("instructions", "exact", "smsp__inst_executed_op_shared_st.sum", _access("store", "shared"))
+def shared_store_instructions(tally: Tally) -> Array:
+    """Stores to shared memory, also where no lane takes part."""
+    return tally.one
+
+
+@counter(
+    "wavefronts",
+    "exact",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    _access("store", "shared"),
+)
+def shared_store_wavefronts(tally: Tally) -> Array:
+    """Passes of the data stage for stores to shared memory."""
+    return tally.shared_passes[0]
+
+
+@counter(
+    "conflicts",
+    "exact",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    _access("store", "shared"),
+)
+def shared_store_bank_conflicts(tally: Tally) -> Array:
+    """Wavefronts of shared-memory stores above the least number needed: replays."""
+    return tally.shared_passes[0] - tally.shared_passes[1]
+
+
+@counter("instructions", "exact", "smsp__inst_executed_op_global_ld.sum", _access("load", "global"))
+def global_load_instructions(tally: Tally) -> Array:
+    """Loads from global memory, also where no lane takes part."""
+    return tally.one
+
+
+@counter(
+    "requests",
+    "exact",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    _access("load", "global"),
+)
+def global_load_requests(tally: Tally) -> Array:
+    """Loads from global memory in which a lane takes part."""
+    return tally.any_on
+
+
+@counter(
+    "sectors", "exact", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", _access("load", "global")
+)
+def global_load_sectors(tally: Tally) -> Array:
+    """32-byte sectors that loads from global memory touch."""
+    return tally.sectors
+
+
+@counter("instructions", "exact", "smsp__inst_executed_op_global_st.sum", _access("store", "global"))
+def global_store_instructions(tally: Tally) -> Array:
+    """Stores to global memory, also where no lane takes part."""
+    return tally.one
+
+
+@counter(
+    "requests",
+    "exact",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    _access("store", "global"),
+)
+def global_store_requests(tally: Tally) -> Array:
+    """Stores to global memory in which a lane takes part."""
+    return tally.any_on
+
+
+@counter(
+    "sectors", "exact", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", _access("store", "global")
+)
+def global_store_sectors(tally: Tally) -> Array:
+    """32-byte sectors that stores to global memory touch."""
+    return tally.sectors
+
+
+@counter("barriers", "exact", "", _op("BAR"))
+def barriers(tally: Tally) -> Array:
+    """Barriers of the block that a warp came to."""
+    return tally.one
+
+
+@counter("shuffles", "exact", "", _op("SHFL"))
+def shuffles(tally: Tally) -> Array:
+    """Shuffle instructions, counted once per warp."""
+    return tally.one
+
+
+@counter("instructions", "exact", "smsp__inst_executed_op_shared_atom.sum", _access("atomic", "shared"))
+def shared_atomics(tally: Tally) -> Array:
+    """Atomic instructions on shared memory, counted once per warp."""
+    return tally.one
+
+
+@counter("replays", "model", "", _access("atomic", "shared"))
+def shared_atomic_replays(tally: Tally) -> Array:
+    """Passes of shared-memory atomics beyond the first: lanes with one address take turns."""
+    return np.maximum(tally.atomic_passes - 1, 0)
+
+
+@counter("instructions", "exact", "", _access("atomic", "global"))
+def global_atomics(tally: Tally) -> Array:
+    """Atomic instructions on global memory, counted once per warp."""
+    return tally.one
+
+
+@counter("replays", "model", "", _access("atomic", "global"))
+def global_atomic_replays(tally: Tally) -> Array:
+    """Passes of global atomics beyond the first: lanes with one address take turns."""
+    return np.maximum(tally.atomic_passes - 1, 0)
+
+
+@dataclass
+class _BatchCounts:
+    """Sums of one batch: for each (pc, counter) an array (copies or 1, rows)."""
+
+    placement: Placement
+    sums: dict[tuple[int, int], Array] = field(default_factory=dict)
+
+    def add(self, key: tuple[int, int], rows: Array, value: Array) -> None:
+        if len(value) > 1 and (value == value[:1]).all():
+            value = value[:1]
+        count = self.placement.rows
+        known = self.sums.get(key)
+        if known is None and len(rows) == count and rows[0] == 0 and rows[-1] == count - 1:
+            self.sums[key] = value.astype(np.int64)
+            return
+        if known is None:
+            known = np.zeros((len(value), count), dtype=np.int64)
+        elif len(known) < len(value):
+            known = np.repeat(known, len(value), axis=0)
+        if len(rows) == count and rows[0] == 0 and rows[-1] == count - 1:
+            known = known + value
+        else:
+            np.add.at(known, (slice(None), rows), value)
+        self.sums[key] = known
+
+    def unfold(self, placement: Placement) -> None:
+        copies, warps = len(placement.blocks), placement.warps_per_block
+        self.placement = placement
+        for key, known in self.sums.items():
+            self.sums[key] = np.broadcast_to(known, (copies, warps)).reshape(1, -1).copy()
+
+
+class Counters:
+    """Counts every step. Blocks with the same table of warps and counters share one table."""
+
+    def __init__(self, cc: ComputeCapability) -> None:
+        self._cc_major = cc.major
+        self.specs = list(COUNTERS.values())
+        self._applicable: list[list[int]] = []
+        self._batches: dict[int, _BatchCounts] = {}
+        self._tables: dict[bytes, int] = {}
+        self.tables: list[Array] = []
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """Prepare for a launch."""
+        self._applicable = [
+            [k for k, spec in enumerate(self.specs) if spec.applies(instruction)]
+            for instruction in program.instructions
+        ]
+        self.by_pc = np.zeros((len(program.instructions), len(self.specs)), dtype=np.int64)
+        self.warps = launch.warps_per_block
+        self.table_of_block = np.zeros(launch.blocks, dtype=np.int32)
+
+    def step(self, step: Step) -> None:
+        """Count one step."""
+        start = int(step.placement.blocks[0])
+        batch = self._batches.get(start)
+        if batch is None:
+            batch = self._batches[start] = _BatchCounts(step.placement)
+        elif batch.placement is not step.placement:
+            batch.unfold(step.placement)
+        tally = Tally(step, self._cc_major)
+        for k in self._applicable[step.pc]:
+            batch.add((step.pc, k), step.rows, self.specs[k].count(tally))
+
+    def batch_end(self, blocks: Array) -> None:
+        """Add a batch to the launch."""
+        batch = self._batches.pop(int(blocks[0]), None)
+        if batch is None:
+            return
+        copies = len(blocks)
+        same = all(len(known) == 1 for known in batch.sums.values()) and batch.placement.folded
+        shape = (1 if same else copies, self.warps, len(self.specs))
+        tables = np.zeros(shape, dtype=np.int64)
+        for (pc, k), known in batch.sums.items():
+            if batch.placement.folded:
+                weight = copies if len(known) == 1 else 1
+                tables[:, :, k] += known
+            else:
+                weight = 1
+                tables[:, :, k] += known.reshape(copies, self.warps)
+            self.by_pc[pc, k] += int(known.sum()) * weight
+        if same:
+            self.table_of_block[blocks] = self._table(tables[0])
+            return
+        unique, inverse = np.unique(tables.reshape(copies, -1), axis=0, return_inverse=True)
+        numbers = [self._table(row.reshape(self.warps, -1)) for row in unique]
+        self.table_of_block[blocks] = np.asarray(numbers, dtype=np.int32)[inverse.reshape(-1)]
+
+    def _table(self, table: Array) -> int:
+        key = table.tobytes()
+        if key not in self._tables:
+            self._tables[key] = len(self.tables)
+            self.tables.append(table.copy())
+        return self._tables[key]
+
+    def end(self) -> None:
+        """The launch is over."""
+
+    def named(self, row: Array) -> dict[str, int]:
+        """Return a row of numbers under their counters' names, as plain ints."""
+        return {spec.name: int(n) for spec, n in zip(self.specs, row, strict=True)}
