@@ -49,8 +49,8 @@ class Template:
     coarse: int
 
     @property
-    def identity(self) -> int | float:
-        """The number that changes nothing under the operation."""
+    def identity(self) -> Any:
+        """The number, of the template's type, that changes nothing under the operation."""
         return oracle.identity(self.operation, self.dtype)
 
 
@@ -68,7 +68,7 @@ class BlockRule:
             return f"a power of two from {self.least} to {self.most}"
         if self.multiple_of > 1:
             return f"a multiple of {self.multiple_of} from {self.least} to {self.most}"
-        return f"from {self.least} to {self.most} threads"
+        return f"any size from {self.least} to {self.most}"
 
     def allows(self, block: int) -> bool:
         """Return whether a block of this size will do."""
@@ -98,9 +98,7 @@ class Family:
 
 
 def _partial_results(setup: Setup, data: Array) -> Expected:
-    per_block = -(-setup.n // (setup.grid * setup.chunk)) * setup.chunk
-    additions = -(-per_block // setup.block) + setup.block.bit_length()
-    return oracle.reduce_blocks(data, setup.operation, setup.grid, setup.chunk, additions)
+    return oracle.reduce_blocks(data, setup.operation, setup.grid, setup.chunk, setup.additions)
 
 
 def _prefix_sums(setup: Setup, data: Array) -> Expected:
@@ -267,7 +265,7 @@ class Entry:
         if not self.block_rule.allows(block):
             near = " or ".join(map(str, self.block_rule.nearest(block)))
             raise LaunchError(
-                f"{self.name} needs a block of {self.block_rule}, not {block}; try {near}"
+                f"{self.name} needs a block that is {self.block_rule}, not {block}; try {near}"
             )
         if self.one_block and n > block:
             raise LaunchError(
@@ -332,6 +330,12 @@ class Setup:
     def results(self) -> int:
         """Number of results: one for each block of a reduction, n for a scan."""
         return self.entry.family.results(self)
+
+    @property
+    def additions(self) -> int:
+        """How many additions follow each other at most: a thread's own, then the tree's."""
+        turns = -(-self.n // (self.grid * self.chunk))
+        return turns * -(-self.chunk // self.block) + self.block.bit_length()
 
     @property
     def launch(self) -> Launch:

@@ -22,15 +22,14 @@ COMBINE: dict[str, np.ufunc] = {"sum": np.add, "max": np.fmax, "min": np.fmin}
 OPERATIONS: tuple[str, ...] = tuple(COMBINE)
 
 
-def identity(operation: str, dtype: DType) -> int | float:
-    """Return the number that changes nothing: 0 for a sum, the type's least for a maximum."""
+def identity(operation: str, dtype: DType) -> Any:
+    """Return the number, of the dtype, that changes nothing: 0, or the least for a maximum."""
     if operation == "sum":
-        return 0.0 if dtype.kind == "f" else 0
-    sign = -1 if operation == "max" else 1
+        return dtype.type(0)
     if dtype.kind == "f":
-        return sign * math.inf
+        return dtype.type(-math.inf if operation == "max" else math.inf)
     limits = np.iinfo(dtype)
-    return int(limits.min if operation == "max" else limits.max)
+    return dtype.type(limits.min if operation == "max" else limits.max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class Expected:
 
     values: Array
     tolerance: NDArray[np.float64] | None = None
-    filling: int | float | None = None
+    filling: Any = None
 
     def wrong(self, actual: Array) -> NDArray[np.bool_]:
         """Return, per value, whether `actual` is wrong."""
@@ -81,7 +80,7 @@ def _rounded(
         return Expected(sums.astype(dtype), tolerance)
 
 
-def _turns(data: Array, nothing: int | float, grid: int, chunk: int) -> list[Array]:
+def _turns(data: Array, nothing: Any, grid: int, chunk: int) -> list[Array]:
     """Return `data` as arrays of shape (turns, grid, chunk): the full turns, then the rest."""
     used = len(data) // (grid * chunk) * grid * chunk
     parts = [data[:used].reshape(-1, grid, chunk)] if used else []

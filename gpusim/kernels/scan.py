@@ -49,8 +49,8 @@ def naive_scan(template: Template) -> Kernel:
 
 
 @one_block(
-    defect="Thread 0 reads input[-1], which lies outside the array: there is nothing before the "
-    "first element, and the sum of nothing is 0."
+    defect="Thread 0 reads input[-1] (as tid is unsigned, element 4,294,967,295), outside the "
+    "array: nothing comes before the first element, and its sum is 0."
 )
 def kogge_stone_scan(template: Template) -> Kernel:
     """Sums of 2, 4, 8 neighbours in log2(n) steps; the shift that makes it exclusive goes wrong."""
