@@ -23,7 +23,7 @@ class LaunchError(GpusimError):
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in the user's source: file, line number (from 1), its text and the columns to mark."""
+    """A place in the user's source: file, line (from 1), its text and the columns to mark."""
 
     file: str
     line: int

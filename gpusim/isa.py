@@ -145,15 +145,15 @@ def _shift(instruction: Instruction, value: Array, count: Array) -> Array:
     over = (amount < 0) | (amount >= bits)
     if instruction.detail == "left":
         shifted = np.left_shift(value, np.where(over, 0, amount).astype(value.dtype))
-        return np.where(over, value.dtype.type(0), shifted)
-    return np.right_shift(value, np.where(over, bits - 1, amount).astype(value.dtype)) * np.where(
-        over & (np.dtype(value.dtype).kind == "u"), value.dtype.type(0), value.dtype.type(1)
-    )
+        return np.asarray(np.where(over, value.dtype.type(0), shifted))
+    shifted = np.right_shift(value, np.where(over, bits - 1, amount).astype(value.dtype))
+    return np.asarray(np.where(over & (value.dtype.kind == "u"), value.dtype.type(0), shifted))
 
 
 def _shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
     shift = instruction.detail
-    return np.left_shift(a, a.dtype.type(shift)).astype(b.dtype) + b
+    total: Array = np.left_shift(a, a.dtype.type(shift)).astype(b.dtype) + b
+    return total
 
 
 LOGIC: Mapping[str, Callable[..., Array]] = {
@@ -246,7 +246,8 @@ def _count_leading_zeros(instruction: Instruction, value: Array) -> Array:
     bits = value.view(unsigned).copy()
     for step in (1, 2, 4, 8, 16, 32)[: unsigned.itemsize.bit_length() + 2]:
         bits |= bits >> unsigned.type(step)
-    return np.bitwise_count(np.bitwise_not(bits)).astype(np.int32)
+    zeros: Array = np.bitwise_count(np.bitwise_not(bits)).astype(np.int32)
+    return zeros
 
 
 def _predicate_logic(instruction: Instruction, *sources: Array) -> Array:

@@ -24,7 +24,8 @@ def distinct(values: Array, on: Array) -> Array:
     if on.all():
         steps = np.diff(values, axis=-1)
         if (steps >= 0).all():
-            return np.count_nonzero(steps, axis=-1) + 1
+            counted: Array = np.count_nonzero(steps, axis=-1) + 1
+            return counted
     ordered = np.sort(np.where(on, values, _NOWHERE), axis=-1)
     steps = np.count_nonzero(np.diff(ordered, axis=-1), axis=-1)
     return np.where(on.any(-1), steps + 1 - ~on.all(-1), 0)
@@ -80,11 +81,12 @@ def _passes_multicast(words: Array, on: Array, width: int) -> Array:
     first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     row, _ = np.nonzero(first)
     counts = np.bincount(row * width + ordered[first] % width, minlength=rows * width)
-    return counts.reshape(rows, width).max(axis=-1)
+    most: Array = counts.reshape(rows, width).max(axis=-1)
+    return most
 
 
 def _passes_one_broadcast(words: Array, on: Array) -> Array:
-    """Return the passes of half-warps on 16 banks where one word, the first lane's, is broadcast."""
+    """Return the passes of half-warps on 16 banks; the first waiting lane's word is broadcast."""
     passes = np.zeros(len(words), dtype=np.int64)
     for row in range(len(words)):
         waiting = list(words[row][on[row]])

@@ -41,9 +41,10 @@ class Execution:
     `occurrence` counts, from 0, how often this warp ran this pc before: the iteration of a
     loop. Sequences of 32 are by lane. `addresses` are byte addresses from the start of the
     array `array` (`element_bytes` an element, `width_bytes` a lane's access), -1 for lanes that
-    are off and None for what is no memory access; `banks` likewise, for shared memory; `taken` are the lanes that take a branch, or for which a
-    conditional of the source (op ".IF") is true. `wavefronts` and `least_wavefronts` are for shared
-    memory, `sectors` for global memory.
+    are off and None for what is no memory access; `banks` likewise, for shared memory.
+    `taken` are the lanes that take a branch, or for which a conditional of the source (op
+    ".IF") is true. `wavefronts` and `least_wavefronts` are for shared memory, `sectors` for
+    global memory.
     """
 
     pc: int

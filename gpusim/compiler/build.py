@@ -54,7 +54,9 @@ FOLD: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
-    "idiv": lambda a, b: math.trunc(a / b) if isinstance(a / b, float) and abs(a) < 2**53 else a // b,
+    "idiv": lambda a, b: (
+        math.trunc(a / b) if isinstance(a / b, float) and abs(a) < 2**53 else a // b
+    ),
     "rem": lambda a, b: math.fmod(a, b) if isinstance(a, float) else int(math.fmod(a, b)),
     "div": lambda a, b: a / b,
     "and": lambda a, b: a & b,
@@ -343,9 +345,13 @@ class Builder:
         rising = self._sign(step, stride)
         header, body = self.graph.new_block(), self.graph.new_block()
         again, after = self.graph.new_block(), self.graph.new_block()
-        direction = None if rising else self.graph.emit(
-            "gt", BOOL, [stride, self.graph.constant(0, dtype)]
-        ) if rising is None else None
+        direction = (
+            None
+            if rising
+            else self.graph.emit("gt", BOOL, [stride, self.graph.constant(0, dtype)])
+            if rising is None
+            else None
+        )
         self.graph.jump(header)
         self.graph.start(header)
         index = self.graph.read(hidden, dtype)
@@ -391,9 +397,11 @@ class Builder:
             return bool(step > 0)
         if stride.constant is not None:
             return bool(stride.constant > 0)
-        return True if stride.dtype is not None and (
-            stride.dtype.kind == "u" or _is_positive(stride)
-        ) else None
+        return (
+            True
+            if stride.dtype is not None and (stride.dtype.kind == "u" or _is_positive(stride))
+            else None
+        )
 
     # -- conditions --------------------------------------------------------------------
 
@@ -602,7 +610,7 @@ class Builder:
                 raise self.error("division by the constant 0", node)
             return FOLD[op](a, b)
         if op in ("shl", "shr"):
-            dtype = promoted(a.dtype) if isinstance(a, Value) else self._meeting(a)
+            dtype = self._meeting(a)
         elif both_bool and op in ("and", "or", "xor"):
             dtype = BOOL
         else:
@@ -634,7 +642,9 @@ class Builder:
             return result
         dtype = self._meeting(a, b)
         dtype = dtype if dtype.kind == "f" else ir.FLOAT64
-        return self.graph.emit("math", dtype, [self.as_type(a, dtype), self.as_type(b, dtype)], "pow")
+        return self.graph.emit(
+            "math", dtype, [self.as_type(a, dtype), self.as_type(b, dtype)], "pow"
+        )
 
     def _unaryop(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
@@ -921,7 +931,9 @@ def _wrapped(number: Number, dtype: DType) -> Any:
 def _is_simple(node: ast.expr) -> bool:
     """Return whether an operand of `and` may be evaluated although it need not be."""
     return all(
-        isinstance(part, (*SIMPLE, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context))
+        isinstance(
+            part, (*SIMPLE, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context)
+        )
         and not isinstance(part, ast.Div | ast.FloorDiv | ast.Mod | ast.Pow)
         for part in ast.walk(node)
     )

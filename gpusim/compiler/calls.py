@@ -19,10 +19,37 @@ FULL_MASK = 0xFFFFFFFF
 AXES = "xyz"
 
 # Functions of `math` and NumPy, and the name that the machine computes them under.
-MATH_NAMES = (
-    "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh "
-    "floor ceil trunc fabs fmod pow hypot copysign isnan isinf isfinite"
-).split()
+MATH_NAMES = [
+    "sqrt",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "floor",
+    "ceil",
+    "trunc",
+    "fabs",
+    "fmod",
+    "pow",
+    "hypot",
+    "copysign",
+    "isnan",
+    "isinf",
+    "isfinite",
+]
 NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}
 TWO_ARGUMENTS = {"atan2", "fmod", "pow", "hypot", "copysign"}
 PREDICATES = {"isnan", "isinf", "isfinite"}
@@ -51,7 +78,9 @@ def call(builder: Builder, callee: Any, arguments: Sequence[ast.expr], node: ast
         return handler(builder, [builder.expression(a) for a in arguments], node, detail or family)
     if kind == "Kernel":
         if not callee.device:
-            raise builder.error(f"{callee.__name__} is a kernel; only device functions are called", node)
+            raise builder.error(
+                f"{callee.__name__} is a kernel; only device functions are called", node
+            )
         return builder.inline(callee, [builder.expression(a) for a in arguments], node)
     values = [builder.expression(a) for a in arguments]
     if callee is len:

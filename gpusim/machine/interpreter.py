@@ -41,7 +41,7 @@ class Group:
         self.which = which
         self.rows = splits.row[which]
         self.is_all = len(which) == rows and bool((self.rows == np.arange(rows)).all())
-        self.mask = splits.mask if self.is_all else splits.mask[:, which]
+        self.mask = splits.mask if len(which) == len(splits) else splits.mask[:, which]
         self.is_full = bool(self.mask.all())
 
 
@@ -165,7 +165,11 @@ class Interpreter:
         registers[register] = new
 
     def _compute(
-        self, group: Group, instruction: Instruction, evaluate: Callable[..., Array] | None, on: Array
+        self,
+        group: Group,
+        instruction: Instruction,
+        evaluate: Callable[..., Array] | None,
+        on: Array,
     ) -> None:
         if evaluate is None or not instruction.dst:
             return
@@ -265,9 +269,7 @@ class Interpreter:
             batch.launch.grid,
             batch.launch.block,
         )
-        index = storage.element_index(
-            addresses, on, base, size, memory, instruction.line, lanes
-        )
+        index = storage.element_index(addresses, on, base, size, memory, instruction.line, lanes)
         if memory.space == "global":
             return self.allocations[memory.name].flat, index
         index = index + base // memory.dtype.itemsize
@@ -519,7 +521,8 @@ class Interpreter:
         """Return, per split, what all copies agree on; _BlocksDisagree where they do not."""
         if len(outcome) > 1 and (outcome != outcome[:1]).any():
             raise _BlocksDisagree
-        return outcome[0]
+        agreed: Array = outcome[0]
+        return agreed
 
     def _branch(self, group: Group, pc: int, instruction: Instruction, on: Array) -> bool:
         splits = self.batch.splits
@@ -528,8 +531,8 @@ class Interpreter:
             if self.observers:
                 self._tell(group, pc, instruction, on, taken=on)
             return True
-        goes = self._agreed(on.any(axis=2))
-        stays = self._agreed((group.mask & ~on).any(axis=2))
+        goes = self._agreed(_any_lane(on))
+        stays = self._agreed(_any_lane(group.mask & ~on))
         if self.observers:
             self._tell(group, pc, instruction, on, taken=on)
         splits.pc[group.which] = np.where(goes, instruction.target, pc + 1)
@@ -551,8 +554,8 @@ class Interpreter:
 
     def _exit(self, group: Group, pc: int, instruction: Instruction, on: Array) -> bool:
         splits = self.batch.splits
-        leave = self._agreed(on.any(axis=2))
-        stay = self._agreed((group.mask & ~on).any(axis=2))
+        leave = self._agreed(_any_lane(on))
+        stay = self._agreed(_any_lane(group.mask & ~on))
         if self.observers:
             self._tell(group, pc, instruction, on)
         splits.pc[group.which] = pc + 1
@@ -630,7 +633,9 @@ class Interpreter:
             lanes = token[:, row]
             mine = np.where(splits.mask[:, first], lanes, 0).max()
             peers = [s for s in np.flatnonzero(splits.row == row) if keep[s]]
-            members = [s for s in peers if s == first or (splits.mask[:, s] & (lanes == mine)).any()]
+            members = [
+                s for s in peers if s == first or (splits.mask[:, s] & (lanes == mine)).any()
+            ]
             if all(
                 splits.state[s] == AT_CONVERGENCE and splits.pc[s] == splits.pc[first]
                 for s in members
@@ -669,6 +674,11 @@ class Interpreter:
             + "; ".join(shown)
             + more
         )
+
+
+def _any_lane(lanes: Array) -> Array:
+    """Return, per split, whether a lane is in a mask."""
+    return np.asarray(lanes.any(axis=2))
 
 
 def _shuffle_source(mode: str, lane: Array, width: Array) -> Array:

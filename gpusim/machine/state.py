@@ -44,7 +44,11 @@ class Splits:
     def take(self, which: Array) -> Splits:
         """Return some of the splits."""
         return Splits(
-            self.row[which], self.pc[which], self.mask[:, which], self.state[which], self.turn[which]
+            self.row[which],
+            self.pc[which],
+            self.mask[:, which],
+            self.state[which],
+            self.turn[which],
         )
 
     def join(self, other: Splits) -> Splits:

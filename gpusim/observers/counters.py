@@ -37,14 +37,14 @@ class Tally:
     @cached_property
     def active_lanes(self) -> Array:
         """Lanes that run the instruction."""
-        return np.count_nonzero(self.step.active, axis=2)
+        return np.asarray(np.count_nonzero(self.step.active, axis=2))
 
     @cached_property
     def lanes_on(self) -> Array:
         """Lanes that run the instruction with their guard true."""
         if self.step.on is self.step.active:
             return self.active_lanes
-        return np.count_nonzero(self.step.on, axis=2)
+        return np.asarray(np.count_nonzero(self.step.on, axis=2))
 
     @cached_property
     def any_on(self) -> Array:
@@ -57,7 +57,8 @@ class Tally:
         step = self.step
         assert step.taken is not None
         deciding = step.active if step.instruction.op == "BRA" else step.on
-        return step.taken.any(axis=2) & (deciding & ~step.taken).any(axis=2)
+        both = step.taken.any(axis=2) & (deciding & ~step.taken).any(axis=2)
+        return np.asarray(both)
 
     @cached_property
     def shared_passes(self) -> tuple[Array, Array]:
@@ -198,7 +199,9 @@ def shared_load_bank_conflicts(tally: Tally) -> Array:
     return tally.shared_passes[0] - tally.shared_passes[1]
 
 
-@counter("instructions", "exact", "smsp__inst_executed_op_shared_st.sum", _access("store", "shared"))
+@counter(
+    "instructions", "exact", "smsp__inst_executed_op_shared_st.sum", _access("store", "shared")
+)
 def shared_store_instructions(tally: Tally) -> Array:
     """Stores to shared memory, also where no lane takes part."""
     return tally.one
@@ -251,7 +254,9 @@ def global_load_sectors(tally: Tally) -> Array:
     return tally.sectors
 
 
-@counter("instructions", "exact", "smsp__inst_executed_op_global_st.sum", _access("store", "global"))
+@counter(
+    "instructions", "exact", "smsp__inst_executed_op_global_st.sum", _access("store", "global")
+)
 def global_store_instructions(tally: Tally) -> Array:
     """Stores to global memory, also where no lane takes part."""
     return tally.one
@@ -288,7 +293,9 @@ def shuffles(tally: Tally) -> Array:
     return tally.one
 
 
-@counter("instructions", "exact", "smsp__inst_executed_op_shared_atom.sum", _access("atomic", "shared"))
+@counter(
+    "instructions", "exact", "smsp__inst_executed_op_shared_atom.sum", _access("atomic", "shared")
+)
 def shared_atomics(tally: Tally) -> Array:
     """Atomic instructions on shared memory, counted once per warp."""
     return tally.one
@@ -297,7 +304,7 @@ def shared_atomics(tally: Tally) -> Array:
 @counter("replays", "model", "", _access("atomic", "shared"))
 def shared_atomic_replays(tally: Tally) -> Array:
     """Passes of shared-memory atomics beyond the first: lanes with one address take turns."""
-    return np.maximum(tally.atomic_passes - 1, 0)
+    return np.asarray(np.maximum(tally.atomic_passes - 1, 0))
 
 
 @counter("instructions", "exact", "", _access("atomic", "global"))
@@ -309,7 +316,7 @@ def global_atomics(tally: Tally) -> Array:
 @counter("replays", "model", "", _access("atomic", "global"))
 def global_atomic_replays(tally: Tally) -> Array:
     """Passes of global atomics beyond the first: lanes with one address take turns."""
-    return np.maximum(tally.atomic_passes - 1, 0)
+    return np.asarray(np.maximum(tally.atomic_passes - 1, 0))
 
 
 @dataclass
@@ -334,7 +341,7 @@ class _BatchCounts:
         if len(rows) == count and rows[0] == 0 and rows[-1] == count - 1:
             known = known + value
         else:
-            np.add.at(known, (slice(None), rows), value)
+            np.add.at(known.T, rows, np.broadcast_to(value, (len(known), len(rows))).T)
         self.sums[key] = known
 
     def unfold(self, placement: Placement) -> None:

@@ -1,1 +1,0 @@
-from gpusim.records import *  # noqa: F403
