@@ -507,7 +507,7 @@ def _equal_constant(folder: Folder, value: Value, c: int) -> Value | None:
             return folder.emit(below, BOOL, a.args[0], constant(1 << count, dtype))
     divisor = number(a.args[1]) if a.op in ("idiv", "rem") else None
     if c == 0 and divisor is not None and divisor > 1:
-        if a.op == "rem" and _power(divisor) is not None:
+        if a.op == "rem" and _power(divisor) is not None and folder.once(a):
             mask = folder.emit("and", dtype, a.args[0], constant(divisor - 1, dtype))
             return folder.emit(value.op, BOOL, mask, constant(0, dtype))
         if a.op == "idiv" and dtype.kind == "i":

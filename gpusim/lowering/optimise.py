@@ -7,10 +7,15 @@ from collections.abc import Callable
 from gpusim.compiler.ir import Function
 from gpusim.lowering.dead import dead
 from gpusim.lowering.fold import fold
+from gpusim.lowering.forward import forward
 from gpusim.lowering.graph import reverse_postorder
 from gpusim.lowering.hoist import hoist
 from gpusim.lowering.number import number
+from gpusim.lowering.overwritten import overwritten
+from gpusim.lowering.promote import promote
 from gpusim.lowering.rotate import rotate
+from gpusim.lowering.scatter import scatter
+from gpusim.lowering.share import share
 from gpusim.lowering.ssa import remove_trivial_phis
 from gpusim.lowering.tidy import tidy
 from gpusim.lowering.unroll import unroll
@@ -40,7 +45,15 @@ PASSES: tuple[Pass, ...] = (
     rotate,
     simplify,
     unroll_all,
+    scatter,
+    forward,
+    overwritten,
+    share,
+    simplify,
     hoist,
+    promote,
+    forward,
+    overwritten,
     simplify,
 )
 

@@ -61,22 +61,32 @@ class Variable:
         return phi
 
 
-def place_phis(function: Function, variables: Iterable[Variable]) -> None:
-    """Put the phis that reading the variables made into their blocks, without idle ones."""
+def place_phis(
+    function: Function,
+    variables: Iterable[Variable],
+    replacements: Mapping[Value, Value] | None = None,
+) -> None:
+    """Put the phis that reading the variables made into their blocks, without idle ones.
+
+    `replacements` are values that give way to others, perhaps to such phis.
+    """
     made: dict[Value, Block] = {}
     for variable in variables:
         for block, phi in variable.phis:
             made[phi] = block
-    gone = _trivial(made)
+    gone = _trivial(made, replacements or {})
     for phi, block in made.items():
         if phi not in gone:
             block.phis.append(phi)
     replace_uses(function, gone)
+    remove_values(function, set(gone))
 
 
-def _trivial(phis: Mapping[Value, Block]) -> dict[Value, Value]:
-    """Return which phis only ever repeat one other value, and that value."""
-    gone: dict[Value, Value] = {}
+def _trivial(
+    phis: Mapping[Value, Block], replacements: Mapping[Value, Value]
+) -> dict[Value, Value]:
+    """Return `replacements`, and each phi that only ever repeats one other value with that."""
+    gone = dict(replacements)
 
     def final(value: Value) -> Value:
         while value in gone:
@@ -130,6 +140,6 @@ def repair(function: Function, copies: Mapping[Value, Mapping[Block, Value]]) ->
 
 def remove_trivial_phis(function: Function) -> None:
     """Let phis that only ever repeat one value give way to it."""
-    gone = _trivial({phi: block for block in function.blocks for phi in block.phis})
+    gone = _trivial({phi: block for block in function.blocks for phi in block.phis}, {})
     remove_values(function, set(gone))
     replace_uses(function, gone)
