@@ -1,0 +1,110 @@
+"""Wavefronts and sectors: closed forms, and brute force over lanes."""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusim import memory
+
+LANES = np.arange(32)
+EVERY = np.ones(32, dtype=bool)
+masks = st.lists(st.booleans(), min_size=32, max_size=32).map(np.array)
+
+
+def brute_force_wavefronts(addresses: list[int], on: list[bool], width: int) -> int:
+    """Serve parts of a warp one after another; each bank gives one word a pass."""
+    words_each = max(1, width // 4)
+    lanes_each = 32 // words_each
+    passes = 0
+    for start in range(0, 32, lanes_each):
+        wanted: dict[int, set[int]] = {}
+        for lane in range(start, start + lanes_each):
+            if on[lane]:
+                for word in range(addresses[lane] // 4, addresses[lane] // 4 + words_each):
+                    wanted.setdefault(word % 32, set()).add(word)
+        passes += max(map(len, wanted.values()), default=0)
+    return passes
+
+
+@pytest.mark.parametrize("stride", range(1, 65))
+def test_a_stride_of_s_words_costs_gcd_of_s_and_32_wavefronts(stride: int) -> None:
+    passes, least = memory.wavefronts(LANES * stride * 4, EVERY)
+    assert (int(passes), int(least)) == (gcd(stride, 32), 1)
+
+
+def test_a_broadcast_costs_one_wavefront() -> None:
+    passes, least = memory.wavefronts(np.full(32, 400), EVERY)
+    assert (int(passes), int(least)) == (1, 1)
+
+
+def test_a_multicast_of_two_words_of_one_bank_costs_two_wavefronts() -> None:
+    passes, _ = memory.wavefronts(np.where(LANES < 16, 0, 128), EVERY)
+    assert int(passes) == 2
+
+
+def test_bytes_of_one_word_share_a_wavefront() -> None:
+    passes, _ = memory.wavefronts(LANES, EVERY, width_bytes=1)
+    assert int(passes) == 1
+
+
+@pytest.mark.parametrize(("width", "expected"), [(4, 1), (8, 2), (16, 4)])
+def test_wide_accesses_are_served_in_halves_and_quarters(width: int, expected: int) -> None:
+    passes, least = memory.wavefronts(LANES * width, EVERY, width_bytes=width)
+    assert (int(passes), int(least)) == (expected, expected)
+
+
+def test_a_warp_with_no_lane_on_makes_no_wavefront_and_no_sector() -> None:
+    nobody = np.zeros(32, dtype=bool)
+    passes, least = memory.wavefronts(LANES * 4, nobody)
+    assert (int(passes), int(least), int(memory.sectors(LANES * 4, nobody))) == (0, 0, 0)
+
+
+@given(
+    st.lists(st.integers(0, 255), min_size=32, max_size=32),
+    masks,
+    st.sampled_from([4, 8, 16]),
+)
+def test_wavefronts_equal_brute_force(places: list[int], on: np.ndarray, width: int) -> None:
+    addresses = np.array(places) * width
+    passes, least = memory.wavefronts(addresses, on, width_bytes=width)
+    assert int(passes) == brute_force_wavefronts(addresses.tolist(), on.tolist(), width)
+    assert int(least) <= int(passes)
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=32, max_size=32), masks)
+def test_sectors_are_the_different_32_byte_pieces(places: list[int], on: np.ndarray) -> None:
+    expected = {place * 4 // 32 for place, taking in zip(places, on, strict=True) if taking}
+    assert int(memory.sectors(np.array(places) * 4, on)) == len(expected)
+
+
+def test_many_warps_are_counted_at_once() -> None:
+    addresses = np.stack([LANES * 4, LANES * 8, LANES * 128])
+    passes, _ = memory.wavefronts(addresses, EVERY)
+    assert passes.tolist() == [1, 2, 32]
+    assert memory.sectors(addresses, EVERY).tolist() == [4, 8, 32]
+
+
+def test_half_warps_meet_sixteen_banks_on_compute_capability_1() -> None:
+    unit, _ = memory.wavefronts(LANES * 4, EVERY, cc_major=1)
+    doubled, _ = memory.wavefronts(LANES * 8, EVERY, cc_major=1)
+    assert (int(unit), int(doubled)) == (2, 4)
+
+
+def test_compute_capability_1_broadcasts_one_word_a_pass() -> None:
+    two_words = np.where(LANES % 2 == 0, 0, 64)
+    passes, _ = memory.wavefronts(two_words, EVERY, cc_major=1)
+    assert int(passes) == 4
+
+
+@given(st.lists(st.integers(0, 40), min_size=32, max_size=32), masks)
+def test_an_atomic_passes_once_for_each_lane_of_the_fullest_address(
+    places: list[int], on: np.ndarray
+) -> None:
+    taken = [place for place, taking in zip(places, on, strict=True) if taking]
+    expected = max((taken.count(place) for place in taken), default=0)
+    assert int(memory.same_address_passes(np.array(places) * 4, on)) == expected
