@@ -101,7 +101,7 @@ def _partial_results(setup: Setup, data: Array) -> Expected:
     return oracle.reduce_blocks(data, setup.operation, setup.grid, setup.chunk, setup.additions)
 
 
-def _prefix_sums(setup: Setup, data: Array) -> Expected:
+def _prefix_sums(_: Setup, data: Array) -> Expected:
     return oracle.exclusive_scan(data)
 
 
@@ -113,16 +113,18 @@ REDUCTION = Family("reduction", oracle.OPERATIONS, _one_a_block, _one_a_block, _
 SCAN = Family("scan", ("sum",), lambda setup: setup.length, lambda setup: setup.n, _prefix_sums)
 
 Factory = Callable[[Template], Kernel]
-Arguments = Callable[[Array, Array, int], tuple[Any, ...]]
+# "input", "output" and the type in which the count of elements is passed, in the kernel's order.
+Signature = tuple[str | type[np.integer[Any]], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
     """A kernel with all that is known about it.
 
-    A block takes `chunk(block, coarse)` consecutive elements at a time. With `grid_free` blocks
-    come back for more, so that any grid will do. A kernel that is not `guarded` reads whole
-    chunks whatever n is; `call` fills its input up with numbers that change nothing.
+    A thread takes `per_thread` elements at a time (times the coarse factor, for kernels that have
+    one). With `grid_free` blocks come back for more, so that any grid will do. A kernel that is
+    not `guarded` reads for whole blocks whatever n is; `call` fills its input up with numbers
+    that change nothing.
     """
 
     name: str
@@ -130,9 +132,9 @@ class Entry:
     family: Family
     origin: Origin
     teaches: str
-    chunk: Callable[[int, int], int]
-    arguments: Arguments
+    signature: Signature
     block_rule: BlockRule
+    per_thread: int = 1
     dtypes: tuple[str, ...] = NUMBERS
     guarded: bool = True
     one_block: bool = False
@@ -204,7 +206,7 @@ class Entry:
             entry=self,
             n=count,
             block=size,
-            grid=self._grid(count, self.chunk(size, factor), grid),
+            grid=self._grid(count, size * self.per_thread * factor, grid),
             operation=operation,
             dtype=self._dtype(dtype),
             coarse=factor,
@@ -319,7 +321,7 @@ class Setup:
     @property
     def chunk(self) -> int:
         """Consecutive elements that a block takes at a time."""
-        return self.entry.chunk(self.block, self.coarse)
+        return self.block * self.entry.per_thread * self.coarse
 
     @property
     def length(self) -> int:
@@ -368,7 +370,9 @@ class Setup:
             array = array.copy()
         output = np.zeros(self.entry.family.outputs(self), self.dtype)
         count = self.length if self.entry.one_block else self.n
-        return Call(self, data, output, self.entry.arguments(array, output, count))
+        given = {"input": array, "output": output}
+        arguments = (given[p] if isinstance(p, str) else p(count) for p in self.entry.signature)
+        return Call(self, data, output, tuple(arguments))
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,8 +430,7 @@ def kernel(
     *,
     family: Family,
     origin: Origin,
-    chunk: Callable[[int, int], int],
-    arguments: Arguments,
+    signature: Signature,
     block_rule: BlockRule,
     **facts: Any,
 ) -> Callable[[Factory], Entry]:
@@ -447,8 +450,7 @@ def kernel(
             family=family,
             origin=origin,
             teaches=lines[0],
-            chunk=chunk,
-            arguments=arguments,
+            signature=signature,
             block_rule=block_rule,
             **facts,
         )

@@ -233,7 +233,7 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
             sub=atomic(lambda old, x: old - x),
             min=atomic(lambda old, x: np.fmin(old, x)),
             max=atomic(lambda old, x: np.fmax(old, x)),
-            exch=atomic(lambda old, x: x),
+            exch=atomic(lambda _, x: x),
             cas=atomic(lambda old, compare, x: x if old == compare else old),
         ),
         threadfence=lambda: None,

@@ -4,7 +4,6 @@
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -12,24 +11,18 @@ from gpusim import cuda
 from gpusim.catalogue import NUMBERS, REDUCTION, BlockRule, Kernel, Template, kernel
 from gpusim.kernels.operations import COMBINE
 from gpusim.kernels.origins import COARSENING_NOTES
-from gpusim.oracle import Array
-
-
-def _arguments(values: Array, result: Array, n: int) -> tuple[Any, ...]:
-    return values, result
-
 
 unguarded = partial(
     kernel,
     family=REDUCTION,
     origin=COARSENING_NOTES,
-    arguments=_arguments,
+    signature=("input", "output"),
     guarded=False,
     dtypes=("float64", *(name for name in NUMBERS if name != "float64")),
 )
 
 
-@unguarded(chunk=lambda block, coarse: 2 * block, block_rule=BlockRule(1), overwrites_input=True)
+@unguarded(per_thread=2, block_rule=BlockRule(1), overwrites_input=True)
 def reduce_gpu(template: Template) -> Kernel:
     """The tree grows in global memory, over the input: every step goes to the L1 cache and back."""
     combine = COMBINE[template.operation]
@@ -53,7 +46,7 @@ def reduce_gpu(template: Template) -> Kernel:
     return reduce_gpu
 
 
-@unguarded(chunk=lambda block, coarse: coarse * block, block_rule=BlockRule(2), default_coarse=4)
+@unguarded(block_rule=BlockRule(2), default_coarse=4)
 def reduce_coarsening_gpu(template: Template) -> Kernel:
     """Each thread adds several elements in a register: fewer blocks, fewer barriers an element."""
     combine = COMBINE[template.operation]

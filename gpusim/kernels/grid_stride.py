@@ -8,7 +8,6 @@ second launch of the same kernel, with one block, finishes the partial results.
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,32 +15,25 @@ from gpusim import cuda
 from gpusim.catalogue import NUMBERS, REDUCTION, BlockRule, Kernel, Template, kernel
 from gpusim.kernels.operations import COMBINE
 from gpusim.kernels.origins import OPERATOR_NOTES
-from gpusim.oracle import Array
 
 BLOCKS = 4 * 108
 FOUR_BYTES = ("float32", "int32", "uint32")
-
-
-def _arguments(values: Array, partials: Array, n: int) -> tuple[Any, ...]:
-    return values, np.int32(n), partials
-
 
 grid_stride = partial(
     kernel,
     family=REDUCTION,
     origin=OPERATOR_NOTES,
-    arguments=_arguments,
+    signature=("input", np.int32, "output"),
     grid_free=True,
     default_grid=BLOCKS,
     default_n=2**20,
 )
 one_by_one = partial(
     grid_stride,
-    chunk=lambda block, coarse: block,
     block_rule=BlockRule(2),
     dtypes=("float32", *(name for name in NUMBERS if name != "float32")),
 )
-four_at_once = partial(grid_stride, chunk=lambda block, coarse: 4 * block, dtypes=FOUR_BYTES)
+four_at_once = partial(grid_stride, per_thread=4, dtypes=FOUR_BYTES)
 
 
 @one_by_one()

@@ -4,7 +4,6 @@
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -12,23 +11,19 @@ from gpusim import cuda
 from gpusim.catalogue import REDUCTION, BlockRule, Kernel, Template, kernel
 from gpusim.kernels.operations import COMBINE
 from gpusim.kernels.origins import NVBENCH_NOTES
-from gpusim.oracle import Array
-
-
-def _arguments(x: Array, y: Array, n: int) -> tuple[Any, ...]:
-    return x, np.uint32(n), y
-
 
 guarded = partial(
     kernel,
     family=REDUCTION,
     origin=NVBENCH_NOTES,
-    arguments=_arguments,
+    signature=("input", np.uint32, "output"),
     block_rule=BlockRule(2),
     dynamic_shared=True,
 )
-one_load = partial(guarded, chunk=lambda block, coarse: block)
-two_loads = partial(guarded, chunk=lambda block, coarse: 2 * block)
+one_load = partial(
+    guarded,
+)
+two_loads = partial(guarded, per_thread=2)
 
 
 @one_load()

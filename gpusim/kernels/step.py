@@ -4,7 +4,6 @@
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -12,25 +11,21 @@ from gpusim import cuda
 from gpusim.catalogue import REDUCTION, BlockRule, Kernel, Template, kernel
 from gpusim.kernels.operations import COMBINE
 from gpusim.kernels.origins import PATTERNS
-from gpusim.oracle import Array
-
-
-def _arguments(values: Array, sums: Array, n: int) -> tuple[Any, ...]:
-    return values, sums
-
 
 unguarded = partial(
     kernel,
     family=REDUCTION,
     origin=PATTERNS,
-    arguments=_arguments,
+    signature=("input", "output"),
     block_rule=BlockRule(2),
     guarded=False,
     dynamic_shared=True,
     default_block=128,
 )
-one_load = partial(unguarded, chunk=lambda block, coarse: block)
-two_loads = partial(unguarded, chunk=lambda block, coarse: 2 * block)
+one_load = partial(
+    unguarded,
+)
+two_loads = partial(unguarded, per_thread=2)
 
 
 @one_load()
