@@ -285,7 +285,12 @@ class Entry:
         return coarse
 
     def _dtype(self, dtype: DType | str | None) -> DType:
-        kind: DType = np.dtype(self.dtypes[0] if dtype is None else dtype)
+        try:
+            kind: DType = np.dtype(self.dtypes[0] if dtype is None else dtype)
+        except TypeError:
+            raise InputError(
+                f"{dtype!r} is no data type; {self.name} takes {', '.join(self.dtypes)}"
+            ) from None
         if kind.name not in self.dtypes or not kind.isnative:
             raise InputError(
                 f"{self.name} does not take {kind.name}; it takes {', '.join(self.dtypes)}"
