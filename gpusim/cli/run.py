@@ -1,0 +1,132 @@
+"""`gpusim run`: a kernel of the catalogue, all passes, checked against NumPy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpusim.cli.options import (
+    Block,
+    Coarse,
+    Count,
+    DataType,
+    Grid,
+    Input,
+    Json,
+    Operation,
+    StepLimit,
+    print_json,
+    print_lines,
+)
+
+if TYPE_CHECKING:
+    from gpusim.catalogue import Call
+
+WRONG_RESULT = 1
+
+EXAMPLES = """Examples:
+  gpusim run reduce3 -n 2^20 --block 256
+  gpusim run reduction2 --op max --dtype float32 -n 1e6
+  gpusim run reduce7 --input numbers.npy --json
+"""
+
+
+def run(
+    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help="A name of gpusim list.")],
+    n: Count = None,
+    block: Block = None,
+    op: Operation = None,
+    dtype: DataType = None,
+    input: Input = None,  # noqa: A002
+    grid: Grid = None,
+    coarse: Coarse = None,
+    step_limit: StepLimit = None,
+    json: Json = False,
+) -> int:
+    """Run a kernel, all passes, and check it against NumPy.
+
+    A reduction is launched until one value is left. The exit code is 0 where the result is right and 1 where it is wrong.
+    """
+    from gpusim.catalogue import find
+    from gpusim.cli.selection import selected
+    from gpusim.machine import DEFAULT_STEP_LIMIT
+    from gpusim.reports.runs import checked, run_document, run_lines
+
+    choice = selected(find(kernel), n, block, op, dtype, input, grid, coarse)
+    from gpusim.inputs import count
+
+    limit = count(step_limit, "the step limit", most=2**62) if step_limit else DEFAULT_STEP_LIMIT
+    launches = choice.launches()
+    with Progress(sum(launch.blocks for launch in launches)) as progress:
+        started = time.perf_counter()
+        calls = choice.run(lambda call: _launch(call, limit, progress))
+        seconds = time.perf_counter() - started
+    outcome = checked(choice.entry, calls, seconds)
+    if json:
+        print_json(run_document(outcome))
+    else:
+        print_lines(run_lines(outcome))
+    return 0 if outcome.right else WRONG_RESULT
+
+
+def _launch(call: Call, step_limit: int, progress: Progress) -> None:
+    from gpusim import machine
+    from gpusim.programs import bind, program_for
+
+    arguments = bind(call.kernel, call.arguments)
+    program = program_for(call.kernel, arguments, machine.DEFAULT_CC)
+    machine.run(program, call.launch, arguments, step_limit=step_limit, progress=progress.launch())
+
+
+class Progress:
+    """A bar on stderr that appears where the work takes longer than a second."""
+
+    PATIENCE_S = 1.0
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.started = time.perf_counter()
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def launch(self) -> Callable[[int], None]:
+        """Return what is told how many blocks of the next launch have finished."""
+        before = self.done
+
+        def tell(finished: int) -> None:
+            self.done = before + finished
+            if self.bar is None and time.perf_counter() - self.started > self.PATIENCE_S:
+                self._show()
+            if self.bar is not None:
+                self.bar.update(self.task, completed=self.done)
+
+        return tell
+
+    def _show(self) -> None:
+        import sys
+
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("blocks"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+            TimeRemainingColumn(),
+            console=Console(file=sys.stderr),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self.task = self.bar.add_task("blocks", total=self.total)
+        self.bar.start()

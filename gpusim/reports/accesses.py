@@ -1,0 +1,289 @@
+"""One source line, lane by lane: which lanes pass its condition, what each touches, which bank.
+
+The tables of the textbooks, worked out from the addresses of a trace. A conflict shows as a
+bank with more than one row: each row is a wavefront, and names the lane that it serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.text import Text
+
+from gpusim import lanes
+from gpusim.errors import InputError
+from gpusim.iterations import iterations
+from gpusim.records import Execution, Trace
+from gpusim.reports.columns import Column, Columns
+from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
+
+SECTOR_BYTES = 32
+LABEL = 10
+YES, NO, OUT = "Y", ".", " "
+
+
+@dataclass(frozen=True)
+class Access:
+    """What one warp does to memory in one iteration; `ops` with the same addresses are one."""
+
+    iteration: int
+    ops: tuple[str, ...]
+    execution: Execution
+
+
+def line_document(trace: Trace, line: int, warp: int | None) -> list[dict[str, Any]]:
+    """Return what `line_report` draws as plain data, of one warp or of all."""
+    _checked(trace, line, warp)
+    placed = zip(trace.executions, iterations(trace.executions), strict=True)
+    return [
+        {"iteration": iteration, **asdict(execution)}
+        for execution, iteration in placed
+        if execution.line == line and warp in (None, execution.warp)
+    ]
+
+
+def _checked(trace: Trace, line: int, warp: int | None) -> dict[int, str]:
+    """Return the lines' texts; InputError for a line or warp that there is not."""
+    texts = {counted.line: counted.text.strip() for counted in trace.lines}
+    if line not in texts:
+        known = lanes.ranges(sorted(texts))
+        raise InputError(f"line {line} is no line of {trace.kernel} that runs; those are {known}")
+    if warp is not None and not 0 <= warp < len(trace.warps):
+        last = len(trace.warps) - 1
+        raise InputError(f"block {trace.block_index} has warps 0 to {last}, not {warp}")
+    return texts
+
+
+def line_report(trace: Trace, line: int, warp: int | None, width: int) -> Iterator[Text]:
+    """Yield the drawing of a source line, for one warp or for the one with most replays.
+
+    Raises InputError where the kernel has no such line or the block no such warp.
+    """
+    texts = _checked(trace, line, warp)
+    placed = list(zip(trace.executions, iterations(trace.executions), strict=True))
+    accesses = [(e, i) for e, i in placed if e.line == line and e.addresses is not None]
+    title = Text(f"line {line}", TITLE)
+    title.append(f"  {texts[line]}", style="not bold")
+    yield title
+    deciding = _deciding_lines(trace, line)
+    for decided in deciding:
+        conditions = [(e, i) for e, i in placed if e.line == decided and _decides(e, trace)]
+        if warp is not None:
+            conditions = [(e, i) for e, i in conditions if e.warp == warp]
+        if conditions:
+            note = "" if decided == line else texts.get(decided, "")
+            yield heading(f"Which lanes pass line {decided}", note)
+            yield from _condition_table(conditions, width)
+    if not accesses:
+        if not deciding:
+            yield Text("\nThis line accesses no memory and decides nothing.")
+        return
+    chosen = _worst_warp(accesses) if warp is None else warp
+    note = "" if warp is not None else "the one with most replays; --warp W shows another"
+    yield heading(f"Accesses of warp {chosen}, block {trace.block_index}", note)
+    yield from _access_tables([(e, i) for e, i in accesses if e.warp == chosen], trace.cc, width)
+
+
+def _decides(execution: Execution, trace: Trace) -> bool:
+    if execution.taken is None or not lanes.deciding_lanes(execution):
+        return False
+    conditions = any(lanes.is_condition(e) for e in trace.executions if e.line == execution.line)
+    return lanes.is_condition(execution) == conditions
+
+
+def _deciding_lines(trace: Trace, line: int) -> list[int]:
+    """Return the line itself where it decides, else the lines that decide about its accesses."""
+    if any(e.line == line and e.taken is not None for e in trace.executions):
+        return [line]
+    latest: dict[int, Execution] = {}
+    found: set[int] = set()
+    for execution in trace.executions:
+        if execution.op == "BAR":
+            latest.pop(execution.warp, None)
+        elif lanes.is_condition(execution):
+            latest[execution.warp] = execution
+        elif execution.line == line and execution.warp in latest:
+            condition = latest[execution.warp]
+            on = lanes.on_lanes(execution)
+            if on and set(on) <= set(lanes.taken_lanes(condition)):
+                found.add(condition.line)
+    return sorted(found)
+
+
+def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) -> Iterator[Text]:
+    """Yield a row for each iteration and pattern of lanes; warps that agree share it."""
+    several = len({iteration for _, iteration in conditions}) > 1
+    made = Columns(
+        *([Column("iteration", "left")] if several else []),
+        Column("warps", "left"),
+        Column(_lane_ruler(), "left"),
+        Column("pass"),
+        Column("", "left", "cut"),
+    )
+    groups: dict[tuple[int, str], list[Execution]] = {}
+    for execution, iteration in conditions:
+        groups.setdefault((iteration, _pattern(execution)), []).append(execution)
+    before = None
+    for (iteration, pattern), executions in sorted(
+        groups.items(), key=lambda item: (item[0][0], item[1][0].warp)
+    ):
+        passing = lanes.taken_lanes(executions[0])
+        deciding = lanes.deciding_lanes(executions[0])
+        divergent = lanes.diverges(executions[0])
+        words = lanes.which(passing, deciding)
+        made.row(
+            *([str(iteration) if iteration != before else ""] if several else []),
+            lanes.ranges(sorted({execution.warp for execution in executions})),
+            pattern,
+            f"{len(passing)} of {len(deciding)}",
+            (f"{words}: divergent" if divergent else words, BAD if divergent else DIM),
+        )
+        before = iteration
+    yield from made.lines(width)
+
+
+def _lane_ruler() -> str:
+    return "lane 0   8        16       24      "
+
+
+def _pattern(execution: Execution) -> str:
+    """Return the 32 lanes in groups of eight: Y passes, "." does not, blank is not there."""
+    passing, deciding = set(lanes.taken_lanes(execution)), set(lanes.deciding_lanes(execution))
+    marks = [
+        YES if lane in passing else NO if lane in deciding else OUT
+        for lane in range(len(execution.active))
+    ]
+    return " ".join("".join(marks[start : start + 8]) for start in range(0, len(marks), 8))
+
+
+def _worst_warp(accesses: Sequence[tuple[Execution, int]]) -> int:
+    """Return the warp with most replays, else most sectors, else most lanes; the first such."""
+    weights: dict[int, tuple[int, int, int]] = {}
+    for execution, _ in accesses:
+        replays, sectors, on = weights.get(execution.warp, (0, 0, 0))
+        weights[execution.warp] = (
+            replays + lanes.replays(execution),
+            sectors + execution.sectors,
+            on + len(lanes.on_lanes(execution)),
+        )
+    return max(weights, key=lambda warp: (weights[warp], -warp))
+
+
+def _merged(accesses: Sequence[tuple[Execution, int]]) -> list[Access]:
+    """Join the accesses of an iteration that touch the same addresses, such as of `a[i] += x`."""
+    merged: dict[tuple[object, ...], Access] = {}
+    for execution, iteration in accesses:
+        key = (iteration, execution.array, execution.addresses, execution.on)
+        known = merged.get(key)
+        ops = (*(known.ops if known else ()), execution.op)
+        merged[key] = Access(iteration, ops, known.execution if known else execution)
+    return list(merged.values())
+
+
+def _access_tables(
+    accesses: Sequence[tuple[Execution, int]], cc: str, width: int
+) -> Iterator[Text]:
+    several = len({iteration for _, iteration in accesses}) > 1
+    idle: list[Access] = []
+    for access in _merged(accesses):
+        if not lanes.on_lanes(access.execution):
+            idle.append(access)
+            continue
+        yield Text()
+        yield _access_title(access, several)
+        yield from _lane_table(access.execution, cc, width)
+        if lanes.replays(access.execution):
+            yield from _bank_grid(access.execution, lanes.bank_count(cc), width)
+    if idle:
+        steps = lanes.ranges(sorted({access.iteration for access in idle}))
+        where = f"In iteration{'s' if len(idle) > 1 else ''} {steps} n" if several else "N"
+        yield Text(f"\n{where}o lane of the warp is on: the guarded access touches nothing.", DIM)
+
+
+def _access_title(access: Access, several: bool) -> Text:
+    execution = access.execution
+    text = Text(f"iteration {access.iteration}: " if several else "", TITLE)
+    text.append(" and ".join(access.ops), TITLE)
+    text.append(f" {execution.array}, {plural(len(lanes.on_lanes(execution)), 'lane')}")
+    step = lanes.stride(execution)
+    if step is not None:
+        text.append(f" at stride {abs(step)}")
+    if execution.space == "shared":
+        text.append(f": {plural(execution.wavefronts, 'wavefront')}")
+        extra = lanes.replays(execution)
+        if extra:
+            text.append(f", {plural(extra, 'bank conflict')}", BAD)
+    elif execution.space == "global":
+        text.append(f": {plural(execution.sectors, 'sector')}")
+    return text
+
+
+def _lane_table(execution: Execution, cc: str, width: int) -> Iterator[Text]:
+    """Yield lane, byte address, element and bank or sector of every lane that is on."""
+    on = lanes.on_lanes(execution)
+    addresses, banks = execution.addresses or (), execution.banks or ()
+    elements = lanes.element_numbers(execution)
+    rows = [
+        ("lane", [str(lane) for lane in on]),
+        ("byte", [str(addresses[lane]) for lane in on]),
+        ("element", [str(elements[lane]) for lane in on]),
+    ]
+    if execution.space == "shared":
+        crowded = _crowded_lanes(execution, lanes.bank_count(cc))
+        marks = {lane: "*" if lane in crowded else " " for lane in on}
+        rows = [(name, [f"{cell} " for cell in cells]) for name, cells in rows]
+        rows.append(("bank", [f"{banks[lane]}{marks[lane]}" for lane in on]))
+    elif execution.space == "global":
+        rows.append(("sector", [str(addresses[lane] // SECTOR_BYTES) for lane in on]))
+    cell = max(4, max(len(text) for _, cells in rows for text in cells) + 1)
+    room = max(1, (width - LABEL) // cell)
+    per_line = next((count for count in (32, 16, 8, 4, 2) if count <= room), 1)
+    for start in range(0, len(on), per_line):
+        for name, cells in rows:
+            line = Text(f"  {name:<{LABEL - 2}}", DIM)
+            for text in cells[start : start + per_line]:
+                line.append(text.rjust(cell), BAD if text.endswith("*") else "not dim")
+            line.rstrip()
+            yield line
+
+
+def _crowded_lanes(execution: Execution, banks: int) -> set[int]:
+    """Return the lanes whose bank another lane, served together with them, wants for another word.
+
+    These are what a conflict is made of.
+    """
+    crowded: set[int] = set()
+    for part in lanes.parts(execution, banks):
+        for words in lanes.words_in_banks(execution, banks, part).values():
+            if len(words) > 1:
+                crowded.update(lane for wanting in words.values() for lane in wanting)
+    return crowded
+
+
+def _bank_grid(execution: Execution, banks: int, width: int) -> Iterator[Text]:
+    """Yield the banks across, and below each the lanes that it serves, one word a row."""
+    label = 4
+    per_line = next(n for n in (banks, 16, 8, 4) if label + 3 * n <= width or n == 4)
+    yield Text("  which lane each bank serves (the first of those that share a word):", DIM)
+    for start in range(0, banks, per_line):
+        columns = range(start, min(start + per_line, banks))
+        yield Text("bank" + "".join(f"{bank:>3}" for bank in columns), DIM)
+        number = 0
+        for part in lanes.parts(execution, banks):
+            table = lanes.words_in_banks(execution, banks, part)
+            stacks = {bank: list(words.values()) for bank, words in table.items()}
+            for row in range(max(len(stack) for stack in stacks.values())):
+                number += 1
+                yield _grid_row(number, row, [stacks.get(bank, []) for bank in columns])
+
+
+def _grid_row(number: int, row: int, stacks: Sequence[Sequence[Sequence[int]]]) -> Text:
+    line = Text(f"{number:>3} ", DIM)
+    for stack in stacks:
+        served = row < len(stack)
+        text = f"{stack[row][0]:>3}" if served else "  ."
+        line.append(text, BAD if served and len(stack) > 1 else "not dim" if served else DIM)
+    line.rstrip()
+    return line

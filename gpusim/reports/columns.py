@@ -1,0 +1,124 @@
+"""Tables of text: columns as wide as they need, one of which gives way to fit the terminal.
+
+rich's own tables squeeze every column and take ten times as long, which a command that
+should answer in half a second notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+GAP = 2
+ELLIPSIS = "…"
+
+Cell = str | tuple[str, str]  # text, or text and style
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, where its text stands, and what to do with text that finds no room.
+
+    `room` is "own" (never shortened), "cut" (ends in an ellipsis) or "fold" (goes on in
+    the next line, broken at underscores where there are any).
+    """
+
+    heading: str
+    align: str = "right"
+    room: str = "own"
+
+
+class Columns:
+    """A table under construction: add rows, then ask for its lines."""
+
+    def __init__(self, *columns: Column, gap: int = GAP) -> None:
+        self.columns = columns
+        self.gap = gap
+        self.rows: list[list[tuple[str, str]]] = []
+
+    def row(self, *cells: Cell) -> None:
+        """Add a row of texts, each alone or with a style."""
+        self.rows.append([cell if isinstance(cell, tuple) else (cell, "") for cell in cells])
+
+    def widths(self, width: int) -> list[int]:
+        """Return the columns' widths; those that give way get what the others leave."""
+        needed = [
+            max(len(column.heading), *(len(row[i][0]) for row in self.rows), 0)
+            for i, column in enumerate(self.columns)
+        ]
+        over = sum(needed) + self.gap * (len(needed) - 1) - width
+        for i, column in enumerate(self.columns):
+            if over > 0 and column.room != "own":
+                given = min(over, needed[i] - max(8, len(column.heading)))
+                needed[i] -= max(0, given)
+                over -= max(0, given)
+        return needed
+
+    def lines(self, width: int) -> list[Text]:
+        """Return the heading and the rows as lines of at most `width` columns."""
+        widths = self.widths(width)
+        headings = [(column.heading, "dim") for column in self.columns]
+        result = []
+        for row in [headings, *self.rows] if any(c.heading for c in self.columns) else self.rows:
+            for part in self._wrapped(row, widths):
+                result.append(self._line(part, widths, width))
+        return result
+
+    def _wrapped(
+        self, row: Sequence[tuple[str, str]], widths: Sequence[int]
+    ) -> list[list[tuple[str, str]]]:
+        pieces = []
+        for (text, style), column, width in zip(row, self.columns, widths, strict=True):
+            if len(text) <= width:
+                parts = [text]
+            elif column.room == "fold":
+                parts = folded(text, width)
+            else:
+                parts = [text[: max(0, width - 1)] + ELLIPSIS]
+            pieces.append([(part, style) for part in parts])
+        height = max(len(parts) for parts in pieces)
+        return [
+            [parts[i] if i < len(parts) else ("", "") for parts in pieces] for i in range(height)
+        ]
+
+    def _line(self, row: Sequence[tuple[str, str]], widths: Sequence[int], width: int) -> Text:
+        line = Text(no_wrap=True, overflow="crop")
+        for i, ((text, style), column, room) in enumerate(
+            zip(row, self.columns, widths, strict=True)
+        ):
+            before = " " * (room - len(text)) if column.align == "right" else ""
+            line.append((" " * self.gap if i else "") + before)
+            line.append(text, style or None)
+            if column.align != "right":
+                line.append(" " * (room - len(text)))
+        line.rstrip()
+        line.truncate(width)
+        return line
+
+
+def folded(text: str, width: int) -> list[str]:
+    """Return a text in pieces of at most `width`, broken before an underscore or at a space."""
+    parts = []
+    while len(text) > width:
+        at = max(text.rfind("_", 1, width), text.rfind(" ", 1, width + 1))
+        at = at if at > width // 3 else width
+        parts.append(text[:at].rstrip())
+        text = text[at:].lstrip()
+    return [*parts, text]
+
+
+def beside(left: Sequence[Text], right: Sequence[Text], width: int) -> list[Text] | None:
+    """Return two tables side by side, None where they do not fit in `width` columns."""
+    room = max(line.cell_len for line in left) + 6
+    if room + max(line.cell_len for line in right) > width:
+        return None
+    result = []
+    for i in range(max(len(left), len(right))):
+        line = left[i].copy() if i < len(left) else Text()
+        if i < len(right):
+            line.append(" " * (room - line.cell_len))
+            line.append_text(right[i])
+        result.append(line)
+    return result

@@ -1,0 +1,44 @@
+"""The list of kernels, by where they were published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from rich.text import Text
+
+from gpusim.catalogue import Entry
+from gpusim.reports.layout import BAD, DIM, TITLE
+
+NAME_WIDTH = 18
+
+
+def kernel_list(entries: Sequence[Entry], width: int) -> Iterator[Text]:
+    """Yield the kernels with what each teaches and its known defect, grouped by origin."""
+    origin = None
+    for entry in entries:
+        if entry.origin != origin:
+            if origin is not None:
+                yield Text()
+            origin = entry.origin
+            title = Text(origin.title, TITLE)
+            title.append(f"  {origin.seed}", style="not bold dim")
+            yield title
+        yield from _described(entry.name, entry.teaches, width, "")
+        if entry.defect:
+            cure = f" Corrected: {entry.fixed_by}." if entry.fixed_by else ""
+            defect = f"as published: {entry.defect.rstrip('.')}.{cure}"
+            yield from _described("", defect, width, BAD)
+    yield Text()
+    yield Text("gpusim run NAME checks one against NumPy; gpusim trace NAME looks inside.", DIM)
+
+
+def _described(name: str, text: str, width: int, style: str) -> Iterator[Text]:
+    """Yield a name and its text beside it; a name that is too long has a line of its own."""
+    if len(name) >= NAME_WIDTH:
+        yield Text(f"  {name}")
+        name = ""
+    for number, part in enumerate(wrap(text, max(20, width - NAME_WIDTH - 2))):
+        line = Text(f"  {name if number == 0 else '':<{NAME_WIDTH}}")
+        line.append(part, style or None)
+        yield line

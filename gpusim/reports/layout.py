@@ -1,0 +1,56 @@
+"""How all reports look: one width, one way to write numbers, one set of colours."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import IO
+
+from rich.console import Console
+from rich.text import Text
+
+DEFAULT_WIDTH = 100
+LEAST_WIDTH = 40
+
+BAD = "bold red"
+DIM = "dim"
+TITLE = "bold"
+KIND_STYLES = {"exact": "green", "model": "yellow", "measured": "cyan"}
+
+
+def console(file: IO[str] | None = None) -> Console:
+    """Return a console as wide as the terminal; 100 columns (or COLUMNS) where there is none."""
+    stream = file or sys.stdout
+    width = None
+    if not stream.isatty():
+        columns = os.environ.get("COLUMNS", "")
+        width = int(columns) if columns.isdecimal() and int(columns) > 0 else DEFAULT_WIDTH
+        width = max(width, LEAST_WIDTH)
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def integer(value: int) -> str:
+    """Return a count with commas, or "." for none, which keeps the eye on what there is."""
+    return f"{value:,}" if value else "."
+
+
+def heading(text: str, note: str = "") -> Text:
+    """Return the title of a section, preceded by an empty line, with a note beside it."""
+    line = Text(f"\n{text}", TITLE)
+    if note:
+        line.append(f"  {note}", style="not bold dim")
+    return line
+
+
+def plural(number: int, noun: str) -> str:
+    """Return "1 warp" or "4 warps"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(values: Sequence[int]) -> str:
+    """Return a grid or block as 128 or 16 x 16."""
+    trimmed = list(values)
+    while len(trimmed) > 1 and trimmed[-1] == 1:
+        trimmed.pop()
+    return " x ".join(f"{value:,}" for value in trimmed)

@@ -1,0 +1,113 @@
+"""What a run gave: its value beside NumPy's, its passes, and how fast it was simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from gpusim.catalogue import REDUCTION, Call, Entry
+from gpusim.oracle import Expected
+from gpusim.reduction import expected
+from gpusim.reports.layout import BAD, DIM, TITLE, plural
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The launches of a run, what they left and what NumPy finds."""
+
+    entry: Entry
+    calls: Sequence[Call]
+    seconds: float
+    result: Any
+    reference: Any
+    wrong: int
+
+    @property
+    def right(self) -> bool:
+        """Whether every value is right."""
+        return self.wrong == 0
+
+    @property
+    def threads(self) -> int:
+        """Threads of all launches."""
+        return sum(c.launch.blocks * c.launch.threads_per_block for c in self.calls)
+
+
+def checked(entry: Entry, calls: Sequence[Call], seconds: float) -> Outcome:
+    """Return the launches' result held against NumPy's."""
+    result = calls[-1].result
+    should_be: Expected
+    if entry.family is REDUCTION:
+        should_be = expected(calls[0].data, [call.setup for call in calls])
+    else:
+        should_be = calls[0].expected()
+    wrong = int(np.count_nonzero(should_be.wrong(result)))
+    return Outcome(entry, calls, seconds, result, should_be.values, wrong)
+
+
+def run_document(outcome: Outcome) -> dict[str, Any]:
+    """Return a run as plain data; `value` is the last element of a scan."""
+    first = outcome.calls[0].setup
+    return {
+        "kernel": outcome.entry.name,
+        "n": first.n,
+        "block": first.block,
+        "grid": first.grid,
+        "operation": first.operation,
+        "dtype": str(first.dtype),
+        "value": outcome.result[-1].item(),
+        "numpy": outcome.reference[-1].item(),
+        "right": outcome.right,
+        "wrong_values": outcome.wrong,
+        "values": len(outcome.result),
+        "defect": outcome.entry.defect,
+        "fixed_by": outcome.entry.fixed_by,
+        "passes": [
+            {"n": call.setup.n, "grid": call.setup.grid, "block": call.setup.block}
+            for call in outcome.calls
+        ],
+        "threads": outcome.threads,
+        "seconds": outcome.seconds,
+        "threads_per_second": outcome.threads / outcome.seconds,
+    }
+
+
+def run_lines(outcome: Outcome) -> Iterator[Text]:
+    """Yield a run as lines for a terminal."""
+    first = outcome.calls[0].setup
+    title = Text(outcome.entry.name, TITLE)
+    title.append(
+        f"  {first.operation} of {first.n:,} {first.dtype}, block {first.block}", style="not bold"
+    )
+    yield title
+    grids = " + ".join(f"{call.setup.grid:,}" for call in outcome.calls)
+    blocks = f"{grids} blocks" if grids != "1" else "1 block"
+    passes = len(outcome.calls)
+    yield Text(f"{passes} pass{'' if passes == 1 else 'es'}: {blocks}", DIM)
+    last = "last value  " if len(outcome.result) > 1 else ""
+    yield Text(f"\n  gpusim  {last}{outcome.result[-1]}")
+    yield Text(f"  NumPy   {last}{outcome.reference[-1]}")
+    yield _verdict(outcome)
+    if not outcome.right and outcome.entry.defect:
+        cure = f"; {outcome.entry.fixed_by} is corrected" if outcome.entry.fixed_by else ""
+        yield Text(f"  known defect: {outcome.entry.defect.rstrip('.')}{cure}")
+    rate = outcome.threads / outcome.seconds
+    yield Text(
+        f"\n{plural(outcome.threads, 'thread')} in {outcome.seconds:.2f} s: "
+        f"{rate:,.0f} threads/s simulated",
+        DIM,
+    )
+
+
+def _verdict(outcome: Outcome) -> Text:
+    if outcome.right:
+        same = bool(np.array_equal(outcome.result, outcome.reference, equal_nan=True))
+        return Text("  they match" if same else "  they match within rounding", "green")
+    count = len(outcome.result)
+    if count == 1:
+        return Text("  WRONG: they differ", BAD)
+    return Text(f"  WRONG: {outcome.wrong:,} of {count:,} values differ", BAD)

@@ -1,0 +1,150 @@
+"""The report of a trace: launch, totals, source lines, warps, and what to make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import dedent, wrap
+
+from rich.text import Text
+
+from gpusim.observers.counters import COUNTERS
+from gpusim.records import Finding, LineCounters, Trace
+from gpusim.reports.columns import Column, Columns
+from gpusim.reports.layout import (
+    BAD,
+    DIM,
+    KIND_STYLES,
+    TITLE,
+    heading,
+    integer,
+    plural,
+    size,
+)
+from gpusim.reports.warps import warp_lines
+
+SENTENCES = 3
+# In fewer columns the unit, which is the noun of each counter's name, gives way to the metric.
+WIDTH_FOR_UNITS = 125
+
+
+def trace_report(trace: Trace, width: int) -> Iterator[Text]:
+    """Yield the lines of the report, none wider than `width` columns."""
+    yield from launch_lines(trace)
+    yield heading("Totals", "exact: from addresses and masks; model: what the compiler emits")
+    yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
+    yield heading(
+        "Source lines",
+        "executions, divergence, shared wavefronts and conflicts, global sectors; > has a finding",
+    )
+    yield from lines_table(trace).lines(width)
+    yield from warp_lines(trace, width)
+    yield heading("What to make of it")
+    for finding in trace.findings[:SENTENCES]:
+        yield from finding_lines(finding, width)
+
+
+def launch_lines(trace: Trace) -> list[Text]:
+    """Return what was launched, and how it was made."""
+    launch = trace.launch
+    text = Text(trace.kernel, TITLE)
+    text.append(f"  grid {size(launch.grid)}, block {size(launch.block)}", style="not bold")
+    threads = launch.blocks * launch.threads_per_block
+    warps = launch.blocks * launch.warps_per_block
+    text.append(f": {plural(threads, 'thread')}, {plural(warps, 'warp')}", style="not bold")
+    return [text, Text(f"compute capability {trace.cc}, lowering {trace.lowering}", DIM)]
+
+
+def totals_table(trace: Trace, *, units: bool = True) -> Columns:
+    """Return every counter with its unit, its word and its name in Nsight Compute."""
+    made = Columns(
+        Column("counter", "left"),
+        Column("value"),
+        *([Column("unit", "left")] if units else []),
+        Column("word", "left"),
+        Column("in Nsight Compute", "left", "fold"),
+    )
+    for name, spec in COUNTERS.items():
+        value = trace.counters.get(name)
+        if value is None:
+            continue
+        style = "" if value else DIM
+        bad = value > 0 and "conflicts" in name
+        made.row(
+            (name, style),
+            (f"{value:,}", BAD if bad else style),
+            *([(spec.unit, style)] if units else []),
+            (spec.kind, KIND_STYLES.get(spec.kind, "")),
+            (spec.ncu or "", DIM),
+        )
+    return made
+
+
+def lines_table(trace: Trace) -> Columns:
+    """Return the source lines with what they did, the worst ones marked."""
+    made = Columns(
+        Column("", "left"),
+        Column("line"),
+        Column("source", "left", "cut"),
+        Column("execs"),
+        Column("lanes"),
+        Column("diverg."),
+        Column("wavefr."),
+        Column("confl."),
+        Column("sectors"),
+        gap=1,
+    )
+    texts = dedent("\n".join(line.text or " " for line in trace.lines)).split("\n")
+    marked = {finding.line for finding in trace.findings if finding.kind != "none"}
+    most_divergent = max((_divergent(line) for line in trace.lines), default=0)
+    most_conflicts = max((_conflicts(line) for line in trace.lines), default=0)
+    for line, source in zip(trace.lines, texts, strict=True):
+        flagged = line.line in marked
+        divergent, conflicts = _divergent(line), _conflicts(line)
+        made.row(
+            (">" if flagged else " ", BAD),
+            (str(line.line), BAD if flagged else DIM),
+            (source.rstrip(), TITLE if flagged else ""),
+            integer(line.executions),
+            f"{line.active_lanes:.1f}" if line.executions else ".",
+            (integer(divergent), _bad_if(0 < divergent == most_divergent)),
+            integer(_wavefronts(line)),
+            (integer(conflicts), _bad_if(0 < conflicts == most_conflicts)),
+            integer(_sectors(line)),
+        )
+    return made
+
+
+def finding_lines(finding: Finding, width: int) -> list[Text]:
+    """Return a finding as a sentence with its kind before it, indented."""
+    kind = "" if finding.kind == "none" else f"{finding.kind}: "
+    parts = wrap(kind + finding.message, width - 4)
+    lines = [Text(("  " if i == 0 else "    ") + part) for i, part in enumerate(parts)]
+    lines[0].stylize(BAD, 2, 2 + len(kind))
+    return lines
+
+
+def _bad_if(condition: bool) -> str:
+    return BAD if condition else ""
+
+
+def _sum(line: LineCounters, *names: str) -> int:
+    return sum(line.counters.get(name, 0) for name in names)
+
+
+def _divergent(line: LineCounters) -> int:
+    """Divergent conditionals of the source; of the machine where the line has none of those."""
+    if line.counters.get("source_branches"):
+        return _sum(line, "source_divergent_branches")
+    return _sum(line, "divergent_branches")
+
+
+def _wavefronts(line: LineCounters) -> int:
+    return _sum(line, "shared_load_wavefronts", "shared_store_wavefronts")
+
+
+def _conflicts(line: LineCounters) -> int:
+    return _sum(line, "shared_load_bank_conflicts", "shared_store_bank_conflicts")
+
+
+def _sectors(line: LineCounters) -> int:
+    return _sum(line, "global_load_sectors", "global_store_sectors")

@@ -1,0 +1,144 @@
+"""The warps of one block: their totals, and where they diverge or replay, by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from gpusim import lanes
+from gpusim.iterations import iterations
+from gpusim.records import Execution, Trace, WarpCounters
+from gpusim.reports.columns import Column, Columns, beside
+from gpusim.reports.layout import BAD, DIM, TITLE, heading, integer
+
+# Beyond this many warps, neighbours that did the same share a row.
+WARPS_SHOWN_ONE_BY_ONE = 8
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A count for each warp and iteration, and the source lines that it comes from."""
+
+    lines: list[int]
+    iterations: int
+    counts: dict[int, list[int]]
+
+
+def rounds(trace: Trace, measure: Callable[[Execution], int]) -> Rounds | None:
+    """Return a measure by warp and iteration over the lines that loop, None where it is zero."""
+    numbers = iterations(trace.executions)
+    looping = {e.line for e, i in zip(trace.executions, numbers, strict=True) if i > 0}
+    found = [
+        (e.line, e.warp, i, value)
+        for e, i in zip(trace.executions, numbers, strict=True)
+        if e.line in looping and (value := measure(e))
+    ]
+    if not found:
+        return None
+    lines = sorted({line for line, *_ in found})
+    length = 1 + max(i for e, i in zip(trace.executions, numbers, strict=True) if e.line in lines)
+    counts = {warp.warp: [0] * length for warp in trace.warps}
+    for _, warp, iteration, value in found:
+        counts.setdefault(warp, [0] * length)[iteration] += value
+    return Rounds(lines, length, counts)
+
+
+def divergent(trace: Trace) -> Callable[[Execution], int]:
+    """Return the measure of divergent conditionals; of machine branches where none are known."""
+    conditions = any(lanes.is_condition(e) for e in trace.executions)
+    chosen = lanes.is_condition if conditions else lanes.is_machine_branch
+    return lambda execution: int(chosen(execution) and lanes.diverges(execution))
+
+
+def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
+    """Yield the block's warps: their totals, then what loops do, iteration by iteration."""
+    yield heading(
+        f"Warps of block {trace.block_index}", "conflicts: shared wavefronts above the least"
+    )
+    made = Columns(
+        Column("warp", "left"),
+        Column("instructions"),
+        Column("divergent ifs"),
+        Column("divergent branches"),
+        Column("conflicts"),
+    )
+    for warps in _alike(trace.warps, _totals):
+        instructions, ifs, branches, conflicts = _totals(warps[0])
+        made.row(
+            lanes.ranges([warp.warp for warp in warps]),
+            integer(instructions),
+            *((integer(count), BAD if count else "") for count in (ifs, branches, conflicts)),
+        )
+    yield from made.lines(width)
+    yield from _loops(trace, width)
+
+
+def _loops(trace: Trace, width: int) -> Iterator[Text]:
+    """Yield divergence and replays by iteration, side by side where there is room."""
+    tables = [
+        [_title(title, found), *_rounds_table(found, trace.warps, width).lines(width)]
+        for title, found in (
+            ("Divergence", rounds(trace, divergent(trace))),
+            ("Replays", rounds(trace, lanes.replays)),
+        )
+        if found
+    ]
+    joined = beside(tables[0], tables[1], width) if len(tables) == 2 else None
+    for lines in [joined] if joined else tables:
+        yield Text()
+        yield from lines
+
+
+def _title(title: str, found: Rounds) -> Text:
+    plural = "s" if len(found.lines) > 1 else ""
+    text = Text(title, TITLE)
+    text.append(f"  line{plural} {lanes.ranges(found.lines)}, by iteration", style="not bold dim")
+    return text
+
+
+def _totals(warp: WarpCounters) -> tuple[int, int, int, int]:
+    counters = warp.counters
+    return (
+        counters.get("instructions", 0),
+        counters.get("source_divergent_branches", 0),
+        counters.get("divergent_branches", 0),
+        counters.get("shared_load_bank_conflicts", 0)
+        + counters.get("shared_store_bank_conflicts", 0),
+    )
+
+
+def _alike(
+    warps: Sequence[WarpCounters], key: Callable[[WarpCounters], object]
+) -> Iterator[list[WarpCounters]]:
+    """Yield the rows: every warp of a small block, runs of equal neighbours of a large one."""
+    if len(warps) <= WARPS_SHOWN_ONE_BY_ONE:
+        yield from ([warp] for warp in warps)
+        return
+    run: list[WarpCounters] = []
+    for warp in warps:
+        if run and key(warp) != key(run[-1]):
+            yield run
+            run = []
+        run.append(warp)
+    if run:
+        yield run
+
+
+def _rounds_table(found: Rounds, warps: Sequence[WarpCounters], width: int) -> Columns:
+    counts = found.counts
+    digits = max(len(str(found.iterations - 1)), *(len(str(max(row))) for row in counts.values()))
+    shown = min(found.iterations, max(1, (width - 30) // (digits + 2)))
+    rest = found.iterations - shown
+    columns = [Column(str(step)) for step in range(shown)]
+    if rest:
+        columns.append(Column(f"+{rest} more"))
+    made = Columns(Column("warp", "left"), *columns, Column("sum"))
+    for group in _alike(warps, lambda warp: counts[warp.warp]):
+        row = counts[group[0].warp]
+        cells = [(integer(value), BAD if value else DIM) for value in row[:shown]]
+        if rest:
+            cells.append((integer(sum(row[shown:])), ""))
+        made.row(lanes.ranges([warp.warp for warp in group]), *cells, integer(sum(row)))
+    return made
