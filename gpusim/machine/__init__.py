@@ -22,9 +22,9 @@ from gpusim.machine.storage import allocate
 from gpusim.programs import bind, program_for
 
 DEFAULT_CC = ComputeCapability(9, 0)
-DEFAULT_STEP_LIMIT = 2_000_000
+DEFAULT_STEP_LIMIT = 1_000_000
 LANES_PER_CHUNK = 1 << 17
-QUANTUM = 50_000
+QUANTUM = 10_000
 
 Progress = Callable[[int], None]
 

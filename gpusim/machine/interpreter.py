@@ -44,6 +44,17 @@ class Group:
         self.mask = splits.mask if len(which) == len(splits) else splits.mask[:, which]
         self.is_full = bool(self.mask.all())
 
+    def put(self, target: Array, value: Array, on: Array) -> None:
+        """Set the lanes of `target`, shaped (copies, all rows, 32), that are on."""
+        ordered = np.sort(self.rows)
+        if not (ordered[1:] == ordered[:-1]).any():
+            target[:, self.rows] = np.where(on, value, target[:, self.rows])
+            return
+        # Splits of one warp run together: each sets its own lanes of the same row.
+        shape = (len(target), len(self.rows), 32)
+        copy, split, lane = np.nonzero(np.broadcast_to(on, shape))
+        target[copy, self.rows[split], lane] = np.broadcast_to(value, shape)[copy, split, lane]
+
 
 class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays."""
@@ -161,7 +172,7 @@ class Interpreter:
             return
         copies = max(len(old), len(value), len(on))
         new = np.broadcast_to(old, (copies, self.batch.rows, 32)).copy()
-        new[:, group.rows] = np.where(on, value, new[:, group.rows])
+        group.put(new, value, on)
         registers[register] = new
 
     def _compute(
@@ -586,7 +597,7 @@ class Interpreter:
             old = np.zeros((1, self.batch.rows, 32), dtype=np.int64)
         copies = max(len(old), len(on))
         new = np.broadcast_to(old, (copies, *old.shape[1:])).copy()
-        new[:, group.rows] = np.where(on, value, new[:, group.rows])
+        group.put(new, value, on)
         tokens[number] = new
         if self.observers:
             self._tell(group, pc, instruction, on)
@@ -599,7 +610,7 @@ class Interpreter:
         if token is not None:
             copies = max(len(token), len(on))
             new = np.broadcast_to(token, (copies, *token.shape[1:])).copy()
-            new[:, group.rows] = np.where(on, 0, new[:, group.rows])
+            group.put(new, np.zeros((1, 1, 1), dtype=np.int64), on)
             self.batch.tokens[number] = new
         if self.observers:
             self._tell(group, pc, instruction, on)

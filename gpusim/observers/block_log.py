@@ -69,7 +69,8 @@ class BlockLog:
             if values is None:
                 return None
             row = number if values.shape[1] > 1 else 0
-            return np.broadcast_to(values[copy if len(values) > 1 else 0, row], (32,))
+            found = values[copy if len(values) > 1 else 0, row]
+            return found if len(found) == 32 else np.repeat(found, 32)
 
         for number in chosen:
             if len(self.entries) >= MAX_ENTRIES:

@@ -37,14 +37,14 @@ class Tally:
     @cached_property
     def active_lanes(self) -> Array:
         """Lanes that run the instruction."""
-        return np.asarray(np.count_nonzero(self.step.active, axis=2))
+        return memory.lanes_in(self.step.active)
 
     @cached_property
     def lanes_on(self) -> Array:
         """Lanes that run the instruction with their guard true."""
         if self.step.on is self.step.active:
             return self.active_lanes
-        return np.asarray(np.count_nonzero(self.step.on, axis=2))
+        return memory.lanes_in(self.step.on)
 
     @cached_property
     def any_on(self) -> Array:
@@ -94,6 +94,11 @@ class CounterSpec:
     doc: str
     applies: Applies
     count: Callable[[Tally], Array]
+
+    @property
+    def is_general(self) -> bool:
+        """Whether every issued instruction counts, by its masks alone."""
+        return self.applies is _issued
 
 
 COUNTERS: dict[str, CounterSpec] = {}
@@ -321,34 +326,37 @@ def global_atomic_replays(tally: Tally) -> Array:
 
 @dataclass
 class _BatchCounts:
-    """Sums of one batch: for each (pc, counter) an array (copies or 1, rows)."""
+    """Sums of one batch: for each pc, and each group of counters, an array shaped
+    (copies or 1, rows, counters of the group).
+    """
 
     placement: Placement
-    sums: dict[tuple[int, int], Array] = field(default_factory=dict)
+    sums: dict[tuple[int, bool], Array] = field(default_factory=dict)
 
-    def add(self, key: tuple[int, int], rows: Array, value: Array) -> None:
-        if len(value) > 1 and (value == value[:1]).all():
-            value = value[:1]
+    def add(self, key: tuple[int, bool], rows: Array, value: Array) -> None:
         count = self.placement.rows
         known = self.sums.get(key)
-        if known is None and len(rows) == count and rows[0] == 0 and rows[-1] == count - 1:
-            self.sums[key] = value.astype(np.int64)
+        everywhere = len(rows) == count and (count == 1 or bool((rows[1:] > rows[:-1]).all()))
+        if known is None and everywhere:
+            self.sums[key] = value.copy()
             return
         if known is None:
-            known = np.zeros((len(value), count), dtype=np.int64)
+            known = np.zeros((len(value), count, value.shape[2]), dtype=np.int64)
         elif len(known) < len(value):
             known = np.repeat(known, len(value), axis=0)
-        if len(rows) == count and rows[0] == 0 and rows[-1] == count - 1:
-            known = known + value
-        else:
-            np.add.at(known.T, rows, np.broadcast_to(value, (len(known), len(rows))).T)
         self.sums[key] = known
+        if everywhere:
+            known += value
+        else:
+            for copy in range(len(known)):
+                np.add.at(known[copy], rows, value[copy if len(value) > 1 else 0])
 
     def unfold(self, placement: Placement) -> None:
         copies, warps = len(placement.blocks), placement.warps_per_block
         self.placement = placement
         for key, known in self.sums.items():
-            self.sums[key] = np.broadcast_to(known, (copies, warps)).reshape(1, -1).copy()
+            full = np.broadcast_to(known, (copies, warps, known.shape[2]))
+            self.sums[key] = full.reshape(1, copies * warps, -1).copy()
 
 
 class Counters:
@@ -357,17 +365,27 @@ class Counters:
     def __init__(self, cc: ComputeCapability) -> None:
         self._cc_major = cc.major
         self.specs = list(COUNTERS.values())
-        self._applicable: list[list[int]] = []
+        self._general: list[int] = []
+        self._special: list[list[int]] = []
+        self._issued: list[bool] = []
+        self._masks: tuple[Array, Array] | None = None
+        self._mask_counts: Array | None = None
         self._batches: dict[int, _BatchCounts] = {}
         self._tables: dict[bytes, int] = {}
         self.tables: list[Array] = []
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
-        self._applicable = [
-            [k for k, spec in enumerate(self.specs) if spec.applies(instruction)]
+        self._general = [k for k, spec in enumerate(self.specs) if spec.is_general]
+        self._special = [
+            [
+                k
+                for k, spec in enumerate(self.specs)
+                if not spec.is_general and spec.applies(instruction)
+            ]
             for instruction in program.instructions
         ]
+        self._issued = [OPS[instruction.op].issued for instruction in program.instructions]
         self.by_pc = np.zeros((len(program.instructions), len(self.specs)), dtype=np.int64)
         self.warps = launch.warps_per_block
         self.table_of_block = np.zeros(launch.blocks, dtype=np.int32)
@@ -380,9 +398,33 @@ class Counters:
             batch = self._batches[start] = _BatchCounts(step.placement)
         elif batch.placement is not step.placement:
             batch.unfold(step.placement)
-        tally = Tally(step, self._cc_major)
-        for k in self._applicable[step.pc]:
-            batch.add((step.pc, k), step.rows, self.specs[k].count(tally))
+        if self._issued[step.pc]:
+            batch.add((step.pc, True), step.rows, self._general_counts(step))
+        special = self._special[step.pc]
+        if special:
+            tally = Tally(step, self._cc_major)
+            counts = self._stacked([self.specs[k].count(tally) for k in special])
+            batch.add((step.pc, False), step.rows, counts)
+
+    def _general_counts(self, step: Step) -> Array:
+        """Return what depends on masks alone; a straight run of instructions shares them."""
+        masks = self._masks
+        if masks is None or masks[0] is not step.active or masks[1] is not step.on:
+            tally = Tally(step, self._cc_major)
+            self._masks = (step.active, step.on)
+            self._mask_counts = self._stacked([self.specs[k].count(tally) for k in self._general])
+        assert self._mask_counts is not None
+        return self._mask_counts
+
+    @staticmethod
+    def _stacked(counts: list[Array]) -> Array:
+        """Return counts as one array shaped (copies, rows, counters), one copy if all agree."""
+        copies = max(map(len, counts))
+        if copies > 1:
+            counts = [c[:1] if (c == c[:1]).all() else c for c in counts]
+            copies = max(map(len, counts))
+            counts = [np.broadcast_to(c, (copies, c.shape[1])) for c in counts]
+        return np.stack(counts, axis=2).astype(np.int64, copy=False)
 
     def batch_end(self, blocks: Array) -> None:
         """Add a batch to the launch."""
@@ -393,14 +435,13 @@ class Counters:
         same = all(len(known) == 1 for known in batch.sums.values()) and batch.placement.folded
         shape = (1 if same else copies, self.warps, len(self.specs))
         tables = np.zeros(shape, dtype=np.int64)
-        for (pc, k), known in batch.sums.items():
-            if batch.placement.folded:
-                weight = copies if len(known) == 1 else 1
-                tables[:, :, k] += known
-            else:
-                weight = 1
-                tables[:, :, k] += known.reshape(copies, self.warps)
-            self.by_pc[pc, k] += int(known.sum()) * weight
+        for (pc, is_general), known in batch.sums.items():
+            group = self._general if is_general else self._special[pc]
+            weight = copies if batch.placement.folded and len(known) == 1 else 1
+            if not batch.placement.folded:
+                known = known.reshape(copies, self.warps, -1)
+            tables[:, :, group] += known
+            self.by_pc[pc, group] += known.sum(axis=(0, 1)) * weight
         if same:
             self.table_of_block[blocks] = self._table(tables[0])
             return
