@@ -50,6 +50,11 @@ class Instruction:
     not take part. `dtype` is the type worked in, `detail` what the row's op needs
     (OPS says what), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
     `line` is the line in the source file.
+
+    Where there is a `memory`, the first source is the address register: 64-bit addresses of
+    global memory, 32-bit ones from the start of the block's shared or the thread's local
+    memory, `memory.offset` bytes being added. The values to store follow, or an atomic's
+    operands.
     """
 
     op: str
@@ -127,14 +132,17 @@ def _multiply_add_wide(instruction: Instruction, a: Array, b: Array, c: Array) -
 
 def _multiply_add_high(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
     """(a * b + c) >> 32, where c is the 64-bit addend that holds the third source on top."""
-    wide = a.astype(np.uint64) * b.astype(np.uint64)
-    high = (wide >> np.uint64(32)).astype(np.uint32)
-    return high + c
+    wide = np.dtype(f"{a.dtype.kind}8").type
+    product = a.astype(wide) * b.astype(wide)
+    return (product >> wide(32)).astype(a.dtype) + c
 
 
 def _fused_multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
     """One rounding: exact in float64 for float32 sources, but for a rare double rounding."""
-    wide = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+    product = a.astype(np.float64) * b.astype(np.float64)
+    signs = instruction.detail or "++"
+    wide = np.negative(product) if signs[0] == "-" else product
+    wide = wide - c if signs[1] == "-" else wide + c
     return wide.astype(instruction.dtype)
 
 
@@ -163,6 +171,13 @@ LOGIC: Mapping[str, Callable[..., Array]] = {
     "not": lambda a: np.bitwise_not(a),
     "andn": lambda a, b: np.bitwise_and(a, np.bitwise_not(b)),
 }
+
+
+def _high_shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
+    """The bits of `a` that a left shift by `detail` moves out at the top, added to `b`."""
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    bits = unsigned.itemsize * 8 - instruction.detail
+    return np.right_shift(a.view(unsigned), unsigned.type(bits)).astype(b.dtype) + b
 
 
 def _logic(instruction: Instruction, *sources: Array) -> Array:
@@ -214,8 +229,9 @@ def _truncate_bits(instruction: Instruction, value: Array) -> Array:
 
 
 def _reciprocal_bits(instruction: Instruction, value: Array) -> Array:
-    """MUFU.RCP whose result is read as bits."""
-    return np.float32(1) / value
+    """MUFU.RCP whose result is read as bits, in an unsigned register."""
+    with np.errstate(divide="ignore"):
+        return (np.float32(1) / value).view(np.uint32)
 
 
 def _population_count(instruction: Instruction, value: Array) -> Array:
@@ -253,7 +269,8 @@ def _count_leading_zeros(instruction: Instruction, value: Array) -> Array:
 def _predicate_logic(instruction: Instruction, *sources: Array) -> Array:
     if instruction.detail == "not":
         return np.logical_not(sources[0])
-    return LOGIC[instruction.detail](*sources)
+    table = LOGIC if instruction.detail in LOGIC else COMPARISONS
+    return table[instruction.detail](*sources)
 
 
 MATH: Mapping[str, Callable[..., Array]] = {
@@ -322,7 +339,7 @@ def _move(instruction: Instruction, value: Array) -> Array:
 
 
 def _absolute(instruction: Instruction, value: Array) -> Array:
-    return np.abs(value)
+    return np.abs(value).astype(instruction.dtype or value.dtype, copy=False)
 
 
 def _select(instruction: Instruction, a: Array, b: Array, predicate: Array) -> Array:
@@ -333,8 +350,10 @@ def _float_multiply(instruction: Instruction, a: Array, b: Array) -> Array:
     return a * b
 
 
-def _float_sum(instruction: Instruction, a: Array, b: Array) -> Array:
-    return a - b if instruction.detail == "+-" else a + b
+def _float_sum(instruction: Instruction, a: Array, *b: Array) -> Array:
+    if instruction.detail == "-":
+        return np.negative(a)
+    return a - b[0] if instruction.detail == "+-" else a + b[0]
 
 
 # A row with neither destination nor sources stands for work whose value another row gives:
@@ -350,10 +369,11 @@ OPS: dict[str, Op] = {
     "IMAD.HI": Op("fma", _multiply_add_high),
     "IMAD.X": Op("fma"),
     "LEA": Op("alu", _shift_add),  # detail: shift of the first source
-    "LEA.HI": Op("alu"),
+    "LEA.HI": Op("alu", _high_shift_add),  # detail: shift of the first source
     "SHF": Op("alu", _shift),  # detail: left, right
     "LOP3": Op("alu", _logic),  # detail: and or xor not andn
     "ISETP": Op("alu", _set_predicate),
+    "ISETP.EX": Op("alu"),
     "FSETP": Op("alu", _set_predicate),
     "DSETP": Op("fp64", _set_predicate),
     "PLOP3": Op("alu", _predicate_logic),
@@ -369,11 +389,12 @@ OPS: dict[str, Op] = {
     "I2F": Op("xu", _convert),
     "I2F.RP": Op("xu", _to_float_rounded_up),
     "F2I": Op("xu", _convert),
+    "F2I.U32": Op("xu", _truncate_bits),  # of a float's bits
     "F2F": Op("xu", _convert),
     "I2I": Op("alu", _convert),
     "FADD": Op("fma", _float_sum),  # detail: "+-" subtracts
     "FMUL": Op("fma", _float_multiply),
-    "FFMA": Op("fma", _fused_multiply_add),
+    "FFMA": Op("fma", _fused_multiply_add),  # detail: signs of product and addend, "+-"
     "DADD": Op("fp64", _float_sum),
     "DMUL": Op("fp64", _float_multiply),
     "DFMA": Op("fp64", _fused_multiply_add),
@@ -423,8 +444,15 @@ OPS: dict[str, Op] = {
     "BSYNC": Op("cbu", kind="bsync"),
     "BREAK": Op("cbu", kind="break"),
     "NOP": Op("alu"),
-    # Of the source: a conditional and its predicate; never issued.
+    # Never issued. A conditional of the source and its predicate; values that the source has
+    # and the machine code has no more, or that are operands rather than instructions:
+    # the same bits read as another type, a constant-bank operand, a scaled address.
     ".IF": Op("none", kind="source_branch", issued=False),
+    ".SETP": Op("none", _set_predicate, issued=False),
+    ".PLOP": Op("none", _predicate_logic, issued=False),
+    ".CAST": Op("none", _convert, issued=False),
+    ".CONST": Op("none", kind="constant", issued=False),
+    ".SCALE": Op("none", _shift_add, issued=False),
 }
 
 

@@ -1,0 +1,84 @@
+"""Machine code while it is being made: rows over virtual registers in a graph of blocks.
+
+The blocks are those of the `ir.Function` (its `targets` and `preds` stay the truth about
+control flow); their bodies have become rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpusim.compiler.ir import Block, DType, Function
+from gpusim.isa import OPS, Memory
+
+
+@dataclass(eq=False, slots=True)
+class Row:
+    """An instruction to be; the fields mean what those of `isa.Instruction` mean."""
+
+    op: str
+    dst: tuple[int, ...] = ()
+    src: tuple[int, ...] = ()
+    dtype: DType | None = None
+    detail: Any = None
+    guard: int | None = None
+    negated: bool = False
+    memory: Memory | None = None
+    line: int = 0
+
+    @property
+    def issued(self) -> bool:
+        """Whether the row costs anything: rows that only describe the source do not."""
+        return OPS[self.op].issued
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """Registers that the row needs."""
+        return self.src if self.guard is None else (*self.src, self.guard)
+
+
+@dataclass(eq=False)
+class Phi:
+    """A register that takes another value on each way into its block (`Block.preds`)."""
+
+    dst: int
+    src: list[int]
+    line: int = 0
+
+
+@dataclass(eq=False)
+class Code:
+    """A function on its way to a `Program`.
+
+    `condition` is the predicate on which a block branches to its first target. `divergent`
+    are blocks whose lanes may disagree about it. `uniform` are registers of the uniform
+    datapath and `fixed` those that hold what the launch knows: both are copied, not merged,
+    where a variable starts with them.
+    """
+
+    function: Function
+    rows: dict[Block, list[Row]] = field(default_factory=dict)
+    phis: dict[Block, list[Phi]] = field(default_factory=dict)
+    condition: dict[Block, int] = field(default_factory=dict)
+    divergent: set[Block] = field(default_factory=set)
+    dtypes: list[DType] = field(default_factory=list)
+    immediates: dict[int, np.generic] = field(default_factory=dict)
+    uniform: set[int] = field(default_factory=set)
+    fixed: set[int] = field(default_factory=set)
+    _known: dict[tuple[DType, bytes], int] = field(default_factory=dict)
+
+    def register(self, dtype: DType) -> int:
+        """Return a new register."""
+        self.dtypes.append(dtype)
+        return len(self.dtypes) - 1
+
+    def immediate(self, value: np.generic) -> int:
+        """Return the register that stands for a constant."""
+        key = (value.dtype, value.tobytes())
+        if key not in self._known:
+            self._known[key] = self.register(value.dtype)
+            self.immediates[self._known[key]] = value
+        return self._known[key]

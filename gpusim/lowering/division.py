@@ -1,0 +1,229 @@
+"""Division and remainder as the machine does them: there is no instruction for either.
+
+By a constant it is a multiplication by the reciprocal (Hacker's Delight, chapter 10; Granlund
+and Montgomery), by a 32-bit variable a reciprocal in float32 and corrections. The rows compute
+what they say, so the results are exact because the sequence is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.compiler.ir import BOOL, FLOAT32, INT32, UINT32, DType
+from gpusim.lowering.code import Code, Row
+
+
+@dataclass
+class Emitter:
+    """Appends rows to a block of code, all of one source line."""
+
+    code: Code
+    rows: list[Row]
+    line: int = 0
+
+    def row(
+        self,
+        op: str,
+        dtype: DType | None,
+        *src: int,
+        detail: Any = None,
+        dst: int | None = None,
+        guard: int | None = None,
+        negated: bool = False,
+    ) -> int:
+        """Write a row and return its result's register, a new one unless `dst` names it."""
+        if dst is None and dtype is not None:
+            dst = self.code.register(dtype)
+        left = () if dst is None else (dst,)
+        self.rows.append(Row(op, left, src, dtype, detail, guard, negated, line=self.line))
+        return -1 if dst is None else dst
+
+    def blank(self, names: str) -> None:
+        """Write rows that cost what they cost and whose value another row gives."""
+        for name in names.split():
+            self.rows.append(Row(name, line=self.line))
+
+    def number(self, value: int | float, dtype: DType) -> int:
+        """Return the register of a constant, wrapped to `dtype`."""
+        return self.code.immediate(np.asarray(value).astype(dtype)[()])
+
+
+def divide(emit: Emitter, op: str, a: int, b: int, dtype: DType, dst: int) -> None:
+    """Write rows that leave `a / b` (op "idiv") or `a % b` ("rem") in `dst`."""
+    known = emit.code.immediates.get(b)
+    wide = dtype.itemsize == 8
+    if known is not None and int(known) != 0 and not wide:
+        _by_constant(emit, op, a, int(known), dtype, dst)
+    elif wide:
+        # The short way that both operands below 2**32 take.
+        emit.blank("LOP3 ISETP I2F IADD3 ISETP MUFU IADD3 F2I MOV IMAD IMAD.HI IMAD.HI")
+        emit.blank("IADD3 IMAD ISETP IADD3 ISETP IADD3 LOP3 MOV")
+        emit.row("LIBM", dtype, a, b, detail=op, dst=dst)
+    elif dtype.kind == "u":
+        _unsigned(emit, op, a, b, dst)
+    else:
+        _signed(emit, op, a, b, dst)
+
+
+def _estimate(emit: Emitter, b: int) -> int:
+    """Return an underestimate of 2**32 / b, exact enough for one correction."""
+    near = emit.row("I2F.RP", FLOAT32, b)
+    bits = emit.row("MUFU.RCP", UINT32, near)
+    below = emit.row("IADD3", UINT32, bits, emit.number(0xFFFFFFE, UINT32), detail="++")
+    return emit.row("F2I.U32", UINT32, below)
+
+
+def _quotient(emit: Emitter, a: int, minus_b: int, first: int, dst: int | None) -> int:
+    emit.blank("MOV")
+    error = _multiply(emit, minus_b, first)
+    zero = emit.number(0, UINT32)
+    better = emit.row("IMAD.HI", UINT32, first, error, first)
+    return emit.row("IMAD.HI", UINT32, better, a, zero, dst=dst)
+
+
+def _multiply(emit: Emitter, a: int, b: int) -> int:
+    return emit.row("IMAD", UINT32, a, b, emit.number(0, UINT32))
+
+
+def _unsigned(emit: Emitter, op: str, a: int, b: int, dst: int) -> None:
+    zero = emit.number(0, UINT32)
+    minus_b = emit.row("IADD3", UINT32, b, detail="-")
+    nonzero = emit.row("ISETP", BOOL, b, zero, detail=("ne",))
+    quotient = _quotient(emit, a, minus_b, _estimate(emit, b), dst if op == "idiv" else None)
+    minus = emit.row("IADD3", UINT32, quotient, detail="-")
+    if op == "rem":
+        rest = emit.row("IMAD", UINT32, b, minus, a, dst=dst)
+        for _ in range(2):
+            over = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
+            emit.row("IADD3", UINT32, rest, b, detail="+-", dst=rest, guard=over)
+    else:
+        one = emit.number(1, UINT32)
+        rest = emit.row("IMAD", UINT32, b, minus, a)
+        over = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
+        emit.row("IADD3", UINT32, rest, b, detail="+-", dst=rest, guard=over)
+        emit.row("IADD3", UINT32, dst, one, detail="++", dst=dst, guard=over)
+        again = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
+        emit.row("IADD3", UINT32, dst, one, detail="++", dst=dst, guard=again)
+    emit.row("LOP3", UINT32, b, detail="not", dst=dst, guard=nonzero, negated=True)
+
+
+def _signed(emit: Emitter, op: str, a: int, b: int, dst: int) -> None:
+    zero = emit.number(0, UINT32)
+    size_a = emit.row("IABS", UINT32, a)
+    size_b = emit.row("IABS", UINT32, b)
+    emit.blank("IABS")
+    if op == "rem":
+        sign = emit.row("ISETP", BOOL, a, emit.number(0, INT32), detail=("ge",))
+    else:
+        mixed = emit.row("LOP3", INT32, a, b, detail="xor")
+        sign = emit.row("ISETP", BOOL, mixed, emit.number(0, INT32), detail=("ge",))
+    first = _estimate(emit, size_b)
+    minus_first = emit.row("IADD3", UINT32, first, detail="-")
+    emit.blank("MOV")
+    error = _multiply(emit, minus_first, size_b)
+    better = emit.row("IMAD.HI", UINT32, first, error, first)
+    minus_b = emit.row("IADD3", UINT32, size_b, detail="-")
+    quotient = emit.row("IMAD.HI", UINT32, better, size_a, zero)
+    rest = emit.row("IMAD", UINT32, quotient, minus_b, size_a)
+    over = emit.row("ISETP", BOOL, size_b, rest, detail=("gt",))
+    emit.row("IADD3", UINT32, rest, size_b, detail="+-", dst=rest, guard=over, negated=True)
+    result = rest
+    if op == "idiv":
+        one = emit.number(1, UINT32)
+        result = quotient
+        emit.row("IADD3", UINT32, result, one, detail="++", dst=result, guard=over, negated=True)
+        over = emit.row("ISETP", BOOL, rest, size_b, detail=("ge",))
+        emit.row("IADD3", UINT32, result, one, detail="++", dst=result, guard=over)
+    else:
+        over = emit.row("ISETP", BOOL, size_b, rest, detail=("gt",))
+        emit.row("IADD3", UINT32, rest, size_b, detail="+-", dst=rest, guard=over, negated=True)
+    nonzero = emit.row("ISETP", BOOL, b, emit.number(0, INT32), detail=("ne",))
+    emit.row(".CAST", INT32, result, dst=dst)
+    emit.row("IADD3", INT32, dst, detail="-", dst=dst, guard=sign, negated=True)
+    emit.row("LOP3", INT32, b, detail="not", dst=dst, guard=nonzero, negated=True)
+
+
+def _by_constant(emit: Emitter, op: str, a: int, b: int, dtype: DType, dst: int) -> None:
+    """Divide by a constant other than 0."""
+    size = abs(b)
+    power = size & (size - 1) == 0
+    if op == "rem" and dtype.kind == "u" and power:
+        emit.row("LOP3", dtype, a, emit.number(size - 1, dtype), detail="and", dst=dst)
+        return
+    if size == 1:
+        if op == "rem":
+            emit.row("MOV", dtype, emit.number(0, dtype), dst=dst)
+        else:
+            _signed_result(emit, a, b, dtype, dst)
+        return
+    if dtype.kind == "u":
+        quotient = _unsigned_quotient(emit, a, size, dst if op == "idiv" else None)
+        if op == "rem":
+            emit.row("IMAD", dtype, quotient, emit.number(-size, dtype), a, dst=dst)
+        return
+    if power and size < 1 << 31:
+        shift = size.bit_length() - 1
+        sign = emit.row("SHF", INT32, a, emit.number(31, INT32), detail="right")
+        biased = emit.row("LEA.HI", INT32, sign, a, detail=shift)
+        if op == "rem":
+            mask = emit.number(-size, INT32)
+            whole = emit.row("LOP3", INT32, biased, mask, detail="and")
+            emit.row("IADD3", INT32, a, whole, detail="+-", dst=dst)
+            return
+        count = emit.number(shift, INT32)
+        whole = emit.row("SHF", INT32, biased, count, detail="right", dst=dst if b > 0 else None)
+        if b < 0:
+            emit.row("IADD3", INT32, whole, detail="-", dst=dst)
+        return
+    if op == "rem":
+        quotient = _signed_quotient(emit, a, size, None)
+        emit.row("IMAD", INT32, quotient, emit.number(-size, INT32), a, dst=dst)
+    elif b < 0:
+        emit.row("IADD3", INT32, _signed_quotient(emit, a, size, None), detail="-", dst=dst)
+    else:
+        _signed_quotient(emit, a, size, dst)
+
+
+def _signed_result(emit: Emitter, a: int, b: int, dtype: DType, dst: int) -> None:
+    if b < 0:
+        emit.row("IADD3", dtype, a, detail="-", dst=dst)
+    else:
+        emit.row("MOV", dtype, a, dst=dst)
+
+
+def _unsigned_quotient(emit: Emitter, a: int, b: int, dst: int | None) -> int:
+    """a // b for 32-bit a: the high half of a times ceil(2**(32 + s) / b), shifted by s."""
+    zero = emit.number(0, UINT32)
+    if b & (b - 1) == 0:
+        count = emit.number(b.bit_length() - 1, UINT32)
+        return emit.row("SHF", UINT32, a, count, detail="right", dst=dst)
+    shift = (b - 1).bit_length()
+    for less in range(shift + 1):
+        magic = -(-(1 << (32 + less)) // b)
+        if magic < 1 << 32 and magic * b - (1 << (32 + less)) <= 1 << less:
+            high = emit.row("IMAD.HI", UINT32, a, emit.number(magic, UINT32), zero)
+            return emit.row("SHF", UINT32, high, emit.number(less, UINT32), detail="right", dst=dst)
+    magic = -(-(1 << (32 + shift)) // b) - (1 << 32)
+    high = emit.row("IMAD.HI", UINT32, a, emit.number(magic, UINT32), zero)
+    rest = emit.row("IADD3", UINT32, a, high, detail="+-")
+    half = emit.row("SHF", UINT32, rest, emit.number(1, UINT32), detail="right")
+    total = emit.row("IADD3", UINT32, half, high, detail="++")
+    count = emit.number(shift - 1, UINT32)
+    return emit.row("SHF", UINT32, total, count, detail="right", dst=dst)
+
+
+def _signed_quotient(emit: Emitter, a: int, b: int, dst: int | None) -> int:
+    """a / b toward zero for int32 a and positive b (Hacker's Delight, section 10-1)."""
+    shift = 0
+    magic = (1 << 32) // b + 1
+    while magic * b - (1 << (32 + shift)) > 1 << (shift + 1):
+        shift += 1
+        magic = (1 << (32 + shift)) // b + 1
+    addend = a if magic >= 1 << 31 else emit.number(0, INT32)
+    factor = emit.number(magic - (1 << 32) if magic >= 1 << 31 else magic, INT32)
+    high = emit.row("IMAD.HI", INT32, a, factor, addend)
+    whole = emit.row("SHF", INT32, high, emit.number(shift, INT32), detail="right")
+    return emit.row("LEA.HI", INT32, high, whole, detail=1, dst=dst)

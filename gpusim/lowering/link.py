@@ -1,0 +1,147 @@
+"""The last step: blocks in a row, branches with targets, one flat `Program`."""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import Block, Function
+from gpusim.isa import Instruction, Program
+from gpusim.lowering.code import Code, Row
+from gpusim.lowering.graph import natural_loops
+
+
+def layout(function: Function) -> list[Block]:
+    """Return the blocks in their order in memory.
+
+    A loop's blocks stand together, before what follows it. A body follows its branch; of two
+    bodies the one for false comes first, as ptxas has it.
+    """
+    inside = {loop.header: set(loop.blocks) for loop in natural_loops(function)}
+    around: dict[Block, list[set[Block]]] = {b: [] for b in function.blocks}
+    for blocks in inside.values():
+        for block in blocks:
+            around[block].append(blocks)
+    order: list[Block] = []
+    seen: set[Block] = set()
+    stack: list[tuple[Block, list[Block]]] = []
+
+    def visit(block: Block) -> None:
+        seen.add(block)
+        stack.append((block, _later_first(block, around)))
+
+    visit(function.entry)
+    while stack:
+        block, targets = stack[-1]
+        following = next((t for t in targets if t not in seen), None)
+        if following is None:
+            order.append(block)
+            stack.pop()
+        else:
+            visit(following)
+    order.reverse()
+    return order
+
+
+def _later_first(block: Block, around: dict[Block, list[set[Block]]]) -> list[Block]:
+    """Return a block's targets, those first that are to stand later."""
+    if len(block.targets) < 2:
+        return list(block.targets)
+    first, second = block.targets
+
+    def leaves(target: Block) -> int:
+        return sum(target not in loop for loop in around[block])
+
+    if leaves(first) != leaves(second):
+        return sorted(block.targets, key=leaves, reverse=True)
+    if _leads_to(first, second):
+        return [second, first]
+    return [first, second]
+
+
+def _leads_to(start: Block, goal: Block) -> bool:
+    seen = {start}
+    stack = [start]
+    while stack:
+        block = stack.pop()
+        if block is goal:
+            return True
+        for target in block.targets:
+            if target not in seen:
+                seen.add(target)
+                stack.append(target)
+    return False
+
+
+def link(
+    code: Code, *, barriers: int, registers: int, lowering: str, name: str
+) -> Program:
+    """Return the code as a program: rows numbered, branches resolved."""
+    order = layout(code.function)
+    rows: list[tuple[Row, Block | None]] = []
+    start: dict[Block, int] = {}
+    for position, block in enumerate(order):
+        start[block] = len(rows)
+        following = order[position + 1] if position + 1 < len(order) else None
+        for row in code.rows[block]:
+            target = row.detail[1] if row.op == "BSSY" else None
+            rows.append((row, target))
+        rows += _way_out(code, block, following)
+    instructions = tuple(
+        Instruction(
+            row.op,
+            row.dst,
+            row.src,
+            row.dtype,
+            row.detail[0] if row.op == "BSSY" else row.detail,
+            row.guard,
+            row.negated,
+            -1 if target is None else start[target] + _bsync_offset(code, row, target),
+            row.memory,
+            row.line,
+        )
+        for row, target in rows
+    )
+    used = {r for i in instructions for r in (*i.dst, *i.src)}
+    function = code.function
+    return Program(
+        name=name,
+        instructions=instructions,
+        registers=len(code.dtypes),
+        immediates={r: v for r, v in code.immediates.items() if r in used},
+        barriers=barriers,
+        shared_bytes=max((a.offset + _bytes(a.shape, a.dtype.itemsize) for a in function.shared), default=0),
+        local_bytes=max((a.offset + _bytes(a.shape, a.dtype.itemsize) for a in function.local), default=0),
+        register_estimate=registers,
+        lowering=lowering,
+    )
+
+
+def _bytes(shape: tuple[int, ...], itemsize: int) -> int:
+    total = itemsize
+    for size in shape:
+        total *= size
+    return total
+
+
+def _bsync_offset(code: Code, row: Row, target: Block) -> int:
+    """Return where in its block the BSYNC of a BSSY stands; 0 for a branch."""
+    if row.op != "BSSY":
+        return 0
+    return next(
+        i for i, r in enumerate(code.rows[target]) if r.op == "BSYNC" and r.detail == row.detail[0]
+    )
+
+
+def _way_out(code: Code, block: Block, following: Block | None) -> list[tuple[Row, Block | None]]:
+    """Return the branches at a block's end; none where it runs into the next one."""
+    if not block.targets:
+        return [(Row("EXIT", line=block.line), None)]
+    if len(block.targets) == 1:
+        (target,) = block.targets
+        return [] if target is following else [(Row("BRA", line=block.line), target)]
+    condition = code.condition[block]
+    first, second = block.targets
+    if first is following:
+        return [(Row("BRA", guard=condition, negated=True, line=block.line), second)]
+    rows: list[tuple[Row, Block | None]] = [(Row("BRA", guard=condition, line=block.line), first)]
+    if second is not following:
+        rows.append((Row("BRA", line=block.line), second))
+    return rows

@@ -1,0 +1,156 @@
+"""Where values that the launch knows are fetched: near their uses, as ptxas does.
+
+Parameters and pointers come from constant memory again wherever that is cheaper than keeping
+them; what a thread is, it reads once at the start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusim.compiler.ir import Block, Function, Value
+from gpusim.lowering.addresses import Addresses
+from gpusim.lowering.graph import Dominators, Loop, dominators, natural_loops
+from gpusim.lowering.uniform import reachable
+
+FETCHED = frozenset("param length pointer shared_base".split())
+OF_THE_LAUNCH = ("ntid", "nctaid")
+
+
+def is_fetched(value: Value) -> bool:
+    """Whether a value lies in constant memory or is the same for the whole block."""
+    if value.op == "sreg":
+        return str(value.detail).startswith(OF_THE_LAUNCH)
+    return value.op in FETCHED
+
+
+def place(function: Function, addresses: Addresses) -> None:
+    """Read thread and block numbers once at the start, the rest where it is used."""
+    _read_once(function)
+    _Placer(function, addresses).run()
+
+
+def _read_once(function: Function) -> None:
+    first: dict[str, Value] = {}
+    instead: dict[Value, Value] = {}
+    for block in function.blocks:
+        for value in block.body:
+            if value.op == "sreg" and not is_fetched(value):
+                instead[value] = first.setdefault(value.detail, value)
+    for block in function.blocks:
+        block.body = [v for v in block.body if v not in instead]
+        for value in (*block.phis, *block.body):
+            value.args = [instead.get(a, a) for a in value.args]
+    function.entry.body = [*first.values(), *function.entry.body]
+
+
+class _Use:
+    """A place that needs a value: before the `index`-th operation of a block."""
+
+    def __init__(self, block: Block, index: int, user: Value | None, position: int) -> None:
+        self.block = block
+        self.index = index
+        self.user = user
+        self.position = position
+
+
+class _Placer:
+    def __init__(self, function: Function, addresses: Addresses) -> None:
+        self.function = function
+        self.direct = addresses.direct
+        self.tree: Dominators = dominators(function)
+        self.loops: list[Loop] = natural_loops(function, self.tree)
+        self.order = {b: i for i, b in enumerate(self.tree.preorder())}
+        self.uses: dict[tuple[Any, ...], list[_Use]] = {}
+        self.inserted: dict[Block, list[tuple[int, Value]]] = {}
+        self.last_barrier: dict[Block, Value | None] = {}
+
+    def run(self) -> None:
+        for block in self.function.blocks:
+            block.body = [v for v in block.body if not is_fetched(v)]
+        for block in self.tree.preorder():
+            parent = self.tree.parent[block]
+            last = None if parent is None else self.last_barrier[parent]
+            for index, value in enumerate(block.body):
+                for position, arg in enumerate(value.args):
+                    if is_fetched(arg):
+                        self._use(arg, _Use(block, index, value, position))
+                if value.op == "barrier":
+                    last = value
+            self.last_barrier[block] = last
+            for phi in block.phis:
+                for position, arg in enumerate(phi.args):
+                    if is_fetched(arg):
+                        pred = block.preds[position]
+                        self._use(arg, _Use(pred, len(pred.body), phi, position))
+            if block.condition is not None and is_fetched(block.condition):
+                self._use(block.condition, _Use(block, len(block.body), None, 0))
+        for key, uses in self.uses.items():
+            self._place(key, uses)
+        for block, new in self.inserted.items():
+            for index, value in sorted(new, key=lambda n: n[0], reverse=True):
+                block.body.insert(index, value)
+
+    def _use(self, value: Value, use: _Use) -> None:
+        self.uses.setdefault((value.op, value.dtype, value.detail), []).append(use)
+
+    def _place(self, key: tuple[Any, ...], uses: list[_Use]) -> None:
+        op, dtype, detail = key
+        made: list[tuple[Block, int, Value]] = []
+        uses.sort(key=lambda u: (self.order[u.block], u.index))
+        for use in uses:
+            block, index = self._outside_loops(use.block, use.index)
+            value = next(
+                (v for b, i, v in made if self._serves(op, b, i, block, index, use)), None
+            )
+            if value is None:
+                line = block.line if use.user is None else use.user.line
+                value = Value(op, dtype, detail=detail, line=line)
+                made.append((block, index, value))
+                self.inserted.setdefault(block, []).append((index, value))
+            if use.user is None:
+                use.block.condition = value
+            else:
+                use.user.args[use.position] = value
+
+    def _outside_loops(self, block: Block, index: int) -> tuple[Block, int]:
+        """Leave every loop around that holds no other loop."""
+        for loop in self.loops:
+            if block in loop.blocks and loop.preheader is not None:
+                if any(inner.parent is loop for inner in self.loops):
+                    break
+                block = loop.preheader
+                index = len(block.body)
+        return block, index
+
+    def _serves(
+        self, op: str, home: Block, at: int, block: Block, index: int, use: _Use
+    ) -> bool:
+        """Whether a value fetched before operation `at` of `home` is kept for this use."""
+        if home is block:
+            if at > index:
+                return False
+        elif not self.tree.dominates(home, block):
+            return False
+        if op in ("param", "pointer", "length"):
+            return self._barrier_before(home, at) is self._barrier_before(block, index)
+        if op == "shared_base" and use.user in self.direct:
+            return not any(self._between(home, loop, block) for loop in self.loops)
+        return True
+
+    def _between(self, home: Block, loop: Loop, block: Block) -> bool:
+        """Whether a loop with a conditional in it lies on the way from `home` to `block`."""
+        return (
+            len(loop.blocks) > 1
+            and block not in loop.blocks
+            and home not in loop.blocks
+            and self.tree.dominates(home, loop.header)
+            and block in reachable([loop.header], None)
+        )
+
+    def _barrier_before(self, block: Block, index: int) -> Value | None:
+        for value in reversed(block.body[:index]):
+            if value.op == "barrier":
+                return value
+        parent = self.tree.parent[block]
+        return None if parent is None else self.last_barrier[parent]

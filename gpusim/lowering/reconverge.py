@@ -1,0 +1,128 @@
+"""Where lanes that part come together again: convergence barriers around divergent branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpusim.compiler.ir import Block, Function
+from gpusim.lowering.code import Code, Row
+from gpusim.lowering.graph import (
+    Dominators,
+    Loop,
+    dominators,
+    natural_loops,
+    post_dominators,
+    reverse_postorder,
+)
+from gpusim.lowering.uniform import reachable
+
+
+def joins(function: Function, is_end: Callable[[Block], bool]) -> dict[Block, Block | None]:
+    """Return where the ways out of each block meet again, None where they do not.
+
+    That is the immediate post-dominator, but lanes that return early do not count: they
+    come to no meeting. `is_end` says which blocks only end the thread.
+    """
+    order = reverse_postorder(function)
+    full = post_dominators(function)
+    copies = {b: Block(b.name) for b in order}
+    for block, copy in copies.items():
+        targets = [t for t in block.targets if len(block.targets) < 2 or not is_end(t)]
+        copy.targets = tuple(copies[t] for t in targets or block.targets)
+        for target in copy.targets:
+            target.preds.append(copy)
+    trimmed = Function(function.name, {}, list(copies.values()))
+    reached = reverse_postorder(trimmed)
+    ends = [b for b in reached if not b.targets]
+    if not ends:
+        return full
+    living = {ends[-1]}
+    stack = [ends[-1]]
+    while stack:
+        for block in stack.pop().preds:
+            if block not in living:
+                living.add(block)
+                stack.append(block)
+    living &= set(reached)
+    if trimmed.entry not in living:
+        return full
+    for block in living:
+        block.targets = tuple(t for t in block.targets if t in living)
+        block.preds = [p for p in block.preds if p in living]
+    found = post_dominators(trimmed)
+    originals = {copy: block for block, copy in copies.items()}
+    for block, copy in copies.items():
+        if copy in living:
+            after = found[copy]
+            full[block] = None if after is None else originals[after]
+    return full
+
+
+def add_convergence_barriers(code: Code) -> int:
+    """Put BSSY, BSYNC and BREAK into the rows; return how many barriers there are.
+
+    One barrier serves all branches that meet in one block. It stands before the first of
+    them, outside the loops that they are in and the meeting is not.
+    """
+    function = code.function
+    join = joins(function, lambda b: not b.targets and not any(r.issued for r in code.rows[b]))
+    tree = dominators(function)
+    loops = natural_loops(function, tree)
+    meetings: dict[Block, list[Block]] = {}
+    for block in tree.order:
+        after = join.get(block)
+        if block in code.divergent and len(block.targets) == 2 and after is not None:
+            if any(after in reachable([t], None) and t is not after for t in block.targets):
+                meetings.setdefault(after, []).append(block)
+    number = 0
+    starts: list[tuple[Block, Block, int]] = []
+    for after, blocks in meetings.items():
+        start = _start(tree, loops, after, blocks)
+        if start is not None:
+            starts.append((start, after, number))
+            number += 1
+    # Outermost regions first, so that inner barriers are set last and met first.
+    starts.sort(key=lambda s: len(reachable(list(s[0].targets), s[1])), reverse=True)
+    for start, after, barrier in starts:
+        code.rows[start].append(Row("BSSY", detail=(barrier, after), line=start.line))
+        code.rows[after].insert(0, Row("BSYNC", detail=barrier, line=after.line))
+        _break_out(code, start, after, barrier)
+    return number
+
+
+def _start(
+    tree: Dominators, loops: list[Loop], after: Block, blocks: list[Block]
+) -> Block | None:
+    """Return the block at whose end the barrier for meeting in `after` is set."""
+    start: Block | None = blocks[0]
+    while start is not None and not all(tree.dominates(start, b) for b in (*blocks, after)):
+        start = tree.parent[start]
+    while start is not None:
+        around = [p for p in loops if start in p.blocks and after not in p.blocks]
+        if not around:
+            return start
+        start = tree.parent[around[-1].header]
+    return start
+
+
+def _break_out(code: Code, start: Block, after: Block, barrier: int) -> None:
+    """Take lanes out of the barrier where they leave its region for good."""
+    region = reachable(list(start.targets), after)
+    if start in region:
+        inside = {b for b in region if after in reachable([b], start)}
+    else:
+        inside = {b for b in region if after in reachable([b], None)}
+    for block in inside:
+        for target in block.targets:
+            if target is after or target in inside or target is start:
+                continue
+            if not target.targets and not any(r.issued for r in code.rows[target]):
+                continue
+            if len(block.targets) == 2:
+                condition = code.condition[block]
+                negated = target is block.targets[1]
+                row = Row("BREAK", detail=barrier, guard=condition, negated=negated)
+            else:
+                row = Row("BREAK", detail=barrier)
+            row.line = block.line
+            code.rows[block].append(row)
