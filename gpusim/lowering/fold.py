@@ -22,7 +22,7 @@ from gpusim.lowering.graph import (
     set_jump,
 )
 
-COMMUTATIVE = frozenset("add mul and or xor min max eq ne".split())
+COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "min", "max", "eq", "ne"})
 SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
@@ -392,6 +392,9 @@ def _or(folder: Folder, value: Value) -> Value | None:
         return a
     if c == (1 if dtype == BOOL else _wrap(-1, dtype)):
         return b
+    if a.op == "or" and a.args[1].op == "const":
+        both = int(a.args[1].detail) | c
+        return folder.emit("or", dtype, a.args[0], constant(both, dtype))
     return None
 
 
@@ -621,4 +624,6 @@ RULES: dict[str, Rule] = {
     "cast": _cast,
     **dict.fromkeys(INVERSE, _compare),
 }
-MOVES_THROUGH_PHI = frozenset("add mul and or xor shl shr neg not abs cast".split())
+MOVES_THROUGH_PHI = frozenset(
+    {"add", "mul", "and", "or", "xor", "shl", "shr", "neg", "not", "abs", "cast"}
+)

@@ -442,7 +442,8 @@ def verify(function: Function) -> None:
     for block in function.blocks:
         assert sorted(map(id, block.preds)) == sorted(map(id, expected[block])), block
         for phi in block.phis:
-            assert phi.op == "phi" and len(phi.args) == len(block.preds), (block, phi)
+            assert phi.op == "phi", (block, phi)
+            assert len(phi.args) == len(block.preds), (block, phi)
             for arg, pred in zip(phi.args, block.preds, strict=True):
                 assert available(arg, pred, len(pred.body)), (block, phi, arg)
         for i, value in enumerate(block.body):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gpusim.compiler.ir import Function
 from gpusim.lowering.dead import dead
+from gpusim.lowering.disjoint import disjoint
 from gpusim.lowering.fold import fold
 from gpusim.lowering.forward import forward
 from gpusim.lowering.graph import reverse_postorder
@@ -19,6 +20,7 @@ from gpusim.lowering.share import share
 from gpusim.lowering.ssa import remove_trivial_phis
 from gpusim.lowering.tidy import tidy
 from gpusim.lowering.unroll import unroll
+from gpusim.lowering.unroll_partly import unroll_partly
 
 Pass = Callable[[Function], object]
 
@@ -54,6 +56,10 @@ PASSES: tuple[Pass, ...] = (
     promote,
     forward,
     overwritten,
+    simplify,
+    unroll_partly,
+    simplify,
+    disjoint,
     simplify,
 )
 

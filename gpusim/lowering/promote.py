@@ -7,7 +7,7 @@ itself, no other thread is met, and the loop stores to it in any case.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Function, Value
-from gpusim.lowering.alias import STORES, array_of, clobbers, place_of, reads
+from gpusim.lowering.alias import array_of, clobbers, place_of, reads
 from gpusim.lowering.forward import CONCERNED, forward
 from gpusim.lowering.graph import (
     Loop,

@@ -20,7 +20,7 @@ def share(function: Function) -> bool:
             one, other = block.targets
             if one.preds == other.preds == [block]:
                 changed |= _raise(function, block, one, other)
-                changed |= _lower(function, one, other)
+                changed |= _lower(one, other)
     return changed
 
 
@@ -29,7 +29,7 @@ def _raise(function: Function, block: Block, one: Block, other: Block) -> bool:
     replacements: dict[Value, Value] = {}
     moved: list[Value] = []
     available = _movable(other)
-    below = {v for v in one.body}
+    below = set(one.body)
     for value in _movable(one).values():
         value.args = [replacements.get(a, a) for a in value.args]
         if any(a in below for a in value.args):
@@ -73,7 +73,7 @@ def _alike(value: Value, model: Value, replacements: dict[Value, Value]) -> bool
     return bool(operation_key(twin) == operation_key(model))
 
 
-def _lower(function: Function, one: Block, other: Block) -> bool:
+def _lower(one: Block, other: Block) -> bool:
     """Move a store that ends both sides to where they meet."""
     if len(one.targets) != 1 or one.targets != other.targets:
         return False

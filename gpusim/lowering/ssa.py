@@ -7,7 +7,7 @@ it. Definitions are looked up block by block, with a phi where several meet (Bra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from gpusim.compiler.ir import Block, DType, Function, Value
 from gpusim.lowering.graph import definitions, remove_values, replace_uses
@@ -65,10 +65,11 @@ def place_phis(
     function: Function,
     variables: Iterable[Variable],
     replacements: Mapping[Value, Value] | None = None,
-) -> None:
+) -> Callable[[Value], Value]:
     """Put the phis that reading the variables made into their blocks, without idle ones.
 
-    `replacements` are values that give way to others, perhaps to such phis.
+    `replacements` are values that give way to others, perhaps to such phis. Return what
+    tells, for any value, what stands in its place now.
     """
     made: dict[Value, Block] = {}
     for variable in variables:
@@ -80,6 +81,13 @@ def place_phis(
             block.phis.append(phi)
     replace_uses(function, gone)
     remove_values(function, set(gone))
+
+    def final(value: Value) -> Value:
+        while value in gone:
+            value = gone[value]
+        return value
+
+    return final
 
 
 def _trivial(

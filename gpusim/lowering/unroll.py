@@ -6,6 +6,7 @@ will do: `i += 1`, `offset >>= 1`. Barriers and shuffles are copied like anythin
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from gpusim.compiler.ir import OPERATIONS, Block, Function, Value
@@ -149,7 +150,7 @@ def _unroll(function: Function, loop: Loop, deciding: Block, count: int) -> None
         for value, copy in values.items():
             copies[value][blocks[home[value]]] = copy
         rounds.append(blocks)
-    for before, after in zip(rounds, rounds[1:], strict=False):
+    for before, after in itertools.pairwise(rounds):
         for latch in loop.latches:
             _relink(before[latch], before[header], after[header])
     outside = {t for b, t in loop.exits if b is deciding}
