@@ -48,7 +48,8 @@ def run(
 ) -> int:
     """Run a kernel, all passes, and check it against NumPy.
 
-    A reduction is launched until one value is left. The exit code is 0 where the result is right and 1 where it is wrong.
+    A reduction is launched until one value is left. The exit code is 0 where the result is
+    right and 1 where it is wrong.
     """
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected

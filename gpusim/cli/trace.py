@@ -85,7 +85,9 @@ def trace(
     """Show what a launch does, line by line and warp by warp.
 
     Totals, source lines, the warps of one block, and what to make of it; with --line, that
-    line's accesses lane by lane, address by address, bank by bank. A kernel of the catalogue needs no more than its name. A kernel of your own is named by its
+    line's accesses lane by lane, address by address, bank by bank.
+
+    A kernel of the catalogue needs no more than its name. A kernel of your own is named by its
     file; give its grid, its block and its arguments.
     """
     from gpusim.inputs import count, names_a_file

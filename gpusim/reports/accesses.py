@@ -21,6 +21,8 @@ from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
 
 SECTOR_BYTES = 32
 LABEL = 10
+# A line in a long loop is drawn for its first iterations; JSON has all.
+ITERATIONS_SHOWN = 16
 YES, NO, OUT = "Y", ".", " "
 
 
@@ -112,9 +114,16 @@ def _deciding_lines(trace: Trace, line: int) -> list[int]:
     return sorted(found)
 
 
+def _unshown(steps: set[int]) -> Iterator[Text]:
+    left_out = sum(step >= ITERATIONS_SHOWN for step in steps)
+    if left_out:
+        yield Text(f"\n{plural(left_out, 'further iteration')} not drawn; --json has them.", DIM)
+
+
 def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) -> Iterator[Text]:
     """Yield a row for each iteration and pattern of lanes; warps that agree share it."""
-    several = len({iteration for _, iteration in conditions}) > 1
+    steps = {iteration for _, iteration in conditions}
+    several = len(steps) > 1
     made = Columns(
         *([Column("iteration", "left")] if several else []),
         Column("warps", "left"),
@@ -124,7 +133,8 @@ def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) ->
     )
     groups: dict[tuple[int, str], list[Execution]] = {}
     for execution, iteration in conditions:
-        groups.setdefault((iteration, _pattern(execution)), []).append(execution)
+        if iteration < ITERATIONS_SHOWN:
+            groups.setdefault((iteration, _pattern(execution)), []).append(execution)
     before = None
     for (iteration, pattern), executions in sorted(
         groups.items(), key=lambda item: (item[0][0], item[1][0].warp)
@@ -142,6 +152,7 @@ def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) ->
         )
         before = iteration
     yield from made.lines(width)
+    yield from _unshown(steps)
 
 
 def _lane_ruler() -> str:
@@ -185,9 +196,10 @@ def _merged(accesses: Sequence[tuple[Execution, int]]) -> list[Access]:
 def _access_tables(
     accesses: Sequence[tuple[Execution, int]], cc: str, width: int
 ) -> Iterator[Text]:
-    several = len({iteration for _, iteration in accesses}) > 1
+    steps = {iteration for _, iteration in accesses}
+    several = len(steps) > 1
     idle: list[Access] = []
-    for access in _merged(accesses):
+    for access in _merged([(e, i) for e, i in accesses if i < ITERATIONS_SHOWN]):
         if not lanes.on_lanes(access.execution):
             idle.append(access)
             continue
@@ -197,9 +209,11 @@ def _access_tables(
         if lanes.replays(access.execution):
             yield from _bank_grid(access.execution, lanes.bank_count(cc), width)
     if idle:
-        steps = lanes.ranges(sorted({access.iteration for access in idle}))
-        where = f"In iteration{'s' if len(idle) > 1 else ''} {steps} n" if several else "N"
+        off = sorted({access.iteration for access in idle})
+        where = f"In iteration{'s' if len(off) > 1 else ''} {lanes.ranges(off)} n"
+        where = where if several else "N"
         yield Text(f"\n{where}o lane of the warp is on: the guarded access touches nothing.", DIM)
+    yield from _unshown(steps)
 
 
 def _access_title(access: Access, several: bool) -> Text:
