@@ -348,7 +348,9 @@ class Interpreter:
             self._check_writable(instruction)
             elements, index = self._indices(group, instruction, addresses, on)
             operands = [self._read(group, register) for register in instruction.src[1:]]
-            index, taking, *operands = np.broadcast_arrays(index, on, *operands)
+            # Every block takes its turn, also where all do the same.
+            every = np.ones((self.batch.placement.copies, 1, 1), dtype=bool)
+            index, taking, _, *operands = np.broadcast_arrays(index, on, every, *operands)
             values = [o[taking].astype(memory.dtype, copy=False) for o in operands]
             old = storage.update_atomically(
                 elements, index[taking], str(instruction.detail), values, bool(instruction.dst)
