@@ -8,7 +8,7 @@ machine. A `Program` does not know what it was made from.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -444,12 +444,14 @@ OPS: dict[str, Op] = {
     "BSYNC": Op("cbu", kind="bsync"),
     "BREAK": Op("cbu", kind="break"),
     "NOP": Op("alu"),
-    # Never issued. A conditional of the source and its predicate; values that the source has
-    # and the machine code has no more, or that are operands rather than instructions:
-    # the same bits read as another type, a constant-bank operand, a scaled address.
+}
+
+# Never issued: a conditional of the source and its predicate, and what is an operand rather than
+# an instruction: bits read as another type, a constant bank, a scaled address. A computation
+# whose name begins with a dot is made for a conditional of the source alone.
+OPS |= {f".{name}": replace(op, issued=False) for name, op in OPS.items() if op.kind == "compute"}
+OPS |= {
     ".IF": Op("none", kind="source_branch", issued=False),
-    ".SETP": Op("none", _set_predicate, issued=False),
-    ".PLOP": Op("none", _predicate_logic, issued=False),
     ".CAST": Op("none", _convert, issued=False),
     ".CONST": Op("none", kind="constant", issued=False),
     ".SCALE": Op("none", _shift_add, issued=False),

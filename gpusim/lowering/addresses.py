@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from gpusim.compiler.ir import (
     INT64,
-    OPERATIONS,
     UINT32,
     Array,
     Block,
@@ -20,7 +19,9 @@ from gpusim.compiler.ir import (
     Value,
     constant,
 )
+from gpusim.lowering.disjoint import zero_bits
 from gpusim.lowering.graph import Dominators, Loop, dominators, make_preheader, natural_loops
+from gpusim.lowering.needed import remove_unneeded
 
 ACCESSES = frozenset("load store load_vector store_vector atomic".split())
 
@@ -68,33 +69,20 @@ def split_constant(index: Value, space: str) -> tuple[Value | None, int]:
     while True:
         if index.constant is not None:
             return None, total + int(index.constant)
-        if index.op not in ("add", "sub") or index.args[1].constant is None:
+        if index.op not in ("add", "sub", "or") or index.args[1].constant is None:
             return index, total
-        step = int(index.args[1].constant) * (1 if index.op == "add" else -1)
+        step = int(index.args[1].constant) * (-1 if index.op == "sub" else 1)
+        if index.op == "or":
+            if step < 0 or zero_bits(index.args[0]) < step.bit_length():
+                return index, total
+            total += step
+            index = index.args[0]
+            continue
         if space == "global" and index.dtype is not None and index.dtype.kind == "u":
             if step < 0 or largest(index.args[0]) + step >= 1 << (8 * index.dtype.itemsize):
                 return index, total
         total += step
         index = index.args[0]
-
-
-def remove_unused(function: Function) -> None:
-    """Drop index arithmetic that addresses have made unnecessary."""
-    conditions = {b.condition for b in function.blocks}
-    needed: set[Value] = set()
-    stack = [c for c in conditions if c is not None]
-    for value in function.values():
-        operation = OPERATIONS.get(value.op)
-        if value.dtype is None or (operation is not None and not operation.pure):
-            stack.append(value)
-    while stack:
-        value = stack.pop()
-        if value not in needed:
-            needed.add(value)
-            stack += value.args
-    for block in function.blocks:
-        block.phis = [v for v in block.phis if v in needed]
-        block.body = [v for v in block.body if v in needed]
 
 
 @dataclass
@@ -133,7 +121,7 @@ class _Exposer:
                 self.body.append(value)
                 self.home[value] = block
             block.body = self.body
-        remove_unused(self.function)
+        remove_unneeded(self.function)
         return self.found
 
     def _access(self, block: Block, access: Value) -> None:

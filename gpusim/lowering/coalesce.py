@@ -25,6 +25,7 @@ class Liveness:
 
     def __init__(self, code: Code, copies: dict[Block, list[_Copy]]) -> None:
         self.code = code
+        self.guarded = _within_one_guard(code)
         self.copies = copies
         self.order = reverse_postorder(code.function)
         self.constant = sum(1 << r for r in code.immediates)
@@ -50,8 +51,8 @@ class Liveness:
         for row in self.code.rows[block]:
             for register in row.reads:
                 read |= (1 << register) & ~written
-            if row.guard is None:
-                for register in row.dst:
+            for register in row.dst:
+                if self.ends(row, register):
                     written |= 1 << register
         for copy in self.copies.get(block, ()):
             read |= (1 << copy.src) & ~written
@@ -62,6 +63,10 @@ class Liveness:
             read |= (1 << condition) & ~written
         return read & ~self.constant, written
 
+    def ends(self, row: Row, register: int) -> bool:
+        """Whether nothing that a register held before is needed once `row` has written it."""
+        return row.guard is None or register in self.guarded
+
     def at_end(self, block: Block) -> int:
         """Return what is live after the copies at a block's end, before its branch."""
         condition = self.code.condition.get(block)
@@ -69,6 +74,17 @@ class Liveness:
         if condition is not None and condition not in self.code.immediates:
             live |= 1 << condition
         return live
+
+
+def _within_one_guard(code: Code) -> set[int]:
+    """Return registers that only rows with one and the same guard, of one block, touch."""
+    guards: dict[int, tuple[Block, int, bool] | None] = {}
+    for block, rows in code.rows.items():
+        for row in rows:
+            key = None if row.guard is None else (block, row.guard, row.negated)
+            for register in (*row.dst, *row.src):
+                guards[register] = key if guards.get(register, key) == key else None
+    return {register for register, key in guards.items() if key is not None}
 
 
 def leave_ssa(code: Code, *, merge: bool) -> None:
@@ -100,7 +116,7 @@ def _place_copies(code: Code) -> dict[Block, list[_Copy]]:
             here = [
                 _Copy(phi.dst, phi.src[position], phi.line)
                 for phi in phis
-                if phi.src[position] != phi.dst
+                if phi.src[position] != phi.dst and phi.src[position] not in code.undefined
             ]
             if not here:
                 continue
@@ -182,7 +198,8 @@ def _conflicts(code: Code, copies: dict[Block, list[_Copy]]) -> dict[int, int]:
         alive = live.at_end(block)
         here = copies.get(block, [])
         for copy in here:
-            write(copy.dst, alive & ~(1 << copy.src))
+            same = sum(1 << other.dst for other in here if other.src == copy.src)
+            write(copy.dst, alive & ~same & ~(1 << copy.src))
         for copy in here:
             alive &= ~(1 << copy.dst)
         for copy in here:
@@ -194,8 +211,8 @@ def _conflicts(code: Code, copies: dict[Block, list[_Copy]]) -> dict[int, int]:
                 together = sum(1 << r for r in row.dst)
                 for register in row.dst:
                     write(register, together)
-            if row.guard is None:
-                for register in row.dst:
+            for register in row.dst:
+                if live.ends(row, register):
                     alive &= ~(1 << register)
             for register in row.reads:
                 alive |= (1 << register) & ~live.constant
@@ -256,8 +273,8 @@ def peak_registers(code: Code) -> int:
             for register in row.dst:
                 alive |= 1 << register
             peak = max(peak, (alive & narrow).bit_count() + 2 * (alive & wide).bit_count())
-            if row.guard is None:
-                for register in row.dst:
+            for register in row.dst:
+                if live.ends(row, register):
                     alive &= ~(1 << register)
             for register in row.reads:
                 alive |= (1 << register) & ~live.constant

@@ -56,7 +56,7 @@ class Code:
     `condition` is the predicate on which a block branches to its first target. `divergent`
     are blocks whose lanes may disagree about it. `uniform` are registers of the uniform
     datapath and `fixed` those that hold what the launch knows: both are copied, not merged,
-    where a variable starts with them.
+    where a variable starts with them. What is in `undefined` may be anything.
     """
 
     function: Function
@@ -68,6 +68,7 @@ class Code:
     immediates: dict[int, np.generic] = field(default_factory=dict)
     uniform: set[int] = field(default_factory=set)
     fixed: set[int] = field(default_factory=set)
+    undefined: set[int] = field(default_factory=set)
     _known: dict[tuple[DType, bytes], int] = field(default_factory=dict)
 
     def register(self, dtype: DType) -> int:

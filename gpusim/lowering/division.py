@@ -7,22 +7,31 @@ what they say, so the results are exact because the sequence is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, FLOAT32, INT32, UINT32, DType
+from gpusim.isa import OPS
 from gpusim.lowering.code import Code, Row
+
+
+SHARED = frozenset(("SHF", "LEA.HI", "IABS"))
 
 
 @dataclass
 class Emitter:
-    """Appends rows to a block of code, all of one source line."""
+    """Appends rows to a block of code, all of one source line.
+
+    While `shadow` is set they are for the source's conditionals alone and never issued.
+    """
 
     code: Code
     rows: list[Row]
     line: int = 0
+    shadow: bool = False
+    _made: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     def row(
         self,
@@ -34,15 +43,25 @@ class Emitter:
         guard: int | None = None,
         negated: bool = False,
     ) -> int:
-        """Write a row and return its result's register, a new one unless `dst` names it."""
+        """Write a row and return its result's register, a new one unless `dst` names it.
+
+        The first steps that a division and a remainder have in common are written once.
+        """
+        if self.shadow and f".{op}" in OPS:
+            op = f".{op}"
         if dst is None and dtype is not None:
-            dst = self.code.register(dtype)
+            key = (op, dtype, src, detail)
+            if op in SHARED and guard is None and key in self._made:
+                return self._made[key]
+            dst = self._made[key] = self.code.register(dtype)
         left = () if dst is None else (dst,)
         self.rows.append(Row(op, left, src, dtype, detail, guard, negated, line=self.line))
         return -1 if dst is None else dst
 
     def blank(self, names: str) -> None:
         """Write rows that cost what they cost and whose value another row gives."""
+        if self.shadow:
+            return
         for name in names.split():
             self.rows.append(Row(name, line=self.line))
 

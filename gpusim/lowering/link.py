@@ -51,13 +51,13 @@ def _later_first(block: Block, around: dict[Block, list[set[Block]]]) -> list[Bl
 
     if leaves(first) != leaves(second):
         return sorted(block.targets, key=leaves, reverse=True)
-    if _leads_to(first, second):
+    if _leads_to(first, second, block):
         return [second, first]
     return [first, second]
 
 
-def _leads_to(start: Block, goal: Block) -> bool:
-    seen = {start}
+def _leads_to(start: Block, goal: Block, avoiding: Block) -> bool:
+    seen = {start, avoiding}
     stack = [start]
     while stack:
         block = stack.pop()

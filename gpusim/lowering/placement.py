@@ -10,10 +10,21 @@ from typing import Any
 
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.addresses import Addresses
-from gpusim.lowering.graph import Dominators, Loop, dominators, natural_loops
+from gpusim.lowering.graph import (
+    Dominators,
+    Loop,
+    definitions,
+    dominators,
+    natural_loops,
+    remove_values,
+    replace_uses,
+    users,
+)
+from gpusim.lowering.needed import needed_values
 from gpusim.lowering.uniform import reachable
 
-FETCHED = frozenset("param length pointer shared_base".split())
+PARAMETERS = frozenset("param length pointer".split())
+FETCHED = PARAMETERS | {"shared_base"}
 OF_THE_LAUNCH = ("ntid", "nctaid")
 
 
@@ -26,8 +37,54 @@ def is_fetched(value: Value) -> bool:
 
 def place(function: Function, addresses: Addresses) -> None:
     """Read thread and block numbers once at the start, the rest where it is used."""
+    _sink_scaled_terms(function)
+    _fetch_as_used(function)
     _read_once(function)
     _Placer(function, addresses).run()
+
+
+def _sink_scaled_terms(function: Function) -> None:
+    """Move multiplications by constants to the one addition that uses them.
+
+    There they cost nothing: the addition becomes a multiply-add.
+    """
+    using = users(function)
+    home = definitions(function)
+    conditions = {b.condition for b in function.blocks}
+    for block in function.blocks:
+        for value in list(block.body):
+            if value.op != "add" or value.dtype is None or value.dtype.kind not in "iu":
+                continue
+            for term in value.args:
+                scaled = term.op in ("shl", "mul") and term.args[1].constant is not None
+                alone = len(using.get(term, ())) == 1 and term not in conditions
+                if scaled and alone and home[term] is not block:
+                    home[term].body.remove(term)
+                    block.body.insert(block.body.index(value), term)
+                    home[term] = block
+                    break
+
+
+def _fetch_as_used(function: Function) -> None:
+    """Fetch a 32-bit integer as the type that all who need it convert it to."""
+    needed = needed_values(function)
+    types: dict[Any, set[Any]] = {}
+    for value in needed:
+        for arg in value.args:
+            if is_fetched(arg):
+                kind = value.dtype if value.op == "cast" else None
+                types.setdefault((arg.op, arg.detail), set()).add(kind)
+    instead: dict[Value, Value] = {}
+    for value in function.values():
+        if value.op != "cast" or not is_fetched(value.args[0]) or value.dtype is None:
+            continue
+        source = value.args[0]
+        integers = source.dtype is not None and source.dtype.kind + value.dtype.kind in ("iu", "ui")
+        if integers and value.dtype.itemsize == 4 and source.dtype.itemsize == 4:  # type: ignore[union-attr]
+            if types.get((source.op, source.detail)) == {value.dtype}:
+                instead[value] = Value(source.op, value.dtype, detail=source.detail, line=value.line)
+    replace_uses(function, instead)
+    remove_values(function, set(instead))
 
 
 def _read_once(function: Function) -> None:
@@ -60,7 +117,9 @@ class _Placer:
         self.direct = addresses.direct
         self.tree: Dominators = dominators(function)
         self.loops: list[Loop] = natural_loops(function, self.tree)
+        self.around_others = [o for o in self.loops if any(i.parent is o for i in self.loops)]
         self.order = {b: i for i, b in enumerate(self.tree.preorder())}
+        self.needed = needed_values(function)
         self.uses: dict[tuple[Any, ...], list[_Use]] = {}
         self.inserted: dict[Block, list[tuple[int, Value]]] = {}
         self.last_barrier: dict[Block, Value | None] = {}
@@ -97,9 +156,9 @@ class _Placer:
     def _place(self, key: tuple[Any, ...], uses: list[_Use]) -> None:
         op, dtype, detail = key
         made: list[tuple[Block, int, Value]] = []
-        uses.sort(key=lambda u: (self.order[u.block], u.index))
+        uses.sort(key=lambda u: (self._of_source(u), self.order[u.block], u.index))
         for use in uses:
-            block, index = self._outside_loops(use.block, use.index)
+            block, index = self._outside_loops(op, use.block, use.index)
             value = next(
                 (v for b, i, v in made if self._serves(op, b, i, block, index, use)), None
             )
@@ -113,11 +172,15 @@ class _Placer:
             else:
                 use.user.args[use.position] = value
 
-    def _outside_loops(self, block: Block, index: int) -> tuple[Block, int]:
-        """Leave every loop around that holds no other loop."""
+    def _of_source(self, use: _Use) -> bool:
+        """Whether only a conditional of the source needs the value."""
+        return use.user is not None and use.user not in self.needed
+
+    def _outside_loops(self, op: str, block: Block, index: int) -> tuple[Block, int]:
+        """Leave the loops around; parameters stay in one that holds another loop."""
         for loop in self.loops:
             if block in loop.blocks and loop.preheader is not None:
-                if any(inner.parent is loop for inner in self.loops):
+                if op in PARAMETERS and loop in self.around_others:
                     break
                 block = loop.preheader
                 index = len(block.body)
@@ -132,7 +195,11 @@ class _Placer:
                 return False
         elif not self.tree.dominates(home, block):
             return False
-        if op in ("param", "pointer", "length"):
+        if self._of_source(use):
+            return True
+        if op in PARAMETERS:
+            if any(block in o.blocks and home not in o.blocks for o in self.around_others):
+                return False
             return self._barrier_before(home, at) is self._barrier_before(block, index)
         if op == "shared_base" and use.user in self.direct:
             return not any(self._between(home, loop, block) for loop in self.loops)

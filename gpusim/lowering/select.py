@@ -25,6 +25,7 @@ from gpusim.launch import ComputeCapability
 from gpusim.lowering.addresses import ACCESSES, Addresses, array_of
 from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.division import Emitter, divide
+from gpusim.lowering.needed import needed_values
 from gpusim.lowering.rows import CHOICES, SEQUENCES, type_class
 from gpusim.lowering.uniform import Uniformity, uniform_values
 
@@ -79,6 +80,7 @@ class _Selector:
         self.of_source: set[Value] = set()
         self.absorbed: dict[Value, Value] = {}
         self.inside: set[Value] = set()
+        self.needed = needed_values(function)
         self._count_uses()
         if fuse:
             for block in function.blocks:
@@ -86,7 +88,7 @@ class _Selector:
 
     def _count_uses(self) -> None:
         for value in self.function.values():
-            if value.op == "source_branch":
+            if value not in self.needed:
                 self.of_source.update(value.args)
             else:
                 for arg in value.args:
@@ -144,9 +146,12 @@ class _Selector:
             if block is self.function.entry:
                 self._prologue()
             for value in block.body:
-                if value not in self.inside:
+                alone = value in self.inside or value not in self.needed
+                if not alone or value in self.of_source or value.op == "source_branch":
                     self.emit.line = value.line
+                    self.emit.shadow = alone
                     self._value(value)
+                    self.emit.shadow = False
             self._end(block)
         for block in self.function.blocks:
             for phi, value in zip(self.code.phis[block], block.phis, strict=True):
@@ -213,16 +218,14 @@ class _Selector:
         handler = HANDLERS.get(value.op)
         if handler is not None:
             handler(self, value)
-        elif value in self.absorbed:
+        elif value in self.absorbed and not self.emit.shadow:
             self._joined(value, self.absorbed[value])
-        elif value.op == "not" and value.dtype == BOOL and self._only_branches(value):
+        elif value.op == "not" and value.dtype == BOOL and not self.users.get(value):
+            self.emit.shadow = True
             if value in self.of_source:
-                self.write(value, ".PLOP", *self.sources(value), detail="not")
+                self._plain(value)
         else:
             self._plain(value)
-
-    def _only_branches(self, value: Value) -> bool:
-        return not self.users.get(value)
 
     def _plain(self, value: Value) -> None:
         """Write the table's row for an operation."""
@@ -245,8 +248,6 @@ class _Selector:
         a, b = self.sources(part)[:2]
         if kind == "p":
             assert part.args[0].dtype is not None
-            if part in self.of_source:
-                self.write(part, ".SETP", a, b, detail=(part.op,))
             choice = CHOICES[part.op, type_class(part.args[0].dtype)]
             self.emit.blank(choice.before)
             self.write(value, choice.op, a, b, other, detail=(part.op, value.op))
@@ -302,6 +303,8 @@ class _Selector:
             if source.kind == "i" and source.itemsize <= 4 and target.itemsize == 8:
                 self.emit.blank("SHF")
             self.write(value, ".CAST", register)
+            if register in self.code.fixed:
+                self.code.fixed.add(self.register(value))
 
     def _only_stored(self, value: Value) -> bool:
         return all(u.op in ("store", "store_vector") for u in self.users.get(value, ()))
@@ -327,7 +330,7 @@ class _Selector:
         """Read constant memory: an instruction from 9.0 on, an operand before."""
         kind, what = value.op, value.detail
         detail = ("launch", what) if kind == "sreg" else (kind, what)
-        op = "LDC" if self.cc.major >= 9 else ".CONST"
+        op = "LDC" if self.cc.major >= 9 and not self.emit.shadow else ".CONST"
         self.write(value, op, detail=detail)
         self.code.fixed.add(self.register(value))
 
@@ -350,6 +353,9 @@ class _Selector:
                 self.registers[value] = register
                 return
         self.write(value, "S2R", detail=value.detail)
+
+    def _undefined(self, value: Value) -> None:
+        self.code.undefined.add(self.register(value))
 
     def _shared_base(self, value: Value) -> None:
         """The window of shared memory within the cluster's, from 9.0 on; 0 in our addresses."""
@@ -487,6 +493,7 @@ class _Selector:
 
 
 HANDLERS: dict[str, Callable[[_Selector, Value], None]] = {
+    "undef": _Selector._undefined,
     "select": _Selector._select,
     "cast": _Selector._cast,
     "idiv": _Selector._division,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.graph import natural_loops, reverse_postorder, users
+from gpusim.lowering.needed import needed_values
 
 # Operations whose result differs from lane to lane whatever their operands.
 SOURCES = frozenset("load load_vector atomic shuffle vote activemask".split())
@@ -109,11 +110,12 @@ def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
                 if integer and value.dtype is not None and value.dtype.itemsize == 4:
                     if launch or (value.op in COMPUTED and value not in uniformity.divergent):
                         found.add(value)
-    readers = users(function)
+    needed = needed_values(function)
+    readers = {v: [u for u in some if u in needed] for v, some in users(function).items()}
     changed = True
     while changed:
         changed = False
-        for value in list(found):
+        for value in [v for v in function.values() if v in found]:
             fed = all(a.op == "const" or a in found for a in value.args)
             if not fed or not all(_takes(user, value, found) for user in readers.get(value, [])):
                 found.remove(value)
@@ -122,7 +124,7 @@ def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
 
 
 def _takes(user: Value, value: Value, found: set[Value]) -> bool:
-    if user in found or user.op == "source_branch":
+    if user in found:
         return True
     if user.op in ("idiv", "rem"):
         return False

@@ -1,0 +1,38 @@
+"""Which values the machine code needs, and which only the conditionals of the source do.
+
+Conditionals are counted wherever the source has them, also where nothing of them is left to
+execute. What is computed for that alone is never issued and must not change a decision.
+"""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import OPERATIONS, Function, Value
+
+
+def needed_values(function: Function, *, with_source: bool = False) -> set[Value]:
+    """Return the values that effects and branches depend on.
+
+    `with_source` adds those that conditionals of the source look at.
+    """
+    stack = [b.condition for b in function.blocks if b.condition is not None]
+    for value in function.values():
+        operation = OPERATIONS.get(value.op)
+        if value.op == "source_branch" and not with_source:
+            continue
+        if value.dtype is None or (operation is not None and not operation.pure):
+            stack.append(value)
+    needed: set[Value] = set()
+    while stack:
+        value = stack.pop()
+        if value not in needed:
+            needed.add(value)
+            stack += value.args
+    return needed
+
+
+def remove_unneeded(function: Function) -> None:
+    """Drop what neither the machine nor the source's conditionals need."""
+    needed = needed_values(function, with_source=True)
+    for block in function.blocks:
+        block.phis = [v for v in block.phis if v in needed]
+        block.body = [v for v in block.body if v in needed]
