@@ -36,10 +36,13 @@ def simplify(function: Function) -> None:
         changed |= tidy(function)
 
 
-def unroll_all(function: Function) -> None:
+def unroll_all(function: Function) -> bool:
     """Unroll loops of known length from the inside out, folding in between."""
+    changed = False
     while unroll(function):
         simplify(function)
+        changed = True
+    return changed
 
 
 PASSES: tuple[Pass, ...] = (
@@ -66,8 +69,13 @@ PASSES: tuple[Pass, ...] = (
 
 def optimise(function: Function) -> None:
     """Rewrite `function` as NVVM and ptxas would before choosing instructions."""
+    changed: object = True
     for step in PASSES:
-        step(function)
+        if step is not simplify:
+            changed = step(function) or changed
+        elif changed:
+            simplify(function)
+            changed = False
     function.blocks = reverse_postorder(function)
     for name, block in enumerate(function.blocks):
         block.name = name

@@ -1,0 +1,545 @@
+"""The machine-independent passes: what they leave of small kernels, and that nothing changes."""
+
+# Kernels are in the dialect, whose types the compiler works out, and keep their ifs.
+# ruff: noqa: ARG001, SIM108
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from ir_threads import run
+
+from gpusim import catalogue, cuda
+from gpusim.compiler.build import build
+from gpusim.compiler.ir import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    UINT32,
+    Array,
+    Block,
+    DType,
+    Function,
+    Value,
+    constant,
+    dump,
+)
+from gpusim.lowering import graph
+from gpusim.lowering.disjoint import zero_bits
+from gpusim.lowering.evaluate import evaluate
+from gpusim.lowering.fold import fold
+from gpusim.lowering.optimise import optimise, simplify
+from gpusim.lowering.rotate import rotate
+from gpusim.lowering.tidy import tidy
+
+NUMBERS = Array("numbers", "global", FLOAT32)
+WHOLES = Array("wholes", "global", INT32)
+OUT = Array("out", "global", FLOAT32)
+
+
+def compiled(python: Callable[..., Any], **kinds: DType | Array) -> Function:
+    return build(cuda.jit(python).source, kinds)
+
+
+def optimised(python: Callable[..., Any], **kinds: DType | Array) -> Function:
+    function = compiled(python, **kinds)
+    optimise(function)
+    graph.verify(function)
+    return function
+
+
+def counts(function: Function) -> Counter[str]:
+    return Counter(v.op for v in function.values())
+
+
+def of(function: Function, op: str) -> list[Value]:
+    return [v for v in function.values() if v.op == op]
+
+
+def spaces(function: Function, op: str) -> list[str]:
+    return [v.detail.space for v in of(function, op)]
+
+
+def straight(*body: Value) -> Function:
+    """A function of one block whose last value is kept by a store."""
+    index = constant(0, INT32)
+    keep = Value("store", None, [index, body[-1]], Array("kept", "global", body[-1].dtype or BOOL))
+    return Function("straight", {}, [Block(0, body=[*body, keep])])
+
+
+def kept(function: Function) -> Value:
+    return of(function, "store")[0].args[1]
+
+
+def parameter(dtype: DType = INT32) -> Value:
+    return Value("param", dtype, detail="x")
+
+
+def operation(op: str, dtype: DType, *args: Value, detail: Any = None) -> Value:
+    return Value(op, dtype, list(args), detail)
+
+
+@pytest.mark.parametrize(
+    ("op", "operand", "dtype", "expected"),
+    [
+        ("mul", 8, INT32, ("shl", 3)),
+        ("mul", 2, UINT32, ("shl", 1)),
+        ("idiv", 4, UINT32, ("shr", 2)),
+        ("rem", 16, UINT32, ("and", 15)),
+        ("idiv", 4, INT32, ("idiv", 4)),
+        ("rem", 16, INT32, ("rem", 16)),
+        ("sub", 3, INT32, ("add", -3)),
+        ("mul", -1, INT32, ("neg", None)),
+        ("lt", 7, INT32, ("lt", 7)),
+        ("ge", 7, INT32, ("gt", 6)),
+        ("le", 7, UINT32, ("lt", 8)),
+        ("gt", 0, UINT32, ("ne", 0)),
+        ("div", 2.0, FLOAT32, ("mul", 0.5)),
+        ("div", 3.0, FLOAT32, ("div", 3.0)),
+    ],
+)
+def test_an_operation_with_a_constant_becomes_the_cheapest_equal_one(
+    op: str, operand: float, dtype: DType, expected: tuple[str, float | None]
+) -> None:
+    x = parameter(dtype)
+    result = BOOL if op in ("lt", "le", "gt", "ge") else dtype
+    function = straight(x, operation(op, result, x, constant(operand, dtype)))
+    simplify(function)
+    found = kept(function)
+    assert found.op == expected[0]
+    assert found.args[0] is x
+    if expected[1] is not None:
+        assert found.args[1].constant == expected[1]
+
+
+@pytest.mark.parametrize(
+    ("op", "operand", "dtype"),
+    [
+        ("add", 0, INT32),
+        ("mul", 1, UINT32),
+        ("shl", 0, INT32),
+        ("or", 0, INT32),
+        ("and", -1, INT32),
+        ("xor", 0, UINT32),
+        ("mul", 1.0, FLOAT32),
+        ("sub", 0.0, FLOAT32),
+        ("add", -0.0, FLOAT32),
+    ],
+)
+def test_an_operation_that_changes_nothing_goes(op: str, operand: float, dtype: DType) -> None:
+    x = parameter(dtype)
+    function = straight(x, operation(op, dtype, x, constant(operand, dtype)))
+    simplify(function)
+    assert kept(function) is x
+
+
+def test_adding_a_positive_float_zero_stays_as_it_turns_minus_zero_into_zero() -> None:
+    x = parameter(FLOAT32)
+    function = straight(x, operation("add", FLOAT32, x, constant(0.0, FLOAT32)))
+    simplify(function)
+    assert kept(function).op == "add"
+
+
+def test_constants_added_one_after_the_other_are_added_at_once() -> None:
+    x = parameter()
+    first = operation("add", INT32, x, constant(5, INT32))
+    function = straight(x, first, operation("sub", INT32, first, constant(7, INT32)))
+    simplify(function)
+    assert [kept(function).op, int(kept(function).args[1].detail)] == ["add", -2]
+
+
+def test_constants_wrap_and_shift_as_in_c() -> None:
+    assert evaluate("add", INT32, None, [np.int32(2**31 - 1), np.int32(1)]) == -(2**31)
+    assert evaluate("idiv", INT32, None, [np.int32(-7), np.int32(2)]) == -3
+    assert evaluate("rem", INT32, None, [np.int32(-7), np.int32(2)]) == -1
+    assert evaluate("shl", UINT32, None, [np.uint32(1), np.uint32(40)]) == 0
+    assert evaluate("shr", INT32, None, [np.int32(-8), np.int32(40)]) == -1
+    assert evaluate("cast", INT32, None, [np.float32(3e9)]) == 2**31 - 1
+
+
+def test_a_compare_of_a_shifted_value_compares_the_value() -> None:
+    x = parameter(UINT32)
+    half = operation("shr", UINT32, x, constant(1, UINT32))
+    function = straight(x, half, operation("gt", BOOL, half, constant(32, UINT32)))
+    simplify(function)
+    assert [kept(function).op, kept(function).args[0], int(kept(function).args[1].detail)] == [
+        "gt",
+        x,
+        65,
+    ]
+
+
+def test_a_quotient_compared_with_zero_is_one_unsigned_compare() -> None:
+    x = parameter()
+    warp = operation("idiv", INT32, x, constant(32, INT32))
+    function = straight(x, warp, operation("eq", BOOL, warp, constant(0, INT32)))
+    simplify(function)
+    assert [kept(function).op, int(kept(function).args[1].detail)] == ["lt", 63]
+    assert "idiv" not in counts(function)
+
+
+def test_casts_there_and_back_go() -> None:
+    x = parameter()
+    there = operation("cast", UINT32, x)
+    function = straight(x, there, operation("cast", INT32, there))
+    simplify(function)
+    assert kept(function) is x
+
+
+def test_a_branch_on_a_constant_is_a_jump_and_its_other_side_goes() -> None:
+    def kernel(out):
+        n = 3
+        if n > 2:
+            out[0] = 1
+        else:
+            out[0] = 2
+
+    function = compiled(kernel, out=OUT)
+    fold(function)
+    tidy(function)
+    assert len(function.blocks) == 1
+    assert len(of(function, "store")) == 1
+
+
+def test_equal_computations_are_made_once() -> None:
+    def kernel(out, n):
+        i = cuda.blockIdx.x * n + cuda.threadIdx.x
+        j = n * cuda.blockIdx.x + cuda.threadIdx.x
+        out[i] = np.float32(i + j)
+
+    found = counts(optimised(kernel, out=OUT, n=INT32))
+    assert (found["mul"], found["sreg"], found["shl"]) == (1, 2, 1)
+
+
+def test_the_sources_conditional_stays_when_its_branch_is_gone() -> None:
+    def kernel(out, n):
+        if n > 3:
+            x = 1
+        else:
+            x = 2
+        out[0] = x
+
+    function = optimised(kernel, out=WHOLES, n=INT32)
+    assert len(function.blocks) == 1
+    assert counts(function)["source_branch"] == 1
+    assert counts(function)["select"] == 1
+
+
+def test_a_while_loop_tests_at_its_end_behind_a_guard() -> None:
+    def kernel(out, n, step):
+        i = 0
+        while i < n:
+            out[i] = 1
+            i += step
+
+    function = compiled(kernel, out=OUT, n=INT32, step=INT32)
+    assert rotate(function)
+    simplify(function)
+    graph.verify(function)
+    (loop,) = graph.natural_loops(function)
+    assert loop.blocks == [loop.header]
+    assert loop.header.targets[0] is loop.header
+    guards = [b for b in function.blocks if b.condition is not None and b is not loop.header]
+    assert len(guards) == 1
+
+
+def test_a_loop_of_known_length_is_written_out_with_its_barriers() -> None:
+    def kernel(out):
+        shared = cuda.shared.array(256, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = out[tid]
+        offset = 128
+        while offset > 0:
+            cuda.syncthreads()
+            if tid < offset:
+                shared[tid] += shared[tid + offset]
+            offset >>= 1
+        out[tid] = shared[tid]
+
+    function = optimised(kernel, out=OUT)
+    assert not graph.natural_loops(function)
+    assert counts(function)["barrier"] == 8
+    limits = [int(v.args[1].detail) for v in of(function, "lt")]
+    assert limits == [128, 64, 32, 16, 8, 4, 2, 1]
+
+
+def test_a_loop_of_known_length_that_is_large_stays() -> None:
+    def kernel(out):
+        for i in range(1000):
+            cuda.syncthreads()
+            out[i] = 1
+
+    assert len(graph.natural_loops(optimised(kernel, out=OUT))) == 1
+
+
+def test_a_loop_that_steps_by_a_variable_stays_as_it_is() -> None:
+    def kernel(numbers, out, n):
+        total = np.float32(0)
+        for i in range(cuda.threadIdx.x, n, cuda.gridDim.x * 256):
+            total += numbers[i]
+        out[0] = total
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    assert counts(function)["load"] == 1
+    assert [v.op for v in graph.natural_loops(function)[0].header.body] == [
+        "load", "add", "add", "lt", "source_branch",
+    ]  # fmt: skip
+
+
+def test_a_small_loop_runs_in_rows_of_sixteen_eight_four_and_one() -> None:
+    def kernel(numbers, out, n):
+        total = np.float32(0)
+        i = np.uint32(0)
+        while i < np.uint32(n):
+            total += numbers[i]
+            i += 1
+        out[0] = total
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    loads = [sum(v.op == "load" for v in b.body) for b in function.blocks]
+    assert [n for n in loads if n] == [16, 8, 4, 1]
+    row = next(b for b in function.blocks if b.targets and b in b.targets)
+    assert Counter(v.op for v in row.body) == {
+        "load": 16, "add": 21, "or": 12, "source_branch": 16, "lt": 1, "gt": 1,
+    }  # fmt: skip
+
+
+def test_a_loop_that_begins_at_a_variable_takes_what_is_left_over_first() -> None:
+    def kernel(numbers, out, first, n):
+        total = np.float32(0)
+        for i in range(first, n):
+            total += numbers[i]
+        out[0] = total
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, first=INT32, n=INT32)
+    loads = [sum(v.op == "load" for v in b.body) for b in function.blocks]
+    assert [n for n in loads if n] == [1, 1, 1, 16, 8, 4]
+
+
+@pytest.mark.parametrize("n", [-3, 0, 1, 3, 4, 5, 11, 12, 16, 17, 29, 64])
+@pytest.mark.parametrize("first", [0, 1, 5])
+def test_an_unrolled_loop_takes_every_element_once(first: int, n: int) -> None:
+    def from_zero(numbers, out, first, n):
+        total = np.float32(0)
+        last = -1
+        for i in range(n):
+            total += numbers[i]
+            last = i
+        out[0] = total
+        out[1] = np.float32(last)
+
+    def from_first(numbers, out, first, n):
+        total = np.float32(0)
+        i = n
+        while i > first:
+            total += numbers[i]
+            i -= 2
+        out[0] = total
+        out[1] = np.float32(i)
+
+    for kernel in (from_zero, from_first):
+        function = compiled(kernel, numbers=NUMBERS, out=OUT, first=INT32, n=INT32)
+        same_results(
+            function,
+            1,
+            1,
+            {
+                "numbers": np.arange(64, dtype=np.float32) ** 2,
+                "out": np.zeros(2, np.float32),
+                "first": first,
+                "n": min(n, 63),
+            },
+        )
+
+
+def test_what_a_loop_does_not_change_is_computed_before_it() -> None:
+    def kernel(numbers, out, n, step):
+        i = 0
+        while i < n:
+            out[i * step] = numbers[0] * 3 + n * step
+            cuda.syncthreads()
+            i += step
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32, step=INT32)
+    inside = [v.op for b in graph.natural_loops(function)[0].blocks for v in b.body]
+    assert inside.count("mul") == 2  # i * step, and what the loaded number is multiplied by
+    assert inside.count("load") == 1
+
+
+def test_a_load_after_a_store_to_the_same_element_takes_the_stored_value() -> None:
+    def kernel(numbers, out):
+        shared = cuda.shared.array(64, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = numbers[tid]
+        out[tid] = shared[tid]
+
+    assert spaces(optimised(kernel, numbers=NUMBERS, out=OUT), "load") == ["global"]
+
+
+def test_a_barrier_between_store_and_load_keeps_the_load() -> None:
+    def kernel(numbers, out):
+        shared = cuda.shared.array(64, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = numbers[tid]
+        cuda.syncthreads()
+        out[tid] = shared[tid]
+
+    assert spaces(optimised(kernel, numbers=NUMBERS, out=OUT), "load") == ["global", "shared"]
+
+
+def test_a_store_to_one_parameter_may_change_another() -> None:
+    def kernel(numbers, out):
+        tid = cuda.threadIdx.x
+        x = numbers[tid]
+        out[tid] = 5
+        out[tid + 1] = x + numbers[tid]
+
+    assert counts(optimised(kernel, numbers=NUMBERS, out=OUT))["load"] == 2
+
+
+def test_a_warp_tail_without_volatile_loads_all_and_stores_once() -> None:
+    """As nvcc has it for reduce5, whose sums come out wrong for that."""
+
+    def kernel(wholes):
+        shared = cuda.shared.array(64, np.int32)
+        tid = np.uint32(cuda.threadIdx.x)
+        shared[tid] = wholes[tid]
+        cuda.syncthreads()
+        if tid < 16:
+            shared[tid] += shared[tid + 16]
+            shared[tid] += shared[tid + 8]
+            shared[tid] += shared[tid + 4]
+        cuda.syncthreads()
+        wholes[tid] = shared[0]
+
+    function = optimised(kernel, wholes=WHOLES)
+    (tail,) = [b for b in function.blocks if sum(v.op == "load" for v in b.body) > 1]
+    accesses = [v.op for v in tail.body if v.op in ("load", "store")]
+    assert accesses == ["load"] * 4 + ["store"]
+
+
+def test_a_volatile_array_is_accessed_as_written() -> None:
+    def kernel(wholes):
+        shared = cuda.shared.array(64, np.int32)
+        tid = np.uint32(cuda.threadIdx.x)
+        tail = cuda.volatile(shared)
+        tail[tid] += tail[tid + 16]
+        tail[tid] += tail[tid + 8]
+        wholes[tid] = shared[0]
+
+    function = optimised(kernel, wholes=WHOLES)
+    shared = [v.op for v in function.values() if v.op in ("load", "store") and v.detail.volatile]
+    assert shared == ["load", "load", "store"] * 2
+
+
+def test_a_store_that_another_block_overwrites_stays() -> None:
+    def kernel(numbers, out, n):
+        shared = cuda.shared.array(64, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = numbers[tid]
+        shared[tid] += numbers[tid + n] if tid < n else 0
+        cuda.syncthreads()
+        out[tid] = shared[0]
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    assert spaces(function, "store") == ["shared", "shared", "global"]
+    assert spaces(function, "load") == ["global", "global", "shared"]
+
+
+def test_a_sum_kept_in_shared_memory_by_a_loop_is_stored_once_after_it() -> None:
+    def kernel(wholes, out, n):
+        shared = cuda.shared.array(64, np.int32)
+        tid = np.int32(cuda.threadIdx.x)
+        shared[tid] = 0
+        i = tid
+        while i < n:
+            shared[tid] += wholes[i]
+            i += cuda.gridDim.x
+        cuda.syncthreads()
+        out[tid] = shared[0]
+
+    function = optimised(kernel, wholes=WHOLES, out=OUT, n=INT32)
+    (loop,) = graph.natural_loops(function)
+    inside = [v.detail.space for b in loop.blocks for v in b.body if v.op in ("load", "store")]
+    assert inside == ["global"]
+    assert spaces(function, "store") == ["shared", "shared", "global"]
+
+
+def test_a_local_array_of_constant_indices_lives_in_registers() -> None:
+    def kernel(numbers, out):
+        own = cuda.local.array(4, np.float32)
+        tid = cuda.threadIdx.x
+        for k in range(4):
+            own[k] = numbers[tid + k]
+        total = np.float32(0)
+        for k in range(4):
+            total += own[3 - k]
+        out[tid] = total
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT)
+    assert set(spaces(function, "load") + spaces(function, "store")) == {"global"}
+    assert function.local == []
+
+
+def test_what_both_sides_of_a_branch_do_is_done_once() -> None:
+    """As nvcc has it for the double-buffered scan: one LDS before, one STS after."""
+
+    def kernel(out, n):
+        shared = cuda.shared.array(64, np.float32)
+        tid = cuda.threadIdx.x
+        cuda.syncthreads()
+        if tid >= n:
+            shared[tid + 32] = shared[tid] + shared[tid - n]
+        else:
+            shared[tid + 32] = shared[tid]
+        cuda.syncthreads()
+        out[tid] = shared[tid]
+
+    function = optimised(kernel, out=OUT, n=INT32)
+    assert spaces(function, "store") == ["shared", "global"]
+    assert spaces(function, "load") == ["shared", "shared", "shared"]
+
+
+def test_an_even_counter_is_known_to_be_even() -> None:
+    phi = Value("phi", UINT32)
+    phi.args = [constant(0, UINT32), operation("add", UINT32, phi, constant(16, UINT32))]
+    assert zero_bits(phi) == 4
+
+
+def same_results(function: Function, grid: int, block: int, arguments: dict[str, Any]) -> None:
+    before, after = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    run(function, grid, block, before)
+    optimise(function)
+    graph.verify(function)
+    run(function, grid, block, after)
+    for name, value in before.items():
+        assert np.array_equal(value, after[name]), dump(function)
+
+
+READS_OUTSIDE = ("kogge_stone_scan",)
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in catalogue.entries() if e.name not in READS_OUTSIDE], ids=lambda e: e.name
+)
+def test_a_catalogue_kernel_gives_the_same_results_after_all_passes(
+    entry: catalogue.Entry,
+) -> None:
+    n = 96 if entry.one_block else 200
+    data = np.random.default_rng(3).integers(-9, 9, n).astype(entry.dtypes[0])
+    block = n if entry.one_block else max(64, entry.block_rule.least)
+    call = entry.call(data, block=block)
+    source = call.kernel.source
+    names = [argument.arg for argument in source.tree.args.args]
+    arguments = dict(zip(names, call.arguments, strict=True))
+    kinds: dict[str, DType | Array] = {
+        name: Array(name, "global", value.dtype) if isinstance(value, np.ndarray) else value.dtype
+        for name, value in arguments.items()
+    }
+    grid = min(call.setup.grid, 2)
+    same_results(build(source, kinds), grid, call.setup.block, arguments)
