@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gpusim.arguments import ArraySpec
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import Array, DType
 from gpusim.compiler.types import DTYPES, argument_type
@@ -29,7 +30,7 @@ def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
     """
     bound = bound_arguments(kernel.source.parameters, args)
     for name, value in bound.items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray | ArraySpec):
             _check_array(name, value)
             continue
         dtype = argument_type(value)
@@ -42,11 +43,11 @@ def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
     return bound
 
 
-def _check_array(name: str, array: np.ndarray[Any, Any]) -> None:
+def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:
     if array.dtype not in DTYPES:
         known = ", ".join(str(d) for d in DTYPES)
         raise LaunchError(f"array {name!r} is of {array.dtype}; kernels have {known}")
-    if not array.flags.c_contiguous:
+    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
         raise LaunchError(f"array {name!r} is not contiguous; pass numpy.ascontiguousarray({name})")
     if not 1 <= array.ndim <= 3:
         raise LaunchError(f"array {name!r} has {array.ndim} dimensions; kernels take 1 to 3")
@@ -56,7 +57,7 @@ def parameter_types(arguments: Mapping[str, Any]) -> dict[str, DType | Array]:
     """Return what the compiler needs to know of bound arguments."""
     return {
         name: Array(name, "global", value.dtype, (0,) * value.ndim if value.ndim > 1 else ())
-        if isinstance(value, np.ndarray)
+        if isinstance(value, np.ndarray | ArraySpec)
         else value.dtype
         for name, value in arguments.items()
     }

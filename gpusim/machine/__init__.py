@@ -44,8 +44,9 @@ def run(
     step_limit: int = DEFAULT_STEP_LIMIT,
     blocks_per_chunk: int | None = None,
     progress: Progress | None = None,
+    blocks: Sequence[int] | None = None,
 ) -> None:
-    """Run every block of a launch. Arrays in `arguments` hold the results.
+    """Run every block of a launch, or only `blocks`. Arrays in `arguments` hold the results.
 
     `step_limit` is how many instructions one block may run; NoProgressError beyond.
     `progress` is told the number of blocks that have finished.
@@ -55,14 +56,15 @@ def run(
     size = blocks_per_chunk or chunk_blocks(launch)
     for observer in observers:
         observer.begin(program, launch)
+    count = launch.blocks if blocks is None else len(blocks)
     following, finished = 0, 0
     running: list[Interpreter] = []
     with np.errstate(all="ignore"):
-        while running or following < launch.blocks:
-            if following < launch.blocks:
-                blocks = np.arange(following, min(following + size, launch.blocks))
-                following += len(blocks)
-                batch = Batch(program, launch, blocks)
+        while running or following < count:
+            if following < count:
+                chunk = np.arange(following, min(following + size, count))
+                following += len(chunk)
+                batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
                 running.append(Interpreter(batch, arguments, allocations, observers))
             for interpreter in list(running):
                 if interpreter.run(QUANTUM):

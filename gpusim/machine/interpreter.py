@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arguments import ArraySpec
 from gpusim.errors import BarrierError, KernelFault
 from gpusim.events import Observer, Step
 from gpusim.isa import OPS, Instruction
@@ -240,7 +241,7 @@ class Interpreter:
         if self.observers:
             self._tell(group, pc, instruction, on)
 
-    def _length(self, name: str, array: Array | None, axis: int | None) -> int:
+    def _length(self, name: str, array: Array | ArraySpec | None, axis: int | None) -> int:
         if array is not None:
             return int(array.size if axis is None else array.shape[axis])
         launch = self.batch.launch
@@ -263,13 +264,16 @@ class Interpreter:
 
     def _indices(
         self, group: Group, instruction: Instruction, addresses: Array, on: Array
-    ) -> tuple[Array, Array]:
-        """Return the memory's elements, flat, and where each lane's first one is in them."""
+    ) -> tuple[Array | None, Array]:
+        """Return the memory's elements, flat, and where each lane's first one is in them.
+
+        The elements are None for an array that has none.
+        """
         memory, batch = instruction.memory, self.batch
         assert memory is not None
         if memory.space == "global":
             allocation = self.allocations[memory.name]
-            size, base = allocation.flat.size, allocation.address
+            size, base = allocation.array.size, allocation.address
         else:
             base = memory.base
             size = memory.size or batch.launch.dynamic_shared_bytes // memory.dtype.itemsize
@@ -307,9 +311,10 @@ class Interpreter:
             elements, index = self._indices(group, instruction, addresses, on)
             for position, register in enumerate(instruction.dst):
                 where = index + position if position else index
-                if where.size == 1 and elements.size == 0:
-                    continue
-                value = elements.take(where, mode="clip")
+                if elements is None:
+                    value = np.zeros((1, 1, 1), dtype=memory.dtype)
+                else:
+                    value = elements.take(where, mode="clip")
                 if instruction.dtype is not None and value.dtype != instruction.dtype:
                     value = value.astype(instruction.dtype)
                 self._write(group, register, value, on)
@@ -324,6 +329,8 @@ class Interpreter:
             self._check_writable(instruction)
             elements, index = self._indices(group, instruction, addresses, on)
             for position, register in enumerate(instruction.src[1:]):
+                if elements is None:
+                    break
                 value = self._read(group, register)
                 where = index + position if position else index
                 where, value, taking = np.broadcast_arrays(where, value, on)
@@ -337,7 +344,8 @@ class Interpreter:
     def _check_writable(self, instruction: Instruction) -> None:
         memory = instruction.memory
         assert memory is not None
-        if memory.space == "global" and not self.allocations[memory.name].array.flags.writeable:
+        array = self.allocations[memory.name].array if memory.space == "global" else None
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
             raise KernelFault(f"line {instruction.line}: {memory.name} is read-only")
 
     def _atomic(self, group: Group, pc: int, instruction: Instruction, on: Array) -> None:
@@ -352,12 +360,14 @@ class Interpreter:
             every = np.ones((self.batch.placement.copies, 1, 1), dtype=bool)
             index, taking, _, *operands = np.broadcast_arrays(index, on, every, *operands)
             values = [o[taking].astype(memory.dtype, copy=False) for o in operands]
-            old = storage.update_atomically(
-                elements, index[taking], str(instruction.detail), values, bool(instruction.dst)
-            )
-            if old is not None and instruction.dst:
+            old = None
+            if elements is not None:
+                old = storage.update_atomically(
+                    elements, index[taking], str(instruction.detail), values, bool(instruction.dst)
+                )
+            if instruction.dst:
                 result = np.zeros(taking.shape, dtype=memory.dtype)
-                result[taking] = old
+                result[taking] = 0 if old is None else old
                 self._write(group, instruction.dst[0], result, on)
         if self.observers:
             self._tell(group, pc, instruction, on, addresses)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arguments import ArraySpec
 from gpusim.errors import KernelFault, OutOfBoundsError
 from gpusim.isa import Memory
 
@@ -23,12 +24,12 @@ ALIGNMENT = 512
 
 @dataclass(frozen=True)
 class Allocation:
-    """A global array and where it stands."""
+    """A global array and where it stands; `flat` are its elements, None where it has none."""
 
     name: str
     address: int
-    array: Array
-    flat: Array
+    array: Array | ArraySpec
+    flat: Array | None
 
 
 def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
@@ -40,13 +41,16 @@ def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
     seen: dict[int, int] = {}
     address = FIRST_ADDRESS
     for name, value in arguments.items():
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, np.ndarray | ArraySpec):
             continue
-        start = value.__array_interface__["data"][0]
+        elements = value.reshape(-1) if isinstance(value, np.ndarray) else None
+        start = id(value)
+        if isinstance(value, np.ndarray):
+            start = value.__array_interface__["data"][0]
         if start not in seen or not value.nbytes:
             seen[start] = address
             address += -(-max(value.nbytes, 1) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
-        placed[name] = Allocation(name, seen[start], value, value.reshape(-1))
+        placed[name] = Allocation(name, seen[start], value, elements)
     return placed
 
 

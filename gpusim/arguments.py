@@ -1,0 +1,51 @@
+"""What stands for an array where only its type and size matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import InputError
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array without its elements: they are never read. Made by `array_spec`."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the array would take."""
+        return self.size * self.dtype.itemsize
+
+
+def array_spec(shape: int | Sequence[int], dtype: Any) -> ArraySpec:
+    """Return a stand-in for an array of `shape` (elements) and `dtype`, taking no memory.
+
+    It will do for `predict` wherever a kernel's control flow and addresses do not depend on
+    the array's elements. Raises InputError for a shape or dtype that is none.
+    """
+    sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    if not all(isinstance(size, int | np.integer) and size >= 0 for size in sizes):
+        raise InputError(f"an array's shape is made of whole numbers, not {shape!r}")
+    try:
+        kind: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        raise InputError(f"{dtype!r} is no data type") from None
+    return ArraySpec(tuple(int(size) for size in sizes), kind)
