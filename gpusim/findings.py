@@ -204,8 +204,8 @@ def idle_lanes(evidence: Evidence) -> Iterable[Weighed]:
             if p.iteration == last and lanes.taken_lanes(p.execution)
         }
         message = (
-            f"line {line}: no lane of the warp passes in {len(idle)} of the block's "
-            f"{len(conditions)} executions; in the last of {len(rounds)} iterations "
+            f"line {line}: in {len(idle)} of the block's {len(conditions)} executions no lane of "
+            f"the warp passes; in the last of {len(rounds)} iterations "
             f"{len(at_work)} of {len(warps)} warps {'has' if len(at_work) == 1 else 'have'} work"
         )
         yield Weighed(Finding("idle-lanes", line, message + _idle_cost(evidence) + "."), len(idle))

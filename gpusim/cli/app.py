@@ -7,57 +7,47 @@ come in half a second.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
-
-import typer
 
 from gpusim import __version__
 from gpusim.cli import listing, run, trace
-from gpusim.cli.options import verbatim
+from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-EXAMPLES = """Examples:
+COMMANDS: tuple[Command, ...] = (listing.COMMAND, run.COMMAND, trace.COMMAND)
+
+DESCRIPTION = "What a GPU kernel does to the machine, line by line and warp by warp, without a GPU."
+EXAMPLES = """examples:
   gpusim list                              the kernels, and what each teaches
   gpusim run reduce3 -n 2^20 --block 256   run a reduction, check it against NumPy
   gpusim trace reduce2 --block 128         where warps diverge and banks conflict
-"""
 
-app = typer.Typer(
-    name="gpusim",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-app.command("list", epilog=verbatim(listing.EXAMPLES))(listing.list_kernels)
-app.command("run", epilog=verbatim(run.EXAMPLES))(run.run)
-app.command("trace", epilog=verbatim(trace.ARGUMENTS, trace.EXAMPLES))(trace.trace)
+gpusim COMMAND --help tells more."""
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"gpusim {__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True, epilog=verbatim(EXAMPLES))
-def gpusim(
-    context: typer.Context,
-    version: Annotated[  # noqa: ARG001  its callback answers
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """What a GPU kernel does to the machine, line by line and warp by warp, without a GPU."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+def parser() -> Parser:
+    """Return the parser of the whole command line."""
+    made = Parser(prog="gpusim", description=DESCRIPTION, epilog=EXAMPLES)
+    made.add_argument("--version", action="version", version=f"gpusim {__version__}")
+    subparsers = made.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for command in COMMANDS:
+        below = subparsers.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.description,
+            epilog="\n\n".join(command.notes),
+        )
+        for option in command.options:
+            option.add_to(below)
+        below.set_defaults(function=command.function)
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,39 +55,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = app(args=given, prog_name="gpusim", standalone_mode=False)
+        code = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
-    except typer.TyperException as error:
-        return _fail(_usage_message(error))
+        return code
     except GpusimError as error:
         return _fail(str(error))
     except MemoryError:
         return _fail("not enough memory for arrays of this size; try a smaller n")
     except BrokenPipeError:
         return _reader_left()
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return INTERRUPTED
-    return code if isinstance(code, int) else 0
 
 
 def entry_point() -> None:
     """Run the command and leave with its exit code."""
+    # Imports make thousands of objects that stay; looking for garbage among them takes 25 ms.
+    gc.set_threshold(50_000)
     sys.exit(main())
+
+
+def _run(arguments: Sequence[str]) -> int:
+    whole = parser()
+    try:
+        chosen = whole.parse_args(arguments)
+    except SystemExit as finished:  # after --help and --version
+        return int(finished.code or 0)
+    if chosen.command is None:
+        whole.print_help()
+        return 0
+    code: int = chosen.function(chosen)
+    return code
 
 
 def _fail(message: str) -> int:
     print(f"gpusim: {message}", file=sys.stderr)
     return INPUT_ERROR
-
-
-def _usage_message(error: typer.TyperException) -> str:
-    """Return what is wrong with the options, and which help to ask for."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "gpusim"
-    text = error.format_message()
-    return f"{text[:1].lower()}{text[1:].rstrip('.')}; see {command} --help"
 
 
 def _reader_left() -> int:

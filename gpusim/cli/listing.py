@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from gpusim.cli.options import Json, print_json, print_lines
+from argparse import Namespace
 
-EXAMPLES = """Examples:
-  gpusim list
-  gpusim list --json
-"""
+from gpusim.cli.options import JSON, Command, print_json, print_lines
 
 
-def list_kernels(json: Json = False) -> None:
+def list_kernels(chosen: Namespace) -> int:
     """List the kernels: origin, what each teaches, known defects."""
     from gpusim.catalogue import entries
 
-    if json:
+    if chosen.json:
         print_json([entry.to_dict() for entry in entries()])
-        return
+        return 0
     from gpusim.reports.kernels import kernel_list
-    from gpusim.reports.layout import console
 
-    print_lines(kernel_list(entries(), console().width))
+    print_lines(lambda width: kernel_list(entries(), width))
+    return 0
+
+
+COMMAND = Command(
+    "list",
+    list_kernels,
+    (JSON,),
+    (
+        """examples:
+  gpusim list
+  gpusim list --json""",
+    ),
+)

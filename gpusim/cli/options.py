@@ -1,63 +1,98 @@
-"""Options that several subcommands share, each described once, and how results are printed."""
+"""Subcommands as data: what each takes, described once, and how results are printed.
+
+The standard library reads the command line: typer brings pydantic with it, which takes
+longer to import than a kernel takes to compile and run.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import typer
+from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a report.")]
-Count = Annotated[
-    str | None,
-    typer.Option("-n", metavar="N", help="Number of elements: 4096, 2^20, 1e6."),
-]
-Block = Annotated[
-    str | None,
-    typer.Option("--block", metavar="THREADS", help="Threads per block: 256, or 16x16."),
-]
-Grid = Annotated[
-    str | None,
-    typer.Option("--grid", metavar="BLOCKS", help="Blocks, in place of the kernel's own rule."),
-]
-Operation = Annotated[
-    str | None, typer.Option("--op", metavar="OP", help="sum, max or min, where the kernel can.")
-]
-DataType = Annotated[
-    str | None, typer.Option("--dtype", metavar="TYPE", help="Type of the elements: float32, ...")
-]
-Coarse = Annotated[
-    str | None,
-    typer.Option("--coarse", metavar="FACTOR", help="Elements a thread takes, where it is free."),
-]
-Input = Annotated[
-    str | None,
-    typer.Option(
-        "--input", metavar="FILE", help="Numbers to work on: .npy, .csv or text; else a sample."
-    ),
-]
-Capability = Annotated[
-    str, typer.Option("--cc", metavar="CC", help="Compute capability to compile for.")
-]
-StepLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--step-limit",
-        metavar="N",
-        help="Instructions a block may run before it counts as making no progress.",
-    ),
-]
+
+@dataclass(frozen=True)
+class Option:
+    """A flag or, without dashes, an argument; `metavar` names its value, where it has one."""
+
+    flag: str
+    help: str
+    metavar: str | None = None
+    default: str | None = None
+    repeated: bool = False
+    destination: str | None = None
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Make a parser understand this option."""
+        settings: dict[str, Any] = {"help": self.help}
+        if self.destination is not None:
+            settings["dest"] = self.destination
+        if self.metavar is None:
+            settings["action"] = "store_true"
+        else:
+            settings["metavar"] = self.metavar
+            settings["default"] = self.default
+            if self.repeated:
+                settings["action"] = "append"
+        parser.add_argument(self.flag, **settings)
 
 
-def verbatim(*paragraphs: str) -> str:
-    """Return paragraphs of help that keep their line breaks."""
-    return "\n\n".join(f"\b\n{paragraph.rstrip()}" for paragraph in paragraphs)
+@dataclass(frozen=True)
+class Command:
+    """A subcommand: its function's docstring is its help, the function's result the exit code."""
+
+    name: str
+    function: Callable[[argparse.Namespace], int]
+    options: tuple[Option, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def summary(self) -> str:
+        """The first line of the help, without its full stop."""
+        return self._documentation[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        """The whole help."""
+        return "\n".join(self._documentation)
+
+    @property
+    def _documentation(self) -> list[str]:
+        lines = (self.function.__doc__ or "").strip().splitlines()
+        return [line.removeprefix("    ") for line in lines]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are InputErrors, like everything else a user gets wrong."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong, and say which help to ask for."""
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
+JSON = Option("--json", "print JSON instead of a report")
+COUNT = Option("-n", "number of elements: 4096, 2^20, 1e6", "N")
+BLOCK = Option("--block", "threads per block: 256, or 16x16", "THREADS")
+GRID = Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS")
+OPERATION = Option("--op", "sum, max or min, where the kernel can", "OP")
+DATA_TYPE = Option("--dtype", "type of the elements: int32, float32, ...", "TYPE")
+COARSE = Option("--coarse", "elements that a thread takes, where that is free", "FACTOR")
+INPUT = Option("--input", "numbers to work on, .npy, .csv or text, in place of a sample", "FILE")
+STEP_LIMIT = Option("--step-limit", "instructions a block may run before it counts as stuck", "N")
 
 
 def print_json(document: Any) -> None:
@@ -76,10 +111,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def print_lines(lines: Iterable[Text], width: int | None = None) -> None:
-    """Print lines of a report, none of which wraps."""
+def print_lines(report: Callable[[int], Iterable[Text]]) -> None:
+    """Print the lines of a report, which is told the terminal's width; none wraps."""
     from gpusim.reports.layout import console
 
     screen = console()
-    for line in lines:
-        screen.print(line, no_wrap=True, overflow="ellipsis", crop=True, width=width)
+    for line in report(screen.width):
+        screen.print(line, no_wrap=True, overflow="ellipsis", crop=True)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.options import (
-    Block,
-    Coarse,
-    Count,
-    DataType,
-    Grid,
-    Input,
-    Json,
-    Operation,
-    StepLimit,
+    BLOCK,
+    COARSE,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    INPUT,
+    JSON,
+    OPERATION,
+    STEP_LIMIT,
+    Command,
+    Option,
     print_json,
     print_lines,
 )
@@ -27,50 +28,54 @@ if TYPE_CHECKING:
 
 WRONG_RESULT = 1
 
-EXAMPLES = """Examples:
-  gpusim run reduce3 -n 2^20 --block 256
-  gpusim run reduction2 --op max --dtype float32 -n 1e6
-  gpusim run reduce7 --input numbers.npy --json
-"""
 
-
-def run(
-    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help="A name of gpusim list.")],
-    n: Count = None,
-    block: Block = None,
-    op: Operation = None,
-    dtype: DataType = None,
-    input: Input = None,  # noqa: A002
-    grid: Grid = None,
-    coarse: Coarse = None,
-    step_limit: StepLimit = None,
-    json: Json = False,
-) -> int:
+def run(chosen: Namespace) -> int:
     """Run a kernel, all passes, and check it against NumPy.
 
     A reduction is launched until one value is left. The exit code is 0 where the result is
     right and 1 where it is wrong.
     """
     from gpusim.catalogue import find
-    from gpusim.cli.selection import selected
-    from gpusim.machine import DEFAULT_STEP_LIMIT
+    from gpusim.cli.selection import selected, step_limit
     from gpusim.reports.runs import checked, run_document, run_lines
 
-    choice = selected(find(kernel), n, block, op, dtype, input, grid, coarse)
-    from gpusim.inputs import count
-
-    limit = count(step_limit, "the step limit", most=2**62) if step_limit else DEFAULT_STEP_LIMIT
+    choice = selected(find(chosen.kernel), chosen)
+    limit = step_limit(chosen)
     launches = choice.launches()
     with Progress(sum(launch.blocks for launch in launches)) as progress:
         started = time.perf_counter()
         calls = choice.run(lambda call: _launch(call, limit, progress))
         seconds = time.perf_counter() - started
     outcome = checked(choice.entry, calls, seconds)
-    if json:
+    if chosen.json:
         print_json(run_document(outcome))
     else:
-        print_lines(run_lines(outcome))
+        print_lines(lambda width: run_lines(outcome, width))
     return 0 if outcome.right else WRONG_RESULT
+
+
+COMMAND = Command(
+    "run",
+    run,
+    (
+        Option("kernel", "a name of gpusim list", "KERNEL"),
+        COUNT,
+        BLOCK,
+        OPERATION,
+        DATA_TYPE,
+        INPUT,
+        GRID,
+        COARSE,
+        STEP_LIMIT,
+        JSON,
+    ),
+    (
+        """examples:
+  gpusim run reduce3 -n 2^20 --block 256
+  gpusim run reduction2 --op max --dtype float32 -n 1e6
+  gpusim run reduce7 --input numbers.npy --json""",
+    ),
+)
 
 
 def _launch(call: Call, step_limit: int, progress: Progress) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from gpusim import inputs
 from gpusim.catalogue import REDUCTION, Call, Entry, Setup, sample
 from gpusim.errors import InputError
 from gpusim.launch import Launch
+from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.reduction import plan, reduce_all
 
 
@@ -66,21 +68,20 @@ class Selection:
         )
 
 
-def selected(
-    entry: Entry,
-    n: str | None,
-    block: str | None,
-    op: str | None,
-    dtype: str | None,
-    file: str | None,
-    grid: str | None,
-    coarse: str | None,
-) -> Selection:
+def step_limit(chosen: Namespace) -> int:
+    """Return how many instructions a block may run."""
+    if chosen.step_limit is None:
+        return DEFAULT_STEP_LIMIT
+    return inputs.count(chosen.step_limit, "the step limit", most=2**62)
+
+
+def selected(entry: Entry, chosen: Namespace) -> Selection:
     """Return the kernel with its options; InputError or LaunchError for what does not work."""
-    kind = inputs.dtype(dtype) if dtype else None
-    count = inputs.count(n) if n is not None else None
+    kind = inputs.dtype(chosen.dtype) if chosen.dtype is not None else None
+    count = inputs.count(chosen.n) if chosen.n is not None else None
     data = None
-    if file is not None:
+    if chosen.input is not None:
+        file = chosen.input
         data = inputs.numbers(file, kind)
         if data.ndim != 1:
             raise InputError(f"{file} holds an array of shape {data.shape}; give a row of numbers")
@@ -88,14 +89,14 @@ def selected(
             raise InputError(f"{file} holds {data.size:,} numbers, fewer than n = {count:,}")
         data = data[:count]
         count, kind = data.size, data.dtype
-    blocks = _one(grid, "the grid")
+    blocks = _one(chosen.grid, "the grid")
     setup = entry.setup(
         count,
-        block=_one(block, "the block"),
-        operation=op or "sum",
+        block=_one(chosen.block, "the block"),
+        operation=chosen.op or "sum",
         dtype=kind,
         grid=blocks,
-        coarse=_one(coarse, "the coarse factor"),
+        coarse=_one(chosen.coarse, "the coarse factor"),
     )
     setup.launch  # noqa: B018  refuses a launch that no GPU would accept
     return Selection(entry, setup, data, blocks)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.options import (
-    Block,
-    Capability,
-    Coarse,
-    Count,
-    DataType,
-    Grid,
-    Input,
-    Json,
-    Operation,
-    StepLimit,
+    BLOCK,
+    COARSE,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    INPUT,
+    JSON,
+    OPERATION,
+    STEP_LIMIT,
+    Command,
+    Option,
     print_json,
     print_lines,
 )
@@ -26,62 +25,8 @@ from gpusim.errors import InputError
 if TYPE_CHECKING:
     from gpusim.records import Trace
 
-ARGUMENTS = """Each --arg is the next argument of FILE.py:FUNCTION, or the one that NAME= names:
-  int32[65536]=arange      an array: type[shape]=filling. Fillings: zeros (where none is
-  data=float32[64,64]      given), ones, arange, random (seeded), full:NUMBER
-  @numbers.npy             an array from a file: .npy, .csv or text; int32@numbers.csv
-  65536, 2^16, 0.5, true   a number: int32 (int64 where it must be), float64, bool
-  n=uint32(65536)          a number of that type
-"""
-EXAMPLES = """Examples:
-  gpusim trace reduce2 --block 128
-  gpusim trace reduce1 -n 2^20 -O 0 --json
-  gpusim trace mine.py:saxpy --grid 64 --block 256 --arg 2.0 \\
-      --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384"
-"""
 
-
-def trace(
-    kernel: Annotated[
-        str,
-        typer.Argument(metavar="KERNEL", help="A name of gpusim list, or FILE.py:FUNCTION."),
-    ],
-    n: Count = None,
-    block: Block = None,
-    grid: Grid = None,
-    op: Operation = None,
-    dtype: DataType = None,
-    input: Input = None,  # noqa: A002
-    coarse: Coarse = None,
-    arg: Annotated[
-        list[str] | None,
-        typer.Option("--arg", metavar="[NAME=]VALUE", help="An argument of FILE.py:FUNCTION."),
-    ] = None,
-    shared_bytes: Annotated[
-        str | None,
-        typer.Option(
-            "--shared-bytes",
-            metavar="BYTES",
-            help="Dynamic shared memory of a block, for FILE.py:FUNCTION.",
-        ),
-    ] = None,
-    block_index: Annotated[
-        str, typer.Option("--block-index", metavar="I", help="The block whose warps are shown.")
-    ] = "0",
-    line: Annotated[
-        str | None, typer.Option("--line", metavar="LINE", help="Draw this line, lane by lane.")
-    ] = None,
-    warp: Annotated[
-        str | None, typer.Option("--warp", metavar="W", help="The warp that --line draws.")
-    ] = None,
-    cc: Capability = "9.0",
-    level: Annotated[
-        str,
-        typer.Option("-O", metavar="LEVEL", help="3 as nvcc -O3, 0 as nvcc -G."),
-    ] = "3",
-    step_limit: StepLimit = None,
-    json: Json = False,
-) -> None:
+def trace(chosen: Namespace) -> int:
     """Show what a launch does, line by line and warp by warp.
 
     Totals, source lines, the warps of one block, and what to make of it; with --line, that
@@ -90,85 +35,132 @@ def trace(
     A kernel of the catalogue needs no more than its name. A kernel of your own is named by its
     file; give its grid, its block and its arguments.
     """
+    from gpusim.cli.selection import step_limit
     from gpusim.inputs import count, names_a_file
 
-    options: dict[str, Any] = {
-        "cc": cc,
-        "level": _level(level),
-        "block_index": count(block_index, "the block index", least=0),
-    }
-    if step_limit is not None:
-        options["step_limit"] = count(step_limit, "the step limit", most=2**62)
-    drawn = count(line, "the line") if line is not None else None
-    lane_warp = count(warp, "the warp", least=0) if warp is not None else None
-    if lane_warp is not None and drawn is None:
+    line = count(chosen.line, "the line") if chosen.line is not None else None
+    warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
+    if warp is not None and line is None:
         raise InputError("--warp says which warp --line draws; give --line too")
-    if names_a_file(kernel):
-        _refuse({"-n": n, "--op": op, "--dtype": dtype, "--input": input, "--coarse": coarse},
-                f"{kernel} takes its data from --arg")  # fmt: skip
-        made = _own_kernel(kernel, grid, block, arg or [], shared_bytes, options)
-    else:
-        _refuse({"--arg": arg, "--shared-bytes": shared_bytes},
-                "a kernel of the catalogue makes its own arguments")  # fmt: skip
-        made = _catalogue_kernel(kernel, (n, block, op, dtype, input, grid, coarse), options)
-    if json:
-        print_json(_document(made, drawn, lane_warp))
-        return
-    from gpusim.reports.layout import console
-
-    width = console().width
-    if drawn is not None:
+    settings = {
+        "cc": chosen.cc,
+        "level": _level(chosen.level),
+        "block_index": count(chosen.block_index, "the block index", least=0),
+        "step_limit": step_limit(chosen),
+    }
+    traced = _own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel
+    made, remark = traced(chosen, settings)
+    if chosen.json:
+        print_json(_document(made, line, warp))
+        return 0
+    if line is not None:
         from gpusim.reports.accesses import line_report
 
-        print_lines(line_report(made, drawn, lane_warp, width))
-        return
+        print_lines(lambda width: line_report(made, line, warp, width))
+        return 0
     from gpusim.reports.trace import trace_report
 
-    print_lines(trace_report(made, width))
+    print_lines(lambda width: trace_report(made, width, remark))
+    return 0
+
+
+COMMAND = Command(
+    "trace",
+    trace,
+    (
+        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        COUNT,
+        BLOCK,
+        GRID,
+        OPERATION,
+        DATA_TYPE,
+        INPUT,
+        COARSE,
+        Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True),
+        Option("--shared-bytes", "dynamic shared memory of a block, for FILE.py:FUNCTION", "BYTES"),
+        Option("--block-index", "the block whose warps are shown (0)", "I", "0"),
+        Option("--line", "draw this line of the source, lane by lane", "LINE"),
+        Option("--warp", "the warp that --line draws (the one with most replays)", "W"),
+        Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
+        Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level"),
+        STEP_LIMIT,
+        JSON,
+    ),
+    (
+        """arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= names
+  int32[65536]=arange      an array: type[shape]=filling. Fillings: zeros (where none is
+  data=float32[64,64]      given), ones, arange, random (seeded), full:NUMBER
+  @numbers.npy             an array from a file: .npy, .csv or text; int32@numbers.csv
+  65536, 2^16, 0.5, true   a number: int32 (int64 where it must be), float64, bool
+  n=uint32(65536)          a number of that type""",
+        """examples:
+  gpusim trace reduce2 --block 128
+  gpusim trace reduce1 -n 2^20 -O0 --json
+  gpusim trace mine.py:saxpy --grid 64 --block 256 --arg 2.0 \\
+      --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
+    ),
+)
 
 
 def _level(text: str) -> str:
     level = text.upper().removeprefix("O")
     if level not in ("0", "3"):
-        raise InputError(f"-O is 0 (as nvcc -G) or 3 (an optimising compiler), not {text!r}")
+        raise InputError(f"-O is 0 (as nvcc -G) or 3 (as nvcc -O3), not {text!r}")
     return f"O{level}"
 
 
 def _refuse(options: dict[str, Any], because: str) -> None:
-    given = [name for name, value in options.items() if value]
+    given = [name for name, value in options.items() if value is not None]
     if given:
         raise InputError(f"{', '.join(given)} cannot be given here: {because}")
 
 
-def _catalogue_kernel(name: str, chosen: Sequence[str | None], options: dict[str, Any]) -> Trace:
+def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
+    """Return the trace, and a remark on the result where a known defect makes it wrong."""
+    _refuse(
+        {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
+        "a kernel of the catalogue makes its own arguments",
+    )
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected
     from gpusim.tracing import trace as run_traced
 
-    call = selected(find(name), *chosen).call()
-    return run_traced(call.configured, *call.arguments, **options)
+    entry = find(chosen.kernel)
+    call = selected(entry, chosen).call()
+    made = run_traced(call.configured, *call.arguments, **settings)
+    wrong = call.wrong() if entry.defect else 0
+    if not wrong:
+        return made, ""
+    from gpusim.reports.runs import known_defect
+
+    return made, f"{wrong:,} of {len(call.result):,} results are wrong. {known_defect(entry)}"
 
 
-def _own_kernel(
-    name: str,
-    grid: str | None,
-    block: str | None,
-    arguments: Sequence[str],
-    shared_bytes: str | None,
-    options: dict[str, Any],
-) -> Trace:
+def _own_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
     from gpusim import inputs
     from gpusim.tracing import trace as run_traced
 
+    name = chosen.kernel
+    _refuse(
+        {
+            "-n": chosen.n,
+            "--op": chosen.op,
+            "--dtype": chosen.dtype,
+            "--input": chosen.input,
+            "--coarse": chosen.coarse,
+        },
+        f"{name} takes its data from --arg",
+    )
     kernel = inputs.kernel_of_file(name)
-    if grid is None or block is None:
+    if chosen.grid is None or chosen.block is None:
         raise InputError(f"{name} has no launch rule; give --grid and --block")
-    dynamic = inputs.count(shared_bytes, "--shared-bytes", least=0) if shared_bytes else 0
-    launch = (inputs.sizes(grid, "the grid"), inputs.sizes(block, "the block"), 0, dynamic)
-    configured = kernel[launch]
-    described = [inputs.argument(text) for text in arguments]
+    grid, block = inputs.sizes(chosen.grid, "the grid"), inputs.sizes(chosen.block, "the block")
+    given = chosen.shared_bytes
+    dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
+    configured = kernel[grid, block, 0, dynamic]
+    described = [inputs.argument(text) for text in chosen.arg or []]
     values = inputs.bound(described, kernel.source.parameters, kernel.__name__)
-    return run_traced(configured, *values, **options)
+    return run_traced(configured, *values, **settings), ""
 
 
 def _document(made: Trace, line: int | None, warp: int | None) -> dict[str, Any]:

@@ -22,12 +22,13 @@ class Column:
     """A heading, where its text stands, and what to do with text that finds no room.
 
     `room` is "own" (never shortened), "cut" (ends in an ellipsis) or "fold" (goes on in
-    the next line, broken at underscores where there are any).
+    the next line, `hang` columns further in, broken at spaces or before underscores).
     """
 
     heading: str
     align: str = "right"
     room: str = "own"
+    hang: int = 0
 
 
 class Columns:
@@ -74,7 +75,7 @@ class Columns:
             if len(text) <= width:
                 parts = [text]
             elif column.room == "fold":
-                parts = folded(text, width)
+                parts = folded(text, width, column.hang)
             else:
                 parts = [text[: max(0, width - 1)] + ELLIPSIS]
             pieces.append([(part, style) for part in parts])
@@ -98,14 +99,21 @@ class Columns:
         return line
 
 
-def folded(text: str, width: int) -> list[str]:
-    """Return a text in pieces of at most `width`, broken before an underscore or at a space."""
+def folded(text: str, width: int, hang: int = 0) -> list[str]:
+    """Return a text in pieces of at most `width`, broken at a space or before an underscore.
+
+    All but the first are indented as the text is, and by `hang` more.
+    """
     parts = []
+    indent = " " * min(len(text) - len(text.lstrip()) + hang, width // 2)
     while len(text) > width:
-        at = max(text.rfind("_", 1, width), text.rfind(" ", 1, width + 1))
-        at = at if at > width // 3 else width
+        at = text.rfind(" ", 0, width + 1)
+        if at <= max(width // 3, len(indent)):
+            at = text.rfind("_", 0, width + 1)
+        if at <= max(width // 3, len(indent)):
+            at = width
         parts.append(text[:at].rstrip())
-        text = text[at:].lstrip()
+        text = indent + text[at:].lstrip()
     return [*parts, text]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,14 @@ def run_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def run_lines(outcome: Outcome) -> Iterator[Text]:
-    """Yield a run as lines for a terminal."""
+def known_defect(entry: Entry) -> str:
+    """Return what is wrong with a kernel as published, and which one is right."""
+    cure = f" {entry.fixed_by} is corrected." if entry.fixed_by else ""
+    return f"A known defect: {(entry.defect or '').rstrip('.')}.{cure}"
+
+
+def run_lines(outcome: Outcome, width: int) -> Iterator[Text]:
+    """Yield a run as lines for a terminal of `width` columns."""
     first = outcome.calls[0].setup
     title = Text(outcome.entry.name, TITLE)
     title.append(
@@ -93,8 +100,8 @@ def run_lines(outcome: Outcome) -> Iterator[Text]:
     yield Text(f"  NumPy   {last}{outcome.reference[-1]}")
     yield _verdict(outcome)
     if not outcome.right and outcome.entry.defect:
-        cure = f"; {outcome.entry.fixed_by} is corrected" if outcome.entry.fixed_by else ""
-        yield Text(f"  known defect: {outcome.entry.defect.rstrip('.')}{cure}")
+        for part in wrap(known_defect(outcome.entry), width - 4):
+            yield Text(f"  {part}")
     rate = outcome.threads / outcome.seconds
     yield Text(
         f"\n{plural(outcome.threads, 'thread')} in {outcome.seconds:.2f} s: "

@@ -23,24 +23,27 @@ from gpusim.reports.layout import (
 from gpusim.reports.warps import warp_lines
 
 SENTENCES = 3
+OF_NO_LINE = "(set up by the compiler)"
 # In fewer columns the unit, which is the noun of each counter's name, gives way to the metric.
 WIDTH_FOR_UNITS = 125
 
 
-def trace_report(trace: Trace, width: int) -> Iterator[Text]:
-    """Yield the lines of the report, none wider than `width` columns."""
+def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
+    """Yield the lines of the report, none wider than `width`; a remark comes last."""
     yield from launch_lines(trace)
     yield heading("Totals", "exact: from addresses and masks; model: what the compiler emits")
     yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
     yield heading(
         "Source lines",
-        "executions, divergence, shared wavefronts and conflicts, global sectors; > has a finding",
+        "active: mean lanes of 32 that run it; on: with a true guard; > has a finding",
     )
     yield from lines_table(trace).lines(width)
     yield from warp_lines(trace, width)
     yield heading("What to make of it")
     for finding in trace.findings[:SENTENCES]:
         yield from finding_lines(finding, width)
+    for part in wrap(remark, width - 4):
+        yield Text(f"  {part}", BAD)
 
 
 def launch_lines(trace: Trace) -> list[Text]:
@@ -84,9 +87,10 @@ def lines_table(trace: Trace) -> Columns:
     made = Columns(
         Column("", "left"),
         Column("line"),
-        Column("source", "left", "cut"),
+        Column("source", "left", "fold", hang=4),
         Column("execs"),
-        Column("lanes"),
+        Column("active"),
+        Column("on"),
         Column("diverg."),
         Column("wavefr."),
         Column("confl."),
@@ -102,10 +106,11 @@ def lines_table(trace: Trace) -> Columns:
         divergent, conflicts = _divergent(line), _conflicts(line)
         made.row(
             (">" if flagged else " ", BAD),
-            (str(line.line), BAD if flagged else DIM),
-            (source.rstrip(), TITLE if flagged else ""),
+            (str(line.line or ""), BAD if flagged else DIM),
+            (source.rstrip() if line.line else OF_NO_LINE, TITLE if flagged else ""),
             integer(line.executions),
             f"{line.active_lanes:.1f}" if line.executions else ".",
+            _lanes_on(line),
             (integer(divergent), _bad_if(0 < divergent == most_divergent)),
             integer(_wavefronts(line)),
             (integer(conflicts), _bad_if(0 < conflicts == most_conflicts)),
@@ -125,6 +130,13 @@ def finding_lines(finding: Finding, width: int) -> list[Text]:
 
 def _bad_if(condition: bool) -> str:
     return BAD if condition else ""
+
+
+def _lanes_on(line: LineCounters) -> str:
+    """Return the mean number of lanes with a true guard."""
+    issued = line.counters.get("instructions", 0)
+    on = line.counters.get("thread_instructions_guard_on", 0)
+    return f"{on / issued:.1f}" if issued else "."
 
 
 def _sum(line: LineCounters, *names: str) -> int:
