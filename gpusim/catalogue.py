@@ -117,7 +117,7 @@ Factory = Callable[[Template], Kernel]
 Signature = tuple[str | type[np.integer[Any]], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Entry:
     """A kernel with all that is known about it.
 
@@ -147,6 +147,9 @@ class Entry:
     overwrites_input: bool = False
     defect: str | None = None
     fixes: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<catalogue kernel {self.name}>"
 
     @property
     def fixed_by(self) -> str | None:
