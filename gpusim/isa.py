@@ -19,12 +19,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Memory:
-    """What a memory instruction touches: `count` elements of `dtype` per lane, from
-    address + `offset` bytes.
+    """What a memory instruction touches: `count` elements of `dtype` a lane.
 
-    `space` is "global", "shared" or "local"; `name` is the array in the source, `size`
-    its number of elements (None for a parameter or dynamic shared memory, whose size the
-    launch knows) and `base` its first byte within the block's or thread's memory.
+    They begin `offset` bytes after the address. `space` is "global", "shared" or "local";
+    `name` is the array in the source, `size` its number of elements (None for a parameter or
+    dynamic shared memory, whose size the launch knows) and `base` its first byte within the
+    block's or thread's memory.
     """
 
     space: str
@@ -134,7 +134,8 @@ def _multiply_add_high(instruction: Instruction, a: Array, b: Array, c: Array) -
     """(a * b + c) >> 32, where c is the 64-bit addend that holds the third source on top."""
     wide = np.dtype(f"{a.dtype.kind}8").type
     product = a.astype(wide) * b.astype(wide)
-    return (product >> wide(32)).astype(a.dtype) + c
+    high: Array = (product >> wide(32)).astype(a.dtype)
+    return high + c
 
 
 def _fused_multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
@@ -177,7 +178,8 @@ def _high_shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
     """The bits of `a` that a left shift by `detail` moves out at the top, added to `b`."""
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     bits = unsigned.itemsize * 8 - instruction.detail
-    return np.right_shift(a.view(unsigned), unsigned.type(bits)).astype(b.dtype) + b
+    high: Array = np.right_shift(a.view(unsigned), unsigned.type(bits)).astype(b.dtype)
+    return high + b
 
 
 def _logic(instruction: Instruction, *sources: Array) -> Array:

@@ -23,7 +23,7 @@ from gpusim.lowering.disjoint import zero_bits
 from gpusim.lowering.graph import Dominators, Loop, dominators, make_preheader, natural_loops
 from gpusim.lowering.needed import remove_unneeded
 
-ACCESSES = frozenset("load store load_vector store_vector atomic".split())
+ACCESSES = frozenset(("load", "store", "load_vector", "store_vector", "atomic"))
 
 # The largest value of what the launch gives a thread (CUDA C++ Programming Guide).
 LARGEST = {
@@ -78,11 +78,17 @@ def split_constant(index: Value, space: str) -> tuple[Value | None, int]:
             total += step
             index = index.args[0]
             continue
-        if space == "global" and index.dtype is not None and index.dtype.kind == "u":
-            if step < 0 or largest(index.args[0]) + step >= 1 << (8 * index.dtype.itemsize):
-                return index, total
+        if space == "global" and _may_wrap(index, step):
+            return index, total
         total += step
         index = index.args[0]
+
+
+def _may_wrap(total: Value, step: int) -> bool:
+    """Whether adding `step` may have wrapped around; signed integers may not, in C."""
+    assert total.dtype is not None
+    limit = 1 << (8 * total.dtype.itemsize)
+    return total.dtype.kind == "u" and (step < 0 or largest(total.args[0]) + step >= limit)
 
 
 @dataclass
@@ -135,6 +141,8 @@ class _Exposer:
             base = Value("shared_base", UINT32, line=access.line)
         else:
             base = constant(0, UINT32)
+        if not self.share and base.constant is None:
+            self.body.append(base)
         if index is None:
             self.found.direct.add(access)
             address = base
@@ -162,9 +170,7 @@ class _Exposer:
                     return address
         return None
 
-    def _place(
-        self, block: Block, where: str, index: Value, args: list[Value], size: int
-    ) -> Value:
+    def _place(self, block: Block, where: str, index: Value, args: list[Value], size: int) -> Value:
         """Write an address before the access, or before the loops in which it stays the same."""
         dtype = INT64 if args[1].dtype == INT64 else UINT32
         address = Value("address", dtype, args, detail=size, line=index.line)

@@ -29,8 +29,8 @@ class Liveness:
         self.copies = copies
         self.order = reverse_postorder(code.function)
         self.constant = sum(1 << r for r in code.immediates)
-        self.out: dict[Block, int] = {b: 0 for b in self.order}
-        self.into: dict[Block, int] = {b: 0 for b in self.order}
+        self.out: dict[Block, int] = dict.fromkeys(self.order, 0)
+        self.into: dict[Block, int] = dict.fromkeys(self.order, 0)
         effects = {b: self._effect(b) for b in self.order}
         changed = True
         while changed:
@@ -104,6 +104,7 @@ def _place_copies(code: Code) -> dict[Block, list[_Copy]]:
     copies go into a block of their own on the way.
     """
     function = code.function
+    live = _live_with_phis(code)
     copies: dict[Block, list[_Copy]] = {}
     for block in list(function.blocks):
         phis: list[Phi] = code.phis[block]
@@ -122,8 +123,9 @@ def _place_copies(code: Code) -> dict[Block, list[_Copy]]:
                 continue
             if len(pred.targets) > 1:
                 others = [t for t in pred.targets if t is not block]
-                live = _live_into(code, others)
-                if not others or live & needed or code.condition.get(pred) in {c.dst for c in here}:
+                overwrites = any(live.into.get(other, 0) & needed for other in others)
+                decides = code.condition.get(pred) in {copy.dst for copy in here}
+                if not others or overwrites or decides:
                     pred = split_edge(function, pred, block)
                     code.rows[pred] = []
                     code.phis[pred] = []
@@ -131,18 +133,14 @@ def _place_copies(code: Code) -> dict[Block, list[_Copy]]:
     return copies
 
 
-def _live_into(code: Code, blocks: list[Block]) -> int:
-    """Return the registers live into any of `blocks`, phis of the SSA form included."""
+def _live_with_phis(code: Code) -> Liveness:
+    """Return what is live while phis still stand: each is written where its value comes from."""
     copies: dict[Block, list[_Copy]] = {}
     for block in code.function.blocks:
         for phi in code.phis[block]:
             for pred, src in zip(block.preds, phi.src, strict=True):
                 copies.setdefault(pred, []).append(_Copy(phi.dst, src, 0))
-    live = Liveness(code, copies)
-    found = 0
-    for block in blocks:
-        found |= live.into[block]
-    return found
+    return Liveness(code, copies)
 
 
 def _merge(code: Code, copies: dict[Block, list[_Copy]]) -> None:

@@ -16,7 +16,6 @@ from gpusim.compiler.ir import BOOL, FLOAT32, INT32, UINT32, DType
 from gpusim.isa import OPS
 from gpusim.lowering.code import Code, Row
 
-
 SHARED = frozenset(("SHF", "LEA.HI", "IABS"))
 
 
@@ -67,7 +66,7 @@ class Emitter:
 
     def number(self, value: int | float, dtype: DType) -> int:
         """Return the register of a constant, wrapped to `dtype`."""
-        return self.code.immediate(np.asarray(value).astype(dtype)[()])
+        return self.code.immediate(np.asarray(value).astype(dtype).reshape(1)[0])
 
 
 def divide(emit: Emitter, op: str, a: int, b: int, dtype: DType, dst: int) -> None:
@@ -214,7 +213,7 @@ def _signed_result(emit: Emitter, a: int, b: int, dtype: DType, dst: int) -> Non
 
 
 def _unsigned_quotient(emit: Emitter, a: int, b: int, dst: int | None) -> int:
-    """a // b for 32-bit a: the high half of a times ceil(2**(32 + s) / b), shifted by s."""
+    """Write a // b for 32-bit a: the high half of a times ceil(2**(32 + s) / b), over 2**s."""
     zero = emit.number(0, UINT32)
     if b & (b - 1) == 0:
         count = emit.number(b.bit_length() - 1, UINT32)
@@ -235,7 +234,7 @@ def _unsigned_quotient(emit: Emitter, a: int, b: int, dst: int | None) -> int:
 
 
 def _signed_quotient(emit: Emitter, a: int, b: int, dst: int | None) -> int:
-    """a / b toward zero for int32 a and positive b (Hacker's Delight, section 10-1)."""
+    """Write a / b toward zero for int32 a and positive b (Hacker's Delight, section 10-1)."""
     shift = 0
     magic = (1 << 32) // b + 1
     while magic * b - (1 << (32 + shift)) > 1 << (shift + 1):

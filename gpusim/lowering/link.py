@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import Block, Function
+import math
+
+from gpusim.compiler.ir import Array, Block, Function
 from gpusim.isa import Instruction, Program
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.graph import natural_loops
@@ -70,9 +72,7 @@ def _leads_to(start: Block, goal: Block, avoiding: Block) -> bool:
     return False
 
 
-def link(
-    code: Code, *, barriers: int, registers: int, lowering: str, name: str
-) -> Program:
+def link(code: Code, *, barriers: int, registers: int, lowering: str, name: str) -> Program:
     """Return the code as a program: rows numbered, branches resolved."""
     order = layout(code.function)
     rows: list[tuple[Row, Block | None]] = []
@@ -107,18 +107,16 @@ def link(
         registers=len(code.dtypes),
         immediates={r: v for r, v in code.immediates.items() if r in used},
         barriers=barriers,
-        shared_bytes=max((a.offset + _bytes(a.shape, a.dtype.itemsize) for a in function.shared), default=0),
-        local_bytes=max((a.offset + _bytes(a.shape, a.dtype.itemsize) for a in function.local), default=0),
+        shared_bytes=_bytes(function.shared),
+        local_bytes=_bytes(function.local),
         register_estimate=registers,
         lowering=lowering,
     )
 
 
-def _bytes(shape: tuple[int, ...], itemsize: int) -> int:
-    total = itemsize
-    for size in shape:
-        total *= size
-    return total
+def _bytes(arrays: list[Array]) -> int:
+    """Return how much memory arrays take that begin at their offsets."""
+    return max((a.offset + math.prod(a.shape) * a.dtype.itemsize for a in arrays), default=0)
 
 
 def _bsync_offset(code: Code, row: Row, target: Block) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusim.compiler.ir import Block, Function, Value
+from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
 from gpusim.lowering.addresses import Addresses
 from gpusim.lowering.graph import (
     Dominators,
@@ -23,7 +23,7 @@ from gpusim.lowering.graph import (
 from gpusim.lowering.needed import needed_values
 from gpusim.lowering.uniform import reachable
 
-PARAMETERS = frozenset("param length pointer".split())
+PARAMETERS = frozenset(("param", "length", "pointer"))
 FETCHED = PARAMETERS | {"shared_base"}
 OF_THE_LAUNCH = ("ntid", "nctaid")
 
@@ -79,10 +79,9 @@ def _fetch_as_used(function: Function) -> None:
         if value.op != "cast" or not is_fetched(value.args[0]) or value.dtype is None:
             continue
         source = value.args[0]
-        integers = source.dtype is not None and source.dtype.kind + value.dtype.kind in ("iu", "ui")
-        if integers and value.dtype.itemsize == 4 and source.dtype.itemsize == 4:  # type: ignore[union-attr]
-            if types.get((source.op, source.detail)) == {value.dtype}:
-                instead[value] = Value(source.op, value.dtype, detail=source.detail, line=value.line)
+        integers = source.dtype in (INT32, UINT32) and value.dtype in (INT32, UINT32)
+        if integers and types.get((source.op, source.detail)) == {value.dtype}:
+            instead[value] = Value(source.op, value.dtype, detail=source.detail, line=value.line)
     replace_uses(function, instead)
     remove_values(function, set(instead))
 
@@ -159,9 +158,7 @@ class _Placer:
         uses.sort(key=lambda u: (self._of_source(u), self.order[u.block], u.index))
         for use in uses:
             block, index = self._outside_loops(op, use.block, use.index)
-            value = next(
-                (v for b, i, v in made if self._serves(op, b, i, block, index, use)), None
-            )
+            value = next((v for b, i, v in made if self._serves(op, b, i, block, index, use)), None)
             if value is None:
                 line = block.line if use.user is None else use.user.line
                 value = Value(op, dtype, detail=detail, line=line)
@@ -186,9 +183,7 @@ class _Placer:
                 index = len(block.body)
         return block, index
 
-    def _serves(
-        self, op: str, home: Block, at: int, block: Block, index: int, use: _Use
-    ) -> bool:
+    def _serves(self, op: str, home: Block, at: int, block: Block, index: int, use: _Use) -> bool:
         """Whether a value fetched before operation `at` of `home` is kept for this use."""
         if home is block:
             if at > index:

@@ -15,7 +15,7 @@ from gpusim.lowering.graph import natural_loops, remove_edge, reverse_postorder,
 
 LIMIT = 8
 LIMIT_WITH_GLOBAL_LOAD = 20
-MEETING = frozenset("shuffle vote activemask warpsync barrier fence atomic".split())
+MEETING = frozenset(("shuffle", "vote", "activemask", "warpsync", "barrier", "fence", "atomic"))
 VECTOR_TWINS = {
     "UMOV": "MOV", "UIADD3": "IADD3", "UIMAD": "IMAD", "ULEA": "LEA", "USHF": "SHF",
     "ULOP3": "LOP3", "ULDC": "LDC", "S2UR": "S2R",
@@ -71,16 +71,15 @@ def _convert(code: Code, block: Block, looping: set[Block]) -> bool:
     first, second = block.targets
     guard = code.condition[block]
     bodies: list[tuple[Block, bool]]
-    if first is second:
-        return False
     if _is_body(first, block, second):
         bodies, after = [(first, False)], second
     elif _is_body(second, block, first):
         bodies, after = [(second, True)], first
-    elif len(first.targets) == 1 and all(_is_body(t, block, first.targets[0]) for t in (first, second)):
-        bodies, after = [(first, False), (second, True)], first.targets[0]
     else:
-        return False
+        after = first.targets[0] if len(first.targets) == 1 else first
+        if not (_is_body(first, block, after) and _is_body(second, block, after)):
+            return False
+        bodies = [(first, False), (second, True)]
     if not all(_is_short(code, body, guard, body in looping) for body, _ in bodies):
         return False
     for body, negated in bodies:

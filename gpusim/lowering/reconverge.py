@@ -71,9 +71,10 @@ def add_convergence_barriers(code: Code) -> int:
     meetings: dict[Block, list[Block]] = {}
     for block in tree.order:
         after = join.get(block)
-        if block in code.divergent and len(block.targets) == 2 and after is not None:
-            if any(after in reachable([t], None) and t is not after for t in block.targets):
-                meetings.setdefault(after, []).append(block)
+        if block not in code.divergent or len(block.targets) < 2 or after is None:
+            continue
+        if any(t is not after and after in reachable([t], None) for t in block.targets):
+            meetings.setdefault(after, []).append(block)
     number = 0
     starts: list[tuple[Block, Block, int]] = []
     for after, blocks in meetings.items():
@@ -90,9 +91,7 @@ def add_convergence_barriers(code: Code) -> int:
     return number
 
 
-def _start(
-    tree: Dominators, loops: list[Loop], after: Block, blocks: list[Block]
-) -> Block | None:
+def _start(tree: Dominators, loops: list[Loop], after: Block, blocks: list[Block]) -> Block | None:
     """Return the block at whose end the barrier for meeting in `after` is set."""
     start: Block | None = blocks[0]
     while start is not None and not all(tree.dominates(start, b) for b in (*blocks, after)):

@@ -27,9 +27,8 @@ from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.division import Emitter, divide
 from gpusim.lowering.needed import needed_values
 from gpusim.lowering.rows import CHOICES, SEQUENCES, type_class
-from gpusim.lowering.uniform import Uniformity, uniform_values
+from gpusim.lowering.uniform import COMPARES, Uniformity, uniform_values
 
-COMPARES = frozenset("lt le gt ge eq ne".split())
 UNIFORM_TWINS = {
     "MOV": "UMOV", "IADD3": "UIADD3", "IMAD": "UIMAD", "LEA": "ULEA", "SHF": "USHF",
     "LOP3": "ULOP3", "LDC": "ULDC", "S2R": "S2UR",
@@ -146,6 +145,8 @@ class _Selector:
             if block is self.function.entry:
                 self._prologue()
             for value in block.body:
+                if value.op == "const":
+                    continue
                 alone = value in self.inside or value not in self.needed
                 if not alone or value in self.of_source or value.op == "source_branch":
                     self.emit.line = value.line
@@ -278,7 +279,8 @@ class _Selector:
 
     def _cast(self, value: Value) -> None:
         source, target = value.args[0].dtype, value.dtype
-        assert source is not None and target is not None
+        assert source is not None
+        assert target is not None
         register = self.register(value.args[0])
         if value in self.registers and self.registers[value] == register:
             return

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.compiler.ir import Block, Function, Value
+from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
 from gpusim.lowering.graph import natural_loops, reverse_postorder, users
 from gpusim.lowering.needed import needed_values
 
 # Operations whose result differs from lane to lane whatever their operands.
-SOURCES = frozenset("load load_vector atomic shuffle vote activemask".split())
+SOURCES = frozenset(("load", "load_vector", "atomic", "shuffle", "vote", "activemask"))
 LANE_REGISTERS = frozenset(("tid.x", "tid.y", "tid.z", "laneid"))
 
 
@@ -91,8 +91,12 @@ class Uniformity:
 
 
 # What the uniform datapath computes, and which operations read its registers as operands.
-COMPUTED = frozenset("add sub mul shl shr and or xor not cast phi param length".split())
-READERS = COMPUTED | frozenset("lt le gt ge eq ne min max select address idiv rem".split())
+COMPUTED = frozenset(
+    ("add", "sub", "mul", "shl", "shr", "and", "or", "xor", "not", "cast", "phi", "param", "length")
+)
+READERS = COMPUTED | frozenset(
+    ("lt", "le", "gt", "ge", "eq", "ne", "min", "max", "select", "address", "idiv", "rem")
+)
 
 
 def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
@@ -106,10 +110,9 @@ def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
         if block not in uniformity.apart:
             for value in (*block.phis, *block.body):
                 launch = value.op == "sreg" and str(value.detail).startswith(("ntid", "nctaid"))
-                integer = value.dtype is not None and value.dtype.kind in "iu"
-                if integer and value.dtype is not None and value.dtype.itemsize == 4:
-                    if launch or (value.op in COMPUTED and value not in uniformity.divergent):
-                        found.add(value)
+                computed = value.op in COMPUTED and value not in uniformity.divergent
+                if value.dtype in (INT32, UINT32) and (launch or computed):
+                    found.add(value)
     needed = needed_values(function)
     readers = {v: [u for u in some if u in needed] for v, some in users(function).items()}
     changed = True
@@ -126,13 +129,9 @@ def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
 def _takes(user: Value, value: Value, found: set[Value]) -> bool:
     if user in found:
         return True
-    if user.op in ("idiv", "rem"):
-        return False
-    if user.op == "address":
+    if user.op in ("address", "shl", "shr"):
         return user.args[0] is not value
-    if user.op in ("shl", "shr"):
-        return user.args[0] is not value
-    if user.op in ("lt", "le", "gt", "ge", "eq", "ne"):
+    if user.op in COMPARES:
         other = user.args[1] if user.args[0] is value else user.args[0]
         return other.constant is None or other.constant == 0
     return user.op in READERS
