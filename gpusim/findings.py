@@ -135,6 +135,8 @@ def divergence(evidence: Evidence) -> Iterable[Weighed]:
         divergent = [p for p in conditions if lanes.diverges(p.execution)]
         if len(divergent) < 2 or len(divergent) < DIVERGENT_SHARE * len(conditions):
             continue
+        if _one_lane_once(divergent):
+            continue
         first = divergent[0]
         execution = first.execution
         taken, active = lanes.taken_lanes(execution), lanes.deciding_lanes(execution)
@@ -148,13 +150,17 @@ def divergence(evidence: Evidence) -> Iterable[Weighed]:
             f", the others of the warp wait; {len(divergent)} of the block's {len(conditions)} "
             f"executions diverge"
         )
-        if execution.op == ".IF" and not _machine_diverges(evidence, line):
-            message += " (at the source: the compiled code guards the body and branches nowhere)"
+        if execution.op == ".IF" and not evidence.trace.counters.get("divergent_branches"):
+            message += (
+                " (at the source: the compiled code guards the body, no machine branch diverges)"
+            )
         yield Weighed(Finding("divergence", line, message + "."), len(divergent))
 
 
-def _machine_diverges(evidence: Evidence, line: int) -> bool:
-    return evidence.count(line, "divergent_branches") > 0
+def _one_lane_once(divergent: Sequence[Placed]) -> bool:
+    """Return whether a lane alone passes, and not in a loop: to write down the warp's result."""
+    alone = all(len(lanes.taken_lanes(p.execution)) == 1 for p in divergent)
+    return alone and len({p.iteration for p in divergent}) == 1
 
 
 def uncoalesced(evidence: Evidence) -> Iterable[Weighed]:
@@ -249,8 +255,8 @@ def _nothing(evidence: Evidence) -> Finding:
     return Finding(
         "none",
         first,
-        "Nothing stands out: no bank conflicts, warps agree about their branches, and global "
-        "accesses fetch little more than they use.",
+        "Nothing stands out: no bank conflicts, few divergent branches, and global accesses "
+        "fetch little more than they use.",
     )
 
 

@@ -34,7 +34,6 @@ DTYPES: dict[str, DType] = {
 MAX_ELEMENTS = 2**31
 
 _POWER = re.compile(r"(\d+)(?:\^|\*\*)(\d+)([+-]\d+)?")
-_SEPARATORS = re.compile(r"[\s,;]+")
 _NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?")
 _CAST = re.compile(r"(\w+)\((.*)\)")
@@ -139,24 +138,46 @@ def _text(file: Path, expected: DType | None) -> Array:
     except UnicodeDecodeError:
         raise InputError(f"{file} is not text; give .npy, .csv or numbers as text") from None
     rows = [(number, words) for number, line in enumerate(lines, 1) if (words := _words(line))]
-    if rows and not any(_value(word) is not None for word in rows[0][1]):
+    if rows and all(_value(word) is None for word in rows[0][1]):
         rows = rows[1:]
         if not rows:
             raise InputError(f"{file} holds no numbers: it begins {lines[0][:40]!r}")
-    values: list[int | float] = []
-    for number, words in rows:
-        for word in words:
-            value = _value(word)
-            if value is None:
-                raise InputError(f"{file}, line {number}: {word!r} is not a number")
-            if expected is not None and not _fits(value, expected):
-                raise InputError(f"{file}, line {number}: {word} does not fit in {expected}")
-            values.append(value)
-    return np.array(values, dtype=expected or _narrowest(values))
+    words = [word for _, line in rows for word in line]
+    values: Sequence[int | float]
+    try:
+        values = list(map(int, words))
+    except ValueError:
+        try:
+            values = list(map(float, words))
+        except ValueError:
+            raise _misfit(file, rows, lambda word: _value(word) is not None) from None
+    kind = expected or _narrowest(values)
+    extremes = (min(values), max(values)) if values and isinstance(values[0], int) else values[:1]
+    if not all(_fits(value, kind) for value in extremes):
+        raise _misfit(file, rows, lambda word: _fits(_number(word), kind), f" in {kind}")
+    return np.array(values, dtype=kind)
+
+
+def _misfit(
+    file: Path,
+    rows: Iterable[tuple[int, list[str]]],
+    good: Callable[[str], bool],
+    where: str = "",
+) -> InputError:
+    """Return what is wrong with the first word that is not good."""
+    number, word = next((n, word) for n, words in rows for word in words if not good(word))
+    what = f"{word} does not fit{where}" if where else f"{word!r} is not a number"
+    return InputError(f"{file}, line {number}: {what}")
 
 
 def _words(line: str) -> list[str]:
-    return [word for word in _SEPARATORS.split(line.partition("#")[0]) if word]
+    return line.partition("#")[0].replace(",", " ").replace(";", " ").split()
+
+
+def _number(word: str) -> int | float:
+    value = _value(word)
+    assert value is not None
+    return value
 
 
 def _value(word: str) -> int | float | None:
@@ -182,9 +203,11 @@ def _fits(value: int | float, kind: DType) -> bool:
 
 
 def _narrowest(values: Sequence[int | float]) -> DType:
-    for name in ("int32", "int64"):
-        if all(_fits(value, DTYPES[name]) for value in values):
-            return DTYPES[name]
+    """Return int32 or int64 where it holds all values, else float64."""
+    if values and isinstance(values[0], int):
+        for name in ("int32", "int64"):
+            if _fits(min(values), DTYPES[name]) and _fits(max(values), DTYPES[name]):
+                return DTYPES[name]
     return DTYPES["float64"]
 
 

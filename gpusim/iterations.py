@@ -24,7 +24,8 @@ class _Visit:
     """State of a warp's latest coming by a line."""
 
     number: int = -1
-    closed: bool = True
+    left: bool = True  # another line has run since
+    closed: bool = True  # another line has decided, branched or waited since
     lanes_by_pc: dict[int, list[tuple[bool, ...]]] = field(default_factory=dict)
     kinds: set[tuple[str, str | None]] = field(default_factory=set)
 
@@ -53,16 +54,17 @@ def iterations(executions: Sequence[Execution]) -> list[int]:
         visit = of_warp.setdefault(line, _Visit())
         if _begins_again(visit, execution):
             visit.number += 1
-            visit.closed = False
+            visit.closed = visit.left = False
             visit.lanes_by_pc.clear()
             visit.kinds.clear()
         visit.lanes_by_pc.setdefault(execution.pc, []).append(execution.active)
         visit.kinds.add((execution.op, execution.array))
         own.append(visit.number)
         controllers.append(_controller(latest_condition.get(warp), execution))
-        if execution.op in CONTROLS:
-            for other_line, other in of_warp.items():
-                other.closed = other.closed or other_line != line
+        for other_line, other in of_warp.items():
+            if other_line != line:
+                other.left = True
+                other.closed = other.closed or execution.op in CONTROLS
         if execution.op == ".IF":
             latest_condition[warp] = _Condition(line, visit.number, execution.taken or ())
         elif execution.op in SYNCHRONISES:
@@ -84,7 +86,12 @@ def _begins_again(visit: _Visit, execution: Execution) -> bool:
     for lanes in visit.lanes_by_pc.get(execution.pc, ()):
         if any(map(operator.and_, lanes, execution.active)):
             return True
-    return visit.closed and (execution.op, execution.array) in visit.kinds
+    # A line may decide several things in a row (`a and b`), load twice from one array with
+    # another line's work in between, and have branches on either side of its body.
+    done_before = (execution.op, execution.array) in visit.kinds
+    if execution.op == ".IF":
+        return visit.left and done_before
+    return visit.closed and done_before and execution.array is not None
 
 
 def _aligned(

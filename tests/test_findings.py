@@ -91,6 +91,10 @@ def test_one_warp_that_writes_the_result_is_not_worth_a_sentence() -> None:
     only([branch(0, 9, warp, 0, [warp == t == 0 for t in range(32)]) for warp in range(4)], "none")
 
 
+def test_a_lane_that_writes_its_warps_result_is_not_worth_a_sentence() -> None:
+    only([branch(0, 9, warp, 0, [t == 0 for t in range(32)]) for warp in range(4)], "none")
+
+
 def test_global_accesses_far_apart_are_uncoalesced() -> None:
     elements = [32 * t for t in range(32)]
     executions = [access(0, 5, "LDG", 0, 0, elements, space="global", array="data")]
@@ -137,6 +141,29 @@ def test_an_unrolled_loop_has_iterations_although_each_instruction_runs_once() -
         executions.append(plain(10 * step + 4, 8, "BAR", 0))
     accesses = [i for e, i in zip(executions, iterations(executions), strict=True) if e.line == 7]
     assert accesses == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_the_head_of_an_unrolled_loop_is_an_iteration_each_time() -> None:
+    executions = []
+    for step in range(3):
+        executions.append(branch(10 * step, 6, 0, 0, [True] * 32))
+        executions.append(access(10 * step + 1, 7, "LDS", 0, 0, range(32)))
+    assert iterations(executions) == [0, 0, 1, 1, 2, 2]
+
+
+def test_two_conditions_in_a_row_are_one_iteration() -> None:
+    executions = [branch(pc, 6, 0, 0, [True] * 32) for pc in range(2)]
+    assert iterations(executions) == [0, 0]
+
+
+def test_a_branch_behind_the_body_belongs_to_the_iteration_of_the_branch_before_it() -> None:
+    executions = []
+    for step in range(2):
+        executions.append(branch(0, 6, 0, step, [True] * 32))
+        executions.append(branch(1, 6, 0, step, [True] * 32, op="BRA"))
+        executions.append(access(2, 7, "LDS", 0, step, range(32)))
+        executions.append(branch(3, 6, 0, step, [True] * 32, op="BRA"))
+    assert iterations(executions) == [0] * 4 + [1] * 4
 
 
 def test_a_warp_that_skips_the_first_iterations_is_counted_from_where_it_joins() -> None:

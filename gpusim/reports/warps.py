@@ -72,6 +72,8 @@ def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
             *((integer(count), BAD if count else "") for count in (ifs, branches, conflicts)),
         )
     yield from made.lines(width)
+    if not trace.is_complete:
+        yield Text("What follows covers the beginning of the block: it did too much to keep.", DIM)
     yield from _loops(trace, width)
 
 
