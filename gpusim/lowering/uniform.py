@@ -91,12 +91,10 @@ class Uniformity:
 
 
 # What the uniform datapath computes, and which operations read its registers as operands.
-COMPUTED = frozenset(
-    ("add", "sub", "mul", "shl", "shr", "and", "or", "xor", "not", "cast", "phi", "param", "length")
-)
-READERS = COMPUTED | frozenset(
-    ("lt", "le", "gt", "ge", "eq", "ne", "min", "max", "select", "address", "idiv", "rem")
-)
+ARITHMETIC = frozenset(("add", "sub", "mul", "shl", "shr", "and", "or", "xor", "not"))
+COMPARES = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+COMPUTED = ARITHMETIC | {"cast", "phi", "param", "length"}
+READERS = COMPUTED | COMPARES | {"min", "max", "select", "address"}
 
 
 def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
