@@ -521,6 +521,91 @@ def same_results(function: Function, grid: int, block: int, arguments: dict[str,
         assert np.array_equal(value, after[name]), dump(function)
 
 
+def nested(numbers, out, n):
+    total = np.float32(0)
+    for i in range(3):
+        for j in range(n):
+            total += numbers[i + j]
+        for j in range(4):
+            total += numbers[i * j]
+    out[0] = total
+
+
+def with_break_and_continue(numbers, out, n):
+    total = np.float32(0)
+    last = 0
+    for i in range(10):
+        last = i
+        if numbers[i] > np.float32(n):
+            break
+        if i == n:
+            continue
+        total += numbers[i] + 1
+    out[0] = total
+    out[1] = np.float32(last)
+
+
+def without_a_test_at_the_top(numbers, out, n):
+    total = np.float32(0)
+    i = 0
+    while True:
+        i += 1
+        if i > n:
+            break
+        if numbers[i] > 3:
+            continue
+        j = i
+        while j > 0:
+            total += numbers[j]
+            j //= 2
+    out[0] = total
+
+
+def with_values_that_change_places(numbers, out, n):
+    a, b = np.float32(1), np.float32(2)
+    for i in range(n):
+        a, b = b, a + numbers[i]
+    out[0] = a
+    out[1] = b
+
+
+def with_a_local_array(numbers, out, n):
+    own = cuda.local.array(8, np.float32)
+    for i in range(8):
+        own[i] = numbers[i]
+    for i in range(n):
+        if i % 3 == 0:
+            out[i % 2] += own[i % 8]
+        else:
+            out[1] += numbers[i]
+
+
+def up_to_and_including(numbers, out, n):
+    i = np.uint32(0)
+    while i <= np.uint32(n) // 2:
+        out[i % 2] = numbers[i] + out[(i + 1) % 2]
+        i += 1
+    out[0] += np.float32(i)
+
+
+LOOPS = [
+    nested,
+    with_break_and_continue,
+    without_a_test_at_the_top,
+    with_values_that_change_places,
+    with_a_local_array,
+    up_to_and_including,
+]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 8, 16, 21, 50])
+@pytest.mark.parametrize("kernel", LOOPS, ids=lambda kernel: kernel.__name__)
+def test_a_loop_gives_the_same_results_after_all_passes(kernel: Callable[..., Any], n: int) -> None:
+    function = compiled(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    numbers = (np.arange(64) % 7).astype(np.float32)
+    same_results(function, 1, 1, {"numbers": numbers, "out": np.zeros(2, np.float32), "n": n})
+
+
 READS_OUTSIDE = ("kogge_stone_scan",)
 
 

@@ -39,7 +39,8 @@ def _invariant(loop: Loop, tree: Dominators) -> list[Value]:
     """Return the operations to move, operands first."""
     inside = {v for b in loop.blocks for v in (*b.phis, *b.body)}
     writes = [v for b in loop.blocks for v in b.body if not OPERATIONS[v.op].pure]
-    always = {b for b in loop.blocks if all(tree.dominates(b, e) for e, _ in loop.exits)}
+    leaving = [block for block, _ in loop.exits] or loop.latches
+    always = {b for b in loop.blocks if all(tree.dominates(b, e) for e in leaving)}
     moved: list[Value] = []
     for block in loop.blocks:
         for value in block.body:

@@ -29,7 +29,7 @@ def _raise(function: Function, block: Block, one: Block, other: Block) -> bool:
     replacements: dict[Value, Value] = {}
     moved: list[Value] = []
     available = _movable(other)
-    below = set(one.body)
+    below = {*one.phis, *one.body}
     for value in _movable(one).values():
         value.args = [replacements.get(a, a) for a in value.args]
         if any(a in below for a in value.args):

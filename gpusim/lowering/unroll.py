@@ -34,18 +34,24 @@ FREE = frozenset({"const", "cast", "source_branch", "undef"})
 
 
 def unroll(function: Function) -> bool:
-    """Unroll the innermost loops of known length; return whether there were any.
+    """Unroll loops of known length; return whether there were any.
 
-    A loop around one that was unrolled may be next: the caller folds and comes again.
+    Those that hold no other loop come first. One around them may be next: the caller folds
+    and comes again.
     """
+    tree = dominators(function)
+    loops = natural_loops(function, tree)
+    around = {loop.parent for loop in loops}
     changed = False
-    for loop in natural_loops(function):
-        if any(other.parent is loop for other in natural_loops(function)):
-            continue
-        found = trip_count(loop, dominators(function), MOST_ITERATIONS)
+    for loop in loops:
+        if changed and loop in around:
+            break
+        found = trip_count(loop, tree, MOST_ITERATIONS)
         if found is not None and _small(loop, found[1]):
             _unroll(function, loop, *found)
             changed = True
+            if loop in around:
+                break
     return changed
 
 
