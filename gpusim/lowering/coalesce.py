@@ -231,7 +231,7 @@ def _in_sequence(code: Code, copies: list[_Copy]) -> list[Row]:
 
     def move(dst: int, src: int, line: int) -> None:
         dtype = code.dtypes[dst]
-        if dtype.itemsize == 8:
+        if dtype.itemsize == 8 and not code.is_zero(src):
             rows.append(Row("MOV", line=line))
         op = "UMOV" if dst in code.uniform else "MOV"
         rows.append(Row(op, (dst,), (src,), dtype, line=line))

@@ -76,6 +76,11 @@ class Code:
         self.dtypes.append(dtype)
         return len(self.dtypes) - 1
 
+    def is_zero(self, register: int) -> bool:
+        """Whether a register is the constant of which all bits are 0, which is always there."""
+        value = self.immediates.get(register)
+        return value is not None and not any(value.tobytes())
+
     def immediate(self, value: np.generic) -> int:
         """Return the register that stands for a constant."""
         key = (value.dtype, value.tobytes())

@@ -37,28 +37,35 @@ def is_fetched(value: Value) -> bool:
 
 def place(function: Function, addresses: Addresses) -> None:
     """Read thread and block numbers once at the start, the rest where it is used."""
-    _sink_scaled_terms(function)
+    _sink_terms(function)
     _fetch_as_used(function)
     _read_once(function)
     _Placer(function, addresses).run()
 
 
-def _sink_scaled_terms(function: Function) -> None:
-    """Move multiplications by constants to the one addition that uses them.
+def _sink_terms(function: Function) -> None:
+    """Move sums and products to the one addition that uses them.
 
-    There they cost nothing: the addition becomes a multiply-add.
+    There they cost nothing: additions take three terms or a product. Into a loop go
+    products by constants alone, so that nothing is computed more often but for free.
     """
+    inner: dict[Block, Loop] = {}
+    for loop in reversed(natural_loops(function)):
+        inner.update(dict.fromkeys(loop.blocks, loop))
     using = users(function)
     home = definitions(function)
     conditions = {b.condition for b in function.blocks}
     for block in function.blocks:
         for value in list(block.body):
-            if value.op != "add" or value.dtype is None or value.dtype.kind not in "iu":
+            if value.op not in ("add", "sub") or value.dtype not in (INT32, UINT32):
                 continue
             for term in value.args:
+                if term.op not in ("add", "sub", "shl", "mul") or term not in home:
+                    continue
                 scaled = term.op in ("shl", "mul") and term.args[1].constant is not None
+                near = inner.get(home[term]) is inner.get(block)
                 alone = len(using.get(term, ())) == 1 and term not in conditions
-                if scaled and alone and home[term] is not block:
+                if alone and home[term] is not block and (near or (scaled and value.op == "add")):
                     home[term].body.remove(term)
                     block.body.insert(block.body.index(value), term)
                     home[term] = block

@@ -37,6 +37,7 @@ LOADS = {"global": "LDG", "shared": "LDS", "local": "LDL"}
 STORES = {"global": "STG", "shared": "STS", "local": "STL"}
 FULL_MASK = 0xFFFFFFFF
 REGISTER_BYTES = 4
+WIDE = 8
 
 
 def select(
@@ -198,11 +199,11 @@ class _Selector:
     def in_register(self, value: Value) -> int:
         """Return a value as instructions need it that take no immediate: 0 is always there."""
         register = self.register(value)
-        if value.constant is None or not np.any(value.constant.view(f"u{value.constant.nbytes}")):
+        if value.constant is None or self.code.is_zero(register):
             return register
         if register not in self.constants:
             assert value.dtype is not None
-            if value.dtype.itemsize == 8:
+            if value.dtype.itemsize == WIDE:
                 self.emit.blank("MOV")
             self.constants[register] = self.emit.row("MOV", value.dtype, register)
         return self.constants[register]
