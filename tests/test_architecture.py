@@ -8,10 +8,10 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "gpusim"
 FLOORS = [
     {"errors"},
-    {"isa", "memory", "launch", "events"},
+    {"isa", "memory", "launch", "events", "arguments", "device"},
     {"cuda", "compiler", "lowering", "programs", "catalogue", "oracle", "kernels"},
-    {"machine"},
-    {"observers"},
+    {"machine", "streams"},
+    {"observers", "timing"},
 ]
 
 

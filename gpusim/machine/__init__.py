@@ -24,7 +24,7 @@ from gpusim.programs import bind, program_for
 DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
 LANES_PER_CHUNK = 1 << 17
-QUANTUM = 10_000
+QUANTUM = 5_000
 
 Progress = Callable[[int], None]
 

@@ -196,7 +196,7 @@ def shared_load_wavefronts(tally: Tally) -> Array:
 @counter(
     "conflicts",
     "exact",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "derived__memory_l1_wavefronts_shared_excessive",
     _access("load", "shared"),
 )
 def shared_load_bank_conflicts(tally: Tally) -> Array:
@@ -226,7 +226,7 @@ def shared_store_wavefronts(tally: Tally) -> Array:
 @counter(
     "conflicts",
     "exact",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "derived__memory_l1_wavefronts_shared_excessive",
     _access("store", "shared"),
 )
 def shared_store_bank_conflicts(tally: Tally) -> Array:
