@@ -13,38 +13,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
 from gpusim.compiler.source import KernelSource, read_source
+from gpusim.compiler.words import Intrinsic, SpecialRegister, SpecialRegister3
 from gpusim.errors import GpusimError, LaunchError
 from gpusim.launch import Launch
 
 # What runs `kernel[grid, block](*args)`, by name: the dialect does not know the machine.
 BACKEND = "gpusim.machine:execute"
-
-
-@dataclass(frozen=True)
-class Intrinsic:
-    """A function of the dialect; only the compiler gives it meaning."""
-
-    name: str
-
-    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: intrinsics mean something only inside a kernel."""
-        raise GpusimError(f"cuda.{self.name} can only be used inside a kernel")
-
-
-@dataclass(frozen=True)
-class SpecialRegister:
-    """A value that the hardware gives each thread, of type int32."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class SpecialRegister3:
-    """A special register with three directions."""
-
-    x: SpecialRegister
-    y: SpecialRegister
-    z: SpecialRegister
 
 
 def _three(name: str) -> SpecialRegister3:

@@ -237,7 +237,8 @@ def _reciprocal_bits(instruction: Instruction, value: Array) -> Array:
 
 
 def _population_count(instruction: Instruction, value: Array) -> Array:
-    return np.bitwise_count(value).astype(np.int32)
+    unsigned = value.view(np.dtype(f"u{value.dtype.itemsize}"))
+    return np.asarray(np.bitwise_count(unsigned), dtype=np.int32)
 
 
 def _find_first_set(instruction: Instruction, value: Array) -> Array:

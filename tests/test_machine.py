@@ -317,7 +317,12 @@ def test_unsigned_arithmetic_is_unsigned(level: str) -> None:
     b = np.array([1, 3, 10, 2**31 - 1], dtype=np.uint32)
     out = np.zeros((4, 4), dtype=np.uint32)
     gpusim.trace(kernel[1, 4], a, b, out, level=level)
-    assert out.tolist() == [(a - b).tolist(), (a // b).tolist(), (a % b).tolist(), (a >> 1).tolist()]
+    assert out.tolist() == [
+        (a - b).tolist(),
+        (a // b).tolist(),
+        (a % b).tolist(),
+        (a >> 1).tolist(),
+    ]
 
 
 @both_levels
@@ -326,15 +331,24 @@ def test_two_and_three_dimensional_launches_number_their_threads(level: str) -> 
     def kernel(out):
         x, y, z = cuda.grid(3)
         out[x, y, z] = (
-            cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.threadIdx.z
-            + 1000 * cuda.blockIdx.x + 10000 * cuda.blockIdx.y + 100000 * cuda.blockIdx.z
+            cuda.threadIdx.x
+            + 10 * cuda.threadIdx.y
+            + 100 * cuda.threadIdx.z
+            + 1000 * cuda.blockIdx.x
+            + 10000 * cuda.blockIdx.y
+            + 100000 * cuda.blockIdx.z
         )
 
     out = np.zeros((8, 6, 4), dtype=np.int32)
     gpusim.trace(kernel[(2, 3, 2), (4, 2, 2)], out, level=level)
     x, y, z = np.meshgrid(range(8), range(6), range(4), indexing="ij")
     expected = (
-        x % 4 + 10 * (y % 2) + 100 * (z % 2) + 1000 * (x // 4) + 10000 * (y // 2) + 100000 * (z // 2)
+        x % 4
+        + 10 * (y % 2)
+        + 100 * (z % 2)
+        + 1000 * (x // 4)
+        + 10000 * (y // 2)
+        + 100000 * (z // 2)
     )
     assert out.tolist() == expected.tolist()
 
@@ -539,3 +553,39 @@ def test_calling_a_kernel_runs_it() -> None:
     out = zeros(64, np.float32)
     kernel[2, 32](out, 1.5)
     assert out.tolist() == [1.5] * 64
+
+
+@both_levels
+def test_a_special_register_given_a_name_is_a_variable_like_any_other(level: str) -> None:
+    @cuda.jit
+    def kernel(out, n):
+        t = cuda.threadIdx.x
+        i = t
+        while i < n:
+            out[i] = t
+            i += cuda.blockDim.x
+
+    out = zeros(100)
+    gpusim.trace(kernel[1, 32], out, 100, level=level)
+    assert out.tolist() == [i % 32 for i in range(100)]
+
+
+@both_levels
+def test_bits_are_counted_and_found_in_signed_numbers_too(level: str) -> None:
+    @cuda.jit
+    def kernel(a, out):
+        t = cuda.threadIdx.x
+        out[0, t] = cuda.popc(a[t])
+        out[1, t] = cuda.ffs(a[t])
+        out[2, t] = cuda.clz(a[t])
+        out[3, t] = cuda.brev(a[t])
+
+    values = [-1, 0, 1, -(2**31), 96, 2**31 - 1]
+    out = np.zeros((4, 6), dtype=np.int32)
+    gpusim.trace(kernel[1, 6], np.array(values, dtype=np.int32), out, level=level)
+    bits = [format(v & 0xFFFFFFFF, "032b") for v in values]
+    assert out[0].tolist() == [b.count("1") for b in bits]
+    assert out[1].tolist() == [32 - b.rfind("1") if "1" in b else 0 for b in bits]
+    assert out[2].tolist() == [len(b) - len(b.lstrip("0")) for b in bits]
+    reversed_bits = np.array([int(b[::-1], 2) for b in bits], dtype=np.uint32)
+    assert out[3].tolist() == reversed_bits.view(np.int32).tolist()

@@ -27,6 +27,7 @@ from gpusim.compiler.types import (
     unify,
     weak_common,
 )
+from gpusim.compiler.words import SpecialRegister
 from gpusim.errors import KernelSourceError
 
 BINARY: dict[type[ast.operator], str] = {
@@ -207,6 +208,8 @@ class Builder:
     def assign_name(self, name: str, value: Any, node: ast.AST | None = None) -> None:
         """Let the variable `name` be `value`: a number, or an array or tuple as such."""
         frame = self.frame
+        if isinstance(value, SpecialRegister):
+            value = self.number(value, node or frame.source.tree)
         if isinstance(value, tuple):
             for position, item in enumerate(value):
                 self.assign_name(f"{name}.{position}", item, node)
@@ -459,9 +462,8 @@ class Builder:
             return value
         if isinstance(value, Array):
             raise self.error(f"{value.name} is an array; give an index", node)
-        special = getattr(value, "name", None)
-        if type(value).__name__ == "SpecialRegister":
-            return self.graph.emit("sreg", INT32, detail=special)
+        if isinstance(value, SpecialRegister):
+            return self.graph.emit("sreg", INT32, detail=value.name)
         raise self.error("this is no number", node)
 
     def typed(self, node: ast.expr) -> Value:
@@ -842,9 +844,8 @@ class Builder:
         arguments = [*node.args, *(k.value for k in node.keywords)]
         return calls.call(self, callee, arguments, node)
 
-    def inline(self, callee: Any, arguments: Sequence[Any], node: ast.Call) -> Any:
+    def inline(self, source: KernelSource, arguments: Sequence[Any], node: ast.Call) -> Any:
         """Build a device function's body here and return its result."""
-        source: KernelSource = callee.source
         if any(frame.source is source for frame in self.frames):
             raise self.error(f"{source.name} calls itself; device functions are inlined", node)
         if len(arguments) != len(source.parameters):
@@ -865,8 +866,6 @@ class Builder:
             if isinstance(value, bool | int | float) and not reassigned:
                 frame.bindings[name] = value
             else:
-                if type(value).__name__ == "SpecialRegister":
-                    value = self.number(value, node)
                 self.assign_name(name, value, node)
         self.statements(source.tree.body)
         falls_off = self.graph.block is not None

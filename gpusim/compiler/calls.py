@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, FLOAT64, INT32, UINT32, Array, DType, Value
-from gpusim.compiler.types import DTYPES, dtype_of, promoted
+from gpusim.compiler.source import KernelSource
+from gpusim.compiler.types import dtype_of, promoted
+from gpusim.compiler.words import Intrinsic
 
 if TYPE_CHECKING:
     from gpusim.compiler.build import Builder
@@ -69,19 +71,19 @@ MATH = _math_functions()
 
 def call(builder: Builder, callee: Any, arguments: Sequence[ast.expr], node: ast.Call) -> Any:
     """Build a call and return its result; KernelSourceError where it has no meaning."""
-    kind = type(callee).__name__
-    if kind == "Intrinsic":
+    if isinstance(callee, Intrinsic):
         family, _, detail = callee.name.partition(".")
         handler = INTRINSICS.get(callee.name) or INTRINSICS.get(family)
         if handler is None:
             raise builder.error(f"cuda.{callee.name} has no meaning in a kernel", node)
         return handler(builder, [builder.expression(a) for a in arguments], node, detail or family)
-    if kind == "Kernel":
+    source = getattr(callee, "source", None)
+    if isinstance(source, KernelSource):
         if not callee.device:
             raise builder.error(
-                f"{callee.__name__} is a kernel; only device functions are called", node
+                f"{source.name} is a kernel; only device functions are called", node
             )
-        return builder.inline(callee, [builder.expression(a) for a in arguments], node)
+        return builder.inline(source, [builder.expression(a) for a in arguments], node)
     values = [builder.expression(a) for a in arguments]
     if callee is len:
         return _length(builder, values, node)
@@ -349,5 +351,3 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
     "load_vector": _load_vector,
     "store_vector": _store_vector,
 }
-
-assert set(MATH.values()) <= set(MATH_NAMES) and BOOL in DTYPES

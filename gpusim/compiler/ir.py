@@ -127,7 +127,7 @@ class Block:
     """Straight-line code: phis, then operations, then one way out.
 
     `targets` is () for a return, (next,) for a jump, and (if_true, if_false) for a
-    branch on `condition`.
+    branch on `condition`. `line` is the way out's.
     """
 
     name: int

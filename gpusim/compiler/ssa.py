@@ -66,6 +66,7 @@ class Graph:
     def jump(self, target: Block) -> None:
         """End the current block, if there is one, with a jump."""
         if self.block is not None:
+            self.block.line = self.line
             self.block.targets = (target,)
             target.preds.append(self.block)
             self.block = None
@@ -73,6 +74,7 @@ class Graph:
     def branch(self, condition: Value, if_true: Block, if_false: Block) -> None:
         """End the current block with a branch."""
         assert self.block is not None
+        self.block.line = self.line
         self.block.condition = condition
         self.block.targets = (if_true, if_false)
         if_true.preds.append(self.block)

@@ -326,9 +326,7 @@ def global_atomic_replays(tally: Tally) -> Array:
 
 @dataclass
 class _BatchCounts:
-    """Sums of one batch: for each pc, and each group of counters, an array shaped
-    (copies or 1, rows, counters of the group).
-    """
+    """Sums of one batch, per pc and group of counters: (copies or 1, rows, counters)."""
 
     placement: Placement
     sums: dict[tuple[int, bool], Array] = field(default_factory=dict)
