@@ -40,6 +40,15 @@ def distinct(values: Array, on: Array) -> Array:
     return np.where(on.any(-1), steps + 1 - ~on.all(-1), 0)
 
 
+def distinct_values(values: Array, on: Array) -> Array:
+    """Return each warp's values once, in order, filled up with -1; for non-negative values."""
+    values, on = np.broadcast_arrays(values, on)
+    ordered = np.sort(np.where(on, values, _NOWHERE), axis=-1)
+    first = ordered < _NOWHERE
+    first[..., 1:] &= ordered[..., 1:] != ordered[..., :-1]
+    return np.where(first, ordered, -1)
+
+
 def sectors(addresses: Array, on: Array) -> Array:
     """Return the 32-byte sectors that each warp's access touches.
 
@@ -116,14 +125,6 @@ def _passes_one_broadcast(words: Array, on: Array) -> Array:
 def same_address_passes(addresses: Array, on: Array) -> Array:
     """Return, per warp, the most lanes that hold the same address: the passes of an atomic."""
     addresses, on = np.broadcast_arrays(addresses, on)
-    shape = addresses.shape[:-1]
-    flat, taking = addresses.reshape(-1, 32), on.reshape(-1, 32)
-    ordered = np.sort(np.where(taking, flat, _NOWHERE), axis=-1)
-    most = np.zeros(len(flat), dtype=np.int64)
-    run = np.zeros(len(flat), dtype=np.int64)
-    for lane in range(32):
-        here = ordered[:, lane] < _NOWHERE
-        same = here & (ordered[:, lane] == ordered[:, lane - 1]) if lane else np.zeros_like(here)
-        run = np.where(same, run + 1, here)
-        most = np.maximum(most, run)
-    return most.reshape(shape)
+    same = addresses[..., :, None] == addresses[..., None, :]
+    same &= on[..., :, None] & on[..., None, :]
+    return np.asarray(np.count_nonzero(same, axis=-1).max(axis=-1))

@@ -493,7 +493,7 @@ def test_a_barrier_that_some_threads_never_reach_says_who_waits_where(level: str
 
     line = kernel.source.first_line + 3
     with pytest.raises((BarrierError, NoProgressError)) as caught:
-        gpusim.trace(kernel[1, 64], zeros(1), zeros(1), level=level, step_limit=100_000)
+        gpusim.trace(kernel[1, 64], zeros(1), zeros(1), level=level, step_limit=10_000)
     assert str(line) in str(caught.value) or "line" in str(caught.value)
 
 
@@ -518,7 +518,7 @@ def test_a_kernel_that_never_ends_is_stopped_by_the_step_limit() -> None:
             cuda.threadfence()
 
     with pytest.raises(NoProgressError, match="raise the step limit"):
-        gpusim.trace(kernel[1, 32], zeros(1), step_limit=60_000)
+        gpusim.trace(kernel[1, 32], zeros(1), step_limit=10_000)
 
 
 def test_more_shared_memory_than_a_block_may_have_is_refused() -> None:
