@@ -107,6 +107,11 @@ def expose(function: Function, *, share: bool) -> Addresses:
     return _Exposer(function, share).run()
 
 
+def _where(array: Array) -> str:
+    """Return what addresses count from: a global array, or a space that arrays share."""
+    return array.name if array.space == "global" else array.space
+
+
 class _Exposer:
     def __init__(self, function: Function, share: bool) -> None:
         self.function = function
@@ -119,6 +124,7 @@ class _Exposer:
         self.body: list[Value] = []
 
     def run(self) -> Addresses:
+        common = self._common_places() if self.share else {}
         for block in self.tree.preorder():
             old, self.body = block.body, []
             for value in old:
@@ -126,6 +132,10 @@ class _Exposer:
                     self._access(block, value)
                 self.body.append(value)
                 self.home[value] = block
+            for access in common.get(block, ()):
+                index, _ = split_constant(access.args[0], array_of(access).space)
+                if index is not None:
+                    self._address(block, array_of(access), index, access.line)
             block.body = self.body
         remove_unneeded(self.function)
         return self.found
@@ -135,23 +145,53 @@ class _Exposer:
         size = array.dtype.itemsize
         index, step = split_constant(access.args[0], array.space)
         self.found.displacement[access] = step * size + array.offset
-        if array.space == "global":
-            base = Value("pointer", INT64, detail=array.name, line=access.line)
-        elif array.space == "shared":
-            base = Value("shared_base", UINT32, line=access.line)
-        else:
-            base = constant(0, UINT32)
-        if not self.share and base.constant is None:
-            self.body.append(base)
         if index is None:
             self.found.direct.add(access)
-            address = base
+            address = self._base(array, access.line)
         else:
-            where = array.name if array.space == "global" else array.space
-            address = self._address(block, where, size, index, base)
+            address = self._address(block, array, index, access.line)
         access.args = [address, *access.args[1:]]
 
-    def _address(self, block: Block, where: str, size: int, index: Value, base: Value) -> Value:
+    def _common_places(self) -> dict[Block, list[Value]]:
+        """Return accesses whose address others need too, by the block above all of these.
+
+        Those are left out that come first wherever the address is needed.
+        """
+        accesses: dict[tuple[str, int, Value], list[tuple[Block, Value]]] = {}
+        for block in self.tree.preorder():
+            for value in block.body:
+                if value.op in ACCESSES:
+                    array = array_of(value)
+                    index, _ = split_constant(value.args[0], array.space)
+                    if index is not None:
+                        key = (_where(array), array.dtype.itemsize, index)
+                        accesses.setdefault(key, []).append((block, value))
+        places: dict[Block, list[Value]] = {}
+        for places_of_one in accesses.values():
+            above, first = places_of_one[0]
+            for block, _ in places_of_one[1:]:
+                while not self.tree.dominates(above, block):
+                    parent = self.tree.parent[above]
+                    assert parent is not None
+                    above = parent
+            if above is not places_of_one[0][0]:
+                places.setdefault(above, []).append(first)
+        return places
+
+    def _base(self, array: Array, line: int) -> Value:
+        """Return where an array's space starts."""
+        if array.space == "global":
+            base = Value("pointer", INT64, detail=array.name, line=line)
+        elif array.space == "shared":
+            base = Value("shared_base", UINT32, line=line)
+        else:
+            return constant(0, UINT32)
+        if not self.share:
+            self.body.append(base)
+        return base
+
+    def _address(self, block: Block, array: Array, index: Value, line: int) -> Value:
+        where, size = _where(array), array.dtype.itemsize
         found = self._at_hand(block, where, size, index)
         if found is not None:
             return found
@@ -159,9 +199,8 @@ class _Exposer:
             for near, rest in (index.args, index.args[::-1]):
                 at_hand = self._at_hand(block, where, size, near)
                 if at_hand is not None and rest.constant is None:
-                    base, part = at_hand, rest
-                    return self._place(block, where, index, [part, base], size)
-        return self._place(block, where, index, [index, base], size)
+                    return self._place(block, where, index, [rest, at_hand], size)
+        return self._place(block, where, index, [index, self._base(array, line)], size)
 
     def _at_hand(self, block: Block, where: str, size: int, index: Value) -> Value | None:
         if self.share:

@@ -20,42 +20,75 @@ from gpusim.lowering.uniform import reachable
 def joins(function: Function, is_end: Callable[[Block], bool]) -> dict[Block, Block | None]:
     """Return where the ways out of each block meet again, None where they do not.
 
-    That is the immediate post-dominator, but lanes that return early do not count: they
-    come to no meeting. `is_end` says which blocks only end the thread.
+    That is the immediate post-dominator within one turn of the innermost loop around, and
+    for a branch that leaves loops, where these lead to. Lanes that leave otherwise, by a
+    return or out of more loops, do not count: they come to no meeting. `is_end` says which
+    blocks only end the thread.
     """
-    order = reverse_postorder(function)
-    full = post_dominators(function)
-    copies = {b: Block(b.name) for b in order}
+    loops = natural_loops(function)
+    result: dict[Block, Block | None] = {}
+    after_loop: dict[Loop, Block | None] = {}
+    for region in [*reversed(loops), None]:
+        _join_region(function, loops, region, is_end, result, after_loop)
+    for block in function.blocks:
+        left = [
+            loop
+            for loop in loops
+            if block in loop.blocks and any(t not in loop.blocks for t in block.targets)
+        ]
+        if left:
+            result[block] = after_loop[left[-1]]
+    return result
+
+
+def _join_region(
+    function: Function,
+    loops: list[Loop],
+    region: Loop | None,
+    is_end: Callable[[Block], bool],
+    result: dict[Block, Block | None],
+    after_loop: dict[Loop, Block | None],
+) -> None:
+    """Find the meetings in a loop's body, or outside all loops, inner loops being one block."""
+    members = function.blocks if region is None else region.blocks
+    inner = [loop for loop in loops if loop.parent is region]
+    within = {b: loop for loop in inner for b in loop.blocks}
+    whole = {loop: Block(loop.header.name) for loop in inner}
+    copies = {b: whole[within[b]] if b in within else Block(b.name) for b in members}
+    back: list[Block] = []
     for block, copy in copies.items():
         targets = [t for t in block.targets if len(block.targets) < 2 or not is_end(t)]
-        copy.targets = tuple(copies[t] for t in targets or block.targets)
-        for target in copy.targets:
-            target.preds.append(copy)
-    trimmed = Function(function.name, {}, list(copies.values()))
-    reached = reverse_postorder(trimmed)
-    ends = [b for b in reached if not b.targets]
-    if not ends:
-        return full
-    living = {ends[-1]}
-    stack = [ends[-1]]
+        for target in targets or block.targets:
+            if region is not None and target is region.header:
+                back.append(copy)
+            elif target in copies and copies[target] is not copy:
+                copy.targets = (*copy.targets, copies[target])
+                copies[target].preds.append(copy)
+    start = copies[function.entry if region is None else region.header]
+    nodes = [start, *(c for c in dict.fromkeys(copies.values()) if c is not start)]
+    order = reverse_postorder(Function(function.name, {}, nodes))
+    ends = back or [b for b in order if not b.targets][-1:]
+    living = set(ends)
+    stack = list(ends)
     while stack:
         for block in stack.pop().preds:
             if block not in living:
                 living.add(block)
                 stack.append(block)
-    living &= set(reached)
-    if trimmed.entry not in living:
-        return full
-    for block in living:
-        block.targets = tuple(t for t in block.targets if t in living)
-        block.preds = [p for p in block.preds if p in living]
-    found = post_dominators(trimmed)
-    originals = {copy: block for block, copy in copies.items()}
+    kept = [b for b in order if b in living]
+    for block in kept:
+        block.targets = tuple(t for t in block.targets if t in living and t in kept)
+        block.preds = [p for p in block.preds if p in living and p in kept]
+    found = post_dominators(Function(function.name, {}, kept)) if kept else {}
+    originals = {copy: block for block, copy in copies.items() if block not in within}
+    originals |= {whole[loop]: loop.header for loop in inner}
     for block, copy in copies.items():
-        if copy in living:
-            after = found[copy]
-            full[block] = None if after is None else originals[after]
-    return full
+        after = found.get(copy)
+        meeting = None if after is None else originals[after]
+        if block in within:
+            after_loop[within[block]] = meeting
+        else:
+            result[block] = meeting
 
 
 def add_convergence_barriers(code: Code) -> int:

@@ -1,0 +1,452 @@
+"""The machine-dependent half of lowering: which instructions small kernels become."""
+
+# Kernels are in the dialect, whose types the compiler works out, and keep their ifs.
+# ruff: noqa: ARG001, SIM108
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusim import catalogue, cuda
+from gpusim.compiler.build import build
+from gpusim.compiler.ir import FLOAT32, FLOAT64, INT32, UINT8, UINT32, Array, DType, Function
+from gpusim.isa import OPS, Instruction, Program
+from gpusim.launch import ComputeCapability
+from gpusim.lowering import lower
+from gpusim.lowering.code import Code
+from gpusim.lowering.division import Emitter, divide
+from gpusim.machine import run
+from gpusim.programs import bind, parameter_types, program_for
+
+HOPPER = ComputeCapability(9, 0)
+NUMBERS = Array("numbers", "global", FLOAT32)
+COUNTS = Array("counts", "global", INT32)
+
+
+def lowered(
+    kernel: Any, cc: ComputeCapability = HOPPER, level: str = "O3", **types: DType | Array
+) -> Program:
+    return lower(build(kernel.source, types), cc, level)
+
+
+def issued(program: Program) -> list[Instruction]:
+    return [i for i in program.instructions if OPS[i.op].issued]
+
+
+def ops(program: Program) -> Counter[str]:
+    return Counter(i.op for i in issued(program))
+
+
+def guarded(program: Program) -> list[str]:
+    return [i.op for i in issued(program) if i.guard is not None and i.op not in ("BRA", "EXIT")]
+
+
+# -- division ------------------------------------------------------------------------------
+
+
+def quotient_or_rest(op: str, dtype: DType, a: int, b: int, *, known: bool) -> tuple[int, Code]:
+    """Evaluate the rows of a division on one lane."""
+    code = Code(Function("division", {}))
+    emit = Emitter(code, [])
+    registers: dict[int, Any] = {}
+    left, dst = code.register(dtype), code.register(dtype)
+    registers[left] = np.array([a], dtype)
+    if known:
+        right = emit.number(b, dtype)
+    else:
+        right = code.register(dtype)
+        registers[right] = np.array([b], dtype)
+    divide(emit, op, left, right, dtype, dst)
+    registers |= {r: np.array([v]) for r, v in code.immediates.items()}
+    with np.errstate(all="ignore"):
+        for row in emit.rows:
+            if row.dst and (row.guard is None or registers[row.guard][0] != row.negated):
+                ins = Instruction(row.op, row.dst, row.src, row.dtype, row.detail)
+                evaluate = OPS[row.op].evaluate
+                assert evaluate is not None
+                value = evaluate(ins, *(registers[r] for r in row.src))
+                assert value.dtype == code.dtypes[row.dst[0]]
+                registers[row.dst[0]] = value
+    code.rows = {None: emit.rows}  # type: ignore[dict-item]
+    return int(registers[dst][0]), code
+
+
+unsigned = st.integers(0, 2**32 - 1)
+signed = st.integers(-(2**31), 2**31 - 1)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@given(a=unsigned, b=unsigned.filter(bool))
+def test_unsigned_division_is_exact(known: bool, a: int, b: int) -> None:
+    assert quotient_or_rest("idiv", UINT32, a, b, known=known)[0] == a // b
+    assert quotient_or_rest("rem", UINT32, a, b, known=known)[0] == a % b
+
+
+@pytest.mark.parametrize("known", [True, False])
+@given(a=signed, b=signed.filter(bool))
+def test_signed_division_truncates_toward_zero(known: bool, a: int, b: int) -> None:
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    wrapped = (quotient + 2**31) % 2**32 - 2**31
+    assert quotient_or_rest("idiv", INT32, a, b, known=known)[0] == wrapped
+    assert quotient_or_rest("rem", INT32, a, b, known=known)[0] == a - quotient * b
+
+
+@pytest.mark.parametrize("b", [1, 2, 3, 5, 7, 10, 641, 2**16, 2**31 - 1, -1, -2, -7, -(2**31)])
+@given(a=signed)
+def test_division_by_a_constant_is_exact(b: int, a: int) -> None:
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    wrapped = (quotient + 2**31) % 2**32 - 2**31
+    assert quotient_or_rest("idiv", INT32, a, b, known=True)[0] == wrapped
+    assert quotient_or_rest("rem", INT32, a, b, known=True)[0] == a - quotient * b
+
+
+def test_remainder_by_a_variable_takes_seventeen_instructions() -> None:
+    """nvcc 13.0, sm_90: I2F.RP, MUFU.RCP, F2I, two IMAD.HI and corrections under guards."""
+    _, code = quotient_or_rest("rem", UINT32, 17, 5, known=False)
+    (rows,) = code.rows.values()
+    assert len(rows) == 17
+    assert [r.op for r in rows if r.guard is not None] == ["IADD3", "IADD3", "LOP3"]
+    assert Counter(r.op for r in rows)["IMAD.HI"] == 2
+
+
+def test_remainder_by_a_power_of_two_is_a_mask() -> None:
+    _, code = quotient_or_rest("rem", UINT32, 17, 8, known=True)
+    (rows,) = code.rows.values()
+    assert [r.op for r in rows] == ["LOP3"]
+
+
+# -- what is guarded -----------------------------------------------------------------------
+
+
+def test_a_short_body_is_guarded() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        shared = cuda.shared.array(256, np.int32)
+        tid = cuda.threadIdx.x
+        if tid < n:
+            shared[tid] = shared[tid] + tid
+        cuda.syncthreads()
+        counts[tid] = shared[tid]
+
+    program = lowered(kernel, counts=COUNTS, n=INT32)
+    assert guarded(program) == ["LDS", "IADD3", "STS"]
+    assert ops(program)["BRA"] == 0
+
+
+@pytest.mark.parametrize(("stores", "branches"), [(8, 0), (9, 1)])
+def test_a_body_of_nine_instructions_is_branched_around(stores: int, branches: int) -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        shared = cuda.shared.array(1024, np.int32)
+        tid = cuda.threadIdx.x
+        shared[tid] = 0
+        if tid < n:
+            for k in range(stores):
+                shared[tid + 32 * k] = tid
+        cuda.syncthreads()
+        counts[tid] = shared[tid]
+
+    assert ops(lowered(kernel, counts=COUNTS, n=INT32))["BRA"] == branches
+
+
+def test_a_body_with_a_conditional_of_its_own_is_branched_around() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        shared = cuda.shared.array(256, np.int32)
+        tid = cuda.threadIdx.x
+        if tid < n:
+            shared[tid] = 1
+            if shared[tid + 1] == 3:
+                shared[tid] = 5
+        cuda.syncthreads()
+        counts[tid] = shared[tid]
+
+    program = lowered(kernel, counts=COUNTS, n=INT32)
+    assert ops(program)["BRA"] == 1
+    assert ops(program)["BSSY"] == ops(program)["BSYNC"] == 1
+
+
+def test_a_load_from_global_memory_is_not_guarded_inside_a_loop() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        tid = np.uint32(cuda.threadIdx.x)
+        s = np.uint32(1)
+        while s < n:
+            if tid < s:
+                counts[tid] += counts[tid + s]
+            cuda.syncthreads()
+            s *= 2
+
+    assert "LDG" not in guarded(lowered(kernel, counts=COUNTS, n=UINT32))
+
+
+def test_an_early_return_is_a_guarded_exit() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        i = cuda.grid(1)
+        if i >= n:
+            return
+        counts[i] = i
+
+    program = lowered(kernel, counts=COUNTS, n=INT32)
+    exits = [i for i in program.instructions if i.op == "EXIT"]
+    assert [e.guard is not None for e in exits] == [True, False]
+    assert ops(program)["BRA"] == ops(program)["BSSY"] == 0
+
+
+def test_a_choice_of_a_load_or_zero_is_a_move_and_a_guarded_load() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        shared = cuda.shared.array(256, np.int32)
+        tid = cuda.threadIdx.x
+        shared[tid] = counts[tid] if tid < n else 0
+        cuda.syncthreads()
+        counts[tid] = shared[tid + 1]
+
+    program = lowered(kernel, counts=COUNTS, n=INT32)
+    load = next(i for i in issued(program) if i.op == "LDG")
+    move = next(i for i in issued(program) if i.op == "MOV")
+    assert load.guard is not None
+    assert load.dst == move.dst
+
+
+# -- where lanes meet ----------------------------------------------------------------------
+
+
+def test_a_branch_on_which_all_lanes_agree_needs_no_convergence_barrier() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        total = 0
+        s = n
+        while s > 0:
+            total += tid * s
+            s >>= 1
+        counts[tid] = total
+
+    program = lowered(kernel, counts=COUNTS, n=INT32)
+    assert ops(program)["BRA"] == 2
+    assert ops(program)["BSSY"] == 0
+
+
+def test_a_loop_that_lanes_leave_one_by_one_stands_between_bssy_and_bsync() -> None:
+    @cuda.jit
+    def kernel(numbers, n):
+        total = np.float32(0)
+        for i in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            total += numbers[i]
+        numbers[cuda.threadIdx.x] = total
+
+    program = lowered(kernel, numbers=NUMBERS, n=INT32)
+    (bssy,) = (i for i in program.instructions if i.op == "BSSY")
+    assert program.instructions[bssy.target].op == "BSYNC"
+    assert program.instructions[bssy.target].detail == bssy.detail
+    back = next(i for i in program.instructions if i.op == "BRA" and i.target < bssy.target)
+    assert back.guard is not None
+    assert program.barriers == 1
+
+
+def test_lanes_that_leave_two_loops_at_once_break_the_inner_barrier() -> None:
+    @cuda.jit(device=True)
+    def search(counts, tid, n):
+        for j in range(n):
+            i = 1
+            while i < tid:
+                if counts[i] == tid:
+                    return 1
+                counts[i] = counts[i] + j
+                i *= 3
+            counts[j] = 4
+        return 0
+
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        counts[tid] = search(counts, tid, n)
+
+    program = lowered(kernel, counts=COUNTS, n=INT32)
+    barriers = {i.detail for i in program.instructions if i.op == "BSSY"}
+    (leave,) = (i for i in program.instructions if i.op == "BREAK")
+    assert leave.guard is not None
+    assert leave.detail in barriers
+    outer = next(i for i in program.instructions if i.op == "BSSY")
+    assert leave.detail != outer.detail
+
+
+# -- what is fused and what is kept --------------------------------------------------------
+
+
+def test_constants_in_indices_become_displacements() -> None:
+    @cuda.jit
+    def kernel(numbers):
+        tid = cuda.threadIdx.x
+        numbers[tid] = numbers[tid + 1] + numbers[tid + 2]
+
+    program = lowered(kernel, numbers=NUMBERS)
+    assert [i.memory.offset for i in program.instructions if i.memory] == [4, 8, 0]
+    assert ops(program)["IMAD.WIDE"] == 1
+
+
+def test_an_unsigned_index_that_may_wrap_keeps_its_addition() -> None:
+    @cuda.jit
+    def kernel(numbers, start):
+        numbers[start] = numbers[start + 1]
+
+    program = lowered(kernel, numbers=NUMBERS, start=UINT32)
+    assert ops(program)["IMAD.WIDE"] == 2
+
+
+def test_a_product_and_a_sum_are_one_instruction() -> None:
+    @cuda.jit
+    def kernel(numbers, a):
+        tid = cuda.threadIdx.x
+        numbers[tid] = a * numbers[tid] + numbers[tid + 1]
+
+    program = lowered(kernel, numbers=NUMBERS, a=FLOAT32)
+    assert ops(program)["FFMA"] == 1
+    assert ops(program)["FMUL"] == ops(program)["FADD"] == 0
+
+
+def test_narrow_elements_are_loaded_wide_and_stored_as_they_are() -> None:
+    @cuda.jit
+    def kernel(small):
+        tid = cuda.threadIdx.x
+        small[tid] = small[tid] + 1
+
+    program = lowered(kernel, small=Array("small", "global", UINT8))
+    body = [i.op for i in issued(program) if i.op not in ("LDC", "ULDC", "S2R", "IMAD.WIDE")]
+    assert body == ["LDG", "IADD3", "STG", "EXIT"]
+
+
+def test_a_counter_is_changed_in_place() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        total = 0
+        s = n
+        while s > 0:
+            total += tid * s
+            s >>= 1
+        counts[tid] = total
+
+    program = lowered(kernel, counts=COUNTS, n=INT32)
+    top = next(i.target for i in program.instructions if i.op == "BRA" and i.target < 20)
+    end = next(p for p, i in enumerate(program.instructions) if i.op == "BRA" and i.target == top)
+    assert not any(i.op in ("MOV", "UMOV") for i in program.instructions[top:end])
+
+
+def test_64_bit_values_are_shuffled_in_halves() -> None:
+    @cuda.jit
+    def kernel(values):
+        tid = cuda.threadIdx.x
+        values[tid] = cuda.shfl_down_sync(0xFFFFFFFF, values[tid], 1)
+
+    assert ops(lowered(kernel, values=Array("values", "global", FLOAT64)))["SHFL"] == 2
+
+
+def test_before_9_0_parameters_are_operands_and_shared_memory_begins_at_0() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        shared = cuda.shared.array(256, np.int32)
+        tid = cuda.threadIdx.x
+        shared[tid] = n
+        cuda.syncthreads()
+        counts[tid] = shared[tid ^ 1]
+
+    before = ops(lowered(kernel, ComputeCapability(8, 0), counts=COUNTS, n=INT32))
+    now = ops(lowered(kernel, counts=COUNTS, n=INT32))
+    assert before["LDC"] == before["S2UR"] == before["ULEA"] == 0
+    assert now["S2UR"] == now["UMOV"] == now["ULEA"] == 1
+
+
+def test_at_o0_nothing_is_guarded() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        if tid < n:
+            counts[tid] = 1
+        counts[tid + 1] = 2
+
+    program = lowered(kernel, level="O0", counts=COUNTS, n=INT32)
+    assert guarded(program) == []
+    assert ops(program)["BRA"] == ops(program)["BSSY"] == ops(program)["BSYNC"] == 1
+
+
+def _catalogue_kernel(name: str) -> tuple[Any, dict[str, Any], Any]:
+    entry = catalogue.find(name)
+    setup = entry.setup(256 if entry.one_block else 1024, block=256)
+    call = setup.call(np.ones(setup.n, setup.dtype))
+    return call.kernel, bind(call.kernel, call.arguments), call.launch
+
+
+@pytest.mark.parametrize("name", [e.name for e in catalogue.entries()])
+def test_conditionals_of_the_source_change_nothing(name: str) -> None:
+    """Without them the same instructions are issued."""
+    kernel, arguments, _ = _catalogue_kernel(name)
+    types = parameter_types(arguments)
+    bare = build(kernel.source, types)
+    for block in bare.blocks:
+        block.body = [v for v in block.body if v.op != "source_branch"]
+    shown = [(i.op, i.guard is None) for i in issued(lowered(kernel, **types))]
+    assert shown == [(i.op, i.guard is None) for i in issued(lower(bare, HOPPER, "O3"))]
+
+
+# -- against the GPU -----------------------------------------------------------------------
+
+# Instructions, branches, shared loads and stores of 2^20 ints on an H200 (CUDA 13.0, -O3, sm_90,
+# Nsight Compute).
+MEASURED = {
+    ("reduce1", 128): (7_241_728, 262_144, 466_944, 262_144),
+    ("reduce1", 1024): (9_936_896, 360_448, 656_384, 360_448),
+    ("reduce2", 128): (4_030_464, 262_144, 466_944, 262_144),
+    ("reduce2", 1024): (5_349_376, 360_448, 656_384, 360_448),
+    ("reduce3", 128): (3_145_728, 262_144, 466_944, 262_144),
+    ("reduce3", 1024): (4_071_424, 360_448, 656_384, 360_448),
+    ("reduce4", 128): (1_605_632, 131_072, 233_472, 131_072),
+    ("reduce4", 1024): (2_068_480, 180_224, 328_192, 180_224),
+    ("reduce5_fixed", 128): (786_432, 49_152, 86_016, 57_344),
+    ("reduce5_fixed", 1024): (1_212_416, 98_304, 137_728, 84_992),
+    ("reduce6", 128): (643_072, 16_384, 86_016, 57_344),
+    ("reduce6", 1024): (834_048, 16_384, 137_728, 84_992),
+    ("reduce7", 128): (856_064, 49_152, 86_016, 73_728),
+    ("reduce7", 1024): (1_047_040, 49_152, 137_728, 101_376),
+}
+
+
+class Executed:
+    """An observer that counts how often each kind of instruction is issued by a warp."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+
+    def begin(self, program: Program, launch: Any) -> None: ...
+
+    def step(self, step: Any) -> None:
+        if OPS[step.instruction.op].issued:
+            self.count[step.instruction.op] += len(step.rows) * step.placement.copies
+
+    def batch_begin(self, placement: Any) -> None: ...
+
+    def batch_end(self, blocks: Any) -> None: ...
+
+    def end(self) -> None: ...
+
+
+@pytest.mark.parametrize(("name", "block"), MEASURED)
+def test_the_seven_reductions_issue_what_the_gpu_counts(name: str, block: int) -> None:
+    setup = catalogue.find(name).setup(2**20, block=block, dtype="int32")
+    call = setup.call(np.ones(2**20, np.int32))
+    arguments = bind(call.kernel, call.arguments)
+    program = program_for(call.kernel, arguments, HOPPER)
+    executed = Executed()
+    run(program, call.launch, arguments, observers=[executed])
+    count = executed.count
+    found = (count.total(), count["BRA"], count["LDS"], count["STS"])
+    assert found == MEASURED[name, block]
+    assert program.register_estimate == 16
