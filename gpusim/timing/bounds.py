@@ -1,0 +1,67 @@
+"""What a launch would take if one thing alone limited it: the walls of the roofline, in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.device import Device
+from gpusim.isa import OPS, Program
+from gpusim.launch import Launch
+from gpusim.streams import BlockStream, Classes
+from gpusim.timing.clock import Share
+from gpusim.timing.occupancy import Occupancy
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit and the least time it allows, in microseconds."""
+
+    name: str
+    time_us: float
+
+
+def bounds_of(
+    program: Program,
+    launch: Launch,
+    classes: Classes,
+    device: Device,
+    share: Share,
+    holds: Occupancy,
+) -> tuple[Bound, ...]:
+    """Return the least time by issue, shared memory, L2, DRAM and block launches."""
+    clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
+    issue = shared = sectors = 0.0
+    for block_class in classes.classes:
+        work = _work(program, block_class.stream, device)
+        issue += block_class.blocks * work[0]
+        shared += block_class.blocks * work[1]
+        sectors += block_class.blocks * work[2]
+    sms = share.sms
+    rounds = -(-launch.blocks // sms)
+    by_name = {
+        "issue": issue / sms / device.sm.schedulers,
+        "shared memory": shared * interval.shared_wavefront / sms,
+        "L2": sectors * 32 / sms / share.l2_bytes_per_cycle,
+        "DRAM": sectors * 32 * share.dram_part / sms / share.dram_bytes_per_cycle,
+        "block launch": rounds * interval.block_launch,
+    }
+    if "bandwidth" in device.ablations:
+        by_name["L2"] = by_name["DRAM"] = 0.0
+    return tuple(Bound(name, cycles / clock) for name, cycles in by_name.items())
+
+
+def _work(program: Program, stream: BlockStream, device: Device) -> tuple[float, float, float]:
+    """Return a block's scheduler cycles, shared-memory wavefronts and sectors."""
+    slots = wavefronts = sectors = 0.0
+    for warp in stream.warps:
+        slots += len(warp) / device.sm.issue_width
+        for pc, cost, fresh in zip(warp.pc, warp.cost, warp.fresh, strict=True):
+            found = program.instructions[pc].memory
+            if found is None:
+                continue
+            if found.space == "shared" and OPS[program.instructions[pc].op].kind != "atomic":
+                wavefronts += int(cost)
+            elif found.space == "global":
+                sectors += int(fresh)
+    return slots, wavefronts, sectors
+

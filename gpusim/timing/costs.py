@@ -1,0 +1,228 @@
+"""From a warp stream to what the clock plays: segments that end where a warp may wait.
+
+Within a segment nothing depends on other warps: its instructions and the bubbles that their
+fixed latencies leave are added up here, once for each different stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from gpusim.device import Device
+from gpusim.isa import OPS, Instruction, Program
+from gpusim.streams import WarpStream
+
+TICKS = 16  # ticks per cycle: intervals that are no whole number of cycles stay integers
+
+
+class Action(IntEnum):
+    """What a segment begins with."""
+
+    RUN = 0
+    SHARED_LOAD = 1
+    SHARED_STORE = 2
+    GLOBAL_LOAD = 3
+    GLOBAL_STORE = 4
+    SHUFFLE = 5
+    SHARED_ATOMIC = 6
+    GLOBAL_ATOMIC = 7
+    BARRIER = 8
+    EXIT = 9
+
+
+class Segment(NamedTuple):
+    """One action and the instructions after it, up to the next action or wait.
+
+    `cost` is the action's wavefronts, sectors or lanes with one address, `fresh` its sectors
+    that miss the L1, `lines` its 128-byte lines. The result, if any, is known as `tag`; the
+    warp goes on when the results in `needs` are there. `slots` is how long the instructions
+    keep the scheduler and its pipes, `chain` how long they take one warp; both in ticks.
+    `waits_long` says that a needed result comes from global memory.
+    """
+
+    action: Action
+    pc: int
+    cost: int
+    fresh: int
+    lines: int
+    tag: int
+    slots: int
+    chain: int
+    needs: tuple[int, ...]
+    waits_pc: int
+    waits_long: bool
+    issued: int
+
+
+_ACTIONS = {
+    ("LDS", "load"): Action.SHARED_LOAD,
+    ("STS", "store"): Action.SHARED_STORE,
+    ("LDG", "load"): Action.GLOBAL_LOAD,
+    ("STG", "store"): Action.GLOBAL_STORE,
+    ("LDL", "load"): Action.GLOBAL_LOAD,
+    ("STL", "store"): Action.GLOBAL_STORE,
+    ("ATOMS", "atomic"): Action.SHARED_ATOMIC,
+    ("ATOMG", "atomic"): Action.GLOBAL_ATOMIC,
+    ("RED", "atomic"): Action.GLOBAL_ATOMIC,
+    ("SHFL", "shuffle"): Action.SHUFFLE,
+    ("BAR", "barrier"): Action.BARRIER,
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a computing instruction costs: result after `latency`, pipe kept for `interval`."""
+
+    pipe: str
+    latency: int
+    interval: int
+
+
+def ticks(cycles: float) -> int:
+    """Return cycles as a whole number of ticks."""
+    return round(cycles * TICKS)
+
+
+def instruction_costs(program: Program, device: Device) -> list[Cost]:
+    """Return, per pc, what a computing instruction costs on a device."""
+    return [_cost(instruction, device) for instruction in program.instructions]
+
+
+def _cost(instruction: Instruction, device: Device) -> Cost:
+    latency, interval = device.latency_cycles, device.interval_cycles
+    pipe = OPS[instruction.op].pipe
+    by_pipe = {
+        "alu": (latency.alu, interval.alu),
+        "fma": (latency.fma, interval.fma),
+        "fp64": (latency.fp64, interval.fp64),
+        "xu": (latency.xu, interval.xu),
+        "uniform": (latency.uniform, interval.uniform),
+    }
+    if instruction.op in ("S2R", "S2UR"):
+        cycles = (latency.special_register, 1)
+    elif OPS[instruction.op].kind == "constant":
+        cycles = (latency.constant if instruction.op == "LDC" else latency.uniform, 1)
+    elif instruction.op == "VOTE":
+        cycles = (latency.vote, interval.alu)
+    elif instruction.op.startswith("IMAD"):
+        cycles = (latency.imad, interval.imad)
+        pipe = "imad"
+    else:
+        cycles = by_pipe.get(pipe, (latency.alu, 1))
+    return Cost(pipe, ticks(cycles[0]), ticks(cycles[1]))
+
+
+@dataclass
+class _Builder:
+    """The segment under construction: when the next instruction may issue, and what is ready."""
+
+    issue: int
+    made: list[Segment] = field(default_factory=list)
+    cursor: int = 0
+    issued: int = 0
+    slots: int = 0
+    pipes: dict[str, int] = field(default_factory=dict)
+    ready: dict[int, int] = field(default_factory=dict)
+    pending: dict[int, int] = field(default_factory=dict)
+    from_global: set[int] = field(default_factory=set)
+    action: tuple[Action, int, int, int, int, int] = (Action.RUN, -1, 0, 0, 0, -1)
+
+    def close(self, needs: tuple[int, ...] = (), waits_pc: int = -1) -> None:
+        """End the segment; the next begins when the results in `needs` are there."""
+        action, pc, cost, fresh, lines, tag = self.action
+        if action is not Action.RUN or self.issued or needs:
+            slots = max(self.slots, *self.pipes.values(), 0) if self.pipes else self.slots
+            chain = max(self.cursor, slots)
+            self.made.append(
+                Segment(
+                    action,
+                    pc,
+                    cost,
+                    fresh,
+                    lines,
+                    tag,
+                    slots,
+                    chain,
+                    needs,
+                    waits_pc,
+                    not self.from_global.isdisjoint(needs),
+                    self.issued,
+                )
+            )
+        base = self.cursor
+        self.ready = {r: t - base for r, t in self.ready.items() if t > base and not needs}
+        self.cursor = self.issued = self.slots = 0
+        self.pipes = {}
+        self.action = (Action.RUN, -1, 0, 0, 0, -1)
+
+
+def segments(
+    stream: WarpStream, program: Program, costs: list[Cost], device: Device
+) -> tuple[tuple[Segment, ...], int]:
+    """Return a warp's stream as segments, and how many tags they use.
+
+    A segment ends before each action and where an instruction reads a result whose latency
+    is not fixed.
+    """
+    instructions = program.instructions
+    issue = TICKS // max(1, device.sm.issue_width)
+    bubble = ticks(device.latency_cycles.branch)
+    state = _Builder(issue)
+    tags = 0
+    pcs, on, taken = stream.pc.tolist(), stream.is_on.tolist(), stream.is_taken.tolist()
+    costly, lines, fresh = stream.cost.tolist(), stream.lines.tolist(), stream.fresh.tolist()
+    for place, pc in enumerate(pcs):
+        instruction = instructions[pc]
+        kind = OPS[instruction.op].kind
+        reads = instruction.src if instruction.guard is None else (
+            *instruction.src,
+            instruction.guard,
+        )
+        waits = tuple(sorted({state.pending[r] for r in reads if r in state.pending}))
+        if waits:
+            state.close(waits, pc)
+            state.pending = {r: t for r, t in state.pending.items() if t not in waits}
+        at = max([state.cursor, *(state.ready[r] for r in reads if r in state.ready)])
+        action = _ACTIONS.get((instruction.op, kind))
+        if action is not None and (on[place] or action is Action.BARRIER):
+            state.cursor = at
+            state.close()
+            tag = -1
+            if instruction.dst and action is not Action.BARRIER:
+                tag = tags
+                tags += 1
+                if action in (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC):
+                    state.from_global.add(tag)
+                for register in instruction.dst:
+                    state.pending[register] = tag
+                    state.ready.pop(register, None)
+            state.action = (action, pc, costly[place], fresh[place], lines[place], tag)
+            state.issued = 1
+            state.slots = issue
+            state.cursor = TICKS
+            continue
+        if kind == "exit" and place == len(pcs) - 1:
+            state.cursor = at
+            state.close()
+            state.action = (Action.EXIT, pc, 0, 0, 0, -1)
+            state.issued = 1
+            state.slots = state.cursor = TICKS
+            break
+        cost = costs[pc]
+        state.issued += 1
+        state.slots += issue
+        state.pipes[cost.pipe] = state.pipes.get(cost.pipe, 0) + cost.interval
+        state.cursor = at + (TICKS if issue == TICKS else issue)
+        for register in instruction.dst:
+            state.ready[register] = at + cost.latency
+            state.pending.pop(register, None)
+        if taken[place]:
+            state.cursor += bubble
+    state.close()
+    if not state.made or state.made[-1].action is not Action.EXIT:
+        state.action = (Action.EXIT, pcs[-1] if pcs else 0, 0, 0, 0, -1)
+        state.issued = 0
+        state.close()
+    return tuple(state.made), tags
