@@ -15,7 +15,7 @@ from gpusim.lowering.link import link
 from gpusim.lowering.optimise import optimise
 from gpusim.lowering.placement import place
 from gpusim.lowering.predicate import predicate
-from gpusim.lowering.reconverge import add_convergence_barriers, joins
+from gpusim.lowering.reconverge import add_convergence_barriers, joins, unify_latches
 from gpusim.lowering.select import select
 from gpusim.lowering.uniform import Uniformity, is_end
 
@@ -28,6 +28,7 @@ def lower(function: Function, cc: ComputeCapability, level: str) -> Program:
     optimised = level != "O0"
     if optimised:
         optimise(function)
+    unify_latches(function)
     addresses = expose(function, share=optimised)
     if optimised:
         place(function, addresses)

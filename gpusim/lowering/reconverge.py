@@ -4,17 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpusim.compiler.ir import Block, Function
+from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.graph import (
     Dominators,
     Loop,
     dominators,
     natural_loops,
+    new_block,
     post_dominators,
     reverse_postorder,
 )
 from gpusim.lowering.uniform import reachable
+
+
+def unify_latches(function: Function) -> None:
+    """Let each loop have one way back to its start: there its lanes meet after each turn."""
+    for loop in natural_loops(function):
+        if len(loop.latches) < 2:
+            continue
+        header = loop.header
+        latch = new_block(function, line=header.line)
+        back = [i for i, p in enumerate(header.preds) if p in loop.latches]
+        others = [i for i, p in enumerate(header.preds) if p not in loop.latches]
+        latch.preds = [header.preds[i] for i in back]
+        for block in loop.latches:
+            block.targets = tuple(latch if t is header else t for t in block.targets)
+        header.preds = [*(header.preds[i] for i in others), latch]
+        latch.targets = (header,)
+        for phi in header.phis:
+            joined = Value("phi", phi.dtype, [phi.args[i] for i in back], line=phi.line)
+            latch.phis.append(joined)
+            phi.args = [*(phi.args[i] for i in others), joined]
 
 
 def joins(function: Function, is_end: Callable[[Block], bool]) -> dict[Block, Block | None]:
@@ -144,7 +165,7 @@ def _break_out(code: Code, start: Block, after: Block, barrier: int) -> None:
         inside = {b for b in region if after in reachable([b], start)}
     else:
         inside = {b for b in region if after in reachable([b], None)}
-    for block in inside:
+    for block in [start, *(b for b in code.function.blocks if b in inside)]:
         for target in block.targets:
             if target is after or target in inside or target is start:
                 continue
