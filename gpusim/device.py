@@ -1,0 +1,517 @@
+"""A GPU as numbers: read strictly from a TOML file, each number with its unit and its source.
+
+The dataclasses below are the one table of what a device file holds: key, type, meaning, unit
+and what is possible. Errors, `gpusim devices` and the documentation read it; what the numbers
+do to a kernel is the clock's business.
+
+A number is `exact` (a data sheet, white paper or programming guide gives it), `measured` (by a
+microbenchmark on this GPU, or on one with the same chip) or `estimated` (from other GPUs or by
+reasoning; the source says how).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import InputError
+from gpusim.launch import SHARED_BYTES_PER_BLOCK, WARP_SIZE, ComputeCapability
+
+Value = int | float | bool | str
+
+KINDS = {
+    "exact": "from a data sheet, white paper or programming guide",
+    "measured": "by a microbenchmark on this GPU, or on one with the same chip",
+    "estimated": "from other GPUs or by reasoning",
+}
+
+ABLATIONS = {
+    "bank-conflicts": "a shared-memory access takes no more wavefronts than its width needs",
+    "barriers": "a barrier holds no warp up",
+    "divergence": "a warp whose lanes part pays for its longest side alone",
+    "bandwidth": "L2 and DRAM deliver any number of bytes at once",
+    "atomics": "atomics on one address do not wait for each other",
+    "block-launch": "blocks start and end in no time",
+    "launch-overhead": "the host and the launch itself take no time",
+}
+
+_DIRECTORY = Path(__file__).parent / "devices"
+_MOST_SHOWN = 12
+_LEAF = ("value", "kind", "source")
+_LEAF_FORM = '{ value = ..., kind = "measured", source = "..." }'
+
+
+class DeviceError(InputError):
+    """A device that does not exist, or a device file that cannot be used as it is."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number of a device as its file gives it; `kind` is a name of KINDS."""
+
+    value: Value
+    unit: str
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a key of a device file means, its unit, and which values are possible."""
+
+    doc: str
+    unit: str
+    type: str
+    least: float | None
+    above: float | None
+    choices: tuple[int, ...]
+    multiple_of: int
+
+    @property
+    def expected(self) -> str:
+        """The possible values and their unit, in words."""
+        noun = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+        words = noun.get(self.type, "a text")
+        if self.choices:
+            words = " or ".join(map(str, self.choices))
+        if self.least is not None:
+            words += f" of at least {self.least:g}"
+        if self.above is not None:
+            words += f" above {self.above:g}"
+        words += f", a multiple of {self.multiple_of}" if self.multiple_of > 1 else ""
+        return words + (f" ({self.unit})" if self.unit else "")
+
+    def allows(self, value: object) -> bool:
+        """Whether a file may give `value`."""
+        if self.type == "bool":
+            return isinstance(value, bool)
+        if self.type == "str":
+            return isinstance(value, str) and bool(value.strip())
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if isinstance(value, float) and (self.type == "int" or not math.isfinite(value)):
+            return False
+        return (
+            (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (not self.choices or value in self.choices)
+            and (self.multiple_of == 1 or value % self.multiple_of == 0)
+        )
+
+
+def _key(
+    doc: str,
+    unit: str = "",
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    choices: tuple[int, ...] = (),
+    multiple_of: int = 1,
+) -> Any:
+    limits = {"least": least, "above": above, "choices": choices, "multiple_of": multiple_of}
+    return field(metadata={"doc": doc, "unit": unit, **limits})
+
+
+def _count(doc: str, unit: str, **limits: Any) -> Any:
+    return _key(doc, unit, **{"least": 1, **limits})
+
+
+def _bytes(doc: str, **limits: Any) -> Any:
+    return _key(doc, "bytes", **{"least": 1, **limits})
+
+
+def _latency(doc: str, unit: str = "cycles", least: float = 0) -> Any:
+    return _key(doc, unit, least=least)
+
+
+def _interval(doc: str, unit: str = "cycles per warp instruction") -> Any:
+    return _key(doc, unit, above=0)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The whole chip and its memory."""
+
+    name: str = _key("what the maker calls it")
+    compute_capability: str = _key("generation of the instruction set, such as 9.0")
+    sms: int = _count("streaming multiprocessors", "SMs")
+    sm_clock_mhz: float = _key("SM clock under load, used for predictions", "MHz", above=0)
+    memory_bytes: int = _bytes("global memory")
+
+
+@dataclass(frozen=True)
+class Sm:
+    """What one streaming multiprocessor holds and issues."""
+
+    schedulers: int = _count("warp schedulers of an SM", "schedulers")
+    issue_width: int = _count(
+        "instructions that a scheduler issues in a cycle, from one warp", "instructions per cycle"
+    )
+    max_threads: int = _count("threads resident on an SM", "threads", multiple_of=WARP_SIZE)
+    max_blocks: int = _count("blocks resident on an SM", "blocks")
+    registers: int = _count("32-bit registers of an SM", "registers")
+    register_unit: int = _count("registers are given to a warp in units of", "registers")
+    shared_bytes: int = _bytes("shared memory of an SM, for all its blocks")
+    shared_reserved_bytes: int = _bytes("shared memory the system keeps for each block", least=0)
+    shared_unit_bytes: int = _bytes("shared memory is given to a block in units of")
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Cycles from issue until a dependent instruction may issue."""
+
+    alu: float = _latency("integer addition, logic, comparison, move", least=1)
+    fma: float = _latency("floating-point add, multiply, multiply-add of 32 bits", least=1)
+    imad: float = _latency("integer multiply and multiply-add", least=1)
+    fp64: float = _latency("floating point of 64 bits", least=1)
+    xu: float = _latency("special functions and conversions", least=1)
+    uniform: float = _latency("the uniform datapath; the ALU where there is none", least=1)
+    constant: float = _latency("a constant loaded by LDC, in its cache", least=1)
+    special_register: float = _latency("S2R: thread index and the like", least=1)
+    shared_load: float = _latency("a shared-memory load of one wavefront", least=1)
+    shared_wavefront: float = _latency(
+        "added by each further wavefront of a shared-memory load", "cycles per wavefront"
+    )
+    shuffle: float = _latency("a shuffle between the lanes of a warp", least=1)
+    vote: float = _latency("ballot, any, all", least=1)
+    l1: float = _latency("a global load that hits L1", least=1)
+    l2: float = _latency("a global load that hits L2", least=1)
+    dram: float = _latency("a global load from idle DRAM, seen from the SM", least=1)
+    barrier: float = _latency("a barrier after its last warp came: the fixed part")
+    barrier_per_warp: float = _latency(
+        "a barrier: added for each warp of the block", "cycles per warp"
+    )
+    branch: float = _latency("issue slots lost to the warp after a taken branch")
+    block_start: float = _latency("from a block's launch to its first instruction")
+    block_end: float = _latency("from a block's last exit until its place is free")
+    shared_atomic: float = _latency("an atomic on shared memory, nobody else there", least=1)
+    global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Cycles for which one warp instruction occupies the unit that serves it."""
+
+    alu: float = _interval("ALU of a scheduler")
+    fma: float = _interval("FMA pipe of a scheduler: 32-bit floating point")
+    imad: float = _interval("integer multiply and multiply-add of a scheduler")
+    fp64: float = _interval("64-bit floating point, per scheduler")
+    xu: float = _interval("special functions and conversions, per scheduler")
+    uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
+    lsu_scheduler: float = _interval("memory instructions of one scheduler, sustained")
+    lsu_sm: float = _interval("memory requests of the whole SM")
+    shared_wavefront: float = _interval(
+        "data stage of shared memory, whole SM", "cycles per wavefront"
+    )
+    shared_store_conflict: float = _interval(
+        "data stage of shared memory: a wavefront that a store's conflicts add",
+        "cycles per wavefront",
+    )
+    store_packet: float = _interval("global stores, whole SM", "cycles per 128-byte line")
+    shuffle: float = _interval("shuffles of the whole SM")
+    shared_atomic_pass: float = _interval(
+        "shared-memory atomics: each lane that shares an address with another", "cycles per pass"
+    )
+    block_launch: float = _interval("between two block launches on one SM", "cycles per block")
+    global_atomic_same_address: float = _interval(
+        "integer atomics on one address, one after the other in the L2, after a warp's lanes "
+        "have been added up",
+        "cycles per operation",
+    )
+    global_atomic_float_same_address: float = _interval(
+        "floating-point atomics on one address, one after the other in the L2",
+        "cycles per lane",
+    )
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bytes that move between DRAM, L2 and the SMs."""
+
+    dram_peak_gbps: float = _key("DRAM bandwidth as the data sheet has it", "GB/s", above=0)
+    dram_gbps: float = _key("DRAM bandwidth that reading kernels reach", "GB/s", above=0)
+    l2_gbps: float = _key("bandwidth that kernels reach out of L2, all SMs", "GB/s", above=0)
+    l2_to_sm_bytes_per_cycle: float = _key("what one SM receives", "bytes per cycle", above=0)
+    dram_grain_bytes: int = _key(
+        "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
+    )
+    dram_latency_growth: float = _key(
+        "g in: loaded latency = idle latency * (1 + g u^2) at utilisation u", "", least=0
+    )
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Sizes of the caches."""
+
+    l1_bytes: int = _bytes("L1 of an SM whose blocks use no shared memory", least=0)
+    l1_caches_global: bool = _key("whether ordinary global loads are kept in L1")
+    l2_bytes: int = _bytes("L2 of the GPU", least=0)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How much may wait before a warp has to."""
+
+    lsu_depth: int = _count(
+        "memory instructions that a scheduler buffers before its warps stall", "instructions"
+    )
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a launch costs before and between kernels."""
+
+    launch_overhead_us: float = _key(
+        "event to event around a kernel without work, launched behind other work", "us", least=0
+    )
+    pass_gap_us: float = _key(
+        "between a kernel and the next on its stream that depends on it", "us", least=0
+    )
+
+
+GROUPS: dict[str, type[Any]] = {
+    "gpu": Gpu,
+    "sm": Sm,
+    "latency_cycles": Latency,
+    "interval_cycles": Interval,
+    "bandwidth": Bandwidth,
+    "capacity": Capacity,
+    "queue": Queue,
+    "host": Host,
+}
+
+KEYS: dict[str, Key] = {
+    f"{group}.{item.name}": Key(type=str(item.type), **item.metadata)
+    for group, cls in GROUPS.items()
+    for item in fields(cls)
+}
+
+# What no GPU can be, though each number alone is possible: (key, rule, what it must be).
+_RULES: tuple[tuple[str, Callable[[Mapping[str, Any]], bool], str], ...] = (
+    (
+        "gpu.compute_capability",
+        lambda v: v["gpu.compute_capability"] in SHARED_BYTES_PER_BLOCK,
+        f"must be one of {', '.join(SHARED_BYTES_PER_BLOCK)}",
+    ),
+    (
+        "bandwidth.dram_gbps",
+        lambda v: v["bandwidth.dram_gbps"] <= v["bandwidth.dram_peak_gbps"],
+        "must not be above bandwidth.dram_peak_gbps",
+    ),
+    (
+        "latency_cycles.l1",
+        lambda v: v["latency_cycles.l1"] <= v["latency_cycles.l2"],
+        "must not be above latency_cycles.l2",
+    ),
+    (
+        "latency_cycles.l2",
+        lambda v: v["latency_cycles.l2"] <= v["latency_cycles.dram"],
+        "must not be above latency_cycles.dram",
+    ),
+    (
+        "sm.register_unit",
+        lambda v: v["sm.registers"] % v["sm.register_unit"] == 0,
+        "must divide sm.registers",
+    ),
+    (
+        "sm.shared_reserved_bytes",
+        lambda v: v["sm.shared_reserved_bytes"] < v["sm.shared_bytes"],
+        "must be less than sm.shared_bytes",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU: its numbers in groups, and the mechanisms it is imagined without.
+
+    `id` is the built-in name or the path it was read from; `facts` holds each number with
+    unit, kind and source under "group.key".
+    """
+
+    id: str
+    gpu: Gpu
+    sm: Sm
+    latency_cycles: Latency
+    interval_cycles: Interval
+    bandwidth: Bandwidth
+    capacity: Capacity
+    queue: Queue
+    host: Host
+    ablations: frozenset[str] = frozenset()
+    facts: Mapping[str, Fact] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What the maker calls the GPU."""
+        return self.gpu.name
+
+    @property
+    def cc(self) -> ComputeCapability:
+        """The GPU's compute capability."""
+        return ComputeCapability.parse(self.gpu.compute_capability)
+
+    def without(self, *mechanisms: str) -> Device:
+        """Return this GPU with mechanisms of ABLATIONS switched off; DeviceError otherwise."""
+        chosen = []
+        for mechanism in mechanisms:
+            name = mechanism.strip().lower().replace(" ", "-").replace("_", "-")
+            if name not in ABLATIONS:
+                raise DeviceError(
+                    f"a GPU cannot be without {mechanism!r}, only without {', '.join(ABLATIONS)}"
+                    f"{_did_you_mean(name, ABLATIONS)}"
+                )
+            chosen.append(name)
+        return replace(self, ablations=self.ablations.union(chosen))
+
+
+def names() -> list[str]:
+    """Return the names of the built-in devices, in order."""
+    return sorted(path.stem for path in _DIRECTORY.glob("*.toml"))
+
+
+def load(name_or_path: str | Path | Device) -> Device:
+    """Return the device of a built-in name, or of a TOML file; DeviceError otherwise.
+
+    Names are found in any case and with or without spaces, hyphens and the maker's words:
+    "RTX 3060 Ti", "geforce-rtx-3060-ti" and "rtx3060ti" are one. What ends in .toml or holds
+    a path separator is a file.
+    """
+    if isinstance(name_or_path, Device):
+        return name_or_path
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or re.search(r"[/\\]|\.toml$", text.lower()):
+        return _read(Path(text), text)
+    by_plain = {_plain(name): name for name in names()}
+    name = by_plain.get(_plain(text))
+    if name is None:
+        raise DeviceError(
+            f"there is no device {text!r}; built in are {', '.join(by_plain.values())}, and a file "
+            "of your own is given by its path, such as my-gpu.toml"
+            f"{_did_you_mean(_plain(text), by_plain.values())}"
+        )
+    return _built_in(name)
+
+
+@cache
+def _built_in(name: str) -> Device:
+    return _read(_DIRECTORY / f"{name}.toml", name)
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, punctuation and the maker's words."""
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"^(nvidia)?(geforce|tesla|quadro)?", "", plain)
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean ...?" with what begins alike, else what is nearest, or nothing."""
+    from difflib import get_close_matches  # only a mistake needs it, and it is slow to import
+
+    names = list(known)
+    near = [other for other in names if name and other.startswith(name)]
+    near = near or get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _read(path: Path, name: str) -> Device:
+    import tomllib  # listing devices needs no parser
+
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DeviceError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise DeviceError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise DeviceError(f"{path}: is not a text file in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DeviceError(f"{path}: is not TOML: {error}") from None
+    facts, mistakes = _checked(tree)
+    if mistakes:
+        shown = mistakes[:_MOST_SHOWN]
+        if len(mistakes) > len(shown):
+            shown.append(f"and {len(mistakes) - len(shown)} more")
+        lines = "".join(f"\n  {mistake}" for mistake in shown)
+        number = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        raise DeviceError(f"{path}: {number} in the device file{lines}")
+    groups = {
+        group: cls(**{item.name: facts[f"{group}.{item.name}"].value for item in fields(cls)})
+        for group, cls in GROUPS.items()
+    }
+    return Device(id=name, facts=facts, **groups)
+
+
+def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
+    """Return the facts of a parsed file, in the order of KEYS, and all of its mistakes."""
+    mistakes = []
+    for group, content in tree.items():
+        if group not in GROUPS:
+            mistakes.append(f"[{group}] is not a group{_did_you_mean(group, GROUPS)}")
+        elif not isinstance(content, dict):
+            mistakes.append(f"{group} must be a group of keys, begun by [{group}]")
+        else:
+            known = [item.name for item in fields(GROUPS[group])]
+            mistakes += [
+                f"{group}.{key} is not a key{_elsewhere(key) or _did_you_mean(key, known)}"
+                for key in content
+                if key not in known
+            ]
+    for group, cls in GROUPS.items():
+        if group not in tree:
+            keys = ", ".join(item.name for item in fields(cls))
+            mistakes.append(f"[{group}] is missing, with its keys {keys}")
+    facts = {}
+    for dotted, key in KEYS.items():
+        group, _, name = dotted.partition(".")
+        content = tree.get(group)
+        if not isinstance(content, dict):
+            continue
+        if name not in content:
+            mistakes.append(f"{dotted} is missing: {key.doc}; expected {key.expected}")
+            continue
+        wrong = _leaf_mistakes(content[name], key)
+        mistakes += [f"{dotted} {mistake}" for mistake in wrong]
+        if not wrong:
+            leaf = content[name]
+            facts[dotted] = Fact(leaf["value"], key.unit, leaf["kind"], leaf["source"])
+    if not mistakes:
+        values = {dotted: fact.value for dotted, fact in facts.items()}
+        mistakes = [
+            f"{dotted} = {values[dotted]!r} is impossible: it {must}"
+            for dotted, holds, must in _RULES
+            if not holds(values)
+        ]
+    return facts, mistakes
+
+
+def _elsewhere(key: str) -> str:
+    """Say where a key belongs that stands in the wrong group."""
+    homes = [dotted for dotted in KEYS if dotted.partition(".")[2] == key]
+    return f"; did you mean {' or '.join(homes)}?" if homes else ""
+
+
+def _leaf_mistakes(leaf: object, key: Key) -> list[str]:
+    """Return what is wrong with one key's entry."""
+    if not isinstance(leaf, dict):
+        return [f"must be written {_LEAF_FORM}, not {leaf!r}"]
+    mistakes = [
+        f"has {part!r}, which is not one of value, kind and source{_did_you_mean(part, _LEAF)}"
+        for part in leaf
+        if part not in _LEAF
+    ]
+    mistakes += [f"has no {part}: write {_LEAF_FORM}" for part in _LEAF if part not in leaf]
+    if "value" in leaf and not key.allows(leaf["value"]):
+        mistakes.append(f"= {leaf['value']!r} is impossible: expected {key.expected}")
+    if "kind" in leaf and leaf["kind"] not in list(KINDS):
+        hint = _did_you_mean(str(leaf["kind"]), KINDS)
+        mistakes.append(f"has kind {leaf['kind']!r}: expected {', '.join(KINDS)}{hint}")
+    if "source" in leaf and not (isinstance(leaf["source"], str) and leaf["source"].strip()):
+        mistakes.append("has an empty source: say where the number comes from")
+    return mistakes

@@ -1,0 +1,331 @@
+"""Device files: complete, sourced, possible; and every mistake in one is named."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+
+import pytest
+
+from gpusim import device
+from gpusim.device import ABLATIONS, GROUPS, KEYS, KINDS, DeviceError
+from gpusim.errors import InputError
+from gpusim.launch import SHARED_BYTES_PER_BLOCK
+
+DEVICES = [
+    "8800gtx", "a100-40gb", "a100-80gb", "gtx1650", "h100", "h200", "k40m", "rtx2060",
+    "rtx3060", "rtx3060ti", "rtx3070ti", "rtx3080", "rtx4090", "v100",
+]  # fmt: skip
+
+# CUDA C++ Programming Guide: threads, blocks, registers, shared memory of an SM, and what the
+# system keeps of it for each block.
+SM_BY_CC = {
+    "1.0": (768, 8, 8192, 16384, 16),
+    "3.5": (2048, 16, 65536, 49152, 0),
+    "7.0": (2048, 32, 65536, 98304, 0),
+    "7.5": (1024, 16, 65536, 65536, 0),
+    "8.0": (2048, 32, 65536, 167936, 1024),
+    "8.6": (1536, 16, 65536, 102400, 1024),
+    "8.9": (1536, 24, 65536, 102400, 1024),
+    "9.0": (2048, 32, 65536, 233472, 1024),
+}
+
+H200 = (Path(device.__file__).parent / "devices" / "h200.toml").read_text(encoding="utf-8")
+
+
+def file_with(tmp_path: Path, old: str, new: str) -> Path:
+    """Write the H200's file with every match of a pattern replaced."""
+    text, count = re.subn(old, new, H200, flags=re.MULTILINE)
+    assert count >= 1, old
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def complaint(path: Path | str) -> str:
+    """Return what is said about a device that cannot be used."""
+    with pytest.raises(DeviceError) as caught:
+        device.load(path)
+    return str(caught.value)
+
+
+def test_the_built_in_devices_are_listed_by_name() -> None:
+    assert device.names() == DEVICES
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_a_built_in_device_has_every_number_with_unit_kind_and_source(name: str) -> None:
+    gpu = device.load(name)
+    assert gpu.id == name
+    assert list(gpu.facts) == list(KEYS)
+    for dotted, fact in gpu.facts.items():
+        group, key = dotted.split(".")
+        assert getattr(getattr(gpu, group), key) == fact.value
+        assert fact.unit == KEYS[dotted].unit
+        assert fact.kind in KINDS
+        assert len(fact.source) >= 5
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_an_sm_holds_what_the_programming_guide_says(name: str) -> None:
+    gpu = device.load(name)
+    sm = gpu.sm
+    held = sm.max_threads, sm.max_blocks, sm.registers, sm.shared_bytes, sm.shared_reserved_bytes
+    assert held == SM_BY_CC[str(gpu.cc)]
+    assert str(gpu.cc) in SHARED_BYTES_PER_BLOCK
+    if gpu.cc.major >= 8:
+        assert sm.shared_bytes - 1024 == gpu.cc.shared_bytes_per_block
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_numbers_of_one_device_agree_with_each_other(name: str) -> None:
+    gpu = device.load(name)
+    latency, interval, band = gpu.latency_cycles, gpu.interval_cycles, gpu.bandwidth
+    if gpu.capacity.l2_bytes:
+        assert latency.shared_load < latency.l1 < latency.l2 < latency.dram
+        assert band.dram_gbps < band.l2_gbps
+    else:
+        assert latency.l1 == latency.l2 == latency.dram
+    assert latency.alu <= latency.shared_load
+    assert 0.6 * band.dram_peak_gbps < band.dram_gbps <= band.dram_peak_gbps
+    assert gpu.capacity.l1_bytes <= gpu.capacity.l2_bytes
+    assert interval.alu * gpu.sm.issue_width >= 1 or gpu.sm.issue_width == 2
+    assert interval.xu >= interval.fma
+    assert interval.global_atomic_float_same_address >= interval.global_atomic_same_address
+
+
+@pytest.mark.parametrize(
+    ("name", "terascale"),
+    [("v100", 15.7), ("a100-40gb", 19.5), ("h100", 66.9), ("rtx4090", 82.6), ("k40m", 4.29)],
+)
+def test_fma_rate_times_clock_is_the_data_sheets_peak(name: str, terascale: float) -> None:
+    gpu = device.load(name)
+    lanes = 32 * gpu.sm.schedulers / gpu.interval_cycles.fma
+    peak = 2 * lanes * gpu.gpu.sms * gpu.gpu.sm_clock_mhz * 1e6 / 1e12
+    assert peak == pytest.approx(terascale, rel=0.01)
+
+
+def test_one_chip_has_one_sm() -> None:
+    small, large = device.load("a100-40gb"), device.load("a100-80gb")
+    assert small.latency_cycles == large.latency_cycles
+    assert small.interval_cycles == large.interval_cycles
+    assert small.sm == large.sm
+    assert device.load("h100").interval_cycles == device.load("h200").interval_cycles
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("H200", "h200"),
+        (" h-200 ", "h200"),
+        ("RTX 3060 Ti", "rtx3060ti"),
+        ("GeForce RTX 3060", "rtx3060"),
+        ("nvidia_a100_80gb", "a100-80gb"),
+        ("Tesla K40m", "k40m"),
+        ("GeForce 8800 GTX", "8800gtx"),
+    ],
+)
+def test_a_name_is_found_however_it_is_written(written: str, name: str) -> None:
+    assert device.load(written) is device.load(name)
+
+
+def test_a_device_is_its_own_name() -> None:
+    gpu = device.load("h200").without("barriers")
+    assert device.load(gpu) is gpu
+
+
+def test_an_unknown_name_offers_the_nearest() -> None:
+    assert "did you mean h200?" in complaint("h20")
+    assert complaint("A100").endswith("did you mean a100-40gb or a100-80gb?")
+    assert "built in are 8800gtx" in complaint("?!")
+
+
+def test_a_users_file_is_a_device_by_its_path(tmp_path: Path) -> None:
+    path = file_with(tmp_path, r"^dram_gbps = { value = \d+", "dram_gbps = { value = 4000.5")
+    for way in (path, str(path)):
+        mine = device.load(way)
+        assert mine.bandwidth.dram_gbps == 4000.5
+        assert mine.id == str(path)
+        assert mine.interval_cycles == device.load("h200").interval_cycles
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "none.toml"
+    assert complaint(missing) == f"{missing}: there is no such file"
+    assert complaint(tmp_path).startswith(f"{tmp_path}: cannot be read: ")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    assert complaint(binary) == f"{binary}: is not a text file in UTF-8"
+    torn = tmp_path / "torn.toml"
+    torn.write_text('[gpu]\nname = "x\n')
+    assert complaint(torn).startswith(f"{torn}: is not TOML: ")
+    assert "line 2" in complaint(torn)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (r"^schedulers = ", "scheduler = ", "sm.scheduler is not a key; did you mean schedulers"),
+        (
+            r"^schedulers = .*\n",
+            "",
+            "sm.schedulers is missing: warp schedulers of an SM; "
+            "expected a whole number of at least 1 (schedulers)",
+        ),
+        (r"^\[queue\]", "[queues]", "[queues] is not a group; did you mean queue?"),
+        (r"^\[queue\]", "[queues]", "[queue] is missing, with its keys lsu_depth"),
+        (r"^\[queue\]\n.*\n", "", "[queue] is missing, with its keys lsu_depth"),
+        (
+            r"\A((?:.*\n)*)\[host\]",
+            r"host = 3\n\1[other]",
+            "host must be a group of keys, begun by [host]",
+        ),
+        (
+            r"^l1_bytes = ",
+            "lsu_depth = ",
+            "capacity.lsu_depth is not a key; did you mean queue.lsu_depth?",
+        ),
+        (r"^sms = .*", "sms = 132", "gpu.sms must be written { value = ..., kind = "),
+        (r"^sms = { value = 132", 'sms = { value = "132"', "gpu.sms = '132' is impossible: "),
+        (r"^sms = { value = 132", "sms = { value = 13.2", "gpu.sms = 13.2 is impossible: "),
+        (r"^sms = { value = 132", "sms = { value = true", "gpu.sms = True is impossible: "),
+        (
+            r"^sms = { value = 132",
+            "sms = { value = 0",
+            "gpu.sms = 0 is impossible: expected a whole number of at least 1 (SMs)",
+        ),
+        (
+            r"^max_threads = { value = 2048",
+            "max_threads = { value = 2000",
+            "sm.max_threads = 2000 is impossible: expected a whole number of at least 1, "
+            "a multiple of 32 (threads)",
+        ),
+        (
+            r"^sm_clock_mhz = { value = 1980",
+            "sm_clock_mhz = { value = inf",
+            "gpu.sm_clock_mhz = inf is impossible: expected a number above 0 (MHz)",
+        ),
+        (
+            r"^dram_grain_bytes = { value = 64",
+            "dram_grain_bytes = { value = 48",
+            "bandwidth.dram_grain_bytes = 48 is impossible: expected 32 or 64 (bytes)",
+        ),
+        (
+            r"^l1_caches_global = { value = true",
+            "l1_caches_global = { value = 1",
+            "capacity.l1_caches_global = 1 is impossible: expected true or false",
+        ),
+        (r'^name = { value = "H200"', 'name = { value = " "', "gpu.name = ' ' is impossible"),
+        (
+            r'^sms = { value = 132, kind = "exact"',
+            'sms = { value = 132, kind = "exakt"',
+            "gpu.sms has kind 'exakt': expected exact, measured, estimated; did you mean exact?",
+        ),
+        (r'^sms = .*kind = "exact"', 'sms = { value = 1, kind = ["a"]', "gpu.sms has kind ['a']"),
+        (r"^sms = .*", 'sms = { value = 132, kind = "exact" }', "gpu.sms has no source"),
+        (
+            r"^sms = .*",
+            'sms = { value = 132, kind = "exact", source = "" }',
+            "gpu.sms has an empty source",
+        ),
+        (
+            r"^sms = { value",
+            'sms = { unit = "SMs", value',
+            "gpu.sms has 'unit', which is not one of value, kind and source",
+        ),
+        (
+            r'^compute_capability = { value = "9.0"',
+            'compute_capability = { value = "9.7"',
+            "gpu.compute_capability = '9.7' is impossible: it must be one of 1.0, ",
+        ),
+        (
+            r"^dram_gbps = { value = \d+",
+            "dram_gbps = { value = 5000",
+            "bandwidth.dram_gbps = 5000 is impossible: "
+            "it must not be above bandwidth.dram_peak_gbps",
+        ),
+        (
+            r"^l1 = { value = \d+",
+            "l1 = { value = 241",
+            "latency_cycles.l1 = 241 is impossible: it must not be above latency_cycles.l2",
+        ),
+        (
+            r"^l2 = { value = \d+",
+            "l2 = { value = 7000",
+            "latency_cycles.l2 = 7000 is impossible: it must not be above latency_cycles.dram",
+        ),
+        (
+            r"^register_unit = { value = \d+",
+            "register_unit = { value = 250",
+            "sm.register_unit = 250 is impossible: it must divide sm.registers",
+        ),
+        (
+            r"^shared_reserved_bytes = { value = \d+",
+            "shared_reserved_bytes = { value = 233472",
+            "sm.shared_reserved_bytes = 233472 is impossible: it must be less than sm.shared_bytes",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_file_key_and_what_was_expected(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    path = file_with(tmp_path, old, new)
+    message = complaint(path)
+    assert message.startswith(f"{path}: ")
+    assert f"\n  {said}" in message
+
+
+def test_all_mistakes_are_told_at_once_up_to_a_dozen(tmp_path: Path) -> None:
+    two = file_with(tmp_path, r"^(sms|schedulers) = ", r"my_\1 = ")
+    assert complaint(two).startswith(f"{two}: 4 mistakes in the device file\n")
+    many = file_with(tmp_path, r'kind = "\w+"', 'kind = "guess"')
+    assert complaint(many).endswith(f"\n  and {len(KEYS) - 12} more")
+
+
+def test_a_device_error_is_a_users_error() -> None:
+    assert issubclass(DeviceError, InputError)
+
+
+def test_an_ablation_switches_a_mechanism_off_and_leaves_the_numbers() -> None:
+    plain = device.load("h200")
+    ablated = plain.without("bank-conflicts", "Launch Overhead").without("barriers")
+    assert ablated.ablations == {"bank-conflicts", "launch-overhead", "barriers"}
+    assert plain.ablations == frozenset()
+    assert ablated != plain
+    assert ablated.facts == plain.facts
+    assert ablated.interval_cycles == plain.interval_cycles
+    assert plain.without() == plain
+    assert plain.without(*ABLATIONS).ablations == set(ABLATIONS)
+
+
+def test_an_unknown_ablation_offers_the_nearest() -> None:
+    with pytest.raises(DeviceError, match=r"without 'conflicts', only .*did you mean bank-confl"):
+        device.load("h200").without("conflicts")
+
+
+def test_devices_are_frozen_hashable_and_travel_between_processes() -> None:
+    gpu = device.load("h200").without("barriers")
+    with pytest.raises(FrozenInstanceError):
+        gpu.gpu.sms = 1  # type: ignore[misc]
+    again = pickle.loads(pickle.dumps(gpu))
+    assert again == gpu
+    assert hash(again) == hash(gpu)
+    assert again.facts == gpu.facts
+
+
+def test_every_key_says_what_it_means_once() -> None:
+    assert len(KEYS) == sum(len(fields(cls)) for cls in GROUPS.values())
+    for dotted, key in KEYS.items():
+        assert len(key.doc) > 10, dotted
+        assert key.type in {"int", "float", "bool", "str"}
+        assert key.expected
+
+
+def test_importing_loads_no_numpy_and_no_parser() -> None:
+    code = "import sys, gpusim.device; print([m for m in ('numpy', 'tomllib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
