@@ -122,6 +122,7 @@ def test_a_whole_reduction_leaves_what_numpy_finds(entry: Entry, data: st.DataOb
         values,
         block=data.draw(blocks(entry, 256).filter(lambda block: block >= 8)),
         operation=data.draw(st.sampled_from(entry.operations)),
+        grid=data.draw(st.integers(1, 20)) if entry.grid_free else None,
     )
     assert reduction.is_right(found)
 
@@ -194,7 +195,7 @@ def test_step2_leaves_elements_out_in_every_block(block: int, level: str) -> Non
 
 
 def test_step2_adds_only_what_its_shrinking_bound_admits() -> None:
-    """With 8 threads: element 0 meets 1, 2 (with 3) and 4, but 5, 6 and 7 never arrive."""
+    """With 8 threads: the pairs 0-1, 2-3 and 4-5 reach element 0, the pair 6-7 never does."""
     call = catalogue.find("step2").call(np.array([1, 2, 4, 8, 16, 32, 64, 128], np.int32), block=8)
     call.run()
     assert call.result.tolist() == [1 + 2 + 4 + 8 + 16 + 32]
