@@ -23,7 +23,14 @@ from gpusim.launch import ComputeCapability, Launch
 from gpusim.programs import bind, program_for
 from gpusim.streams import BlockStream, Classes, classify
 from gpusim.timing.bounds import Bound, bounds_of
-from gpusim.timing.clock import STALLS, Outcome, Share, SpanListener, StreamingMultiprocessor, WarpPlan
+from gpusim.timing.clock import (
+    STALLS,
+    Outcome,
+    Share,
+    SpanListener,
+    StreamingMultiprocessor,
+    WarpPlan,
+)
 from gpusim.timing.costs import instruction_costs, segments
 from gpusim.timing.occupancy import Occupancy, occupancy
 
@@ -195,13 +202,16 @@ def _share(
     sms = min(gpu.gpu.sms, launch.blocks)
     clock = gpu.gpu.sm_clock_mhz
     dram = gpu.bandwidth.dram_gbps * 1000 / clock / sms
-    from_l2 = min(gpu.bandwidth.l2_gbps * 1000 / clock / sms, gpu.bandwidth.l2_to_sm_bytes_per_cycle)
+    from_l2 = min(
+        gpu.bandwidth.l2_gbps * 1000 / clock / sms, gpu.bandwidth.l2_to_sm_bytes_per_cycle
+    )
     fetched = 32 * sum(
         c.blocks * int(sum(w.fresh.sum() for w in c.stream.warps)) for c in classes.classes
     )
     footprint = sum(
-        value.nbytes for value in arguments.values() if hasattr(value, "nbytes") and hasattr(value, "ndim")
-        and value.ndim
+        value.nbytes
+        for value in arguments.values()
+        if hasattr(value, "nbytes") and hasattr(value, "ndim") and value.ndim
     )
     part = min(1.0, footprint / fetched) if fetched else 1.0
     if l2 == "warm":
@@ -293,4 +303,3 @@ def total_time_us(passes: Sequence[Prediction]) -> float:
     overhead = _overhead_us(passes[0].device)
     kernels = sum(p.time_us - overhead for p in passes)
     return kernels + overhead + gap * (len(passes) - 1)
-

@@ -87,7 +87,11 @@ def fold(function: Function) -> bool:
     """Apply every rule once, in an order that sees operands first; return whether any did."""
     folder = Folder(function)
     changed = False
+    seen: set[Block] = set()
     for block in reverse_postorder(function):
+        if block is not function.entry and seen.isdisjoint(block.preds):
+            continue  # the way to it was folded away in this round
+        seen.add(block)
         folder.body = []
         for phi in block.phis:
             phi.args = [folder.now(a) for a in phi.args]

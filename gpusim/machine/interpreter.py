@@ -149,14 +149,15 @@ class Interpreter:
         guard = self._read(group, instruction.guard)
         return group.mask & (~guard if instruction.negated else guard)
 
-    def _read(self, group: Group, register: int) -> Array:
+    def _read(self, group: Group, register: int, dtype: Any = None) -> Array:
+        """Return a register; zeros of `dtype` (int32 by default) where nothing was written."""
         value = self.batch.registers[register]
         if value is None:
-            return np.zeros((1, 1, 1), dtype=np.int32)
+            return np.zeros((1, 1, 1), dtype=np.int32 if dtype is None else dtype)
         return value if group.is_all or value.shape[1] == 1 else value[:, group.rows]
 
     def _sources(self, group: Group, instruction: Instruction) -> list[Array]:
-        return [self._read(group, register) for register in instruction.src]
+        return [self._read(group, register, instruction.dtype) for register in instruction.src]
 
     def _write(self, group: Group, register: int, value: Array, on: Array) -> None:
         """Set a register for the lanes that are on."""

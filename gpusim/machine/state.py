@@ -123,8 +123,8 @@ class Batch:
         copies, warps = self.placement.copies, self.placement.warps_per_block
         self.placement = Placement(self.placement.blocks, warps, folded=False)
 
-        def spread(value: Array | None) -> Array | None:
-            if value is None or value.shape[:2] == (1, 1):
+        def spread(value: Array | None, *, shared: bool = True) -> Array | None:
+            if value is None or (shared and value.shape[:2] == (1, 1)):
                 return value
             full = np.broadcast_to(value, (copies, warps, value.shape[2]))
             return full.reshape(1, copies * warps, value.shape[2])
@@ -134,7 +134,7 @@ class Batch:
             value if number in immediates else spread(value)
             for number, value in enumerate(self.registers)
         ]
-        self.tokens = [spread(token) for token in self.tokens]
+        self.tokens = [spread(token, shared=False) for token in self.tokens]
         splits, count = self.splits, len(self.splits)
         mask = np.broadcast_to(splits.mask, (copies, count, WARP_SIZE))
         self.splits = Splits(

@@ -72,7 +72,7 @@ class BlockLog:
             found = values[copy if len(values) > 1 else 0, row]
             return found if len(found) == 32 else np.repeat(found, 32)
 
-        for number in chosen:
+        for number in chosen.tolist():
             if len(self.entries) >= MAX_ENTRIES:
                 self.is_complete = False
                 return

@@ -64,4 +64,3 @@ def _work(program: Program, stream: BlockStream, device: Device) -> tuple[float,
             elif found.space == "global":
                 sectors += int(fresh)
     return slots, wavefronts, sectors
-

@@ -254,9 +254,7 @@ class StreamingMultiprocessor:
         warp.seen = end
         if self.listener is not None:
             self.listener.span(
-                Span(
-                    warp.block.number, warp.number, start / TICKS, end / TICKS, STALLS[reason], pc
-                )
+                Span(warp.block.number, warp.number, start / TICKS, end / TICKS, STALLS[reason], pc)
             )
 
     # -- what serves requests in turn --------------------------------------------------
@@ -302,9 +300,7 @@ class StreamingMultiprocessor:
             self._dram_free = begin + busy
             self._note_busy(at, busy)
             growth = 1 + self._growth * self._utilisation**2
-            latency = round(
-                self._l2 + (self._dram * growth - self._l2) * self.share.dram_part
-            )
+            latency = round(self._l2 + (self._dram * growth - self._l2) * self.share.dram_part)
             return max(begin + busy, self._l2_free) + latency
         return self._l2_free + latency
 

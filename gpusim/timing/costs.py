@@ -176,9 +176,13 @@ def segments(
     for place, pc in enumerate(pcs):
         instruction = instructions[pc]
         kind = OPS[instruction.op].kind
-        reads = instruction.src if instruction.guard is None else (
-            *instruction.src,
-            instruction.guard,
+        reads = (
+            instruction.src
+            if instruction.guard is None
+            else (
+                *instruction.src,
+                instruction.guard,
+            )
         )
         waits = tuple(sorted({state.pending[r] for r in reads if r in state.pending}))
         if waits:
