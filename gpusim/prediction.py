@@ -14,7 +14,6 @@ from typing import Any
 
 from gpusim import device as devices
 from gpusim import machine
-from gpusim.arguments import ArraySpec
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
 from gpusim.errors import InputError
@@ -47,7 +46,7 @@ SETTLED = 0.005
 class Simulated:
     """What was played of the SM's blocks, and what was carried on from it.
 
-    `spread` is how far the time per block of the last two stretches differed, as a part.
+    `spread` is how far the last stretch changed the time per block, as a part.
     """
 
     blocks_on_sm: int
@@ -159,7 +158,7 @@ def predict(
     launch.check(cc, program.shared_bytes)
     holds = occupancy(program, launch, gpu)
     classes = classify(program, launch, arguments, cc, step_limit=step_limit)
-    share = _share(program, arguments, classes, launch, gpu, l2)
+    share = _share(arguments, classes, launch, gpu, l2)
     plans = _Plans(program, gpu, classes, launch)
     outcome, cycles, simulated = _play(gpu, share, plans, holds.blocks, classes, listener)
     time_us = cycles / gpu.gpu.sm_clock_mhz + _overhead_us(gpu)
@@ -179,7 +178,7 @@ def predict(
         occupancy=holds,
         stalls={name: spent / total for name, spent in zip(STALLS, outcome.stalls, strict=True)},
         lines=dict(sorted(lines.items())),
-        bounds=bounds_of(program, launch, classes, gpu, share, holds),
+        bounds=bounds_of(program, launch, classes, gpu, share),
         waves=launch.blocks / (holds.blocks * gpu.gpu.sms),
         simulated=simulated,
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
@@ -191,7 +190,6 @@ def _overhead_us(gpu: Device) -> float:
 
 
 def _share(
-    program: Program,
     arguments: Mapping[str, Any],
     classes: Classes,
     launch: Launch,
@@ -283,14 +281,15 @@ def _play(
         return outcome, outcome.cycles, Simulated(whole, whole, 0.0, classes)
     step = FIRST_WAVES * resident
     counts, outcomes = [step, 2 * step], [play(step), play(2 * step)]
-    slopes = [(outcomes[1].cycles - outcomes[0].cycles) / step]
+    slope = (outcomes[1].cycles - outcomes[0].cycles) / step
     spread = math.inf
     while spread > SETTLED and counts[-1] + step <= min(whole, MOST_WAVES * resident):
         counts.append(counts[-1] + step)
         outcomes.append(play(counts[-1]))
-        slopes.append((outcomes[-1].cycles - outcomes[-2].cycles) / step)
-        spread = abs(slopes[-1] / slopes[-2] - 1) if slopes[-2] else 0.0
-    cycles = outcomes[-1].cycles + (whole - counts[-1]) * slopes[-1]
+        before = slope
+        slope = (outcomes[-1].cycles - outcomes[0].cycles) / (counts[-1] - step)
+        spread = abs(slope / before - 1) if before else 0.0
+    cycles = outcomes[-1].cycles + (whole - counts[-1]) * slope
     found = 0.0 if math.isinf(spread) else spread
     return outcomes[-1], cycles, Simulated(whole, counts[-1], found, classes)
 

@@ -165,12 +165,12 @@ class Recorder:
         if known is not None and known is not step.placement:
             self._unfold(start, step.placement)
         self._placements[start] = step.placement
-        is_on = step.on.any(axis=2)
-        is_taken = np.zeros((1, 1), dtype=bool)
+        is_on = np.asarray(step.on.any(axis=2))
+        is_taken: Array = np.zeros((1, 1), dtype=bool)
         cost = lines = np.zeros((1, 1), dtype=np.int64)
         touched = None
         if step.taken is not None:
-            is_taken = step.taken.any(axis=2)
+            is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
             cost, lines, touched = self._cost(step)
         row = _Row(step.pc, step.rows, (is_on, is_taken, cost, lines), touched)

@@ -9,7 +9,6 @@ from gpusim.isa import OPS, Program
 from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
 from gpusim.timing.clock import Share
-from gpusim.timing.occupancy import Occupancy
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ def bounds_of(
     classes: Classes,
     device: Device,
     share: Share,
-    holds: Occupancy,
 ) -> tuple[Bound, ...]:
     """Return the least time by issue, shared memory, L2, DRAM and block launches."""
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles

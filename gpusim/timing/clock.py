@@ -8,7 +8,7 @@ All SMs are alike: the one that is played has its share of the device's bandwidt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ STALLS = (
     "drain",
 )
 (SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, BARRIER, DRAIN) = range(len(STALLS))
+RUNNING = -1  # in place of a pc: the segment knows which instructions take the time
 UTILISATION_WINDOW = 2048 * TICKS
 
 
@@ -80,14 +81,14 @@ class Outcome:
     stalls: list[int]
     by_pc: dict[int, int]
     instructions: int
-    warp_ticks: int
-    block_ends: list[int] = field(default_factory=list)
 
 
 class _Warp:
     """A warp on the SM: where it is in its segments, and when each result will be there."""
 
-    __slots__ = ("at", "block", "number", "order", "plan", "reason", "results", "seen", "stall_pc")
+    __slots__ = ("at", "block", "number", "order", "plan", "results", "scheduler", "seen")
+
+    scheduler: _Scheduler
 
     def __init__(self, plan: WarpPlan, block: _Block, number: int, order: int, now: int) -> None:
         self.plan = plan.segments
@@ -97,8 +98,6 @@ class _Warp:
         self.at = 0
         self.results = [0] * plan.tags
         self.seen = now  # until when its life is accounted for
-        self.reason: dict[int, int] = {}
-        self.stall_pc = -1
 
 
 class _Block:
@@ -136,9 +135,8 @@ class StreamingMultiprocessor:
         self.listener = listener
         self.stalls = [0] * len(STALLS)
         self.by_pc: dict[int, int] = {}
+        self.runs: dict[int, list[Any]] = {}
         self.instructions = 0
-        self.warp_ticks = 0
-        self.block_ends: list[int] = []
         self.end = 0
         self._next_block = 0
         self._on_sm = 0
@@ -195,13 +193,19 @@ class StreamingMultiprocessor:
         """Play all blocks to the end."""
         self._start_blocks()
         self.env.run()
+        for segment, times, chain in self.runs.values():
+            left = chain
+            for pc, spent in segment.charges:
+                part = min(left, spent)
+                self.by_pc[pc] = self.by_pc.get(pc, 0) + times * part
+                left -= part
+            last = segment.charges[-1][0] if segment.charges else segment.pc
+            self.by_pc[last] = self.by_pc.get(last, 0) + times * left
         return Outcome(
             cycles=self.end / TICKS,
             stalls=self.stalls,
             by_pc=self.by_pc,
             instructions=self.instructions,
-            warp_ticks=self.warp_ticks,
-            block_ends=self.block_ends,
         )
 
     def _start_blocks(self) -> None:
@@ -210,20 +214,21 @@ class StreamingMultiprocessor:
             self._on_sm += 1
             number = self._next_block
             self._next_block += 1
-            at = max(self.env.now, self._launch_free)
+            at = max(int(self.env.now), self._launch_free)
             self._launch_free = at + self._launch
             begin = self.env.timeout(at + self._block_start - self.env.now, number)
             begin.callbacks.append(self._begin_block)
 
     def _begin_block(self, event: simpy.Event) -> None:
-        number = event.value
+        number: int = event.value  # type: ignore[assignment]
         plans = self.plans[number]
         block = _Block(number, len(plans))
         now = int(self.env.now)
         for warp_number, plan in enumerate(plans):
             warp = _Warp(plan, block, warp_number, self._order, now)
             self._order += 1
-            self.schedulers[warp_number % len(self.schedulers)].add(warp, now)
+            warp.scheduler = min(self.schedulers, key=lambda scheduler: scheduler.warps)
+            warp.scheduler.add(warp, now)
 
     def warp_left(self, warp: _Warp, now: int) -> None:
         """Take note that a warp has run its last instruction."""
@@ -231,8 +236,7 @@ class StreamingMultiprocessor:
         block.live -= 1
         self.end = max(self.end, now)
         if block.live == 0:
-            self.block_ends.append(now)
-            leave = self.env.timeout(self._block_end)
+            leave = self.env.timeout(now + self._block_end - self.env.now)
             leave.callbacks.append(self._end_block)
         elif block.waiting and len(block.waiting) == block.live:
             self._release(block, now)
@@ -250,7 +254,8 @@ class StreamingMultiprocessor:
         if end <= start:
             return
         self.stalls[reason] += end - start
-        self.by_pc[pc] = self.by_pc.get(pc, 0) + end - start
+        if pc >= 0:
+            self.by_pc[pc] = self.by_pc.get(pc, 0) + end - start
         warp.seen = end
         if self.listener is not None:
             self.listener.span(
@@ -353,14 +358,14 @@ class StreamingMultiprocessor:
     def _release(self, block: _Block, now: int) -> None:
         at = max(self._barrier_free, now) + self._barrier
         waiting, block.waiting = block.waiting, []
-        opened = self.env.timeout(at - now, waiting)
+        opened = self.env.timeout(at - self.env.now, waiting)
         opened.callbacks.append(self._open)
 
     def _open(self, event: simpy.Event) -> None:
         now = int(self.env.now)
-        for warp in event.value:
-            self.account(warp, now, BARRIER, warp.stall_pc)
-            self.schedulers[warp.number % len(self.schedulers)].resume(warp, now)
+        for warp in event.value or ():
+            self.account(warp, now, BARRIER, warp.plan[warp.at].pc)
+            warp.scheduler.resume(warp, now)
 
 
 class _Scheduler:
@@ -374,12 +379,14 @@ class _Scheduler:
         self.waiting: list[tuple[int, int, _Warp]] = []
         self.ready: list[tuple[int, _Warp]] = []
         self.greedy = -1
+        self.warps = 0
         self._alarm: simpy.Event | None = None
         self._alarm_at = 0
         sm.env.process(self._run())
 
     def add(self, warp: _Warp, now: int) -> None:
         """Take a new warp."""
+        self.warps += 1
         heappush(self.waiting, (now, warp.order, warp))
         self._wake(now)
 
@@ -409,7 +416,7 @@ class _Scheduler:
     def _run(self) -> Any:
         env, waiting, ready = self.sm.env, self.waiting, self.ready
         while True:
-            now = env.now
+            now = int(env.now)
             while waiting and waiting[0][0] <= now:
                 _, order, warp = heappop(waiting)
                 heappush(ready, (order, warp))
@@ -446,12 +453,12 @@ class _Scheduler:
             return
         if action is Action.EXIT:
             sm.instructions += segment.issued
+            self.warps -= 1
             self.free = now + TICKS
             sm.account(warp, now + TICKS, SELECTED, segment.pc)
             sm.warp_left(warp, now + TICKS)
             return
         if action is Action.BARRIER:
-            warp.stall_pc = segment.pc
             self.free = now + TICKS
             sm.account(warp, now + TICKS, SELECTED, segment.pc)
             if sm.arrive(warp, now + TICKS):
@@ -484,8 +491,13 @@ class _Scheduler:
             sm.account(warp, accepted, reason, segment.pc)
         self.free = max(self.free, now) + slots
         back = start + chain
-        sm.account(warp, min(start + slots, back), SELECTED, segment.pc)
-        sm.account(warp, back, WAIT, segment.pc)
+        sm.account(warp, min(start + slots, back), SELECTED, RUNNING)
+        sm.account(warp, back, WAIT, RUNNING)
+        known = sm.runs.get(id(segment))
+        if known is None:
+            sm.runs[id(segment)] = [segment, 1, chain]
+        else:
+            known[1] += 1
         there = max([back, *(warp.results[tag] for tag in segment.needs)])
         sm.account(warp, there, LONG if segment.waits_long else SHORT, segment.waits_pc)
         back = there

@@ -39,7 +39,8 @@ class Segment(NamedTuple):
     that miss the L1, `lines` its 128-byte lines. The result, if any, is known as `tag`; the
     warp goes on when the results in `needs` are there. `slots` is how long the instructions
     keep the scheduler and its pipes, `chain` how long they take one warp; both in ticks.
-    `waits_long` says that a needed result comes from global memory.
+    `waits_long` says that a needed result comes from global memory; `charges` are the pcs
+    that `chain` is made of, with their ticks.
     """
 
     action: Action
@@ -54,6 +55,7 @@ class Segment(NamedTuple):
     waits_pc: int
     waits_long: bool
     issued: int
+    charges: tuple[tuple[int, int], ...] = ()
 
 
 _ACTIONS = {
@@ -100,6 +102,7 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
         "xu": (latency.xu, interval.xu),
         "uniform": (latency.uniform, interval.uniform),
     }
+    cycles: tuple[float, float]
     if instruction.op in ("S2R", "S2UR"):
         cycles = (latency.special_register, 1)
     elif OPS[instruction.op].kind == "constant":
@@ -127,6 +130,7 @@ class _Builder:
     ready: dict[int, int] = field(default_factory=dict)
     pending: dict[int, int] = field(default_factory=dict)
     from_global: set[int] = field(default_factory=set)
+    charges: dict[int, int] = field(default_factory=dict)
     action: tuple[Action, int, int, int, int, int] = (Action.RUN, -1, 0, 0, 0, -1)
 
     def close(self, needs: tuple[int, ...] = (), waits_pc: int = -1) -> None:
@@ -149,11 +153,13 @@ class _Builder:
                     waits_pc,
                     not self.from_global.isdisjoint(needs),
                     self.issued,
+                    tuple(self.charges.items()),
                 )
             )
         base = self.cursor
         self.ready = {r: t - base for r, t in self.ready.items() if t > base and not needs}
         self.cursor = self.issued = self.slots = 0
+        self.charges = {}
         self.pipes = {}
         self.action = (Action.RUN, -1, 0, 0, 0, -1)
 
@@ -206,6 +212,7 @@ def segments(
             state.issued = 1
             state.slots = issue
             state.cursor = TICKS
+            state.charges = {pc: TICKS}
             continue
         if kind == "exit" and place == len(pcs) - 1:
             state.cursor = at
@@ -218,12 +225,14 @@ def segments(
         state.issued += 1
         state.slots += issue
         state.pipes[cost.pipe] = state.pipes.get(cost.pipe, 0) + cost.interval
-        state.cursor = at + (TICKS if issue == TICKS else issue)
+        before = state.cursor
+        state.cursor = at + issue
         for register in instruction.dst:
             state.ready[register] = at + cost.latency
             state.pending.pop(register, None)
         if taken[place]:
             state.cursor += bubble
+        state.charges[pc] = state.charges.get(pc, 0) + state.cursor - before
     state.close()
     if not state.made or state.made[-1].action is not Action.EXIT:
         state.action = (Action.EXIT, pcs[-1] if pcs else 0, 0, 0, 0, -1)
