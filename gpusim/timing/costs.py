@@ -136,6 +136,8 @@ class _Builder:
     def close(self, needs: tuple[int, ...] = (), waits_pc: int = -1) -> None:
         """End the segment; the next begins when the results in `needs` are there."""
         action, pc, cost, fresh, lines, tag = self.action
+        if action is Action.RUN:
+            pc = next(iter(self.charges), waits_pc)
         if action is not Action.RUN or self.issued or needs:
             slots = max(self.slots, *self.pipes.values(), 0) if self.pipes else self.slots
             chain = max(self.cursor, slots)
