@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -160,7 +161,7 @@ def test_the_spans_of_a_warp_tile_its_life() -> None:
         lives.setdefault((span.block, span.warp), []).append(span)
     assert len(lives) == 18
     for life in lives.values():
-        for one, following in zip(life, life[1:], strict=False):
+        for one, following in pairwise(life):
             assert one.end == following.start
             assert one.reason in STALLS
 
