@@ -1,7 +1,6 @@
 """The machine-dependent half of lowering: which instructions small kernels become."""
 
-# Kernels are in the dialect, whose types the compiler works out, and keep their ifs.
-# ruff: noqa: ARG001, SIM108
+# Kernels are in the dialect, whose types the compiler works out.
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from gpusim import catalogue, cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import FLOAT32, FLOAT64, INT32, UINT8, UINT32, Array, DType, Function
 from gpusim.isa import OPS, Instruction, Program
-from gpusim.launch import ComputeCapability
+from gpusim.launch import ComputeCapability, Launch
 from gpusim.lowering import lower
 from gpusim.lowering.code import Code
 from gpusim.lowering.division import Emitter, divide
@@ -107,7 +106,7 @@ def test_division_by_a_constant_is_exact(b: int, a: int) -> None:
 
 
 def test_remainder_by_a_variable_takes_seventeen_instructions() -> None:
-    """nvcc 13.0, sm_90: I2F.RP, MUFU.RCP, F2I, two IMAD.HI and corrections under guards."""
+    """As nvcc 13.0 has it for sm_90: I2F.RP, MUFU.RCP, F2I, two IMAD.HI and corrections under guards."""
     _, code = quotient_or_rest("rem", UINT32, 17, 5, known=False)
     (rows,) = code.rows.values()
     assert len(rows) == 17
@@ -277,6 +276,32 @@ def test_lanes_that_leave_two_loops_at_once_break_the_inner_barrier() -> None:
     assert leave.detail in barriers
     outer = next(i for i in program.instructions if i.op == "BSSY")
     assert leave.detail != outer.detail
+
+
+def test_lanes_that_go_on_early_meet_the_others_after_each_turn() -> None:
+    """With two ways back to the loop's start, lanes would part for good."""
+
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        k = tid & 3
+        total = 0
+        while k < 5:
+            k += 1 + (tid & 1)
+            if counts[k] < total:
+                continue
+            total += counts[k + 8]
+            if total > n:
+                break
+        counts[tid] = total
+
+    kinds = {}
+    for level in ("O0", "O3"):
+        counts = np.arange(64, dtype=np.int32)
+        arguments = bind(kernel, (counts, 20))
+        run(program_for(kernel, arguments, HOPPER, level), Launch.of(1, 32), arguments)
+        kinds[level] = counts
+    assert (kinds["O0"] == kinds["O3"]).all()
 
 
 # -- what is fused and what is kept --------------------------------------------------------

@@ -41,21 +41,26 @@ def array_of(access: Value) -> Array:
     return found
 
 
-def largest(value: Value) -> int:
-    """Return a bound of an unsigned value, UNBOUNDED where none is known."""
+def largest(value: Value, depth: int = 8) -> int:
+    """Return a bound of an unsigned value, UNBOUNDED where none is known.
+
+    Operands are followed `depth` times at most.
+    """
+    if depth == 0:
+        return UNBOUNDED
     if value.constant is not None:
         return int(value.constant) if value.constant >= 0 else UNBOUNDED
     if value.op == "sreg":
         return LARGEST[value.detail]
     if value.op == "cast" and value.args[0].dtype is not None and value.args[0].dtype.kind in "iu":
-        return largest(value.args[0])
+        return largest(value.args[0], depth - 1)
     if value.op in ("add", "mul"):
-        a, b = (largest(arg) for arg in value.args)
+        a, b = (largest(arg, depth - 1) for arg in value.args)
         bound = a + b if value.op == "add" else a * b
         limit = 1 << (8 * value.dtype.itemsize) if value.dtype is not None else 0
         return bound if bound < limit else UNBOUNDED
     if value.op == "and":
-        return min(largest(arg) for arg in value.args)
+        return min(largest(arg, depth - 1) for arg in value.args)
     return UNBOUNDED
 
 
