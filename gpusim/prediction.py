@@ -250,6 +250,8 @@ class _Plans:
     def _of_stream(self, stream: BlockStream) -> list[WarpPlan]:
         plans = []
         for warp in stream.warps:
+            if "divergence" in self._gpu.ablations:
+                warp = warp.of_longest_lane()
             if warp.key not in self._by_key:
                 made, tags = segments(warp, self._program, self._costs, self._gpu)
                 self._by_key[warp.key] = WarpPlan(made, tags)

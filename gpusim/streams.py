@@ -7,7 +7,7 @@ grid and, where two of them differ, more between them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -36,7 +36,7 @@ class WarpStream:
     nothing), `is_taken` whether a branch is taken. `cost` is wavefronts for shared memory,
     sectors for global memory, and the most lanes with one address for atomics; `lines` the
     128-byte lines that a global access touches, `fresh` those of its sectors that the block
-    has not touched before.
+    has not touched before. `lanes` are the lanes that run the instruction, a bit each.
     """
 
     pc: Array
@@ -45,6 +45,7 @@ class WarpStream:
     cost: Array
     lines: Array
     fresh: Array
+    lanes: Array
 
     def __len__(self) -> int:
         return len(self.pc)
@@ -52,8 +53,14 @@ class WarpStream:
     @cached_property
     def key(self) -> bytes:
         """Equal for warps that do the same."""
-        columns = (self.pc, self.is_on, self.is_taken, self.cost, self.lines, self.fresh)
+        columns = [getattr(self, column.name) for column in fields(self)]
         return b"".join(np.ascontiguousarray(c).tobytes() for c in columns)
+
+    def of_longest_lane(self) -> WarpStream:
+        """Return what the lane that runs the most does: the warp, if divergence were free."""
+        bits = self.lanes[:, None] >> np.arange(32, dtype=np.uint32) & np.uint32(1)
+        mine = bits[:, int(bits.sum(axis=0).argmax())] != 0
+        return WarpStream(*(getattr(self, column.name)[mine] for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +180,8 @@ class Recorder:
             is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
             cost, lines, touched = self._cost(step)
-        row = _Row(step.pc, step.rows, (is_on, is_taken, cost, lines), touched)
+        lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
+        row = _Row(step.pc, step.rows, (is_on, is_taken, cost, lines, lanes), touched)
         self._steps.setdefault(start, []).append(row)
 
     def _cost(self, step: Step) -> tuple[Array, Array, Array | None]:
@@ -216,19 +224,20 @@ class Recorder:
         copies = placement.copies
         pcs = np.concatenate([np.full(len(s.rows), s.pc, dtype=np.int32) for s in steps])
         rows = np.concatenate([s.rows for s in steps])
-        whole = [_joined([s.columns[k] for s in steps], steps, copies) for k in range(4)]
+        whole = [_joined([s.columns[k] for s in steps], steps, copies) for k in range(5)]
         seen: dict[bytes, BlockStream] = {}
         for position, block in enumerate(blocks):
             copy = position if placement.folded else 0
             first = 0 if placement.folded else position * self._warps
             mine = np.arange(first, first + self._warps)
             fresh = _fresh(steps, copy, mine, len(rows))
-            columns = [pcs, *(c[copy] for c in whole), fresh]
+            is_on, is_taken, cost, lines, lanes = (c[copy] for c in whole)
+            counts = [c.astype(np.int32) for c in (cost, lines, fresh)]
             warps = []
             for warp in mine:
                 which = np.flatnonzero(rows == warp)
-                pc, is_on, is_taken, *counts = (c[which] for c in columns)
-                warps.append(WarpStream(pc, is_on, is_taken, *(c.astype(np.int32) for c in counts)))
+                columns = (pcs, is_on, is_taken, *counts, lanes)
+                warps.append(WarpStream(*(c[which] for c in columns)))
             stream = BlockStream(tuple(warps))
             self.streams[int(block)] = seen.setdefault(stream.key, stream)
 

@@ -68,6 +68,7 @@ def play(
         cost=np.where(accesses, cost, 0).astype(np.int32),
         lines=accesses.astype(np.int32),
         fresh=np.where(accesses, cost, 0).astype(np.int32),
+        lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
     made, tags = segments(stream, program, instruction_costs(program, gpu), gpu)
     plan = WarpPlan(made, tags)

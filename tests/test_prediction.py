@@ -171,3 +171,24 @@ def test_passes_share_one_launch_overhead_and_pay_gaps() -> None:
 def test_every_device_predicts_a_simple_reduction(name: str) -> None:
     found = predicted("reduction3", 2**20, 256, device=name)
     assert found.time_us > 0
+
+
+def test_without_divergence_a_warp_pays_for_its_longest_side_alone() -> None:
+    @cuda.jit
+    def kernel(out, n):
+        t = cuda.threadIdx.x
+        total = 0
+        if t % 2 == 0:
+            for i in range(n):
+                total += i ^ t
+        else:
+            for i in range(n):
+                total += i & t
+        out[t] = total
+
+    arguments = (array_spec(32, "int32"), 200)
+    whole = predict(kernel[1, 32], *arguments, level="O0")
+    free = predict(
+        kernel[1, 32], *arguments, level="O0", device=device.load("h200").without("divergence")
+    )
+    assert 0.45 < free.cycles / whole.cycles < 0.65
