@@ -106,7 +106,7 @@ def test_division_by_a_constant_is_exact(b: int, a: int) -> None:
 
 
 def test_remainder_by_a_variable_takes_seventeen_instructions() -> None:
-    """As nvcc 13.0 has it for sm_90: I2F.RP, MUFU.RCP, F2I, two IMAD.HI and corrections under guards."""
+    """As nvcc 13.0 has it: I2F.RP, MUFU.RCP, F2I, two IMAD.HI and guarded corrections."""
     _, code = quotient_or_rest("rem", UINT32, 17, 5, known=False)
     (rows,) = code.rows.values()
     assert len(rows) == 17
