@@ -1,0 +1,386 @@
+"""A real GPU through PyCUDA: one method, `measure(kernel, launch) -> Measurement`.
+
+Results come first: outputs are poisoned before and checked after, on fresh random data.
+Then the time, from event to event, of launches queued behind other work on the GPU: behind the
+read that empties the L2 cache, or behind a wait where the data are to be found in it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpusim import oracle
+from gpusim.catalogue import REDUCTION, Entry, Setup
+from gpusim.errors import GpusimError
+from gpusim.oracle import Array, Expected
+
+from . import compilers, twins
+from .compilers import Compiler
+from .records import Case, Machine, Measurement
+from .statistics import summary
+
+INSTALL = "pip install 'gpusim[gpu]'"
+
+# The L2 is emptied by reading this many times its size, and never less than the second.
+FLUSH_TIMES = 5
+FLUSH_LEAST = 2**29
+# A wait long enough for the host to queue what comes behind it.
+WAIT_CYCLES = 250_000
+WARM_UP_US = 300_000.0
+# Behind the input stands room for what fills the last block up.
+ROOM = 2**14
+POISON = 0xA5
+TARGET_US = 60_000.0
+FEWEST, MOST = 15, 51
+BYTES_PER_READ = 16
+
+
+READ_ALL = twins.Twin("service.cu", "read_all<int4>")
+WAIT = twins.Twin("service.cu", "wait<long long>")
+
+
+class GpuMissingError(GpusimError):
+    """PyCUDA or the GPU is not there."""
+
+
+class CudaError(GpusimError):
+    """The GPU or its driver refused something, or a kernel faulted; the message names it."""
+
+
+class Backend(Protocol):
+    """What can measure a kernel."""
+
+    def measure(self, kernel: Entry, launch: Case) -> Measurement:
+        """Return time and correctness of a launch; CudaError where the GPU refuses."""
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A launch that only needs to be sent off."""
+
+    function: Any
+    setup: Setup
+    arguments: tuple[Any, ...]
+    output: Any
+
+
+class Buffer:
+    """Memory of the GPU that grows as it is asked for more."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver, self._memory, self._bytes = driver, None, 0
+
+    def of(self, size: int) -> Any:
+        """Return memory of at least `size` bytes; what was in it may be gone."""
+        if size > self._bytes:
+            if self._memory is not None:
+                self._memory.free()
+                self._memory = None
+            self._memory, self._bytes = self._driver.mem_alloc(size), size
+        return self._memory
+
+
+class PycudaBackend:
+    """The first GPU of this computer.
+
+    `driver` is the module `pycuda.driver`, and may be a fake of it.
+    """
+
+    def __init__(
+        self, driver: Any = None, compiler: Compiler | None = None, seed: int | None = None
+    ) -> None:
+        self._driver = pycuda_driver() if driver is None else driver
+        self._compiler = compilers.here() if compiler is None else compiler
+        self._random = np.random.default_rng(seed)
+        with self._naming("the GPU"):
+            device = self._driver.Device(0)
+            self._context = device.make_context()
+            major, minor = device.compute_capability()
+            self.arch = f"sm_{major}{minor}"
+            self.compute_capability = f"{major}.{minor}"
+            self.gpu_name = str(device.name())
+            attributes = self._driver.device_attribute
+            self._sms = int(device.get_attribute(attributes.MULTIPROCESSOR_COUNT))
+            l2 = int(device.get_attribute(attributes.L2_CACHE_SIZE))
+            self._flush_bytes = max(FLUSH_TIMES * l2, FLUSH_LEAST)
+            self._flush = self._driver.mem_alloc(self._flush_bytes)
+            self._driver.memset_d8(self._flush, 0, self._flush_bytes)
+            self._never = self._driver.mem_alloc(16)
+        self._binaries: dict[twins.Twin, compilers.Binary] = {}
+        self._functions: dict[twins.Twin, Any] = {}
+        with self._naming("the flush"):
+            self._read_all = self.function(READ_ALL)
+            self._wait = self.function(WAIT)
+        self._input, self._pristine = Buffer(self._driver), Buffer(self._driver)
+        self._is_pristine = False
+        self._outputs: list[Buffer] = []
+        self._data: Array = np.zeros(0)
+        self._expected: dict[tuple[Any, ...], Expected] = {}
+        self._warm_up()
+
+    def measure(self, kernel: Entry, launch: Case) -> Measurement:
+        """Return time and correctness of a launch; CudaError where the GPU refuses."""
+        setups = launch.setups(kernel)
+        with self._naming(kernel.name):
+            launches = self._prepare(setups)
+            results, wrong = self._check(launches, launch)
+            times = self._times(launches, launch)
+            self._restore(setups[0])
+        median, low, high = summary(times)
+        return Measurement(kernel.name, launch, median, low, high, len(times), results, wrong)
+
+    def launch_once(self, kernel: Entry, launch: Case) -> int:
+        """Launch a kernel once, for a profiler to look at; return how many results are wrong."""
+        with self._naming(kernel.name):
+            return self._check(self._prepare(launch.setups(kernel)), launch)[1]
+
+    def machine(self, device: str, date: str) -> Machine:
+        """Return what this computer is, as a file of measurements says it."""
+        driver, memory_clock = _told_by_nvidia_smi()
+        version = self._driver.get_driver_version()
+        return Machine(
+            gpu=self.gpu_name,
+            device=device,
+            source="measured by gpusim validate run",
+            compute_capability=self.compute_capability,
+            driver=driver,
+            cuda=f"{version // 1000}.{version % 1000 // 10}",
+            compiler=self._compiler.version,
+            sm_clock_mhz=self.clock_mhz(),
+            memory_clock_mhz=memory_clock,
+            date=date,
+        )
+
+    def clock_mhz(self) -> float:
+        """Return what the SMs' clock runs at, from a wait of known cycles."""
+        cycles = 20_000_000
+        with self._naming("the clock"):
+            times = self._timed(lambda: None, lambda: self._send_wait(cycles), 3)
+        return round(cycles / min(times), 1)
+
+    def close(self) -> None:
+        """Give the GPU back."""
+        self._context.pop()
+
+    def compile_all(self, wanted: Iterable[twins.Twin]) -> None:
+        """Compile several twins at once, as many at a time as there are processors."""
+        missing = sorted(set(wanted) - set(self._binaries))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = pool.map(lambda twin: self._compiler.compile(twin, self.arch), missing)
+            self._binaries.update(zip(missing, made, strict=True))
+
+    def compile_all_of(self, pairs: Iterable[tuple[Entry, Case]]) -> None:
+        """Compile the twins of these launches."""
+        self.compile_all(
+            twins.twin_of(setup) for kernel, case in pairs for setup in case.setups(kernel)
+        )
+
+    def function(self, twin: twins.Twin) -> Any:
+        """Return the twin as the GPU holds it, compiled once."""
+        if twin not in self._functions:
+            self.compile_all([twin])
+            made = self._binaries[twin]
+            module = self._driver.module_from_buffer(made.cubin)
+            self._functions[twin] = module.get_function(made.name)
+        return self._functions[twin]
+
+    @contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except self._driver.Error as error:
+            raise CudaError(f"{name}: {error}") from error
+
+    def _prepare(self, setups: list[Setup]) -> list[_Ready]:
+        """Return the launches, each reading what the one before it writes."""
+        self._hold_data(setups[0])
+        while len(self._outputs) < len(setups):
+            self._outputs.append(Buffer(self._driver))
+        source = self._input.of(0)
+        ready = []
+        for setup, buffer in zip(setups, self._outputs, strict=False):
+            output = buffer.of((setup.entry.family.outputs(setup) + ROOM) * setup.dtype.itemsize)
+            count = setup.length if setup.entry.one_block else setup.n
+            given = {"input": source, "output": output}
+            arguments = tuple(
+                given[part] if isinstance(part, str) else part(count)
+                for part in setup.entry.signature
+            )
+            ready.append(_Ready(self.function(twins.twin_of(setup)), setup, arguments, output))
+            source = output
+        return ready
+
+    def _hold_data(self, setup: Setup) -> None:
+        """Have fresh random input on the GPU; a kernel that changes it finds a copy beside it."""
+        room = (setup.n + ROOM) * setup.dtype.itemsize
+        memory = self._input.of(room)
+        if self._data.shape != (setup.n,) or self._data.dtype != setup.dtype:
+            self._data = random_data(self._random, setup.n, setup.dtype)
+            self._expected.clear()
+            self._is_pristine = False
+            self._driver.memcpy_htod(memory, self._data)
+        if setup.entry.overwrites_input and not self._is_pristine:
+            self._driver.memcpy_dtod(self._pristine.of(room), memory, room)
+            self._is_pristine = True
+        self._fill_up(memory, setup)
+
+    def _fill_up(self, memory: Any, setup: Setup) -> None:
+        """Put numbers that change nothing behind the input, up to whole blocks."""
+        if setup.length > setup.n:
+            size = setup.dtype.itemsize
+            filling = np.full(setup.length - setup.n, setup.template.identity, setup.dtype)
+            self._driver.memcpy_htod(int(memory) + setup.n * size, filling)
+
+    def _restore(self, setup: Setup) -> None:
+        if setup.entry.overwrites_input:
+            size = setup.n * setup.dtype.itemsize
+            self._driver.memcpy_dtod_async(self._input.of(0), self._pristine.of(0), size, None)
+
+    def _check(self, launches: list[_Ready], case: Case) -> tuple[int, int]:
+        """Run once with poisoned outputs; return how many results there are, and how many wrong.
+
+        Where all launches are measured together, the one value at the end is the result.
+        """
+        for ready, after in zip(launches, [*launches[1:], None], strict=True):
+            setup = ready.setup
+            outputs = setup.entry.family.outputs(setup)
+            self._driver.memset_d8(ready.output, POISON, outputs * setup.dtype.itemsize)
+            if after is not None:
+                self._fill_up(ready.output, after.setup)
+        for ready in launches:
+            self._send(ready)
+        self._driver.Context.synchronize()
+        last = launches[-1]
+        outputs = last.setup.entry.family.outputs(last.setup)
+        found = np.empty(outputs, last.setup.dtype)
+        self._driver.memcpy_dtoh(found, last.output)
+        found = found[: last.setup.results]
+        return len(found), int(np.count_nonzero(self._oracle(launches, case).wrong(found)))
+
+    def _oracle(self, launches: list[_Ready], case: Case) -> Expected:
+        """Return what should be found; NumPy adds the data up once for kernels that divide alike.
+
+        The bound on rounding is in proportion to the number of additions.
+        """
+        setup = launches[0].setup
+        if case.scope == "single":
+            additions = setup.additions
+            key = (setup.entry.family.name, setup.operation, setup.grid, setup.chunk)
+        else:
+            additions = sum(ready.setup.additions for ready in launches)
+            key = ("whole", setup.operation, 1, setup.n)
+        if key not in self._expected:
+            self._expected[key] = (
+                oracle.reduce_blocks(self._data, setup.operation, key[2], key[3], 1)
+                if setup.entry.family is REDUCTION
+                else setup.entry.family.oracle(setup, self._data)
+            )
+        made = self._expected[key]
+        if made.tolerance is None or setup.entry.family is not REDUCTION:
+            return made
+        return replace(made, tolerance=made.tolerance * additions)
+
+    def _times(self, launches: list[_Ready], case: Case) -> list[float]:
+        """Return the times of many repetitions, in microseconds."""
+
+        def all_of_them() -> None:
+            for ready in launches:
+                self._send(ready)
+
+        def cold() -> None:
+            self._restore(launches[0].setup)
+            self._send_flush()
+
+        def warm() -> None:
+            self._send_wait(WAIT_CYCLES)
+            all_of_them()
+
+        before = warm if case.l2 == "warm" else cold
+        first = self._timed(before, all_of_them, 2)
+        wanted = int(TARGET_US / max(min(first), 1.0))
+        return self._timed(before, all_of_them, max(FEWEST, min(MOST, wanted)))
+
+    def _timed(
+        self, before: Callable[[], None], work: Callable[[], None], repetitions: int
+    ) -> list[float]:
+        """Queue it all, and only then wait: no launch finds the GPU idle."""
+        events = []
+        for _ in range(repetitions):
+            start, end = self._driver.Event(), self._driver.Event()
+            before()
+            start.record()
+            work()
+            end.record()
+            events.append((start, end))
+        self._driver.Context.synchronize()
+        return [start.time_till(end) * 1000.0 for start, end in events]
+
+    def _send(self, ready: _Ready) -> None:
+        launch = ready.setup.launch
+        ready.function(
+            *ready.arguments,
+            grid=launch.grid,
+            block=launch.block,
+            shared=launch.dynamic_shared_bytes,
+        )
+
+    def _send_flush(self) -> None:
+        words = np.uint64(self._flush_bytes // BYTES_PER_READ)
+        self._read_all(
+            self._flush, words, self._never, grid=(8 * self._sms, 1, 1), block=(256, 1, 1)
+        )
+
+    def _send_wait(self, cycles: int) -> None:
+        self._wait(np.int64(cycles), self._never, grid=(1, 1, 1), block=(1, 1, 1))
+
+    def _warm_up(self) -> None:
+        """Keep the GPU busy until its clocks are up."""
+        with self._naming("the warm-up"):
+            spent = 0.0
+            while spent < WARM_UP_US:
+                spent += sum(self._timed(lambda: None, self._send_flush, 100)) + 1.0
+
+
+def pycuda_driver() -> Any:
+    """Return PyCUDA's driver module, initialised; GpuMissingError says what is missing."""
+    try:
+        driver = importlib.import_module("pycuda.driver")
+    except ImportError as error:
+        raise GpuMissingError(f"measuring needs PyCUDA ({error}): {INSTALL}") from None
+    try:
+        driver.init()
+        if not driver.Device.count():
+            raise GpuMissingError("measuring needs an NVIDIA GPU: there is none here")
+    except driver.Error as error:
+        raise GpuMissingError(f"measuring needs an NVIDIA GPU: {error}") from None
+    return driver
+
+
+def random_data(random: np.random.Generator, n: int, dtype: np.dtype[Any]) -> Array:
+    """Return fresh numbers: small integers of both signs, floats from -1 to 1."""
+    if dtype.kind == "f":
+        kind: Any = np.float64 if dtype.itemsize == 8 else np.float32
+        return (random.random(n, kind) * 2 - 1).astype(dtype, copy=False)
+    limits = np.iinfo(dtype)
+    return random.integers(max(limits.min, -1000), min(limits.max, 1000), n, dtype, endpoint=True)
+
+
+def _told_by_nvidia_smi() -> tuple[str, float | None]:
+    """Return the driver's version and the memory clock, as far as they can be read."""
+    query = "--query-gpu=driver_version,clocks.mem"
+    command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        version, clock = told.stdout.splitlines()[0].split(",")
+        return version.strip(), float(clock)
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return "", None

@@ -1,0 +1,92 @@
+"""Which launches are measured: every kernel, the block sizes and sizes of input of the bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpusim.catalogue import REDUCTION, Entry, entries
+
+from .records import Case
+
+Pair = tuple[Entry, Case]
+
+BLOCKS = (64, 128, 256, 512, 1024)
+SIZES = tuple(2**k for k in (20, 22, 24, 26, 28))
+WARM_SIZES = SIZES[:3]
+COUNTER_SIZE = 2**20
+
+# A scan of n elements by n threads each: quadratic work.
+NAIVE_SIZES = tuple(2**k for k in (10, 12, 14, 16))
+
+# Four blocks for each SM of an H200: what a kernel that strides over its input is made for.
+STRIDING_GRID = 528
+
+# Element types besides a kernel's first, at these sizes and blocks.
+OTHER_DTYPES = ("int32", "float32", "float64")
+OTHER_SIZES = (2**22, 2**26)
+OTHER_BLOCKS = (128, 512)
+
+
+def sizes_of(kernel: Entry, block: int) -> tuple[int, ...]:
+    """Return the numbers of elements that a kernel is measured with."""
+    if kernel.family is REDUCTION:
+        return SIZES
+    return (block,) if kernel.one_block else NAIVE_SIZES
+
+
+def blocks_of(kernel: Entry) -> tuple[int, ...]:
+    """Return the block sizes that a kernel is measured with."""
+    return tuple(block for block in BLOCKS if kernel.block_rule.allows(block))
+
+
+def _grids_of(kernel: Entry) -> tuple[int | None, ...]:
+    """Return the grids: the launch rule's, and for those that come back for more, a small one."""
+    return (None, STRIDING_GRID) if kernel.grid_free and not kernel.default_grid else (None,)
+
+
+def times_of(kernel: Entry) -> Iterator[Case]:
+    """Yield the launches of one kernel whose time is measured."""
+    first = kernel.dtypes[0]
+    for block in blocks_of(kernel):
+        for n in sizes_of(kernel, block):
+            for grid in _grids_of(kernel):
+                yield Case(n, block, first, grid=grid)
+                if n in WARM_SIZES or (kernel.family is not REDUCTION and not kernel.defect):
+                    yield Case(n, block, first, grid=grid, l2="warm")
+                if kernel.family is REDUCTION:
+                    yield Case(n, block, first, grid=grid, scope="all")
+    if kernel.family is REDUCTION:
+        for dtype in OTHER_DTYPES:
+            if dtype in kernel.dtypes and dtype != first:
+                for block in OTHER_BLOCKS:
+                    for n in OTHER_SIZES:
+                        yield Case(n, block, dtype)
+
+
+def counters_of(kernel: Entry) -> Iterator[Case]:
+    """Yield the launches of one kernel whose counters are read."""
+    first = kernel.dtypes[0]
+    for block in blocks_of(kernel):
+        n = COUNTER_SIZE if kernel.family is REDUCTION else sizes_of(kernel, block)[0]
+        for grid in _grids_of(kernel):
+            yield Case(n, block, first, grid=grid)
+
+
+def all_times() -> list[Pair]:
+    """Return every launch to be timed, those on the same input next to each other."""
+    pairs = [(kernel, case) for kernel in entries() for case in times_of(kernel)]
+    return sorted(pairs, key=lambda pair: (_may_fault(pair), pair[1].dtype, pair[1].n))
+
+
+def all_counters() -> list[Pair]:
+    """Return every launch whose counters are read."""
+    pairs = [(kernel, case) for kernel in entries() for case in counters_of(kernel)]
+    return sorted(pairs, key=_may_fault)
+
+
+def _may_fault(pair: Pair) -> bool:
+    """Return whether the kernel may read where there is no memory: such kernels come last.
+
+    After a fault a process can do nothing more with the GPU.
+    """
+    return pair[0].one_block and pair[0].defect is not None

@@ -1,0 +1,120 @@
+"""The commands: run, counters, calibrate, compare.
+
+Exit codes are gpusim's: 0 for success, 1 where a stated bar is missed, 2 for what cannot be done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpusim.catalogue import Entry, find
+from gpusim.errors import GpusimError
+
+from . import cases, counters, files
+from .backend import PycudaBackend
+from .cases import Pair
+from .measure import measure_all, today
+from .records import Measurement, Measurements
+
+SAVED_EVERY = 100
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the commands."""
+    made = argparse.ArgumentParser(prog="gpusim validate", description=__doc__)
+    below = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = below.add_parser("run", help="measure the kernels on this computer's GPU")
+    _measuring(run)
+    count = below.add_parser("counters", help="read the hardware's counters, by Nsight Compute")
+    _measuring(count)
+    replay = below.add_parser("replay", help="launch each kernel once, for a profiler")
+    _measuring(replay)
+    return made
+
+
+def _measuring(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", type=Path, default=Path("measured.json"), metavar="FILE")
+    parser.add_argument("--device", default="h200", help="the device file that it belongs to")
+    parser.add_argument("--kernels", default="", help="names, separated by commas; default all")
+    parser.add_argument("--sizes", default="", help="numbers of elements; default all")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code."""
+    chosen = parser().parse_args(arguments)
+    commands = {"run": run, "counters": count, "replay": replay}
+    try:
+        return commands[chosen.command](chosen)
+    except GpusimError as error:
+        print(f"gpusim: {error}", file=sys.stderr)
+        return 2
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Measure times; what else the file holds stays in it."""
+    pairs = _chosen(cases.all_times(), chosen)
+    before = _before(chosen.output)
+
+    def listen(so_far: Measurements) -> None:
+        done = len(so_far.times)
+        print(f"[{done}/{len(pairs)}] {_line(so_far.times[-1])}", flush=True)
+        if done % SAVED_EVERY == 0 or done == len(pairs):
+            files.write(chosen.output, before.joined_by(so_far) if before else so_far)
+
+    measure_all(pairs, chosen.device, listen)
+    return 0
+
+
+def _line(measured: Measurement) -> str:
+    case = measured.case
+    what = measured.fault or f"{measured.time_us:.2f} us"
+    wrong = f", {measured.wrong} of {measured.results} wrong" if measured.wrong else ""
+    grid = f" grid={case.grid}" if case.grid else ""
+    return (
+        f"{measured.kernel} {case.dtype} {case.block} n={case.n}{grid} "
+        f"{case.l2} {case.scope}: {what}{wrong}"
+    )
+
+
+def count(chosen: argparse.Namespace) -> int:
+    """Read counters; what else the file holds stays in it."""
+    pairs = _chosen(cases.all_counters(), chosen)
+    options = ["--kernels", chosen.kernels, "--sizes", chosen.sizes]
+    package = __package__ or "validate"
+    found = counters.collect(pairs, [sys.executable, "-m", package, "replay", *options])
+    before = _before(chosen.output)
+    if before is None:
+        backend = PycudaBackend()
+        before = Measurements(backend.machine(chosen.device, today()))
+        backend.close()
+    files.write(chosen.output, before.joined_by(Measurements(before.machine, (), tuple(found))))
+    print(f"{len(found)} of {len(pairs)} launches counted")
+    return 0
+
+
+def replay(chosen: argparse.Namespace) -> int:
+    """Launch each kernel once, in the order of `counters`."""
+    pairs = _chosen(cases.all_counters(), chosen)
+    backend = PycudaBackend()
+    backend.compile_all_of(pairs)
+    for kernel, case in pairs:
+        backend.launch_once(kernel, case)
+    backend.close()
+    return 0
+
+
+def _before(path: Path) -> Measurements | None:
+    return files.read(path) if path.exists() else None
+
+
+def _chosen(pairs: list[Pair], chosen: argparse.Namespace) -> list[Pair]:
+    wanted: list[Entry] = [find(name) for name in chosen.kernels.split(",") if name]
+    sizes = {int(size) for size in chosen.sizes.split(",") if size}
+    return [
+        (kernel, case)
+        for kernel, case in pairs
+        if (not wanted or kernel in wanted) and (not sizes or case.n in sizes)
+    ]

@@ -1,0 +1,101 @@
+"""From a twin to machine code: by nvcc where the CUDA toolkit is, by NVRTC elsewhere.
+
+Both are NVIDIA's; versions differ in what they emit, so measurements name theirs.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from . import nvrtc, twins
+from .twins import Twin, TwinError
+
+_KERNEL_SECTION = re.compile(rb"\.text\.(\w+)")
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Machine code with one kernel in it, and that kernel's name there."""
+
+    cubin: bytes
+    name: str
+
+
+class Compiler(Protocol):
+    """What turns twins into machine code."""
+
+    @property
+    def version(self) -> str:
+        """Name and version, such as "nvcc 13.0"."""
+
+    def compile(self, twin: Twin, arch: str) -> Binary:
+        """Return machine code for `arch`, such as sm_90; TwinError where it does not compile."""
+
+
+class Nvcc:
+    """The compiler of the CUDA toolkit, a program."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    @property
+    def version(self) -> str:
+        """Name and version."""
+        told = subprocess.run([self._program, "--version"], capture_output=True, text=True)
+        found = re.search(r"V(\d+\.\d+\.\d+)", told.stdout)
+        return f"nvcc {found[1] if found else 'of unknown version'}"
+
+    def compile(self, twin: Twin, arch: str) -> Binary:
+        """Compile a unit that names the one instantiation."""
+        with tempfile.TemporaryDirectory() as folder:
+            unit, out = Path(folder) / "unit.cu", Path(folder) / "unit.cubin"
+            unit.write_text(
+                f'#include "{twin.file}"\nvoid *twin = (void *){twin.expression};\n',
+                encoding="utf-8",
+            )
+            options = [f"-arch={arch}", "-O3", "-std=c++17", "-I", str(twins.FOLDER)]
+            ran = subprocess.run(
+                [self._program, *options, "-cubin", "-o", str(out), str(unit)],
+                capture_output=True,
+                text=True,
+            )
+            if ran.returncode:
+                raise TwinError(f"{twin.expression} does not compile:\n{ran.stderr.strip()}")
+            cubin = out.read_bytes()
+        return Binary(cubin, _only_kernel(cubin, twin))
+
+
+class Nvrtc:
+    """The run-time compiler, a library."""
+
+    @property
+    def version(self) -> str:
+        """Name and version."""
+        return f"NVRTC {nvrtc.version()}"
+
+    def compile(self, twin: Twin, arch: str) -> Binary:
+        """Compile the twin's file with the one instantiation."""
+        made = nvrtc.compile_file(twin.file, [twin.expression], arch)
+        return Binary(made.cubin, made.names[twin.expression])
+
+
+def _only_kernel(cubin: bytes, twin: Twin) -> str:
+    names = {str(name, "ascii") for name in _KERNEL_SECTION.findall(cubin)}
+    if len(names) != 1:
+        raise TwinError(f"{twin.expression}: {len(names)} kernels where one was to be made")
+    return names.pop()
+
+
+def here() -> Compiler:
+    """Return this computer's compiler; NvrtcMissingError where there is none."""
+    program = shutil.which("nvcc")
+    if program:
+        return Nvcc(program)
+    nvrtc.library()
+    return Nvrtc()

@@ -1,0 +1,125 @@
+"""Nsight Compute's counters of every kernel, where its program `ncu` is present.
+
+`ncu` runs this package, which launches each kernel once in a known order, and prints what the
+hardware counted as a table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+from gpusim.errors import GpusimError
+from gpusim.observers.counters import COUNTERS
+
+from .cases import Pair
+from .records import Counts
+
+INSTALL = "install Nsight Compute, which comes with the CUDA toolkit, and put ncu on the PATH"
+
+# Beyond what gpusim counts itself.
+METRICS = (
+    "launch__registers_per_thread",
+    "smsp__inst_executed_op_shared_atom.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "sm__cycles_elapsed.max",
+    "sm__cycles_active.avg",
+    "gpu__time_duration.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "lts__t_sectors_op_read.sum",
+    "lts__t_sectors_op_write.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+)
+
+STALLS = tuple(
+    f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+    for reason in (
+        "barrier", "branch_resolve", "dispatch_stall", "drain", "imc_miss", "lg_throttle",
+        "long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc",
+        "no_instruction", "not_selected", "selected", "short_scoreboard", "wait",
+    )
+)  # fmt: skip
+
+# Counters of the source view take a slower way, and Nsight prints nothing else for them.
+_SOURCE_VIEW = "derived__"
+
+
+class ProfilerError(GpusimError):
+    """Nsight Compute is missing, or its answer cannot be used."""
+
+
+def metrics() -> tuple[str, ...]:
+    """Return the metrics that are collected: what gpusim counts too, and what explains time."""
+    named = dict.fromkeys(spec.ncu for spec in COUNTERS.values())
+    wanted = [name for name in named if name and not name.startswith(_SOURCE_VIEW)]
+    return (*dict.fromkeys((*wanted, *METRICS)), *STALLS)
+
+
+def collect(pairs: Sequence[Pair], command: Sequence[str]) -> list[Counts]:
+    """Return the counters of these launches; `command` launches each once, in order.
+
+    Where a launch faults, those behind it are missing. ProfilerError where `ncu` is missing or
+    does not count.
+    """
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise ProfilerError(f"reading hardware counters needs ncu: {INSTALL}")
+    # What measuring itself launches is not looked at.
+    names = "|".join(sorted({kernel.name for kernel, _ in pairs}))
+    options = ["--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
+    options += ["--kernel-name", f"regex:^({names})$"]
+    wanted = list(metrics())
+    while True:
+        ran = subprocess.run(
+            [ncu, *options, "--metrics", ",".join(wanted), *command],
+            capture_output=True,
+            text=True,
+        )
+        told = ran.stdout + ran.stderr
+        unknown = [name for name in wanted if name in _complaints(told)]
+        if table(ran.stdout) or not unknown:
+            break
+        wanted = [name for name in wanted if name not in unknown]
+    rows = table(ran.stdout)
+    if not rows:
+        raise ProfilerError("ncu counted nothing:\n" + told.strip()[-2000:])
+    return [
+        Counts(kernel.name, case, _values(row, kernel.name))
+        for (kernel, case), row in zip(pairs, rows, strict=False)
+    ]
+
+
+def _complaints(text: str) -> str:
+    """Return the lines in which ncu says which metrics it does not know."""
+    return "\n".join(line for line in text.splitlines() if "==" in line and "metric" in line)
+
+
+def table(text: str) -> list[dict[str, str]]:
+    """Return the rows of what `ncu --csv --page raw` printed, without the row of units."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    rows = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
+    return [row for row in rows if (row.get("ID") or "").isdigit()]
+
+
+def _values(row: dict[str, str], kernel: str) -> dict[str, float]:
+    """Return the metrics of a row; ProfilerError where it belongs to another kernel."""
+    if not re.search(rf"\b{kernel}\b", row.get("Kernel Name", "")):
+        raise ProfilerError(f"ncu counted {row.get('Kernel Name')} where {kernel} was launched")
+    found = {}
+    for name in metrics():
+        text = (row.get(name) or "").replace(",", "")
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        found[name] = int(value) if value.is_integer() else value
+    return found

@@ -1,0 +1,229 @@
+"""Files of measurements: JSON, a row a line, read strictly.
+
+`machine` says where the numbers are from; `times` and `counters` are tables, with the names
+of their columns once. A file that is damaged, or is something else, is refused with the place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gpusim import oracle
+from gpusim.catalogue import NUMBERS, entries
+from gpusim.errors import InputError
+
+from .records import L2_STATES, SCOPES, Case, Counts, Machine, Measurement, Measurements
+
+FORMAT = "gpusim measurements 1"
+FOLDER = Path(__file__).parent / "measured"
+
+CASE_COLUMNS = tuple(item.name for item in fields(Case))
+RESULT_COLUMNS = tuple(
+    item.name for item in fields(Measurement) if item.name not in ("kernel", "case")
+)
+TIME_COLUMNS = ("kernel", *CASE_COLUMNS, *RESULT_COLUMNS)
+
+Rule = tuple[Callable[[Any], bool], str]
+
+
+class MeasurementsError(InputError):
+    """A file of measurements that is not there, is damaged, or is something else."""
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least
+
+
+def _number(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0
+
+
+def _or_none(rule: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda v: v is None or rule(v)
+
+
+def _one_of(names: Sequence[str]) -> Rule:
+    return (lambda v: v in names), f"one of {', '.join(names)}"
+
+
+@cache
+def _rules() -> dict[str, Rule]:
+    """Return what each column may hold, and how to say so."""
+    known = {entry.name for entry in entries()}
+    time: Rule = (_or_none(lambda v: _number(v) and v > 0), "a time above 0, or null")
+    count: Rule = (_or_none(_whole(0)), "a whole number of at least 0, or null")
+    size: Rule = (_whole(1), "a whole number of at least 1")
+    choice: Rule = (_or_none(_whole(1)), "a whole number of at least 1, or null")
+    return {
+        "kernel": ((lambda v: v in known), "a kernel of the catalogue"),
+        "n": size,
+        "block": size,
+        "dtype": _one_of(NUMBERS),
+        "operation": _one_of(oracle.OPERATIONS),
+        "grid": choice,
+        "coarse": choice,
+        "l2": _one_of(L2_STATES),
+        "scope": _one_of(tuple(SCOPES)),
+        "time_us": time,
+        "low_us": time,
+        "high_us": time,
+        "repetitions": count,
+        "results": count,
+        "wrong": count,
+        "fault": (_or_none(lambda v: isinstance(v, str) and bool(v)), "a text, or null"),
+    }
+
+
+def names() -> list[str]:
+    """Return the names of the measurements that come with the package."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def load(name_or_path: str | Path) -> Measurements:
+    """Return the measurements of a file, or those of a name such as "h200"."""
+    text = str(name_or_path)
+    if isinstance(name_or_path, str) and text.lower() in names():
+        return read(FOLDER / f"{text.lower()}.json")
+    if isinstance(name_or_path, str) and not text.endswith(".json") and not Path(text).exists():
+        raise MeasurementsError(
+            f"there are no measurements {text!r}; there are {', '.join(names())}, "
+            "and a file of your own is given by its path, such as mine.json"
+        )
+    return read(Path(text))
+
+
+def read(path: Path) -> Measurements:
+    """Return the measurements of a file; MeasurementsError says where it is wrong."""
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MeasurementsError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise MeasurementsError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise MeasurementsError(f"{path}: is not a text file in UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise MeasurementsError(
+            f"{path}: line {error.lineno}, column {error.colno}: is not JSON: {error.msg}"
+        ) from None
+    if not isinstance(tree, dict) or tree.get("format") != FORMAT:
+        raise MeasurementsError(f"{path}: is not a file of measurements: no format {FORMAT!r}")
+    unknown = set(tree) - {"format", "machine", "times", "counters"}
+    if unknown:
+        raise MeasurementsError(f"{path}: {', '.join(sorted(unknown))}: is not a known key")
+    return Measurements(
+        machine=_machine(tree.get("machine"), path),
+        times=_times(tree.get("times"), path),
+        counters=_counters(tree.get("counters"), path),
+    )
+
+
+def write(path: Path, measured: Measurements) -> None:
+    """Write measurements; what `read` makes of the file is equal to them."""
+    times = [
+        [t.kernel, *asdict(t.case).values(), *(_plain(getattr(t, c)) for c in RESULT_COLUMNS)]
+        for t in measured.times
+    ]
+    metrics = list(dict.fromkeys(name for c in measured.counters for name in c.values))
+    counters = [
+        [c.kernel, *asdict(c.case).values(), *(_plain(c.values.get(name)) for name in metrics)]
+        for c in measured.counters
+    ]
+    parts = [
+        f'"format": {json.dumps(FORMAT)}',
+        f'"machine": {json.dumps(asdict(measured.machine), indent=1)}',
+        f'"times": {_table(TIME_COLUMNS, times)}',
+        f'"counters": {_table(("kernel", *CASE_COLUMNS, *metrics), counters)}',
+    ]
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    return f'{{"columns": {json.dumps(list(columns))},\n"rows": [\n{lines}\n]}}'
+
+
+def _machine(tree: Any, path: Path) -> Machine:
+    if not isinstance(tree, dict):
+        raise MeasurementsError(f"{path}: machine is missing")
+    known = {item.name for item in fields(Machine)}
+    for key, value in tree.items():
+        if key not in known:
+            raise MeasurementsError(f"{path}: machine.{key} is not a known key")
+        is_clock = key.endswith("_mhz")
+        if not (_or_none(_number)(value) if is_clock else isinstance(value, str)):
+            expected = "a number, or null" if is_clock else "a text"
+            raise MeasurementsError(f"{path}: machine.{key} must be {expected}, not {value!r}")
+    for key in ("gpu", "device", "source"):
+        if not tree.get(key):
+            raise MeasurementsError(f"{path}: machine.{key} is missing")
+    return Machine(**tree)
+
+
+def _rows(tree: Any, path: Path, table: str) -> tuple[list[str], list[list[Any]]]:
+    """Return columns and rows of a table whose case columns are checked."""
+    shaped = isinstance(tree, dict) and set(tree) == {"columns", "rows"}
+    if not shaped or not all(isinstance(part, list) for part in tree.values()):
+        raise MeasurementsError(f"{path}: {table} must have columns and rows, each a list")
+    columns, rows = tree["columns"], tree["rows"]
+    needed = TIME_COLUMNS if table == "times" else ("kernel", *CASE_COLUMNS)
+    if tuple(columns[: len(needed)]) != needed or not all(isinstance(c, str) for c in columns):
+        raise MeasurementsError(f"{path}: {table}.columns must begin with {', '.join(needed)}")
+    if len(set(columns)) != len(columns) or (table == "times" and len(columns) > len(needed)):
+        raise MeasurementsError(f"{path}: {table}.columns holds a column too many")
+    seen: dict[tuple[Any, ...], int] = {}
+    for number, row in enumerate(rows, 1):
+        place = f"{path}: {table}, row {number}"
+        if not isinstance(row, list) or len(row) != len(columns):
+            raise MeasurementsError(f"{place}: expected {len(columns)} values")
+        for column, value in zip(columns, row, strict=True):
+            rule = _rules().get(column, (_or_none(_number), "a number of at least 0, or null"))
+            if not rule[0](value):
+                raise MeasurementsError(f"{place}: {column} must be {rule[1]}, not {value!r}")
+        key = tuple(row[: 1 + len(CASE_COLUMNS)])
+        if key in seen:
+            raise MeasurementsError(f"{place}: is measured in row {seen[key]} already")
+        seen[key] = number
+    return columns, rows
+
+
+def _times(tree: Any, path: Path) -> tuple[Measurement, ...]:
+    _, rows = _rows(tree, path, "times")
+    split = 1 + len(CASE_COLUMNS)
+    found = []
+    for number, row in enumerate(rows, 1):
+        made = Measurement(row[0], Case(*row[1:split]), *row[split:])
+        if (made.time_us is None) == (made.fault is None):
+            raise MeasurementsError(
+                f"{path}: times, row {number}: expected either time_us or a fault"
+            )
+        found.append(made)
+    return tuple(found)
+
+
+def _counters(tree: Any, path: Path) -> tuple[Counts, ...]:
+    columns, rows = _rows(tree, path, "counters")
+    split = 1 + len(CASE_COLUMNS)
+    return tuple(
+        Counts(
+            row[0],
+            Case(*row[1:split]),
+            {
+                name: value
+                for name, value in zip(columns[split:], row[split:], strict=True)
+                if value is not None
+            },
+        )
+        for row in rows
+    )

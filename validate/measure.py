@@ -1,0 +1,93 @@
+"""Measuring many launches, one process after the other where a kernel faults.
+
+After a fault the process that launched the kernel can do nothing more with the GPU. So a
+process of its own measures, and tells each result as it comes; the next one goes on behind
+the kernel that faulted.
+"""
+
+from __future__ import annotations
+
+import datetime
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+
+from gpusim.catalogue import find
+
+from .backend import CudaError, PycudaBackend
+from .cases import Pair
+from .records import Case, Machine, Measurement, Measurements
+
+Listener = Callable[[Measurements], None]
+
+
+def today() -> str:
+    """Return the date as a file of measurements says it."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def measure_all(pairs: Sequence[Pair], device: str, listen: Listener) -> Measurements:
+    """Return measurements of all launches, telling `listen` what there is after each."""
+    machine: Machine | None = None
+    done: list[Measurement] = []
+
+    def add(measured: Measurement) -> None:
+        done.append(measured)
+        if machine is not None:
+            listen(Measurements(machine, tuple(done)))
+
+    context = multiprocessing.get_context("spawn")
+    while len(done) < len(pairs):
+        here, there = context.Pipe(duplex=False)
+        rest = [(kernel.name, case) for kernel, case in pairs[len(done) :]]
+        process = context.Process(target=_work, args=(there, rest, device))
+        process.start()
+        there.close()
+        told = 0
+        while True:
+            try:
+                message = here.recv()
+            except EOFError:
+                break
+            if isinstance(message, Machine):
+                machine = machine or message
+            elif isinstance(message, Exception):
+                raise message
+            else:
+                add(message)
+                told += 1
+        process.join()
+        if len(done) < len(pairs) and (not told or done[-1].fault is None):
+            kernel, case = pairs[len(done)]
+            fault = f"the process ended with code {process.exitcode}"
+            add(Measurement(kernel.name, case, fault=fault))
+    if machine is None:
+        raise ValueError("nothing was to be measured")
+    return Measurements(machine, tuple(done))
+
+
+def _work(out: Connection, rest: Sequence[tuple[str, Case]], device: str) -> None:
+    """Measure until all is done or a kernel faults; runs in a process of its own."""
+    try:
+        backend = PycudaBackend()
+        pairs = [(find(name), case) for name, case in rest]
+        backend.compile_all_of(pairs)
+        out.send(backend.machine(device, today()))
+    except Exception as error:
+        out.send(error)
+        raise SystemExit(1) from None
+    for kernel, case in pairs:
+        try:
+            result = backend.measure(kernel, case)
+        except CudaError as error:
+            out.send(Measurement(kernel.name, case, fault=_fault(error)))
+            out.close()
+            os._exit(0)
+        out.send(result)
+    out.close()
+
+
+def _fault(error: CudaError) -> str:
+    """Return the driver's word for what went wrong."""
+    return str(error).splitlines()[0].rpartition(": ")[2].strip()

@@ -1,0 +1,135 @@
+"""What is measured, and what came out: the records that the files of `measured/` hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpusim import reduction
+from gpusim.catalogue import REDUCTION, Entry, Setup, find
+
+L2_STATES = ("cold", "warm")
+
+SCOPES = {
+    "single": "one launch",
+    "all": "the kernel launched again until one value is left",
+    "copy and all": "a copy of the input within the GPU, then all launches",
+}
+
+
+@dataclass(frozen=True, order=True)
+class Case:
+    """One way to launch a kernel: template, sizes, where the input lies, how many launches.
+
+    `grid` is None where the kernel's launch rule gives it, `coarse` where the kernel has none.
+    """
+
+    n: int
+    block: int
+    dtype: str
+    operation: str = "sum"
+    grid: int | None = None
+    coarse: int | None = None
+    l2: str = "cold"
+    scope: str = "single"
+
+    def setups(self, kernel: Entry) -> list[Setup]:
+        """Return the launches, in order; InputError or LaunchError for what does not work."""
+        first = kernel.setup(
+            self.n,
+            block=self.block,
+            operation=self.operation,
+            dtype=self.dtype,
+            grid=self.grid,
+            coarse=self.coarse,
+        )
+        if self.scope == "single" or kernel.family is not REDUCTION:
+            return [first]
+        return reduction.plan(
+            kernel,
+            self.n,
+            block=self.block,
+            operation=self.operation,
+            dtype=self.dtype,
+            grid=self.grid,
+            coarse=self.coarse,
+        )
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """How long a case took on a real GPU, and whether its results were right.
+
+    Times are from event to event: the median of `repetitions`, with the 10th and the 90th
+    percentile. `wrong` of `results` differ from the oracle. Where the GPU refused or the kernel
+    faulted, `fault` says how, and there is no time. Published times have a median alone.
+    """
+
+    kernel: str
+    case: Case
+    time_us: float | None = None
+    low_us: float | None = None
+    high_us: float | None = None
+    repetitions: int | None = None
+    results: int | None = None
+    wrong: int | None = None
+    fault: str | None = None
+
+    @property
+    def entry(self) -> Entry:
+        """The kernel of the catalogue."""
+        return find(self.kernel)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing speaks against the results."""
+        return self.fault is None and not self.wrong
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the hardware counted in one launch, by the profiler's names of metrics."""
+
+    kernel: str
+    case: Case
+    values: Mapping[str, float]
+
+    @property
+    def entry(self) -> Entry:
+        """The kernel of the catalogue."""
+        return find(self.kernel)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and when a file's numbers were read; "" and None where it is not known.
+
+    `device` is the name of gpusim's device file. The clock is what the SMs ran at under load.
+    """
+
+    gpu: str
+    device: str
+    source: str
+    compute_capability: str = ""
+    driver: str = ""
+    cuda: str = ""
+    compiler: str = ""
+    sm_clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    date: str = ""
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """All that one file holds."""
+
+    machine: Machine
+    times: tuple[Measurement, ...] = ()
+    counters: tuple[Counts, ...] = ()
+
+    def joined_by(self, newer: Measurements) -> Measurements:
+        """Return these with others; what both hold is taken from the newer ones."""
+        times = {(t.kernel, t.case): t for t in (*self.times, *newer.times)}
+        counters = {(c.kernel, c.case): c for c in (*self.counters, *newer.counters)}
+        return Measurements(newer.machine, tuple(times.values()), tuple(counters.values()))

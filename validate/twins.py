@@ -1,0 +1,66 @@
+"""The CUDA C++ twin of each kernel in the catalogue: where it is, and how it is instantiated.
+
+A twin stands in `kernels/`, in the file named as the Python module of its kernel, and bears the
+kernel's name. All twins have the same template parameters: element type, operation, block
+size and coarse factor. So a new twin needs no row in any table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpusim.catalogue import Entry, Setup
+from gpusim.errors import GpusimError
+
+FOLDER = Path(__file__).parent / "kernels"
+
+C_TYPES = {
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "int16": "short",
+    "uint16": "unsigned short",
+    "int32": "int",
+    "uint32": "unsigned",
+    "int64": "long long",
+    "uint64": "unsigned long long",
+    "float32": "float",
+    "float64": "double",
+}
+OPERATIONS = {"sum": "combine::Sum", "max": "combine::Max", "min": "combine::Min"}
+
+
+class TwinError(GpusimError):
+    """A kernel that has no twin, or one that does not compile."""
+
+
+@dataclass(frozen=True, order=True)
+class Twin:
+    """One instantiation of a kernel in CUDA C++: a file of `kernels/` and a name expression."""
+
+    file: str
+    expression: str
+
+    @property
+    def source(self) -> str:
+        """The text of the file."""
+        return (FOLDER / self.file).read_text(encoding="utf-8")
+
+
+def file_of(entry: Entry) -> str:
+    """Return the name of the file that holds the kernel's twin; TwinError where there is none."""
+    name = entry.factory.__module__.rpartition(".")[2] + ".cu"
+    path = FOLDER / name
+    declared = rf"__global__ void {re.escape(entry.name)}\("
+    if not path.is_file() or not re.search(declared, path.read_text(encoding="utf-8")):
+        raise TwinError(f"{entry.name} has no twin: validate/kernels/{name} does not declare it")
+    return name
+
+
+def twin_of(setup: Setup) -> Twin:
+    """Return the twin of a kernel for a launch; TwinError where it has none."""
+    ctype = C_TYPES[setup.dtype.name]
+    operation = f"{OPERATIONS[setup.operation]}<{ctype}>"
+    expression = f"{setup.entry.name}<{ctype}, {operation}, {setup.block}, {setup.coarse}>"
+    return Twin(file_of(setup.entry), expression)
