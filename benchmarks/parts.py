@@ -1,0 +1,162 @@
+"""What is measured. Each part runs in a process of its own and prints one JSON object.
+
+`python benchmarks/parts.py PART`; `run.py` calls them all, pinned to one core.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SEVEN = ("reduce1", "reduce2", "reduce3", "reduce4", "reduce5_fixed", "reduce6", "reduce7")
+BLOCKS = (128, 256)
+ELEMENTS = 2**22
+REPEATS = 3
+
+MEMORY_KERNEL = "reduce3"
+MEMORY_ELEMENTS = 2**26
+
+# Those that say nothing numba lacks. They take it seconds at this size; its threads are Python's.
+COMMON = ("reduce1", "reduce2", "reduce3", "reduce4")
+NUMBA_ELEMENTS = 2**10
+NUMBA_BLOCK = 128
+
+COLD_STARTS = 11
+COLD_COMMAND = ("trace", "reduce2", "--block", "128")
+
+
+def speed() -> dict[str, Any]:
+    """Run the seven reductions with every counter on and with none, medians of a few runs."""
+    import gpusim
+    from gpusim import catalogue
+
+    data = catalogue.sample(ELEMENTS, "int32")
+    rows = []
+    for block in BLOCKS:
+        for name in SEVEN:
+            call = catalogue.find(name).call(data, block=block)
+            traced, plain, instructions = [], [], 0
+            for _ in range(REPEATS):
+                started = time.perf_counter()
+                trace = gpusim.trace(call.configured, *call.arguments)
+                traced.append(time.perf_counter() - started)
+                instructions = trace.counters["instructions"]
+                started = time.perf_counter()
+                call.run()
+                plain.append(time.perf_counter() - started)
+            seconds = statistics.median(traced)
+            threads = call.launch.blocks * block
+            rows.append(
+                {
+                    "kernel": name,
+                    "block": block,
+                    "seconds": seconds,
+                    "seconds_without_counters": statistics.median(plain),
+                    "warp_instructions": instructions,
+                    "warp_instructions_per_s": instructions / seconds,
+                    "threads_per_s": threads / seconds,
+                    "threads_per_s_without_counters": threads / statistics.median(plain),
+                    "right": call.wrong() == 0,
+                }
+            )
+    return {"elements": ELEMENTS, "repeats": REPEATS, "rows": rows}
+
+
+def memory() -> dict[str, Any]:
+    """Trace a large launch, and say how much memory the process had at most."""
+    import gpusim
+    from gpusim import catalogue
+
+    call = catalogue.find(MEMORY_KERNEL).call(catalogue.sample(MEMORY_ELEMENTS, "int32"))
+    started = time.perf_counter()
+    gpusim.trace(call.configured, *call.arguments)
+    seconds = time.perf_counter() - started
+    # Kilobytes on Linux, bytes on a Mac.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {
+        "kernel": MEMORY_KERNEL,
+        "elements": MEMORY_ELEMENTS,
+        "input_bytes": call.data.nbytes,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+        "seconds": seconds,
+    }
+
+
+def numba() -> dict[str, Any]:
+    """Run the same kernels, from the same source, in Numba's CUDA simulator."""
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+    try:
+        import numba
+    except ImportError:
+        return {"missing": "pip install 'gpusim[bench]'"}
+    _for_numba("operations")
+    kernels = _for_numba("reduce")
+    from gpusim.catalogue import sample
+
+    rows = []
+    for name in COMMON:
+        entry = getattr(kernels, name)
+        call = entry.call(sample(NUMBA_ELEMENTS, "int32"), block=NUMBA_BLOCK)
+        started = time.perf_counter()
+        call.run()
+        seconds = time.perf_counter() - started
+        threads = call.launch.blocks * NUMBA_BLOCK
+        rows.append(
+            {
+                "kernel": name,
+                "block": NUMBA_BLOCK,
+                "seconds": seconds,
+                "threads_per_s": threads / seconds,
+                "right": call.wrong() == 0,
+            }
+        )
+    return {"version": numba.__version__, "elements": NUMBA_ELEMENTS, "rows": rows}
+
+
+def _for_numba(name: str) -> Any:
+    """Return a module of `gpusim/kernels/` whose dialect is numba's."""
+    import gpusim.kernels
+
+    path = Path(gpusim.kernels.__path__[0]) / f"{name}.py"
+    text = path.read_text(encoding="utf-8")
+    module = types.ModuleType(f"gpusim.kernels.{name}")
+    sys.modules[module.__name__] = module
+    text = text.replace("from gpusim import cuda", "from numba import cuda")
+    exec(compile(text, str(path), "exec"), vars(module))
+    return module
+
+
+def cold() -> dict[str, Any]:
+    """Start the command line again and again; only its byte code is there from the first time."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    seconds = []
+    with tempfile.TemporaryDirectory() as byte_code:
+        environment["PYTHONPYCACHEPREFIX"] = byte_code
+        for _ in range(COLD_STARTS + 1):
+            started = time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-m", "gpusim", *COLD_COMMAND],
+                check=True,
+                stdout=subprocess.DEVNULL,
+                env=environment,
+            )
+            seconds.append(time.perf_counter() - started)
+    return {"command": " ".join(COLD_COMMAND), "seconds": seconds[1:]}
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    part.__name__: part for part in (speed, memory, numba, cold)
+}
+
+if __name__ == "__main__":
+    json.dump(PARTS[sys.argv[1]](), sys.stdout)

@@ -1,0 +1,186 @@
+"""Measure gpusim on one core, beside Numba's CUDA simulator: a table, and a file of JSON.
+
+`python benchmarks/run.py [--output FILE] [PART ...]`; the parts are those of parts.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from parts import PARTS
+
+HERE = Path(__file__).resolve().parent
+
+# What gpusim has to reach.
+LEAST_INSTRUCTIONS_PER_S = 3e6
+MOST_SECONDS = 3.0
+MOST_BYTES = 500e6
+LEAST_RATIO = 3000.0
+MOST_COLD_SECONDS = 0.6
+
+
+def pinned() -> int | None:
+    """Stay on the last core from now on, children too; None where that cannot be had."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    core = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+    return core
+
+
+def measured(part: str) -> dict[str, Any]:
+    """Return what a part finds, in a process of its own."""
+    paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run(
+        [sys.executable, str(HERE / "parts.py"), part],
+        check=True,
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def machine(core: int | None) -> dict[str, Any]:
+    """Return what was measured on, and how busy it was with other things."""
+    import numpy
+
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "pinned_to": core,
+        "load_before": list(os.getloadavg()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
+
+
+def report(results: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of the table: what was found, and the bar that it has to reach."""
+    about = results["machine"]
+    yield (
+        f"{results['date']}  {about['processor']}, {about['cores']} cores, "
+        f"load {about['load_before'][0]:.1f} before; Python {about['python']}, "
+        f"NumPy {about['numpy']}"
+    )
+    for part, lines in REPORTS.items():
+        if part in results:
+            yield ""
+            yield from lines(results)
+
+
+def _speed(results: dict[str, Any]) -> Iterator[str]:
+    found = results["speed"]
+    yield (
+        f"2^{found['elements'].bit_length() - 1} ints on one core, all counters on, median of "
+        f"{found['repeats']} (bars: {MOST_SECONDS:.0f} s, "
+        f"{LEAST_INSTRUCTIONS_PER_S / 1e6:.0f} M warp-instructions/s)"
+    )
+    yield (
+        f"  {'kernel':14}{'block':>6}{'s':>8}{'M warp-instr/s':>16}{'M threads/s':>13}"
+        f"{'no counters: s':>16}"
+    )
+    for row in found["rows"]:
+        rate = row["warp_instructions_per_s"]
+        good = row["seconds"] <= MOST_SECONDS and rate >= LEAST_INSTRUCTIONS_PER_S
+        yield (
+            f"  {row['kernel']:14}{row['block']:6}{row['seconds']:8.2f}{rate / 1e6:16.2f}"
+            f"{row['threads_per_s'] / 1e6:13.2f}{row['seconds_without_counters']:16.2f}"
+            f"{_mark(good)}{'' if row['right'] else '  WRONG RESULT'}"
+        )
+
+
+def _memory(results: dict[str, Any]) -> Iterator[str]:
+    found = results["memory"]
+    yield (
+        f"peak memory of tracing {found['kernel']}, 2^{found['elements'].bit_length() - 1} ints: "
+        f"{found['peak_bytes'] / 1e6:.0f} MB, of which the input is "
+        f"{found['input_bytes'] / 1e6:.0f} MB, in {found['seconds']:.1f} s "
+        f"(bar: {MOST_BYTES / 1e6:.0f} MB){_mark(found['peak_bytes'] <= MOST_BYTES)}"
+    )
+
+
+def _numba(results: dict[str, Any]) -> Iterator[str]:
+    found = results["numba"]
+    if "missing" in found:
+        yield f"Numba's CUDA simulator is not here: {found['missing']}"
+        return
+    yield (
+        f"Numba {found['version']} CUDA simulator, {found['elements']:,} ints, same core, "
+        f"same kernels (bar: {LEAST_RATIO:,.0f} times its threads/s)"
+    )
+    yield f"  {'kernel':14}{'threads/s':>10}{'gpusim':>9}{'with counters':>15}"
+    ours = {(row["kernel"], row["block"]): row for row in results.get("speed", {}).get("rows", ())}
+    for row in found["rows"]:
+        rate = row["threads_per_s"]
+        line = f"  {row['kernel']:14}{rate:10,.0f}"
+        mine = ours.get((row["kernel"], row["block"]))
+        if mine is not None:
+            plain = mine["threads_per_s_without_counters"] / rate
+            counted = mine["threads_per_s"] / rate
+            line += f"{plain:8,.0f}x{counted:14,.0f}x{_mark(plain >= LEAST_RATIO)}"
+        yield line
+
+
+def _cold(results: dict[str, Any]) -> Iterator[str]:
+    seconds = results["cold"]["seconds"]
+    middle = statistics.median(seconds)
+    yield (
+        f"gpusim {results['cold']['command']} from a cold start: {middle:.2f} s, median of "
+        f"{len(seconds)} ({min(seconds):.2f} to {max(seconds):.2f}; bar: {MOST_COLD_SECONDS} s)"
+        f"{_mark(middle <= MOST_COLD_SECONDS)}"
+    )
+
+
+REPORTS = {"speed": _speed, "memory": _memory, "numba": _numba, "cold": _cold}
+
+
+def _mark(good: bool) -> str:
+    return "" if good else "  < missed"
+
+
+def main() -> None:
+    """Measure, print, write."""
+    today = datetime.date.today().isoformat()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument(
+        "--output", type=Path, default=HERE / "results" / f"{today}.json", metavar="FILE"
+    )
+    chosen = parser.parse_args()
+    core = pinned()
+    results: dict[str, Any] = {"date": today, "machine": machine(core)}
+    for part in chosen.parts or PARTS:
+        if part not in PARTS:
+            parser.error(f"there is no part {part!r}; there are {', '.join(PARTS)}")
+        print(f"measuring {part} ...", file=sys.stderr, flush=True)
+        results[part] = measured(part)
+    results["report"] = list(report(results))
+    print("\n".join(results["report"]))
+    chosen.output.parent.mkdir(parents=True, exist_ok=True)
+    chosen.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
