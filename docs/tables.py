@@ -1,0 +1,182 @@
+"""The tables of the documentation that come from the code. A table is one function here."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import gpusim
+from gpusim import catalogue
+from gpusim.catalogue import Call, Entry
+from gpusim.errors import GpusimError
+from gpusim.lowering.optimise import PASSES, simplify
+from gpusim.observers.counters import COUNTERS
+from gpusim.records import Trace
+
+Table = Callable[[], str]
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(gpusim.__file__).parent
+
+# On an H200: 2^20 ints, CUDA 13.0, -O3 -arch=sm_90, Nsight Compute. By kernel and block:
+# instructions, machine branches, shared loads, shared stores, store wavefronts, load wavefronts
+# (these with arbitration noise). reduce5 was measured with a volatile tail: reduce5_fixed here.
+H200_ELEMENTS = 2**20
+H200 = {
+    ("reduce1", 128): (7_241_728, 262_144, 466_944, 262_144, 221_184, 388_352),
+    ("reduce1", 1024): (9_936_896, 360_448, 656_384, 360_448, 228_352, 395_012),
+    ("reduce2", 128): (4_030_464, 262_144, 466_944, 262_144, 221_184, 392_783),
+    ("reduce2", 1024): (5_349_376, 360_448, 656_384, 360_448, 228_352, 395_961),
+    ("reduce3", 128): (3_145_728, 262_144, 466_944, 262_144, 98_304, 141_959),
+    ("reduce3", 1024): (4_071_424, 360_448, 656_384, 360_448, 69_632, 75_340),
+    ("reduce4", 128): (1_605_632, 131_072, 233_472, 131_072, 49_152, 70_636),
+    ("reduce4", 1024): (2_068_480, 180_224, 328_192, 180_224, 34_816, 37_489),
+    ("reduce5_fixed", 128): (786_432, 49_152, 86_016, 57_344, 49_152, 71_295),
+    ("reduce5_fixed", 1024): (1_212_416, 98_304, 137_728, 84_992, 34_816, 37_482),
+    ("reduce6", 128): (643_072, 16_384, 86_016, 57_344, 49_152, 71_522),
+    ("reduce6", 1024): (834_048, 16_384, 137_728, 84_992, 34_816, 37_381),
+    ("reduce7", 128): (856_064, 49_152, 86_016, 73_728, 65_536, 71_197),
+    ("reduce7", 1024): (1_047_040, 49_152, 137_728, 101_376, 51_200, 37_402),
+}
+EXACT_COLUMNS = (
+    ("instructions", "instructions"),
+    ("branches", "branches"),
+    ("shared loads", "shared_load_instructions"),
+    ("shared stores", "shared_store_instructions"),
+    ("store wavefronts", "shared_store_wavefronts"),
+)
+
+
+def counters() -> str:
+    """Every counter, in the order of the report."""
+    rows = (
+        (f"`{spec.name}`", spec.unit, spec.kind, f"`{spec.ncu}`" if spec.ncu else "", spec.doc)
+        for spec in COUNTERS.values()
+    )
+    return _table(("counter", "unit", "word", "in Nsight Compute", "what it counts"), rows)
+
+
+def kernels() -> str:
+    """Every kernel of the catalogue, by where it was published."""
+    parts = []
+    for origin, found in groupby(catalogue.entries(), key=lambda entry: entry.origin):
+        entries = list(found)
+        rows = ((f"`{e.name}`", e.teaches, str(e.block_rule), _remark(e)) for e in entries)
+        table = _table(("kernel", "what it teaches", "block", ""), rows)
+        what = f"{entries[0].family.name}s, `{origin.seed}`"
+        parts.append(f"### {origin.title}\n\n{what[0].upper()}{what[1:]}\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def _remark(entry: Entry) -> str:
+    remarks = {
+        f"corrects `{entry.fixes}`": entry.fixes,
+        "**wrong as published**": entry.defect,
+        "one block": entry.one_block,
+        "no guard": not entry.guarded and not entry.one_block,
+        "any grid": entry.grid_free,
+    }
+    return ", ".join(remark for remark, applies in remarks.items() if applies)
+
+
+def defects() -> str:
+    """What is wrong as published, and what running it here gives at either level."""
+    rows = []
+    for entry in catalogue.entries():
+        if entry.defect:
+            cure = f"`{entry.fixed_by}`" if entry.fixed_by else ""
+            rows.append((f"`{entry.name}`", entry.defect, _found(entry), cure))
+    return _table(("kernel", "defect", "in gpusim", "corrected"), rows)
+
+
+def _found(entry: Entry) -> str:
+    block = entry.block_rule.most if entry.name == "reduce6_published" else 128
+    n = block if entry.one_block else 64 * block * entry.per_thread
+    said = {}
+    for level in ("O0", "O3"):
+        call = entry.call(catalogue.sample(n, entry.dtypes[0]), block=block)
+        try:
+            gpusim.trace(call.configured, *call.arguments, level=level)
+        except GpusimError as error:
+            said[level] = str(error).splitlines()[0]
+        else:
+            said[level] = f"{call.wrong()} of {len(call.result)} results wrong"
+    same = said["O0"] == said["O3"]
+    text = f"{said['O3']} at either level" if same else f"O3: {said['O3']}; O0: {said['O0']}"
+    return f"{text} (block {block})"
+
+
+def instructions() -> str:
+    """Counts of the seven reductions beside those of an H200."""
+    rows = []
+    for (name, block), measured in H200.items():
+        trace, launches = _traced_part(name, block)
+        cells = [f"`{name}`", str(block)]
+        for (_, counter), value in zip(EXACT_COLUMNS, measured, strict=False):
+            predicted = trace.counters[counter] * launches
+            off = (predicted - value) / value
+            cells.append(f"{predicted:,}" + (f" ({off:+.1%} of {value:,})" if off else ""))
+        rows.append(cells)
+    return _table(("kernel", "block", *(title for title, _ in EXACT_COLUMNS)), rows, right=2)
+
+
+def load_wavefronts() -> str:
+    """Wavefronts of shared loads beside those of an H200, which also count arbitration."""
+    rows = []
+    for (name, block), measured in H200.items():
+        trace, launches = _traced_part(name, block)
+        predicted = trace.counters["shared_load_wavefronts"] * launches
+        noise = (measured[5] - predicted) / predicted
+        rows.append(
+            (f"`{name}`", str(block), f"{predicted:,}", f"{measured[5]:,}", f"{noise:+.1%}")
+        )
+    return _table(("kernel", "block", "gpusim", "H200", "H200 shows more"), rows, right=2)
+
+
+@functools.cache
+def _traced_part(name: str, block: int) -> tuple[Trace, int]:
+    """Return a trace of a 32nd of the measured launch, whose blocks are alike, and 32."""
+    part = 32
+    call: Call = catalogue.find(name).call(
+        catalogue.sample(H200_ELEMENTS // part, "int32"), block=block
+    )
+    return gpusim.trace(call.configured, *call.arguments), part
+
+
+def benchmark() -> str:
+    """The report of the newest benchmark that is kept."""
+    newest = max((ROOT / "benchmarks" / "results").glob("*.json"))
+    lines = json.loads(newest.read_text(encoding="utf-8"))["report"]
+    return "\n".join(["```text", *lines, "```"])
+
+
+def passes() -> str:
+    """The passes over the SSA form, in the order in which they run."""
+    rows = []
+    for step in PASSES:
+        if step is not simplify:
+            module = step.__name__.removesuffix("_all")
+            what = _first_sentence(PACKAGE / "lowering" / f"{module}.py")
+            rows.append((f"`{step.__name__}`", what))
+    return _table(("pass", "what it does"), rows)
+
+
+def _first_sentence(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: int | None = None) -> str:
+    """Return a Markdown table; columns from number `right` on are aligned to the right."""
+    rules = ["---:" if right is not None and k >= right else "---" for k in range(len(titles))]
+    lines = [list(titles), rules, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+TABLES: dict[str, Table] = {
+    made.__name__: made
+    for made in (counters, kernels, defects, instructions, load_wavefronts, passes, benchmark)
+}

@@ -1,0 +1,126 @@
+"""The documentation is true: examples print what it shows, and tables are what the code says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpusim import cuda
+from gpusim.catalogue import entries
+from gpusim.compiler.calls import INTRINSICS, MATH_NAMES
+from gpusim.compiler.types import DTYPES
+from gpusim.observers.counters import COUNTERS
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+import refresh  # noqa: E402  it stands beside the pages
+from test_architecture import FLOORS  # noqa: E402
+
+
+def text(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", refresh.PAGES, ids=lambda page: page.name)
+def test_a_page_shows_what_its_examples_print(page: Path) -> None:
+    """Where this fails because the program has changed, `python docs/refresh.py` puts it right."""
+    assert refresh.refreshed(page) == page.read_text(encoding="utf-8")
+
+
+def test_an_example_that_prints_something_else_is_found(tmp_path: Path) -> None:
+    page = refresh.Page("page.md", tmp_path)
+    before = "```python\nprint(6 * 7)\n```\n\n```text\n41\n```\n"
+    assert page.refreshed(before) == before.replace("41", "42")
+
+
+def test_a_command_that_fails_is_found(tmp_path: Path) -> None:
+    page = refresh.Page("page.md", tmp_path)
+    with pytest.raises(ValueError, match="there is no kernel"):
+        page.refreshed("```console\n$ gpusim run reduce99\n```\n")
+
+
+def test_only_the_speed_of_a_run_may_differ(tmp_path: Path) -> None:
+    page = refresh.Page("page.md", tmp_path)
+    command = "```console\n$ gpusim run reduce3 -n 64 | tail -1\n"
+    told = "256 threads in 9.00 s: 28 threads/s simulated\n```\n"
+    assert page.refreshed(command + told) == command + told
+    assert page.refreshed(command + told.replace("256", "255")) != command + told
+
+
+# -- commands that are not executed here ---------------------------------------------------
+
+
+CI_COMMANDS = ("python3 ", ".venv/")
+
+
+def plain(command: str) -> str:
+    """A command without the flags that only make it quiet."""
+    words = shlex.split(command)
+    return shlex.join(word for word in words if not word.startswith("--"))
+
+
+def steps(command: str) -> list[str]:
+    return [plain(part) for part in command.split(" && ")]
+
+
+def test_the_test_command_of_the_readme_is_what_ci_runs() -> None:
+    install_and_run, install_and_test = re.findall(
+        r"^```sh\n(.*?)\n```$", text("README.md"), re.MULTILINE | re.DOTALL
+    )
+    in_ci = [plain(line) for line in text(".ci/run").splitlines() if line.startswith(CI_COMMANDS)]
+    places = [in_ci.index(step) for step in steps(install_and_test)]
+    assert places == sorted(places)
+    assert places[-1] == len(in_ci) - 1
+    assert steps(install_and_run)[0] == steps(install_and_test)[0]
+
+
+def test_the_first_command_of_the_readme_is_shown_with_what_it_prints() -> None:
+    page = text("README.md")
+    command = re.search(r"&& \.venv/bin/(gpusim .*)$", page, re.MULTILINE)
+    assert command is not None
+    assert f"$ {command[1]} | " in page
+
+
+# -- nothing is left out -------------------------------------------------------------------
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f"(docs/{page.name})" in text("README.md"), page.name
+
+
+def test_links_lead_to_files_that_are_there() -> None:
+    for page in refresh.PAGES:
+        prose = re.sub(
+            r"^```.*?^```$|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.M | re.S
+        )
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_dialect_has_every_word() -> None:
+    page = text("docs/dialect.md")
+    words = [f"cuda.{name}" for name in INTRINSICS if hasattr(cuda, name)]
+    words += [f"`{name}`" for name in (*MATH_NAMES, *map(str, DTYPES))]
+    words += [f"cuda.{name}.array" for name in ("shared", "local")]
+    assert [word for word in words if word not in page] == []
+
+
+def test_every_counter_and_every_kernel_has_a_row() -> None:
+    for name in COUNTERS:
+        assert f"\n| `{name}` |" in text("docs/counters.md")
+    for entry in entries():
+        assert f"\n| `{entry.name}` |" in text("docs/kernels.md")
+
+
+def test_the_floors_are_those_that_are_checked() -> None:
+    page = text("docs/architecture.md")
+    for number, names in enumerate(FLOORS):
+        row = re.search(rf"^\| {number} \| (.*) \|$", page, re.MULTILINE)
+        assert row is not None
+        assert set(re.findall(r"`(\w+)`", row[1])) == names
