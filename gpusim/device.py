@@ -169,6 +169,8 @@ class Latency:
     fma: float = _latency("floating-point add, multiply, multiply-add of 32 bits", least=1)
     imad: float = _latency("integer multiply and multiply-add", least=1)
     fp64: float = _latency("floating point of 64 bits", least=1)
+    predicate: float = _latency("a comparison, until a guard or branch may use it", least=1)
+    other_pipe: float = _latency("added where another pipe takes a pipe's result")
     xu: float = _latency("special functions and conversions", least=1)
     uniform: float = _latency("the uniform datapath; the ALU where there is none", least=1)
     constant: float = _latency("a constant loaded by LDC, in its cache", least=1)

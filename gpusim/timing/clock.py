@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import simpy
 
 from gpusim.device import Device
-from gpusim.timing.costs import TICKS, Action, Segment, ticks
+from gpusim.timing.costs import PIPES, TICKS, Action, Segment, ticks
 
 STALLS = (
     "selected",
@@ -86,7 +86,7 @@ class Outcome:
 class _Warp:
     """A warp on the SM: where it is in its segments, and when each result will be there."""
 
-    __slots__ = ("at", "block", "number", "order", "plan", "results", "scheduler", "seen")
+    __slots__ = ("at", "block", "number", "order", "plan", "results", "scheduler", "seen", "stored")
 
     scheduler: _Scheduler
 
@@ -98,6 +98,7 @@ class _Warp:
         self.at = 0
         self.results = [0] * plan.tags
         self.seen = now  # until when its life is accounted for
+        self.stored = 0  # when its last store to shared memory is through
 
 
 class _Block:
@@ -193,20 +194,33 @@ class StreamingMultiprocessor:
         """Play all blocks to the end."""
         self._start_blocks()
         self.env.run()
-        for segment, times, chain in self.runs.values():
-            left = chain
-            for pc, spent in segment.charges:
-                part = min(left, spent)
-                self.by_pc[pc] = self.by_pc.get(pc, 0) + times * part
-                left -= part
-            last = segment.charges[-1][0] if segment.charges else segment.pc
-            self.by_pc[last] = self.by_pc.get(last, 0) + times * left
+        for segment, spent in self.runs.values():
+            self._charge(segment, spent)
         return Outcome(
             cycles=self.end / TICKS,
             stalls=self.stalls,
             by_pc=self.by_pc,
             instructions=self.instructions,
         )
+
+    def note_run(self, segment: Segment, spent: int) -> None:
+        """Take note of the ticks that a warp took for a segment's instructions."""
+        known = self.runs.get(id(segment))
+        if known is None:
+            self.runs[id(segment)] = [segment, spent]
+        else:
+            known[1] += spent
+
+    def _charge(self, segment: Segment, spent: int) -> None:
+        """Share out what a segment took among its instructions, in whole ticks."""
+        weights = segment.charges or ((segment.pc, 1),)
+        total, left = sum(weight for _, weight in weights) or 1, spent
+        for pc, weight in weights[:-1]:
+            part = spent * weight // total
+            self.by_pc[pc] = self.by_pc.get(pc, 0) + part
+            left -= part
+        last = weights[-1][0]
+        self.by_pc[last] = self.by_pc.get(last, 0) + left
 
     def _start_blocks(self) -> None:
         """Launch blocks while there is room, one in a launch interval."""
@@ -285,7 +299,7 @@ class StreamingMultiprocessor:
         start = max(now, self._data_free)
         extra = (segment.cost - 1) * self._store_conflict if self._conflicts_cost else 0
         self._data_free = start + max(self._request, self._wavefront) + extra
-        return 0, self._accepted(start, now)
+        return self._data_free, self._accepted(start, now)
 
     def _shuffle_lanes(self, segment: Segment, now: int) -> tuple[int, int]:
         start = max(now, self._data_free)
@@ -349,7 +363,8 @@ class StreamingMultiprocessor:
         if not self._barriers_wait:
             return True
         block = warp.block
-        self._barrier_free = max(self._barrier_free, now) + self._per_warp
+        # Other warps may read what this one stored: it has not come before its stores have.
+        self._barrier_free = max(self._barrier_free, now, warp.stored) + self._per_warp
         block.waiting.append(warp)
         if len(block.waiting) == block.live:
             self._release(block, now)
@@ -376,6 +391,7 @@ class _Scheduler:
         self.number = number
         self.free = 0
         self.lsu_free = 0
+        self.pipe_free = [0] * len(PIPES)
         self.waiting: list[tuple[int, int, _Warp]] = []
         self.ready: list[tuple[int, _Warp]] = []
         self.greedy = -1
@@ -392,7 +408,8 @@ class _Scheduler:
 
     def resume(self, warp: _Warp, now: int) -> None:
         """Let a warp that waited at a barrier go on with what follows it."""
-        self._after(warp, warp.plan[warp.at], now)
+        warp.at += 1
+        heappush(self.waiting, (now, warp.order, warp))
         self._wake(now)
 
     def _wake(self, at: int) -> None:
@@ -460,9 +477,11 @@ class _Scheduler:
             return
         if action is Action.BARRIER:
             self.free = now + TICKS
-            sm.account(warp, now + TICKS, SELECTED, segment.pc)
+            sm.account(warp, now + TICKS, SELECTED, RUNNING)
+            sm.instructions += segment.issued
+            sm.note_run(segment, TICKS)
             if sm.arrive(warp, now + TICKS):
-                self._after(warp, segment, now)
+                self.resume(warp, now + TICKS)
             return
         begin = max(now, self.lsu_free - sm._queue)
         if begin > now:
@@ -473,6 +492,8 @@ class _Scheduler:
         done, accepted = sm.request(segment, now)
         if segment.tag >= 0:
             warp.results[segment.tag] = done
+        elif action is Action.SHARED_STORE:
+            warp.stored = done
         self._after(warp, segment, now, accepted)
 
     def _after(self, warp: _Warp, segment: Segment, now: int, accepted: int = 0) -> None:
@@ -480,24 +501,21 @@ class _Scheduler:
         sm = self.sm
         sm.instructions += segment.issued
         slots, chain, start = segment.slots, segment.chain, now
-        if segment.action is Action.BARRIER:
-            # The barrier's own slot went by before the warp waited; others may issue first now.
-            slots, chain = slots - TICKS, chain - TICKS
-            start = max(now, self.free)
-            sm.account(warp, start, NOT_SELECTED, segment.pc)
-        elif accepted > now:
+        if accepted > now:
             reason = LG if segment.action is Action.GLOBAL_LOAD else MIO
             start = accepted
             sm.account(warp, accepted, reason, segment.pc)
-        self.free = max(self.free, now) + slots
+        self.free = now + slots
+        pipe_free = self.pipe_free
+        for pipe, busy in segment.pipes:
+            begin = pipe_free[pipe]
+            if begin > start:
+                start = begin
+            pipe_free[pipe] = (begin if begin > now else now) + busy
         back = start + chain
         sm.account(warp, min(start + slots, back), SELECTED, RUNNING)
         sm.account(warp, back, WAIT, RUNNING)
-        known = sm.runs.get(id(segment))
-        if known is None:
-            sm.runs[id(segment)] = [segment, 1, chain]
-        else:
-            known[1] += 1
+        sm.note_run(segment, back - start)
         there = max([back, *(warp.results[tag] for tag in segment.needs)])
         sm.account(warp, there, LONG if segment.waits_long else SHORT, segment.waits_pc)
         back = there

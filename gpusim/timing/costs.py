@@ -38,7 +38,8 @@ class Segment(NamedTuple):
     `cost` is the action's wavefronts, sectors or lanes with one address, `fresh` its sectors
     that miss the L1, `lines` its 128-byte lines. The result, if any, is known as `tag`; the
     warp goes on when the results in `needs` are there. `slots` is how long the instructions
-    keep the scheduler and its pipes, `chain` how long they take one warp; both in ticks.
+    keep the scheduler, `pipes` how long each pipe that is slower than the scheduler, `chain` how
+    long they take one warp; all in ticks.
     `waits_long` says that a needed result comes from global memory; `charges` are the pcs
     that `chain` is made of, with their ticks.
     """
@@ -56,7 +57,13 @@ class Segment(NamedTuple):
     waits_long: bool
     issued: int
     charges: tuple[tuple[int, int], ...] = ()
+    pipes: tuple[tuple[int, int], ...] = ()
 
+
+PIPES = ("alu", "fma", "imad", "fp64", "xu", "uniform")
+
+# A bubble of more than this ends a segment: the scheduler looks for another warp meanwhile.
+LONGEST_BUBBLE = TICKS
 
 _ACTIONS = {
     ("LDS", "load"): Action.SHARED_LOAD,
@@ -75,11 +82,15 @@ _ACTIONS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What a computing instruction costs: result after `latency`, pipe kept for `interval`."""
+    """What a computing instruction costs: result after `latency`, pipe kept for `interval`.
+
+    Where another pipe takes the result it is there `elsewhere` later.
+    """
 
     pipe: str
     latency: int
     interval: int
+    elsewhere: int = 0
 
 
 def ticks(cycles: float) -> int:
@@ -114,7 +125,10 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
         pipe = "imad"
     else:
         cycles = by_pipe.get(pipe, (latency.alu, 1))
-    return Cost(pipe, ticks(cycles[0]), ticks(cycles[1]))
+    decides = "SETP" in instruction.op or instruction.op == "PLOP3"
+    result = latency.predicate if decides else cycles[0]
+    elsewhere = 0 if decides or pipe not in PIPES else latency.other_pipe
+    return Cost(pipe, ticks(result), ticks(cycles[1]), ticks(elsewhere))
 
 
 @dataclass
@@ -127,7 +141,8 @@ class _Builder:
     issued: int = 0
     slots: int = 0
     pipes: dict[str, int] = field(default_factory=dict)
-    ready: dict[int, int] = field(default_factory=dict)
+    pipe_free: dict[str, int] = field(default_factory=dict)
+    ready: dict[int, tuple[int, int, str]] = field(default_factory=dict)
     pending: dict[int, int] = field(default_factory=dict)
     from_global: set[int] = field(default_factory=set)
     charges: dict[int, int] = field(default_factory=dict)
@@ -139,8 +154,9 @@ class _Builder:
         if action is Action.RUN:
             pc = next(iter(self.charges), waits_pc)
         if action is not Action.RUN or self.issued or needs:
-            slots = max(self.slots, *self.pipes.values(), 0) if self.pipes else self.slots
+            slots = self.slots
             chain = max(self.cursor, slots)
+            pipes = tuple((PIPES.index(p), t) for p, t in self.pipes.items() if t > slots)
             self.made.append(
                 Segment(
                     action,
@@ -156,10 +172,16 @@ class _Builder:
                     not self.from_global.isdisjoint(needs),
                     self.issued,
                     tuple(self.charges.items()),
+                    pipes,
                 )
             )
         base = self.cursor
-        self.ready = {r: t - base for r, t in self.ready.items() if t > base and not needs}
+        self.ready = {
+            r: (t - base, extra, pipe)
+            for r, (t, extra, pipe) in self.ready.items()
+            if t + extra > base and not needs
+        }
+        self.pipe_free = {p: t - base for p, t in self.pipe_free.items() if t > base}
         self.cursor = self.issued = self.slots = 0
         self.charges = {}
         self.pipes = {}
@@ -196,7 +218,12 @@ def segments(
         if waits:
             state.close(waits, pc)
             state.pending = {r: t for r, t in state.pending.items() if t not in waits}
-        at = max([state.cursor, *(state.ready[r] for r in reads if r in state.ready)])
+        mine = costs[pc].pipe
+        at = max(state.cursor, state.pipe_free.get(mine, 0))
+        for register in reads:
+            if register in state.ready:
+                there, elsewhere, pipe = state.ready[register]
+                at = max(at, there if pipe == mine else there + elsewhere)
         action = _ACTIONS.get((instruction.op, kind))
         if action is not None and (on[place] or action is Action.BARRIER):
             state.cursor = at
@@ -215,6 +242,8 @@ def segments(
             state.slots = issue
             state.cursor = TICKS
             state.charges = {pc: TICKS}
+            if action is Action.BARRIER:
+                state.close()
             continue
         if kind == "exit" and place == len(pcs) - 1:
             state.cursor = at
@@ -223,14 +252,22 @@ def segments(
             state.issued = 1
             state.slots = state.cursor = TICKS
             break
+        if at - state.cursor > LONGEST_BUBBLE and state.issued:
+            last = next(reversed(state.charges))
+            state.charges[last] += at - state.cursor
+            state.cursor = at
+            state.close()
+            at = state.cursor
         cost = costs[pc]
         state.issued += 1
         state.slots += issue
-        state.pipes[cost.pipe] = state.pipes.get(cost.pipe, 0) + cost.interval
+        if cost.pipe in PIPES:
+            state.pipes[cost.pipe] = state.pipes.get(cost.pipe, 0) + cost.interval
+            state.pipe_free[cost.pipe] = at + cost.interval
         before = state.cursor
         state.cursor = at + issue
         for register in instruction.dst:
-            state.ready[register] = at + cost.latency
+            state.ready[register] = (at + cost.latency, cost.elsewhere, cost.pipe)
             state.pending.pop(register, None)
         if taken[place]:
             state.cursor += bubble
