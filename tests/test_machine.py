@@ -589,3 +589,40 @@ def test_bits_are_counted_and_found_in_signed_numbers_too(level: str) -> None:
     assert out[2].tolist() == [len(b) - len(b.lstrip("0")) for b in bits]
     reversed_bits = np.array([int(b[::-1], 2) for b in bits], dtype=np.uint32)
     assert out[3].tolist() == reversed_bits.view(np.int32).tolist()
+
+
+@both_levels
+def test_a_loop_may_keep_two_elements_up_to_date_and_be_left_early(level: str) -> None:
+    @cuda.jit
+    def kernel(out, n):
+        shared = cuda.shared.array(64, np.int32)
+        t = cuda.threadIdx.x
+        shared[t] = 0
+        shared[t + 32] = 1
+        for i in range(n):
+            shared[t] += i
+            shared[t + 32] *= 2
+            if i == t % 5:
+                break
+        out[t] = shared[t]
+        out[t + 32] = shared[t + 32]
+
+    out = zeros(64)
+    gpusim.trace(kernel[1, 32], out, 9, level=level)
+    turns = [t % 5 + 1 for t in range(32)]
+    assert out.tolist() == [sum(range(k)) for k in turns] + [2**k for k in turns]
+
+
+@both_levels
+def test_sums_of_shared_parts_compile_in_no_time(level: str) -> None:
+    @cuda.jit
+    def kernel(a, out):
+        t = np.uint32(cuda.threadIdx.x)
+        x = t
+        for _ in range(40):
+            x = x + (x ^ t)
+        out[x % 32 * 0 + t] = a[t]
+
+    a, out = np.arange(32, dtype=np.int32), zeros(32)
+    gpusim.trace(kernel[1, 32], a, out, level=level)
+    assert out.tolist() == a.tolist()

@@ -23,15 +23,21 @@ from gpusim.lowering.ssa import Variable, place_phis
 def promote(function: Function) -> bool:
     """Promote what can be promoted, in inner loops first; return whether there was any."""
     changed = False
+    while _promote_one(function):
+        changed = True
+    return changed
+
+
+def _promote_one(function: Function) -> bool:
+    """Promote one element of one loop; the graph's loops have to be found anew after it."""
     for loop in natural_loops(function):
         stores = _candidate(function, loop)
-        while stores:
+        if stores:
             _load_before(function, loop, stores[0])
             forward(function)
             _store_after(function, loop, stores)
-            changed = True
-            stores = _candidate(function, loop)
-    return changed
+            return True
+    return False
 
 
 def _candidate(function: Function, loop: Loop) -> list[Value]:
