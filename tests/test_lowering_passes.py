@@ -1,7 +1,6 @@
 """The machine-independent passes: what they leave of small kernels, and that nothing changes."""
 
 # Kernels are in the dialect, whose types the compiler works out, and keep their ifs.
-# ruff: noqa: ARG001, SIM108
 
 from __future__ import annotations
 
