@@ -8,6 +8,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gpusim.errors import KernelSourceError, SourceLocation
@@ -85,6 +86,15 @@ class KernelSource:
     def parameters(self) -> list[str]:
         """Names of the parameters, in order."""
         return [argument.arg for argument in self.tree.args.args]
+
+    @cached_property
+    def assigned(self) -> frozenset[str]:
+        """Names that the function assigns."""
+        return frozenset(
+            node.id
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
 
     def line(self, node: ast.AST) -> int:
         """Return the line in the file on which a node starts."""

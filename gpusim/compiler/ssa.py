@@ -39,6 +39,13 @@ class Graph:
         block.line = self.line
         self.block = block
 
+    def enter(self, block: Block) -> None:
+        """Seal a block and let operations go there; nowhere where no way leads to it."""
+        self.seal(block)
+        self.block = None
+        if block.preds:
+            self.start(block)
+
     def seal(self, block: Block) -> None:
         """Declare that all ways into `block` are known."""
         self._sealed.add(block)

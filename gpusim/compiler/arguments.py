@@ -1,0 +1,38 @@
+"""Arguments of a call in a kernel: how many there are, and as what they are taken."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from gpusim.compiler.arithmetic import floating
+from gpusim.compiler.builder import Builder, meeting
+from gpusim.compiler.ir import DType, Value
+
+
+def need(builder: Builder, values: Sequence[Any], node: ast.Call, *counts: int) -> None:
+    """Refuse a call that has another number of arguments than one of `counts`."""
+    if len(values) not in counts:
+        wanted = " or ".join(map(str, counts))
+        raise builder.error(f"this takes {wanted} argument(s), not {len(values)}", node)
+
+
+def value_of(builder: Builder, item: Any, node: ast.AST, dtype: DType | None = None) -> Value:
+    """Return an argument as a value of `dtype`, or of the type it is computed with in."""
+    number = builder.number(item, node)
+    if isinstance(number, Value) and dtype is None:
+        return number
+    return builder.as_type(number, meeting(number) if dtype is None else dtype)
+
+
+def truth_of(builder: Builder, item: Any, node: ast.AST) -> Value:
+    """Return an argument as a truth value."""
+    return builder.truth(builder.number(item, node))
+
+
+def floats_of(builder: Builder, items: Sequence[Any], node: ast.AST) -> list[Value]:
+    """Return arguments in the floating type in which they meet."""
+    numbers = [builder.number(item, node) for item in items]
+    dtype = floating(meeting(*numbers))
+    return [builder.as_type(number, dtype) for number in numbers]

@@ -1,0 +1,142 @@
+"""Arithmetic and comparisons: operators of the source, in the type in which C computes them."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpusim.compiler.builder import Builder, Operand, meeting, type_of
+from gpusim.compiler.constants import fold, static_number
+from gpusim.compiler.ir import BOOL, FLOAT64, DType, Value
+from gpusim.compiler.syntax import expression
+from gpusim.compiler.types import promoted
+
+BINARY: Mapping[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "idiv",
+    ast.Mod: "rem",
+    ast.Pow: "pow",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
+}
+COMPARE: Mapping[type[ast.cmpop], str] = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+# The operation, if any, and what it makes of a constant.
+UNARY: Mapping[type[ast.unaryop], tuple[str | None, Callable[[Any], Any]]] = {
+    ast.USub: ("neg", operator.neg),
+    ast.Invert: ("not", lambda number: ~int(number)),
+    ast.UAdd: (None, operator.pos),
+}
+BITS = {"and", "or", "xor"}
+SHIFTS = {"shl", "shr"}
+UNROLLED_POWERS = range(1, 9)
+
+
+@expression(ast.BinOp)
+def _binop(builder: Builder, node: ast.BinOp) -> Operand:
+    left, right = builder.expression(node.left), builder.expression(node.right)
+    return binary(builder, BINARY[type(node.op)], left, right, node)
+
+
+def binary(builder: Builder, op: str, left: Any, right: Any, node: ast.AST) -> Operand:
+    """Return an operation of two numbers, in the type in which both meet."""
+    a, b = builder.number(left, node), builder.number(right, node)
+    kinds = type_of(a).kind + type_of(b).kind
+    if op in BITS | SHIFTS and "f" in kinds:
+        raise builder.error("bits and shifts need integers", node)
+    if not isinstance(a, Value) and not isinstance(b, Value):
+        return fold(builder, op, a, b, node)
+    if op == "pow" and isinstance(a, Value) and isinstance(b, int) and b in UNROLLED_POWERS:
+        return _product(builder, a, b, node)
+    if op in ("div", "pow"):
+        dtype = floating(meeting(a, b))
+    elif op in SHIFTS:
+        dtype = meeting(a)
+    elif op in BITS and kinds == "bb":
+        dtype = BOOL
+    else:
+        dtype = meeting(a, b)
+    return _operation(builder, op, dtype, [builder.as_type(a, dtype), builder.as_type(b, dtype)])
+
+
+def floating(dtype: DType) -> DType:
+    """Return a floating type itself, float64 for integers."""
+    return dtype if dtype.kind == "f" else FLOAT64
+
+
+def _operation(builder: Builder, op: str, dtype: DType, args: list[Value]) -> Value:
+    emit = builder.graph.emit
+    if op == "pow":
+        return emit("math", dtype, args, "pow")
+    if op == "rem" and dtype.kind == "f":
+        return emit("math", dtype, args, "fmod")
+    if op == "idiv" and dtype.kind == "f":
+        return emit("math", dtype, [emit("div", dtype, args)], "floor")
+    return emit(op, dtype, args)
+
+
+def _product(builder: Builder, factor: Value, count: int, node: ast.AST) -> Operand:
+    result: Operand = factor
+    for _ in range(count - 1):
+        result = binary(builder, "mul", result, factor, node)
+    return result
+
+
+@expression(ast.UnaryOp)
+def _unaryop(builder: Builder, node: ast.UnaryOp) -> Operand:
+    if isinstance(node.op, ast.Not):
+        known = static_number(builder, node.operand)
+        if known is not None:
+            return not known
+        condition = builder.truth(builder.number(builder.expression(node.operand), node.operand))
+        return builder.graph.emit("not", BOOL, [condition])
+    operand = builder.number(builder.expression(node.operand), node)
+    if isinstance(node.op, ast.Invert) and type_of(operand).kind == "f":
+        raise builder.error("~ needs an integer", node)
+    op, of_constant = UNARY[type(node.op)]
+    if not isinstance(operand, Value):
+        constant: Operand = of_constant(operand)
+        return constant
+    dtype = promoted(type_of(operand))
+    value = builder.as_type(operand, dtype)
+    return builder.graph.emit(op, dtype, [value]) if op else value
+
+
+@expression(ast.Compare)
+def _compare(builder: Builder, node: ast.Compare) -> Operand:
+    left = builder.number(builder.expression(node.left), node.left)
+    result: Operand | None = None
+    for comparison, right_node in zip(node.ops, node.comparators, strict=True):
+        right = builder.number(builder.expression(right_node), right_node)
+        one = _comparison(builder, COMPARE[type(comparison)], left, right, node)
+        result = one if result is None else _both(builder, result, one)
+        left = right
+    assert result is not None
+    return result
+
+
+def _comparison(builder: Builder, op: str, a: Operand, b: Operand, node: ast.AST) -> Operand:
+    if not isinstance(a, Value) and not isinstance(b, Value):
+        return fold(builder, op, a, b, node)
+    dtype = meeting(a, b)
+    return builder.graph.emit(op, BOOL, [builder.as_type(a, dtype), builder.as_type(b, dtype)])
+
+
+def _both(builder: Builder, a: Operand, b: Operand) -> Operand:
+    if not isinstance(a, Value) and not isinstance(b, Value):
+        return bool(a and b)
+    return builder.graph.emit("and", BOOL, [builder.truth(a), builder.truth(b)])

@@ -1,0 +1,142 @@
+"""Arrays: elements and how they are numbered, what is known of an array, declarations."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.compiler.arithmetic import binary
+from gpusim.compiler.builder import Builder, Operand, type_of
+from gpusim.compiler.constants import static_number
+from gpusim.compiler.ir import INT32, Array, Value
+from gpusim.compiler.syntax import expression
+from gpusim.compiler.types import default_type, dtype_of
+
+ALIGNMENT = 16
+
+
+def aligned(size_bytes: int) -> int:
+    """Return where the next array may begin after so many bytes."""
+    return -(-size_bytes // ALIGNMENT) * ALIGNMENT
+
+
+@expression(ast.Subscript)
+def _subscript(builder: Builder, node: ast.Subscript) -> Any:
+    owner = builder.expression(node.value)
+    if isinstance(owner, tuple):
+        position = static_number(builder, node.slice)
+        if not isinstance(position, int) or not -len(owner) <= position < len(owner):
+            raise builder.error("a tuple's position is a constant within it", node)
+        return owner[position]
+    return load(builder, *element(builder, node))
+
+
+def element(builder: Builder, node: ast.Subscript) -> tuple[Array, Value]:
+    """Return the array and the flat index that a subscript names."""
+    array = builder.expression(node.value)
+    if not isinstance(array, Array):
+        raise builder.error("only arrays have elements", node.value)
+    return array, flat_index(builder, array, builder.expression(node.slice), node)
+
+
+def flat_index(builder: Builder, array: Array, index: Any, node: ast.AST) -> Value:
+    """Return an index of one or more parts as a count of elements from the start."""
+    parts = index if isinstance(index, tuple) else (index,)
+    rank = _rank(array)
+    if len(parts) != rank:
+        raise builder.error(f"{array.name} has {rank} dimension(s), not {len(parts)}", node)
+    flat: Operand = 0
+    for axis, part in enumerate(parts):
+        number = builder.number(part, node)
+        if type_of(number).kind not in "iu":
+            raise builder.error("an index is an integer", node)
+        if axis:
+            row = binary(builder, "mul", flat, length(builder, array, axis), node)
+            number = binary(builder, "add", row, number, node)
+        flat = number
+    return flat if isinstance(flat, Value) else builder.as_type(flat, default_type(flat))
+
+
+def _rank(array: Array) -> int:
+    return len(array.shape) or 1
+
+
+def length(builder: Builder, array: Array, axis: int | None) -> Operand:
+    """Return an array's size along an axis, or in all: a number, or known at launch."""
+    if array.space != "global" and array.shape != (0,):
+        return math.prod(array.shape) if axis is None else array.shape[axis]
+    along = None if _rank(array) == 1 else axis
+    return builder.graph.emit("length", INT32, detail=(array.name, along))
+
+
+# What `array.name` is in a kernel.
+ATTRIBUTES: Mapping[str, Callable[[Builder, Array], Any]] = {
+    "dtype": lambda _, array: array.dtype,
+    "size": lambda builder, array: length(builder, array, None),
+    "shape": lambda builder, array: tuple(
+        length(builder, array, axis) for axis in range(_rank(array))
+    ),
+    "ndim": lambda _, array: _rank(array),
+}
+
+
+def load(builder: Builder, array: Array, index: Value) -> Value:
+    """Return an element; narrow integers are promoted to int32."""
+    value = builder.graph.emit("load", array.dtype, [index], array)
+    return builder.widened(value, array.dtype)
+
+
+def store(builder: Builder, array: Array, index: Value, item: Any, node: ast.AST) -> None:
+    """Store a number, converted to the array's type."""
+    value = builder.as_type(builder.number(item, node), array.dtype)
+    builder.graph.emit("store", None, [index, value], array)
+
+
+def declare(builder: Builder, space: str, shape: Any, dtype: Any, node: ast.Call) -> Array:
+    """Return the shared or local array that a call declares; a shared one once for each place."""
+    source = builder.frame.source
+    place = (source.file, source.line(node), node.col_offset)
+    if place in builder.declared and space == "shared":
+        return builder.declared[place]
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    if not all(isinstance(size, int | np.integer) and size >= 0 for size in sizes):
+        raise builder.error("an array's shape is made of compile-time constants", node)
+    kind = dtype_of(dtype)
+    if kind is None:
+        raise builder.error("the array's dtype is not one that kernels have", node)
+    sizes = tuple(int(size) for size in sizes)
+    elements = math.prod(sizes)
+    if elements == 0 and (space == "local" or len(sizes) > 1):
+        raise builder.error("an array of no elements", node)
+    offset = _placed(builder, space, elements * kind.itemsize)
+    array = Array(_declared_name(builder, node, space), space, kind, sizes, offset)
+    builder.declared[place] = array
+    (builder.function.local if space == "local" else builder.function.shared).append(array)
+    return array
+
+
+def _placed(builder: Builder, space: str, size_bytes: int) -> int:
+    """Take memory for an array and return where it begins; dynamic arrays begin after all."""
+    if space == "local":
+        offset = aligned(builder.local_bytes)
+        builder.local_bytes = offset + size_bytes
+    elif size_bytes:
+        offset = aligned(builder.static_shared_bytes)
+        builder.static_shared_bytes = offset + size_bytes
+    else:
+        offset = builder.dynamic_offset
+    return offset
+
+
+def _declared_name(builder: Builder, node: ast.Call, space: str) -> str:
+    """Return the name of the variable that a declaration is assigned to."""
+    for statement in ast.walk(builder.frame.source.tree):
+        if isinstance(statement, ast.Assign) and statement.value is node:
+            target = statement.targets[0]
+            if isinstance(target, ast.Name):
+                return target.id
+    return space

@@ -1,0 +1,178 @@
+"""What is being built: the graph, the functions and loops around the current place, the types.
+
+The functions that give syntax its meaning share a `Builder`. It also turns numbers into
+values, which all of them need; what the syntax means is theirs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpusim.compiler.ir import BOOL, INT32, Array, Block, DType, Function, Value
+from gpusim.compiler.source import KernelSource
+from gpusim.compiler.ssa import Graph
+from gpusim.compiler.syntax import EXPRESSIONS, STATEMENTS
+from gpusim.compiler.types import Number, common, default_type, promoted, weak_common
+from gpusim.compiler.words import SpecialRegister
+from gpusim.errors import KernelSourceError
+
+Operand = Value | Number
+
+
+@dataclass
+class Frame:
+    """One function being built: the kernel, or a device function inlined into it.
+
+    `prefix` sets its variables apart, `bindings` are its names that are no variables.
+    `returned` are the values of its return statements, which go to `exit`. `call_line` is
+    the line that its operations belong to, None for the lines of its own statements.
+    """
+
+    source: KernelSource
+    prefix: str = ""
+    bindings: dict[str, Any] = field(default_factory=dict)
+    returned: list[Any] = field(default_factory=list)
+    exit: Block | None = None
+    call_line: int | None = None
+
+
+@dataclass
+class Loop:
+    """Where `break` and `continue` of the innermost loop go."""
+
+    after: Block
+    again: Block
+
+
+class Builder:
+    """The function under construction.
+
+    `types` are the variables' types so far. `static_shared_bytes` and `local_bytes` are what
+    declared arrays take of a block's and of a thread's memory, `dynamic_offset` is where
+    dynamic shared memory begins, and `declared` holds the arrays by their place in the source.
+    """
+
+    def __init__(
+        self,
+        source: KernelSource,
+        arguments: Mapping[str, DType | Array],
+        types: Mapping[str, DType],
+        dynamic_offset: int,
+    ) -> None:
+        self.types = dict(types)
+        self.function = Function(source.name, dict(arguments))
+        self.graph = Graph(self.function)
+        self.frames = [Frame(source)]
+        self.loops: list[Loop] = []
+        self.static_shared_bytes = 0
+        self.local_bytes = 0
+        self.dynamic_offset = dynamic_offset
+        self.declared: dict[tuple[str, int, int], Array] = {}
+        self._numbers_given = 0
+
+    @property
+    def frame(self) -> Frame:
+        """The function whose statements are being built."""
+        return self.frames[-1]
+
+    def new_number(self) -> int:
+        """Return a number not given before, to make a name of one's own."""
+        self._numbers_given += 1
+        return self._numbers_given
+
+    def error(self, message: str, node: ast.AST) -> KernelSourceError:
+        """Return an error that marks `node` in the user's source."""
+        return self.frame.source.error(message, node)
+
+    def mark(self, node: ast.AST) -> None:
+        """Let operations from now on belong to the line of `node`."""
+        call_line = self.frame.call_line
+        self.graph.line = self.frame.source.line(node) if call_line is None else call_line
+
+    def statements(self, body: Sequence[ast.stmt]) -> None:
+        """Build statements until one of them leaves."""
+        for statement in body:
+            if self.graph.block is None:
+                return
+            self.mark(statement)
+            STATEMENTS[type(statement)](self, statement)
+
+    def expression(self, node: ast.expr) -> Any:
+        """Return what an expression is: a Value, a Python number, a tuple, an array or object."""
+        return EXPRESSIONS[type(node)](self, node)
+
+    def number(self, item: Any, node: ast.AST) -> Operand:
+        """Return `item` if one can compute with it; KernelSourceError otherwise."""
+        if isinstance(item, np.generic):
+            return self.graph.constant(item, item.dtype)
+        if isinstance(item, Value | bool | int | float):
+            return item
+        if isinstance(item, Array):
+            raise self.error(f"{item.name} is an array; give an index", node)
+        if isinstance(item, SpecialRegister):
+            return self.graph.emit("sreg", INT32, detail=item.name)
+        raise self.error("this is no number", node)
+
+    def as_type(self, operand: Operand | np.generic, dtype: DType) -> Value:
+        """Return a number converted to `dtype` as C converts."""
+        if isinstance(operand, Value):
+            return operand if operand.dtype == dtype else self.cast(operand, dtype)
+        number = operand.item() if isinstance(operand, np.generic) else operand
+        return self.graph.constant(_wrapped(number, dtype), dtype)
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """Return a conversion to `dtype`."""
+        if dtype == BOOL:
+            return self.truth(value)
+        return self.graph.emit("cast", dtype, [value])
+
+    def truth(self, operand: Operand) -> Value:
+        """Return whether a number is not zero."""
+        if not isinstance(operand, Value):
+            return self.graph.constant(bool(operand), BOOL)
+        dtype = type_of(operand)
+        if dtype == BOOL:
+            return operand
+        return self.graph.emit("ne", BOOL, [operand, self.graph.constant(0, dtype)])
+
+    def widened(self, value: Value, dtype: DType) -> Value:
+        """Return a value that came as `dtype` in the type that C computes with it in."""
+        narrow = dtype.kind in "iu" and dtype.itemsize < 4
+        return self.cast(value, INT32) if narrow else value
+
+
+def type_of(operand: Operand) -> DType:
+    """Return a value's type, or the one that a bare number has on its own."""
+    if isinstance(operand, Value):
+        assert operand.dtype is not None
+        return operand.dtype
+    return default_type(operand)
+
+
+def meeting(*operands: Operand) -> DType:
+    """Return the type in which numbers meet; bare ones take the others' type."""
+    dtype: DType | None = None
+    for value in operands:
+        if isinstance(value, Value):
+            dtype = promoted(type_of(value)) if dtype is None else common(dtype, type_of(value))
+    for number in operands:
+        if not isinstance(number, Value):
+            alone = promoted(default_type(number))
+            dtype = alone if dtype is None else weak_common(number, dtype)
+    assert dtype is not None
+    return dtype
+
+
+def _wrapped(number: Number, dtype: DType) -> Number:
+    """Return a Python number as C converts it: integers wrap, floats truncate."""
+    if dtype.kind not in "iu":
+        return number
+    bits = dtype.itemsize * 8
+    whole = int(number) & ((1 << bits) - 1)
+    negative = dtype.kind == "i" and whole >> (bits - 1)
+    return whole - (1 << bits) if negative else whole

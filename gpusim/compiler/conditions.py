@@ -1,0 +1,108 @@
+"""Conditions: branches on them, `and` and `or` that go no further than they need, choices."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gpusim.compiler import names
+from gpusim.compiler.builder import Builder, Operand
+from gpusim.compiler.constants import static_number
+from gpusim.compiler.ir import BOOL, Block, Value
+from gpusim.compiler.syntax import expression
+
+# What a machine without short circuits may evaluate although it need not: no loads, no calls,
+# and no divisions, which are long.
+SIMPLE = (
+    ast.Name, ast.Constant, ast.Attribute, ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp,
+    ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
+)  # fmt: skip
+LONG = (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+
+
+def static_condition(builder: Builder, node: ast.expr) -> bool | None:
+    """Return a condition's value where only compile-time constants decide it."""
+    value = static_number(builder, node)
+    return None if value is None else bool(value)
+
+
+def condition(builder: Builder, node: ast.expr) -> Value:
+    """Return an expression as a truth value."""
+    return builder.truth(builder.number(builder.expression(node), node))
+
+
+def branch(builder: Builder, node: ast.expr, if_true: Block, if_false: Block) -> None:
+    """End the current block by a condition, with `and`, `or` and `not` as short circuits."""
+    builder.mark(node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        branch(builder, node.operand, if_false, if_true)
+    elif isinstance(node, ast.BoolOp) and not _is_simple(node.values[1:]):
+        is_and = isinstance(node.op, ast.And)
+        for part in node.values[:-1]:
+            following = builder.graph.new_block()
+            ways = (following, if_false) if is_and else (if_true, following)
+            branch(builder, part, *ways)
+            builder.graph.enter(following)
+        branch(builder, node.values[-1], if_true, if_false)
+    else:
+        decide(builder, condition(builder, node), if_true, if_false)
+
+
+def decide(builder: Builder, test: Value, if_true: Block, if_false: Block) -> None:
+    """End the current block by a truth value that the source branches on."""
+    builder.graph.emit("source_branch", None, [test])
+    builder.graph.branch(test, if_true, if_false)
+
+
+def _is_simple(operands: list[ast.expr]) -> bool:
+    """Return whether later operands of `and` may be evaluated although they need not be."""
+    return all(
+        isinstance(part, SIMPLE) and not isinstance(part, LONG)
+        for operand in operands
+        for part in ast.walk(operand)
+    )
+
+
+@expression(ast.BoolOp)
+def _boolop(builder: Builder, node: ast.BoolOp) -> Operand:
+    is_and = isinstance(node.op, ast.And)
+    known = [static_number(builder, part) for part in node.values]
+    if None not in known:
+        return all(known) if is_and else any(known)
+    if not _is_simple(node.values[1:]):
+        return _chosen(builder, node, True, False, node)
+    result = condition(builder, node.values[0])
+    for part in node.values[1:]:
+        args = [result, condition(builder, part)]
+        result = builder.graph.emit("and" if is_and else "or", BOOL, args)
+    return result
+
+
+@expression(ast.IfExp)
+def _ifexp(builder: Builder, node: ast.IfExp) -> Any:
+    known = static_condition(builder, node.test)
+    if known is not None:
+        return builder.expression(node.body if known else node.orelse)
+    return _chosen(builder, node.test, node.body, node.orelse, node)
+
+
+def _chosen(
+    builder: Builder,
+    test: ast.expr,
+    if_true: ast.expr | bool,
+    if_false: ast.expr | bool,
+    node: ast.AST,
+) -> Value:
+    """Return one of two expressions; only the chosen one is evaluated."""
+    name = f"choice.{builder.new_number()}"
+    graph = builder.graph
+    then, other, after = (graph.new_block() for _ in range(3))
+    branch(builder, test, then, other)
+    for block, part in ((then, if_true), (other, if_false)):
+        graph.enter(block)
+        item = builder.expression(part) if isinstance(part, ast.expr) else part
+        names.assign(builder, name, builder.number(item, node), node)
+        graph.jump(after)
+    graph.enter(after)
+    chosen: Value = names.read(builder, name)
+    return chosen

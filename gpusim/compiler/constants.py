@@ -1,0 +1,101 @@
+"""What is known when a kernel is compiled: numbers that stand in its source or around it.
+
+Python numbers fold as C computes with them, in integers of any size.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.compiler.builder import Builder
+from gpusim.compiler.types import Number
+
+
+def _quotient(a: Number, b: Number) -> Number:
+    """Divide as `//` does in a kernel: integers toward zero, floats toward minus infinity."""
+    if isinstance(a, float) or isinstance(b, float):
+        return a // b
+    whole = abs(a) // abs(b)
+    return whole if (a < 0) == (b < 0) else -whole
+
+
+def _remainder(a: Number, b: Number) -> Number:
+    """Return what C's division leaves, with the sign of `a`."""
+    if isinstance(a, float) or isinstance(b, float):
+        return math.fmod(a, b)
+    return a - b * _quotient(a, b)
+
+
+FOLD: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "idiv": _quotient,
+    "rem": _remainder,
+    "div": operator.truediv,
+    "pow": operator.pow,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
+
+
+def fold(builder: Builder, op: str, a: Number, b: Number, node: ast.AST) -> Number:
+    """Return what two constants make; KernelSourceError where that is no number."""
+    if op in ("div", "idiv", "rem") and b == 0:
+        raise builder.error("division by the constant 0", node)
+    try:
+        result = FOLD[op](a, b)
+    except (ArithmeticError, ValueError) as reason:
+        raise builder.error(f"these constants have no such value: {reason}", node) from None
+    if isinstance(result, complex):
+        raise builder.error("this power of a negative constant is no real number", node)
+    known: Number = result
+    return known
+
+
+def static(builder: Builder, node: ast.expr) -> Any:
+    """Return the compile-time object that a dotted name means, None where it is none."""
+    if isinstance(node, ast.Name):
+        frame = builder.frame
+        if node.id in frame.bindings:
+            return frame.bindings[node.id]
+        if node.id in frame.source.assigned or node.id in frame.source.parameters:
+            return None
+        try:
+            return frame.source.lookup(node.id)
+        except KeyError:
+            return None
+    if isinstance(node, ast.Attribute):
+        owner = static(builder, node.value)
+        return None if owner is None else getattr(owner, node.attr, None)
+    return None
+
+
+def static_number(builder: Builder, node: ast.expr) -> Number | None:
+    """Return the number that an expression of compile-time constants has, None for others."""
+    value: Any = None
+    if isinstance(node, ast.Constant):
+        value = node.value
+    elif isinstance(node, ast.Name | ast.Attribute):
+        value = static(builder, node)
+        value = value.item() if isinstance(value, np.generic) else value
+    elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp):
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        if all(static_number(builder, part) is not None for part in parts):
+            value = builder.expression(node)
+    return value if isinstance(value, bool | int | float) else None

@@ -1,0 +1,191 @@
+"""The dialect's intrinsics: what each word of `cuda` makes of its arguments.
+
+A row is added to `INTRINSICS` where its function is written. An intrinsic with a dot in its
+name, as `atomic.add`, is a row by what stands before the dot.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gpusim.compiler import arrays
+from gpusim.compiler.arguments import floats_of, need, truth_of, value_of
+from gpusim.compiler.builder import Builder, type_of
+from gpusim.compiler.ir import BOOL, INT32, UINT32, Array, Value
+from gpusim.compiler.types import promoted
+
+FULL_MASK = 0xFFFFFFFF
+AXES = "xyz"
+
+# Builder, values of the arguments, place, and what follows the dot (the name where none does).
+Meaning = Callable[[Builder, list[Any], ast.Call, str], Any]
+INTRINSICS: dict[str, Meaning] = {}
+
+
+def intrinsic(*names: str) -> Callable[[Meaning], Meaning]:
+    """Let a function build the calls of these intrinsics."""
+
+    def register(function: Meaning) -> Meaning:
+        INTRINSICS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+@intrinsic("grid", "gridsize")
+def _grid(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Any:
+    need(builder, values, node, 1)
+    if values[0] not in (1, 2, 3):
+        raise builder.error(f"cuda.{name} takes 1, 2 or 3", node)
+    emit = builder.graph.emit
+
+    def one(axis: str) -> Value:
+        size = emit("sreg", INT32, detail=f"ntid.{axis}")
+        if name == "gridsize":
+            return emit("mul", INT32, [size, emit("sreg", INT32, detail=f"nctaid.{axis}")])
+        start = emit("mul", INT32, [emit("sreg", INT32, detail=f"ctaid.{axis}"), size])
+        return emit("add", INT32, [start, emit("sreg", INT32, detail=f"tid.{axis}")])
+
+    parts = tuple(one(axis) for axis in AXES[: values[0]])
+    return parts[0] if values[0] == 1 else parts
+
+
+@intrinsic("shared")
+def _shared(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Array:
+    need(builder, values, node, 2)
+    return arrays.declare(builder, "shared", values[0], values[1], node)
+
+
+@intrinsic("local")
+def _local(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Array:
+    need(builder, values, node, 2)
+    return arrays.declare(builder, "local", values[0], values[1], node)
+
+
+@intrinsic("volatile")
+def _volatile(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Array:
+    need(builder, values, node, 1)
+    if not isinstance(values[0], Array):
+        raise builder.error("cuda.volatile takes an array", node)
+    return replace(values[0], volatile=True)
+
+
+@intrinsic("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or")
+def _barrier(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Any:
+    if name == "syncthreads":
+        need(builder, values, node, 0)
+        builder.graph.emit("barrier", None, [], "sync")
+        return None
+    need(builder, values, node, 1)
+    predicate = truth_of(builder, values[0], node)
+    return builder.graph.emit("barrier", INT32, [predicate], name.removeprefix("syncthreads_"))
+
+
+@intrinsic("syncwarp")
+def _syncwarp(builder: Builder, values: list[Any], node: ast.Call, _: str) -> None:
+    need(builder, values, node, 0, 1)
+    mask = value_of(builder, values[0] if values else FULL_MASK, node, UINT32)
+    builder.graph.emit("syncwarp", None, [mask])
+
+
+@intrinsic("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
+def _shuffle(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Value:
+    need(builder, values, node, 3, 4)
+    mode = {"shfl_sync": "idx", "shfl_xor_sync": "bfly"}.get(name) or name.split("_")[1]
+    mask = value_of(builder, values[0], node, UINT32)
+    value = value_of(builder, values[1], node)
+    value = builder.as_type(value, promoted(type_of(value)))
+    lane = value_of(builder, values[2], node, INT32)
+    width = value_of(builder, values[3] if len(values) == 4 else 32, node, INT32)
+    return builder.graph.emit("shuffle", value.dtype, [mask, value, lane, width], mode)
+
+
+@intrinsic("all_sync", "any_sync", "ballot_sync")
+def _vote(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Value:
+    need(builder, values, node, 2)
+    mode = name.split("_")[0]
+    args = [value_of(builder, values[0], node, UINT32), truth_of(builder, values[1], node)]
+    return builder.graph.emit("vote", UINT32 if mode == "ballot" else BOOL, args, mode)
+
+
+@intrinsic("activemask")
+def _activemask(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Value:
+    need(builder, values, node, 0)
+    return builder.graph.emit("activemask", UINT32)
+
+
+@intrinsic("popc", "ffs", "clz", "brev")
+def _bits(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Value:
+    need(builder, values, node, 1)
+    value = value_of(builder, values[0], node)
+    dtype = type_of(value)
+    if dtype.kind not in "iu":
+        raise builder.error(f"cuda.{name} takes an integer", node)
+    return builder.graph.emit(name, dtype if name == "brev" else INT32, [value])
+
+
+@intrinsic("fma")
+def _fma(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Value:
+    need(builder, values, node, 3)
+    args = floats_of(builder, values, node)
+    return builder.graph.emit("math", type_of(args[0]), args, "fma")
+
+
+@intrinsic("atomic")
+def _atomic(builder: Builder, values: list[Any], node: ast.Call, operation: str) -> Value:
+    need(builder, values, node, 4 if operation == "cas" else 3)
+    array, index, *operands = values
+    if not isinstance(array, Array) or array.space == "local":
+        raise builder.error("an atomic operation takes a global or shared array", node)
+    if array.dtype.itemsize < 4:
+        raise builder.error("atomic operations need elements of 4 or 8 bytes", node)
+    if operation in ("and", "or", "xor") and array.dtype.kind == "f":
+        raise builder.error("bits need integers", node)
+    flat = arrays.flat_index(builder, array, index, node)
+    numbers = [value_of(builder, v, node, array.dtype) for v in operands]
+    return builder.graph.emit("atomic", array.dtype, [flat, *numbers], (array, operation))
+
+
+@intrinsic("threadfence", "threadfence_block", "threadfence_system")
+def _fence(builder: Builder, values: list[Any], node: ast.Call, name: str) -> None:
+    need(builder, values, node, 0)
+    scope = name.removeprefix("threadfence").lstrip("_") or "gpu"
+    builder.graph.emit("fence", None, [], scope)
+
+
+def _vector(builder: Builder, values: list[Any], node: ast.Call, count: Any) -> Array:
+    array = values[0]
+    if not isinstance(array, Array):
+        raise builder.error("a vector access takes an array, an index and the elements", node)
+    if count not in (2, 4) or array.dtype.itemsize * count > 16:
+        raise builder.error("a vector access is of 2 or 4 elements, 16 bytes at most", node)
+    if array.dtype.itemsize < 4:
+        raise builder.error("vector accesses need elements of 4 or 8 bytes", node)
+    return array
+
+
+@intrinsic("load_vector")
+def _load_vector(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Any:
+    need(builder, values, node, 3)
+    array = _vector(builder, values, node, values[2])
+    index = arrays.flat_index(builder, array, values[1], node)
+    loaded = builder.graph.emit("load_vector", array.dtype, [index], (array, values[2]))
+    return tuple(
+        builder.graph.emit("element", array.dtype, [loaded], position)
+        for position in range(values[2])
+    )
+
+
+@intrinsic("store_vector")
+def _store_vector(builder: Builder, values: list[Any], node: ast.Call, _: str) -> None:
+    need(builder, values, node, 3)
+    items = values[2]
+    if not isinstance(items, tuple):
+        raise builder.error("store_vector takes a tuple of the elements", node)
+    array = _vector(builder, values, node, len(items))
+    index = arrays.flat_index(builder, array, values[1], node)
+    numbers = [value_of(builder, v, node, array.dtype) for v in items]
+    builder.graph.emit("store_vector", None, [index, *numbers], (array, len(items)))

@@ -1,0 +1,134 @@
+"""Loops: `while`, `for` over a range, and the ways out of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from gpusim.compiler import names
+from gpusim.compiler.builder import Builder, Loop, Operand, meeting, type_of
+from gpusim.compiler.conditions import branch, decide, static_condition
+from gpusim.compiler.constants import static
+from gpusim.compiler.ir import BOOL, Block, Value
+from gpusim.compiler.syntax import statement
+
+
+@statement(ast.Break)
+def _break(builder: Builder, node: ast.Break) -> None:
+    if not builder.loops:
+        raise builder.error("break stands outside a loop", node)
+    builder.graph.jump(builder.loops[-1].after)
+
+
+@statement(ast.Continue)
+def _continue(builder: Builder, node: ast.Continue) -> None:
+    if not builder.loops:
+        raise builder.error("continue stands outside a loop", node)
+    builder.graph.jump(builder.loops[-1].again)
+
+
+@statement(ast.While)
+def _while(builder: Builder, node: ast.While) -> None:
+    graph = builder.graph
+    header = _header(builder)
+    body, after = graph.new_block(), graph.new_block()
+    known = static_condition(builder, node.test)
+    if known is None:
+        branch(builder, node.test, body, after)
+    else:
+        graph.jump(body if known else after)
+    graph.enter(body)
+    _body(builder, node.body, Loop(after, again=header))
+    graph.seal(header)
+    graph.enter(after)
+
+
+@statement(ast.For)
+def _for(builder: Builder, node: ast.For) -> None:
+    graph = builder.graph
+    start, stop, step = _range(builder, node)
+    if not isinstance(node.target, ast.Name):
+        raise builder.error("a loop over range has one variable", node.target)
+    counter = f"{builder.frame.prefix}range.{builder.new_number()}"
+    dtype = meeting(start, stop, step)
+    bound, stride = builder.as_type(stop, dtype), builder.as_type(step, dtype)
+    graph.write(counter, builder.as_type(start, dtype))
+    rising = _is_rising(builder, stride)
+    header = _header(builder)
+    body, again, after = (graph.new_block() for _ in range(3))
+    test = _goes_on(builder, graph.read(counter, dtype), bound, rising)
+    decide(builder, test, body, after)
+    graph.enter(body)
+    names.assign(builder, node.target.id, graph.read(counter, dtype), node.target)
+    _body(builder, node.body, Loop(after, again))
+    graph.enter(again)
+    if graph.block is not None:
+        builder.mark(node)
+        graph.write(counter, graph.emit("add", dtype, [graph.read(counter, dtype), stride]))
+        graph.jump(header)
+    graph.seal(header)
+    graph.enter(after)
+
+
+def _header(builder: Builder) -> Block:
+    """Begin the block that a loop comes back to; its ways in are not all known yet."""
+    header = builder.graph.new_block()
+    builder.graph.jump(header)
+    builder.graph.start(header)
+    return header
+
+
+def _body(builder: Builder, statements: Sequence[ast.stmt], loop: Loop) -> None:
+    builder.loops.append(loop)
+    builder.statements(statements)
+    builder.loops.pop()
+    builder.graph.jump(loop.again)
+
+
+def _range(builder: Builder, node: ast.For) -> tuple[Operand, Operand, Operand]:
+    """Return start, stop and step of the range that a loop goes over."""
+    call = node.iter
+    if not (isinstance(call, ast.Call) and static(builder, call.func) is range):
+        raise builder.error("kernels loop over range(...)", node.iter)
+    numbers = [builder.number(builder.expression(argument), argument) for argument in call.args]
+    for number, argument in zip(numbers, call.args, strict=True):
+        if type_of(number).kind not in "biu":
+            raise builder.error("range takes integers", argument)
+    if not 1 <= len(numbers) <= 3:
+        raise builder.error("range takes one to three integers", call)
+    if len(numbers) == 1:
+        return 0, numbers[0], 1
+    step = numbers[2] if len(numbers) == 3 else 1
+    if not isinstance(step, Value) and step == 0:
+        raise builder.error("the step of a range cannot be 0", call.args[2])
+    return numbers[0], numbers[1], step
+
+
+def _is_rising(builder: Builder, stride: Value) -> bool | Value:
+    """Return whether a loop's step is positive, as a value where only the launch knows."""
+    dtype = type_of(stride)
+    if stride.constant is not None:
+        return bool(stride.constant > 0)
+    if dtype.kind == "u" or _is_positive(stride):
+        return True
+    return builder.graph.emit("gt", BOOL, [stride, builder.graph.constant(0, dtype)])
+
+
+def _is_positive(value: Value) -> bool:
+    """Return whether a value is positive in every launch (unless it overflows)."""
+    if value.constant is not None:
+        return bool(value.constant > 0)
+    if value.op == "sreg":
+        return str(value.detail).startswith(("ntid", "nctaid"))
+    if value.op in ("add", "mul", "min", "max"):
+        return all(_is_positive(a) for a in value.args)
+    return value.op in ("cast", "shl") and _is_positive(value.args[0])
+
+
+def _goes_on(builder: Builder, index: Value, bound: Value, rising: bool | Value) -> Value:
+    """Return whether a counter has not come to its bound yet."""
+    emit = builder.graph.emit
+    if isinstance(rising, bool):
+        return emit("lt" if rising else "gt", BOOL, [index, bound])
+    up, down = emit("lt", BOOL, [index, bound]), emit("gt", BOOL, [index, bound])
+    return emit("select", BOOL, [rising, up, down])

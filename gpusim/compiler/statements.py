@@ -1,0 +1,104 @@
+"""Statements that assign, choose or return; loops have a room of their own."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gpusim.compiler import arrays, names
+from gpusim.compiler.arithmetic import BINARY, binary
+from gpusim.compiler.builder import Builder
+from gpusim.compiler.conditions import branch, static_condition
+from gpusim.compiler.syntax import statement
+
+NO_TARGET = "kernels assign to variables and to elements of arrays"
+
+
+@statement(ast.Pass)
+def _pass(builder: Builder, node: ast.Pass) -> None:
+    pass
+
+
+@statement(ast.Expr)
+def _expr(builder: Builder, node: ast.Expr) -> None:
+    if not isinstance(node.value, ast.Constant):
+        builder.expression(node.value)
+
+
+@statement(ast.AnnAssign)
+def _annassign(builder: Builder, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        _assign_to(builder, node.target, builder.expression(node.value))
+
+
+@statement(ast.Assign)
+def _assign(builder: Builder, node: ast.Assign) -> None:
+    item = builder.expression(node.value)
+    for target in node.targets:
+        _assign_to(builder, target, item)
+
+
+def _assign_to(builder: Builder, target: ast.expr, item: Any) -> None:
+    if isinstance(target, ast.Name):
+        names.assign(builder, target.id, item, target)
+    elif isinstance(target, ast.Subscript):
+        array, index = arrays.element(builder, target)
+        arrays.store(builder, array, index, item, target)
+    elif isinstance(target, ast.Tuple):
+        if not isinstance(item, tuple) or len(item) != len(target.elts):
+            raise builder.error(f"this needs {len(target.elts)} values on the right", target)
+        for part, value in zip(target.elts, item, strict=True):
+            _assign_to(builder, part, value)
+    else:
+        raise builder.error(NO_TARGET, target)
+
+
+@statement(ast.AugAssign)
+def _augassign(builder: Builder, node: ast.AugAssign) -> None:
+    op, target = BINARY[type(node.op)], node.target
+    if isinstance(target, ast.Subscript):
+        array, index = arrays.element(builder, target)
+        old = arrays.load(builder, array, index)
+        new = binary(builder, op, old, builder.expression(node.value), node)
+        arrays.store(builder, array, index, new, target)
+    elif isinstance(target, ast.Name):
+        old = builder.expression(target)
+        new = binary(builder, op, old, builder.expression(node.value), node)
+        names.assign(builder, target.id, new, target)
+    else:
+        raise builder.error(NO_TARGET, target)
+
+
+@statement(ast.Return)
+def _return(builder: Builder, node: ast.Return) -> None:
+    frame = builder.frame
+    item = None if node.value is None else builder.expression(node.value)
+    if frame.exit is None:
+        if item is not None:
+            raise builder.error("a kernel returns nothing; only device functions do", node)
+        builder.graph.leave()
+        return
+    if item is not None:
+        names.assign(builder, "return", item, node)
+    frame.returned.append(item)
+    builder.graph.jump(frame.exit)
+
+
+@statement(ast.If)
+def _if(builder: Builder, node: ast.If) -> None:
+    known = static_condition(builder, node.test)
+    if known is not None:
+        builder.statements(node.body if known else node.orelse)
+        return
+    graph = builder.graph
+    then, after = graph.new_block(), graph.new_block()
+    other = graph.new_block() if node.orelse else after
+    branch(builder, node.test, then, other)
+    graph.enter(then)
+    builder.statements(node.body)
+    graph.jump(after)
+    if node.orelse:
+        graph.enter(other)
+        builder.statements(node.orelse)
+        graph.jump(after)
+    graph.enter(after)
