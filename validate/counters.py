@@ -24,6 +24,7 @@ INSTALL = "install Nsight Compute, which comes with the CUDA toolkit, and put nc
 # Beyond what gpusim counts itself.
 METRICS = (
     "launch__registers_per_thread",
+    "smsp__sass_branch_targets.sum",
     "smsp__inst_executed_op_shared_atom.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
