@@ -25,10 +25,10 @@ STALLS = (
     "long_scoreboard",
     "mio_throttle",
     "lg_throttle",
+    "math_pipe_throttle",
     "barrier",
-    "drain",
 )
-(SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, BARRIER, DRAIN) = range(len(STALLS))
+(SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, MATH, BARRIER) = range(len(STALLS))
 RUNNING = -1  # in place of a pc: the segment knows which instructions take the time
 UTILISATION_WINDOW = 2048 * TICKS
 
@@ -86,12 +86,17 @@ class Outcome:
 class _Warp:
     """A warp on the SM: where it is in its segments, and when each result will be there."""
 
-    __slots__ = ("at", "block", "number", "order", "plan", "results", "scheduler", "seen", "stored")
+    __slots__ = (
+        "at", "block", "number", "order", "plan", "results", "scheduler", "seen", "spent", "stored",
+    )  # fmt: skip
 
     scheduler: _Scheduler
 
-    def __init__(self, plan: WarpPlan, block: _Block, number: int, order: int, now: int) -> None:
+    def __init__(
+        self, plan: WarpPlan, spent: list[int], block: _Block, number: int, order: int, now: int
+    ) -> None:
         self.plan = plan.segments
+        self.spent = spent  # ticks that all warps of this plan took for each segment
         self.block = block
         self.number = number
         self.order = order
@@ -136,7 +141,7 @@ class StreamingMultiprocessor:
         self.listener = listener
         self.stalls = [0] * len(STALLS)
         self.by_pc: dict[int, int] = {}
-        self.runs: dict[int, list[Any]] = {}
+        self.runs: dict[int, tuple[WarpPlan, list[int]]] = {}
         self.instructions = 0
         self.end = 0
         self._next_block = 0
@@ -194,22 +199,16 @@ class StreamingMultiprocessor:
         """Play all blocks to the end."""
         self._start_blocks()
         self.env.run()
-        for segment, spent in self.runs.values():
-            self._charge(segment, spent)
+        for plan, spent in self.runs.values():
+            for segment, run_ticks in zip(plan.segments, spent, strict=True):
+                if run_ticks:
+                    self._charge(segment, run_ticks)
         return Outcome(
             cycles=self.end / TICKS,
             stalls=self.stalls,
             by_pc=self.by_pc,
             instructions=self.instructions,
         )
-
-    def note_run(self, segment: Segment, spent: int) -> None:
-        """Take note of the ticks that a warp took for a segment's instructions."""
-        known = self.runs.get(id(segment))
-        if known is None:
-            self.runs[id(segment)] = [segment, spent]
-        else:
-            known[1] += spent
 
     def _charge(self, segment: Segment, spent: int) -> None:
         """Share out what a segment took among its instructions, in whole ticks."""
@@ -239,7 +238,8 @@ class StreamingMultiprocessor:
         block = _Block(number, len(plans))
         now = int(self.env.now)
         for warp_number, plan in enumerate(plans):
-            warp = _Warp(plan, block, warp_number, self._order, now)
+            _, spent = self.runs.setdefault(id(plan), (plan, [0] * len(plan.segments)))
+            warp = _Warp(plan, spent, block, warp_number, self._order, now)
             self._order += 1
             warp.scheduler = min(self.schedulers, key=lambda scheduler: scheduler.warps)
             warp.scheduler.add(warp, now)
@@ -439,12 +439,14 @@ class _Scheduler:
                 heappush(ready, (order, warp))
             if ready and self.free <= now:
                 self._issue(self._choose(), now)
-            elif ready:
-                yield self._sleep(self.free)
+                continue
+            if ready:
+                until: int | None = self.free
             elif waiting:
-                yield self._sleep(max(waiting[0][0], self.free))
+                until = waiting[0][0] if waiting[0][0] > self.free else self.free
             else:
-                yield self._sleep(None)
+                until = None
+            yield self._sleep(until)
 
     def _choose(self) -> _Warp:
         ready = self.ready
@@ -464,7 +466,8 @@ class _Scheduler:
         sm = self.sm
         segment = warp.plan[warp.at]
         action = segment.action
-        sm.account(warp, now, NOT_SELECTED, segment.pc)
+        if now > warp.seen:
+            sm.account(warp, now, NOT_SELECTED, segment.pc)
         if action is Action.RUN:
             self._after(warp, segment, now)
             return
@@ -479,7 +482,7 @@ class _Scheduler:
             self.free = now + TICKS
             sm.account(warp, now + TICKS, SELECTED, RUNNING)
             sm.instructions += segment.issued
-            sm.note_run(segment, TICKS)
+            warp.spent[warp.at] += TICKS
             if sm.arrive(warp, now + TICKS):
                 self.resume(warp, now + TICKS)
             return
@@ -500,27 +503,44 @@ class _Scheduler:
         """Let a warp issue the rest of a segment, and come back for the next one."""
         sm = self.sm
         sm.instructions += segment.issued
-        slots, chain, start = segment.slots, segment.chain, now
+        slots, start = segment.slots, now
         if accepted > now:
-            reason = LG if segment.action is Action.GLOBAL_LOAD else MIO
             start = accepted
+            reason = LG if segment.action is Action.GLOBAL_LOAD else MIO
             sm.account(warp, accepted, reason, segment.pc)
         self.free = now + slots
-        pipe_free = self.pipe_free
-        for pipe, busy in segment.pipes:
-            begin = pipe_free[pipe]
+        if segment.pipes:
+            begin = self._take_pipes(segment, start, now)
             if begin > start:
                 start = begin
-            pipe_free[pipe] = (begin if begin > now else now) + busy
-        back = start + chain
-        sm.account(warp, min(start + slots, back), SELECTED, RUNNING)
-        sm.account(warp, back, WAIT, RUNNING)
-        sm.note_run(segment, back - start)
-        there = max([back, *(warp.results[tag] for tag in segment.needs)])
-        sm.account(warp, there, LONG if segment.waits_long else SHORT, segment.waits_pc)
-        back = there
+                sm.account(warp, start, MATH, segment.pc)
+        back = start + segment.chain
+        warp.spent[warp.at] += segment.chain
+        if sm.listener is None:
+            sm.stalls[SELECTED] += slots
+            sm.stalls[WAIT] += segment.chain - slots
+            warp.seen = back
+        else:
+            sm.account(warp, start + slots, SELECTED, RUNNING)
+            sm.account(warp, back, WAIT, RUNNING)
+        if segment.needs:
+            results = warp.results
+            there = max([results[tag] for tag in segment.needs])
+            if there > back:
+                sm.account(warp, there, LONG if segment.waits_long else SHORT, segment.waits_pc)
+                back = there
         warp.at += 1
         heappush(self.waiting, (back, warp.order, warp))
+
+    def _take_pipes(self, segment: Segment, start: int, now: int) -> int:
+        """Keep the pipes that a segment needs, and return when the busiest one is free for it."""
+        free = self.pipe_free
+        for pipe, busy in segment.pipes:
+            begin = free[pipe]
+            if begin > start:
+                start = begin
+            free[pipe] = (begin if begin > now else now) + busy
+        return start
 
 
 _SERVE = {

@@ -62,8 +62,9 @@ class Segment(NamedTuple):
 
 PIPES = ("alu", "fma", "imad", "fp64", "xu", "uniform")
 
-# A bubble of more than this ends a segment: the scheduler looks for another warp meanwhile.
-LONGEST_BUBBLE = TICKS
+# A longer bubble ends a segment, and the scheduler looks for another warp meanwhile. Ending one
+# at every bubble is more than twice as slow and changes times by a few percent.
+LONGEST_BUBBLE = 12 * TICKS
 
 _ACTIONS = {
     ("LDS", "load"): Action.SHARED_LOAD,
