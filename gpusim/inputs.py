@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arguments import ArraySpec, array_spec
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, InputError
 
@@ -236,22 +237,23 @@ class Argument:
     text: str
 
 
-def argument(text: str) -> Argument:
+def argument(text: str, *, with_elements: bool = True) -> Argument:
     """Return the argument that `[NAME=]VALUE` describes.
 
-    VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, random or full:NUMBER;
-    zeros where none is given); a file, `@FILE` or `DTYPE@FILE`; or a number, plain or as
-    `DTYPE(NUMBER)`.
+    VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, random or full:NUMBER);
+    a file, `@FILE` or `DTYPE@FILE`; or a number, plain or as `DTYPE(NUMBER)`. An array without
+    a filling is full of zeros; without elements, it is an `array_spec`.
     """
     named = _NAMED.fullmatch(text.strip())
+    filling = "zeros" if with_elements else ""
     if named:
-        return Argument(named[1], _argument_value(named[2].strip(), text), text)
-    return Argument(None, _argument_value(text.strip(), text), text)
+        return Argument(named[1], _argument_value(named[2].strip(), text, filling), text)
+    return Argument(None, _argument_value(text.strip(), text, filling), text)
 
 
-def _argument_value(value: str, text: str) -> Any:
+def _argument_value(value: str, text: str, filling: str) -> Any:
     if match := _ARRAY.fullmatch(value):
-        return _described_array(match[1], match[2], match[3] or "zeros", text)
+        return _described_array(match[1], match[2], match[3] or filling, text)
     if match := _FILE.fullmatch(value):
         return numbers(match[2], dtype(match[1]) if match[1] else None)
     if match := _CAST.fullmatch(value):
@@ -262,7 +264,9 @@ def _argument_value(value: str, text: str) -> Any:
     return number
 
 
-def _described_array(kind_name: str, shape_text: str, filling: str, text: str) -> Array:
+def _described_array(
+    kind_name: str, shape_text: str, filling: str, text: str
+) -> Array | ArraySpec:
     kind = dtype(kind_name)
     lengths = [whole_number(part) for part in shape_text.split(",")]
     shape = tuple(length for length in lengths if length is not None and length > 0)
@@ -273,6 +277,8 @@ def _described_array(kind_name: str, shape_text: str, filling: str, text: str) -
         elements *= length
     if elements > MAX_ELEMENTS:
         raise InputError(f"--arg {text!r}: an array has at most {MAX_ELEMENTS:,} elements")
+    if not filling:
+        return array_spec(shape, kind)
     if filling.startswith("full:"):
         return np.full(shape, _scalar(filling.removeprefix("full:"), kind, text), dtype=kind)
     if filling not in FILLINGS:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Option:
-    """A flag or, without dashes, an argument; `metavar` names its value, where it has one."""
+    """A flag or, without dashes, an argument; `metavar` names its value, where it has one.
+
+    `arity` is "?" for an argument that may be left out, "*" for any number of them.
+    """
 
     flag: str
     help: str
@@ -30,12 +33,15 @@ class Option:
     default: str | None = None
     repeated: bool = False
     destination: str | None = None
+    arity: str | None = None
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Make a parser understand this option."""
         settings: dict[str, Any] = {"help": self.help}
         if self.destination is not None:
             settings["dest"] = self.destination
+        if self.arity is not None:
+            settings["nargs"] = self.arity
         if self.metavar is None:
             settings["action"] = "store_true"
         else:

@@ -80,8 +80,8 @@ def selected(entry: Entry, chosen: Namespace) -> Selection:
     kind = inputs.dtype(chosen.dtype) if chosen.dtype is not None else None
     count = inputs.count(chosen.n) if chosen.n is not None else None
     data = None
-    if chosen.input is not None:
-        file = chosen.input
+    file = getattr(chosen, "input", None)  # commands that need no data have no such option
+    if file is not None:
         data = inputs.numbers(file, kind)
         if data.ndim != 1:
             raise InputError(f"{file} holds an array of shape {data.shape}; give a row of numbers")

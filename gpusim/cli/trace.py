@@ -20,6 +20,7 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
+from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ COMMAND = Command(
         DATA_TYPE,
         INPUT,
         COARSE,
-        Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True),
-        Option("--shared-bytes", "dynamic shared memory of a block, for FILE.py:FUNCTION", "BYTES"),
+        ARGUMENT,
+        SHARED_BYTES,
         Option("--block-index", "the block whose warps are shown (0)", "I", "0"),
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
         Option("--warp", "the warp that --line draws (the one with most replays)", "W"),
@@ -109,15 +110,9 @@ def _level(text: str) -> str:
     return f"O{level}"
 
 
-def _refuse(options: dict[str, Any], because: str) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise InputError(f"{', '.join(given)} cannot be given here: {because}")
-
-
 def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
     """Return the trace, and a remark on the result where a known defect makes it wrong."""
-    _refuse(
+    refuse(
         {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
         "a kernel of the catalogue makes its own arguments",
     )
@@ -137,29 +132,9 @@ def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trac
 
 
 def _own_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
-    from gpusim import inputs
     from gpusim.tracing import trace as run_traced
 
-    name = chosen.kernel
-    _refuse(
-        {
-            "-n": chosen.n,
-            "--op": chosen.op,
-            "--dtype": chosen.dtype,
-            "--input": chosen.input,
-            "--coarse": chosen.coarse,
-        },
-        f"{name} takes its data from --arg",
-    )
-    kernel = inputs.kernel_of_file(name)
-    if chosen.grid is None or chosen.block is None:
-        raise InputError(f"{name} has no launch rule; give --grid and --block")
-    grid, block = inputs.sizes(chosen.grid, "the grid"), inputs.sizes(chosen.block, "the block")
-    given = chosen.shared_bytes
-    dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
-    configured = kernel[grid, block, 0, dynamic]
-    described = [inputs.argument(text) for text in chosen.arg or []]
-    values = inputs.bound(described, kernel.source.parameters, kernel.__name__)
+    configured, values = own_kernel(chosen)
     return run_traced(configured, *values, **settings), ""
 
 
