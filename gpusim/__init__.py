@@ -1,7 +1,8 @@
 """gpusim: what a GPU kernel does to the machine, without the GPU.
 
 `from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
-a kernel and counts.
+a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` says how long
+it takes on a GPU, and why.
 """
 
 from __future__ import annotations
@@ -12,14 +13,30 @@ from typing import TYPE_CHECKING, Any
 from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
+    from gpusim.arguments import array_spec
+    from gpusim.prediction import Prediction, predict
     from gpusim.records import Trace
     from gpusim.tracing import trace
 
 __version__ = "0.1.0"
-__all__ = ["GpusimError", "Trace", "__version__", "trace"]
+__all__ = [
+    "GpusimError",
+    "Prediction",
+    "Trace",
+    "__version__",
+    "array_spec",
+    "predict",
+    "trace",
+]
 
 # Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine.
-_LAZY = {"trace": "gpusim.tracing", "Trace": "gpusim.records"}
+_LAZY = {
+    "Prediction": "gpusim.prediction",
+    "Trace": "gpusim.records",
+    "array_spec": "gpusim.arguments",
+    "predict": "gpusim.prediction",
+    "trace": "gpusim.tracing",
+}
 
 
 def __getattr__(name: str) -> Any:
