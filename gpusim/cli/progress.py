@@ -1,0 +1,60 @@
+"""A bar on stderr for work that comes in pieces; only a terminal sees it."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class Bar:
+    """Counts finished pieces of `total`, and names the last; nothing without a terminal."""
+
+    def __init__(self, total: int, noun: str) -> None:
+        self._total = total
+        self._noun = noun
+        self._done = 0
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def start(self, done: int = 0) -> None:
+        """Show the bar, with the pieces that are there already."""
+        self._done = done
+        if sys.stderr.isatty() and done < self._total:
+            self._show()
+
+    def advance(self, what: str = "") -> None:
+        """Take note that a piece is finished; `what` stands beside the bar."""
+        self._done += 1
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, what=what)
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            TextColumn(self._noun),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[what]}", style="dim"),
+            console=Console(file=sys.stderr),
+            transient=True,
+        )
+        self._task = self._bar.add_task(
+            self._noun, total=self._total, completed=self._done, what=""
+        )
+        self._bar.start()

@@ -1,0 +1,123 @@
+"""`gpusim sweep`: kernels, blocks, sizes and devices crossed into a table."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from gpusim.cli.options import (
+    DATA_TYPE,
+    JSON,
+    OPERATION,
+    STEP_LIMIT,
+    Command,
+    Option,
+    print_json,
+    print_lines,
+)
+from gpusim.cli.progress import Bar
+from gpusim.cli.timing import (
+    DEFAULT_DEVICE,
+    DEFAULT_SIZE,
+    L2,
+    PASSES,
+    SERIES,
+    WITHOUT,
+    device_of,
+    how,
+    with_corrections,
+)
+from gpusim.errors import InputError
+
+
+def sweep(chosen: Namespace) -> int:
+    """Predict all combinations of kernels, blocks, sizes and devices.
+
+    With --out every finished row is kept at once: the same command, after it was stopped or
+    killed, goes on where it was. A combination that cannot run is a row with its reason.
+    Columns other than time and GB/s are of the first pass.
+    """
+    passes, l2 = how(chosen)
+    from gpusim import inputs
+    from gpusim.catalogue import find
+    from gpusim.cli.selection import step_limit
+    from gpusim.reports.sweeps import sweep_summary, sweep_table
+    from gpusim.sweeping import crossed
+    from gpusim.sweeping import sweep as run_sweep
+
+    given = _listed(chosen.kernels, "--kernels") if chosen.kernels is not None else None
+    gpus = _listed(chosen.devices, "--devices")
+    without = device_of(gpus[0], chosen.without).ablations
+    for name in gpus:
+        device_of(name, None)
+    cases = crossed(
+        [find(name).name for name in given] if given else with_corrections(SERIES),
+        [inputs.count(text, "a block") for text in _listed(chosen.blocks, "--blocks")],
+        [inputs.count(text, "a size") for text in _listed(chosen.sizes, "--sizes")],
+        gpus,
+        operation=chosen.op or "sum",
+        dtype=inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None,
+        l2=l2,
+        passes=passes,
+        without=tuple(sorted(without)),
+        step_limit=step_limit(chosen),
+    )
+    workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
+    output = Path(chosen.out) if chosen.out is not None else None
+    bar = Bar(len(cases), "rows")
+    try:
+        with bar:
+            swept = run_sweep(
+                cases,
+                output,
+                workers=workers,
+                started=bar.start,
+                progress=lambda case: bar.advance(f"{case.kernel} {case.device}"),
+            )
+    except KeyboardInterrupt:
+        if output is not None:
+            print("gpusim: stopped; the same command goes on where it was", file=sys.stderr)
+        raise
+    if chosen.json:
+        print_json(swept.rows)
+    elif output is None:
+        print_lines(lambda width: sweep_table(swept.rows, width))
+    else:
+        print_lines(lambda width: sweep_summary(swept, str(output), width))
+    return 0
+
+
+COMMAND = Command(
+    "sweep",
+    sweep,
+    (
+        Option("--kernels", "names of gpusim list, with commas (reduce1 to reduce7)", "A,B,..."),
+        Option("--blocks", "threads per block (256)", "64,128,...", "256"),
+        Option("--sizes", "numbers of elements (2^26)", "2^20,...", DEFAULT_SIZE),
+        Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
+        Option("--out", "the table: a file that ends in .csv or .json", "FILE"),
+        Option("--workers", "processes at work (one for each core)", "N"),
+        PASSES,
+        L2,
+        WITHOUT,
+        OPERATION,
+        DATA_TYPE,
+        STEP_LIMIT,
+        JSON,
+    ),
+    (
+        """examples:
+  gpusim sweep --kernels reduce1,reduce7 --blocks 128,256 --sizes 2^20,2^24
+  gpusim sweep --devices h200,k40m,my-gpu.toml --out table.csv
+  gpusim sweep --sizes 2^16,2^20,2^24 --passes all --out table.json --workers 4""",
+    ),
+)
+
+
+def _listed(text: str, what: str) -> list[str]:
+    """Return the parts of a list with commas."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise InputError(f"{what} is empty; give one or more, with commas between them")
+    return parts

@@ -1,0 +1,64 @@
+"""What the commands about time have in common: the device, the cache, the passes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from gpusim.cli.options import Option
+from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.device import Device
+
+# The reductions that are ranked where none are named, published one by one as steps of one
+# optimisation; a corrected one comes beside its original.
+SERIES = tuple(f"reduce{number}" for number in range(1, 8))
+
+DEFAULT_DEVICE = "h200"
+DEFAULT_SIZE = "2^26"
+PASSES_KNOWN = ("one", "all")
+L2_KNOWN = ("cold", "warm")
+
+DEVICE = Option(
+    "--device", "a name of gpusim devices, or a file my-gpu.toml (h200)", "GPU", DEFAULT_DEVICE
+)
+L2 = Option("--l2", "how the first launch finds the L2 cache: cold or warm (cold)", "L2", "cold")
+PASSES = Option(
+    "--passes", "one launch, or all until one value is left: one or all (one)", "PASSES", "one"
+)
+WITHOUT = Option(
+    "--without", "a GPU without bank-conflicts, barriers, ...; may be repeated", "X", None, True
+)
+
+
+def one_of(text: str, known: Sequence[str], what: str) -> str:
+    """Return `text` where it is known; InputError otherwise."""
+    if text not in known:
+        raise InputError(f"{what} is {' or '.join(known)}, not {text!r}")
+    return text
+
+
+def device_of(name: str, without: Iterable[str] | None) -> Device:
+    """Return a device by name or file, without the mechanisms named."""
+    from gpusim import device
+
+    found = device.load(name)
+    return found.without(*without) if without else found
+
+
+def how(chosen: Namespace) -> tuple[str, str]:
+    """Return the passes and the state of the L2 cache."""
+    return one_of(chosen.passes, PASSES_KNOWN, "--passes"), one_of(chosen.l2, L2_KNOWN, "--l2")
+
+
+def with_corrections(names: Iterable[str]) -> list[str]:
+    """Return kernels of the catalogue, each wrong one followed by its correction."""
+    from gpusim.catalogue import find
+
+    found = []
+    for name in names:
+        entry = find(name)
+        found += [entry.name, *([entry.fixed_by] if entry.fixed_by else [])]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,72 @@
+"""How reports write times, rates and shares, and draw them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+FULL_BAR = 24
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def duration(time_us: float) -> str:
+    """Return a time with four digits or so, in us, ms or s."""
+    for unit, size in (("us", 1.0), ("ms", 1e3), ("s", 1e6)):
+        value = time_us / size
+        if value < 1000 or unit == "s":
+            return f"{value:.{2 if value < 10 else 1}f} {unit}"
+    raise AssertionError
+
+
+def interval(first_us: float, last_us: float) -> str:
+    """Return two times as "84.2 to 50.6 us", the unit once where it is the same."""
+    first, last = duration(first_us), duration(last_us)
+    number, _, unit = first.partition(" ")
+    return f"{number if last.endswith(f' {unit}') else first} to {last}"
+
+
+def rate(gbps: float) -> str:
+    """Return a bandwidth in GB/s, with a decimal where it says something."""
+    return f"{gbps:,.0f} GB/s" if gbps >= 1000 else f"{gbps:,.1f} GB/s"
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a share as "12.3 %", and the smallest as "< 0.1 %" rather than none."""
+    least = 10.0**-decimals
+    if 0 < 100 * share < least / 2:
+        return f"< {least:g} %"
+    return f"{100 * share:.{decimals}f} %"
+
+
+def signed_percent(share: float) -> str:
+    """Return a change as "+12.3 %" or "-4.0 %"; a true minus sign is not in every font."""
+    return f"{100 * share:+.1f} %"
+
+
+def tenths_of_a_percent(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return shares in percent, rounded to a tenth so that the rounded ones add up to 100."""
+    total = sum(shares.values())
+    if total <= 0:
+        return dict.fromkeys(shares, 0.0)
+    exact = {name: 1000 * share / total for name, share in shares.items()}
+    floors = {name: int(value) for name, value in exact.items()}
+    left = 1000 - sum(floors.values())
+    for name in sorted(exact, key=lambda name: (floors[name] - exact[name], name))[:left]:
+        floors[name] += 1
+    return {name: value / 10 for name, value in floors.items()}
+
+
+def bar(share: float, width: int = FULL_BAR) -> str:
+    """Return a bar that is `width` columns long for 1, to an eighth of a column."""
+    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    if not _draws_blocks():
+        return "#" * round(eighths / 8)
+    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+
+
+def _draws_blocks() -> bool:
+    try:
+        ("█" + EIGHTHS).encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""The rows of a sweep as a table on the screen, and what became of them in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Any
+
+from rich.text import Text
+
+from gpusim.reports.columns import Column, Columns
+from gpusim.reports.layout import BAD, DIM, plural
+from gpusim.reports.quantities import duration, percent, rate
+from gpusim.sweeping import Row, Swept
+
+
+def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
+    """Yield the rows as lines of at most `width` columns."""
+    made = Columns(
+        Column("device", "left"),
+        Column("n"),
+        Column("block"),
+        Column("kernel", "left"),
+        Column("time"),
+        Column("GB/s"),
+        Column("of peak"),
+        Column("binds", "left", "fold"),
+    )
+    for row in rows:
+        about = (row["device"], f"{row['n']:,}", str(row["block"]), row["kernel"])
+        made.row(*about, *_result(row))
+    yield from made.lines(width)
+
+
+def _result(row: Row) -> tuple[Any, ...]:
+    if row["reason"] is not None:
+        return "-", "-", "-", (row["reason"], BAD)
+    gbps = rate(row["gbps"]).removesuffix(" GB/s")
+    return duration(row["time_us"]), gbps, percent(row["peak_share"]), row["bound"]
+
+
+def sweep_summary(swept: Swept, output: str, width: int) -> Iterator[Text]:
+    """Yield where the rows went, and how many cannot run or were there before."""
+    predicted = len(swept.rows) - swept.failed
+    text = f"{output}: {plural(len(swept.rows), 'row')}, {predicted:,} predicted"
+    if swept.failed:
+        text += f", {swept.failed:,} cannot run (column reason)"
+    for part in wrap(text, width):
+        yield Text(part)
+    if swept.found:
+        yield Text(f"{swept.found:,} of them were there from a sweep that was stopped", DIM)
