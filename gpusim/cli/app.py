@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from gpusim import __version__
-from gpusim.cli import listing, run, trace
+from gpusim.cli import devices, listing, predict, rank, run, sweep, trace
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError
 
@@ -21,13 +21,23 @@ INPUT_ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-COMMANDS: tuple[Command, ...] = (listing.COMMAND, run.COMMAND, trace.COMMAND)
+COMMANDS: tuple[Command, ...] = (
+    listing.COMMAND,
+    run.COMMAND,
+    trace.COMMAND,
+    predict.COMMAND,
+    rank.COMMAND,
+    sweep.COMMAND,
+    devices.COMMAND,
+)
 
 DESCRIPTION = "What a GPU kernel does to the machine, line by line and warp by warp, without a GPU."
 EXAMPLES = """examples:
   gpusim list                              the kernels, and what each teaches
   gpusim run reduce3 -n 2^20 --block 256   run a reduction, check it against NumPy
   gpusim trace reduce2 --block 128         where warps diverge and banks conflict
+  gpusim predict reduce3 -n 2^26           how long it takes on an H200, and why
+  gpusim rank --device k40m                seven reductions in order, step by step
 
 gpusim COMMAND --help tells more."""
 

@@ -1,0 +1,48 @@
+"""`gpusim devices`: the GPUs there are, and where their numbers come from."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from gpusim.cli.options import JSON, Command, Option, print_json, print_lines
+
+
+def devices(chosen: Namespace) -> int:
+    """List the GPUs, or show one's numbers with their sources.
+
+    A file of your own is checked and shown as a built-in one is.
+    """
+    from gpusim import device
+    from gpusim.reports.devices import (
+        device_document,
+        device_list,
+        device_report,
+        device_summary,
+    )
+
+    if chosen.device is not None:
+        one = device.load(chosen.device)
+        if chosen.json:
+            print_json(device_document(one))
+        else:
+            print_lines(lambda width: device_report(one, width))
+        return 0
+    every = [device.load(name) for name in device.names()]
+    if chosen.json:
+        print_json([device_summary(one) for one in every])
+    else:
+        print_lines(lambda width: device_list(every, width))
+    return 0
+
+
+COMMAND = Command(
+    "devices",
+    devices,
+    (Option("device", "a name, or a file my-gpu.toml", "GPU", arity="?"), JSON),
+    (
+        """examples:
+  gpusim devices
+  gpusim devices h200
+  gpusim devices my-gpu.toml --json""",
+    ),
+)

@@ -1,0 +1,138 @@
+"""`gpusim predict`: how long a kernel takes on a named GPU, why, and what would change it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from gpusim.cli.options import (
+    BLOCK,
+    COARSE,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    JSON,
+    OPERATION,
+    STEP_LIMIT,
+    Command,
+    Option,
+    print_json,
+    print_lines,
+)
+from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
+from gpusim.cli.progress import Bar
+from gpusim.cli.timing import DEVICE, L2, PASSES, WITHOUT, device_of, how
+from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.ablation import Ablation
+    from gpusim.planning import Forecast, Job
+
+
+def predict(chosen: Namespace) -> int:
+    """Say how long a kernel takes on a GPU, and why.
+
+    Time, throughput and what binds; stalls, source lines and classes of blocks; what was
+    simulated and what was extrapolated; what would change it.
+
+    A kernel of the catalogue needs no more than its name and a size. A kernel of your own is
+    named by its file; give its grid, its block and its arguments.
+    """
+    passes, l2 = how(chosen)
+    device = device_of(chosen.device, chosen.without)
+    from gpusim.cli.selection import step_limit
+    from gpusim.inputs import names_a_file
+
+    limit = step_limit(chosen)
+    job = _own_job(chosen) if names_a_file(chosen.kernel) else _catalogue_job(chosen, passes)
+    forecast = job.on(device, l2=l2, step_limit=limit)
+    whole = None
+    if chosen.without:
+        whole = job.on(device_of(chosen.device, None), l2=l2, step_limit=limit)
+    from gpusim.reports.prediction import Answer, prediction_document, prediction_report
+
+    answer = Answer(forecast, whole, _why(forecast, l2, limit) if chosen.why else None)
+    if chosen.json:
+        print_json(prediction_document(answer))
+    else:
+        print_lines(lambda width: prediction_report(answer, width))
+    return 0
+
+
+COMMAND = Command(
+    "predict",
+    predict,
+    (
+        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        DEVICE,
+        COUNT,
+        BLOCK,
+        L2,
+        PASSES,
+        WITHOUT,
+        Option("--why", "play it again without each mechanism that matters, one by one"),
+        GRID,
+        OPERATION,
+        DATA_TYPE,
+        COARSE,
+        ARGUMENT,
+        SHARED_BYTES,
+        STEP_LIMIT,
+        JSON,
+    ),
+    (
+        """arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= names
+  data=float32[2^26]       an array without elements: only its type and size matter
+  idx=int32[4096]=arange   one with elements (zeros, ones, arange, random, full:NUMBER), where
+  int32@numbers.csv        what the kernel does depends on them; or from a file
+  n=uint32(65536), 0.5     a number""",
+        """examples:
+  gpusim predict reduce3 --device h200 -n 2^26 --block 256
+  gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts
+  gpusim predict reduce7 --device my-gpu.toml -n 2^26 --passes all --why --json
+  gpusim predict mine.py:saxpy --grid 65536 --block 256 --arg 2.0 \\
+      --arg "x=float32[2^24]" --arg "y=float32[2^24]" --arg "n=2^24\"""",
+    ),
+)
+
+
+def _why(forecast: Forecast, l2: str, step_limit: int) -> list[Ablation]:
+    """Return the job's time without each mechanism that it meets."""
+    from gpusim.ablation import ablations, suspects
+
+    names = list(suspects(forecast))
+    with Bar(len(names), "mechanisms") as bar:
+        bar.start()
+        return ablations(forecast, names, l2=l2, step_limit=step_limit, progress=bar.advance)
+
+
+def _catalogue_job(chosen: Namespace, passes: str) -> Job:
+    refuse(
+        {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
+        "a kernel of the catalogue makes its own arguments",
+    )
+    from gpusim.catalogue import find
+    from gpusim.cli.selection import selected
+    from gpusim.planning import catalogue_job
+
+    choice = selected(find(chosen.kernel), chosen)
+    setup = choice.setup
+    return catalogue_job(
+        choice.entry,
+        setup.n,
+        passes=passes,
+        block=setup.block,
+        operation=setup.operation,
+        dtype=setup.dtype,
+        grid=choice.grid,
+        coarse=setup.coarse if choice.entry.default_coarse else None,
+    )
+
+
+def _own_job(chosen: Namespace) -> Job:
+    if chosen.passes != "one":
+        raise InputError(f"--passes all is for reductions of the catalogue, not {chosen.kernel}")
+    from gpusim.planning import own_job
+
+    configured, values = own_kernel(chosen, with_elements=False)
+    return own_job(configured, values)

@@ -1,0 +1,295 @@
+"""The report of a prediction: how long, why, and what would change it."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import dedent, wrap
+from typing import Any
+
+from rich.text import Text
+
+from gpusim.ablation import Ablation
+from gpusim.device import ABLATIONS
+from gpusim.planning import Forecast
+from gpusim.prediction import Prediction
+from gpusim.reports.columns import Column, Columns
+from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
+from gpusim.reports.quantities import (
+    bar,
+    duration,
+    percent,
+    rate,
+    signed_percent,
+    tenths_of_a_percent,
+)
+from gpusim.reports.reasons import STALLS, sentences
+from gpusim.reports.runs import known_defect
+
+LABEL_WIDTH = 12
+LEAST_LINE_SHARE = 0.005
+OF_NO_LINE = "(set up by the compiler)"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A forecast, with the time of the whole GPU and the ablations, where they were asked for."""
+
+    forecast: Forecast
+    whole: Forecast | None = None
+    ablations: Sequence[Ablation] | None = None
+
+
+def prediction_document(answer: Answer) -> dict[str, Any]:
+    """Return what `gpusim predict --json` prints."""
+    document = answer.forecast.to_dict()
+    if answer.whole is not None:
+        saved = 1 - answer.forecast.time_us / answer.whole.time_us
+        document["with_all_mechanisms"] = {"time_us": answer.whole.time_us, "saves": saved}
+    if answer.ablations is not None:
+        document["ablations"] = [one.to_dict() for one in answer.ablations]
+    return document
+
+
+def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
+    """Yield the lines of the report, none wider than `width`."""
+    forecast, first = answer.forecast, answer.forecast.first
+    yield from _title(forecast)
+    yield Text()
+    yield from _facts(answer, width)
+    setup = forecast.job.launches[0].setup
+    if setup is not None and setup.entry.defect:
+        yield Text()
+        for part in wrap(known_defect(setup.entry), width - 4):
+            yield Text(f"  {part}", BAD)
+    if len(forecast.predictions) > 1:
+        yield heading("Passes", "what follows is about the first")
+        yield from _passes(forecast).lines(width)
+    yield heading("Bounds", "the time if one thing alone limited it; the longest binds")
+    yield from _bounds(first).lines(width)
+    yield heading("Stalls", "where the cycles of all warps go, by Nsight Compute's names")
+    yield from _stalls(first).lines(width)
+    yield heading("Source lines", "share of all warp cycles")
+    yield from _lines(forecast, width)
+    yield from _classes(first, width)
+    yield heading("What would change it")
+    for sentence in sentences(forecast, answer.ablations):
+        yield from _wrapped(sentence, width)
+    if answer.ablations:
+        yield Text()
+        yield from _ablations(answer.ablations, forecast.time_us).lines(width)
+    elif answer.ablations is None:
+        yield Text("  --why plays it again without barriers, conflicts and so on, one by one.", DIM)
+
+
+def _title(forecast: Forecast) -> Iterator[Text]:
+    first, setup = forecast.first, forecast.job.launches[0].setup
+    title = Text(forecast.job.name, TITLE)
+    if setup is not None:
+        what = f"{setup.operation} of {setup.n:,} {setup.dtype.name}"
+    else:
+        what = f"{forecast.job.useful_bytes:,} bytes of arrays"
+    title.append(f"  {what} on {forecast.device.name}", "not bold")
+    yield title
+    launch = f"grid {size(first.launch.grid)}, block {size(first.launch.block)}"
+    cc = forecast.device.gpu.compute_capability
+    yield Text(f"{launch}, compute capability {cc}, {first.l2} L2", DIM)
+
+
+def _facts(answer: Answer, width: int) -> Iterator[Text]:
+    forecast, first = answer.forecast, answer.forecast.first
+    peak = forecast.device.bandwidth.dram_peak_gbps
+    setup = forecast.job.launches[0].setup
+    counted = f"{setup.n:,} x {setup.dtype.itemsize} bytes" if setup else "its array arguments"
+    without = " and ".join(sorted(forecast.device.ablations))
+    note = f" without {without}" if without else _time_note(forecast)
+    yield _fact("time", duration(forecast.time_us), note, TITLE)
+    if answer.whole is not None:
+        yield from _beside(forecast, answer.whole, width)
+    yield _fact("throughput", rate(forecast.gbps), f" of useful bytes: {counted}")
+    yield _fact("", percent(forecast.peak_share), f" of the DRAM's peak, {peak:,.0f} GB/s")
+    bound = first.bound
+    share = percent(bound.time_us / first.time_us, 0)
+    yield _fact("binds", bound.name, f": it alone takes {duration(bound.time_us)}, {share}")
+    held = first.occupancy
+    most = forecast.device.sm.max_threads // 32
+    yield _fact(
+        "occupancy",
+        percent(held.share, 0),
+        f": {plural(held.blocks, 'block')}, {held.warps} of {most} warps on an SM; "
+        f"limited by {held.limit}",
+    )
+    yield _fact("waves", *_waves(first))
+    yield from _simulated(first)
+
+
+def _time_note(forecast: Forecast) -> str:
+    first = forecast.first
+    if len(forecast.predictions) > 1:
+        return f" for {len(forecast.predictions)} passes (model)"
+    overhead = max(0.0, first.time_us - first.cycles / first.device.gpu.sm_clock_mhz)
+    return f", {duration(overhead)} of them the launch; {first.cycles:,.0f} SM cycles (model)"
+
+
+def _beside(forecast: Forecast, whole: Forecast, width: int) -> Iterator[Text]:
+    """Yield the time of the whole GPU beside that of the one without some mechanisms."""
+    names = sorted(forecast.device.ablations)
+    cost = whole.time_us - forecast.time_us
+    what = f"the cost is {duration(cost)}, {percent(cost / whole.time_us)}"
+    if cost < 0:
+        what = f"nothing is gained, {duration(-cost)} are lost"
+    yield _fact("", duration(whole.time_us), f" with {' and '.join(names)}; {what}")
+    for name in names:
+        yield from _wrapped(ABLATIONS[name], width, LABEL_WIDTH + 2, DIM)
+
+
+def _fact(label: str, value: str, note: str, style: str = "") -> Text:
+    line = Text(f"  {label:<{LABEL_WIDTH}}", DIM)
+    line.append(value, style or "not dim")
+    line.append(note, "not dim")
+    return line
+
+
+def _waves(prediction: Prediction) -> tuple[str, str]:
+    held, gpu = prediction.occupancy.blocks, prediction.device.gpu
+    whole = int(prediction.waves)
+    part = prediction.waves - whole
+    of = f" of {held * gpu.sms:,} blocks ({held} on each of {gpu.sms} SMs)"
+    if whole == 0:
+        return f"{prediction.waves:.2f}", f"{of}: the grid does not fill the GPU"
+    tail = f"; the tail fills {percent(part, 0)} of the GPU" if part > 0 else "; no tail"
+    return f"{prediction.waves:,.1f}", of + tail
+
+
+def _simulated(prediction: Prediction) -> Iterator[Text]:
+    done = prediction.simulated
+    played = f"{done.played:,} of one SM's {done.blocks_on_sm:,} blocks"
+    if not done.extrapolated:
+        yield _fact("simulated", played, "; nothing is extrapolated")
+        return
+    spread = percent(done.spread, 2)
+    yield _fact("simulated", played, f"; {done.extrapolated:,} extrapolated, spread {spread}")
+
+
+def _passes(forecast: Forecast) -> Columns:
+    made = Columns(
+        Column("pass"),
+        Column("elements"),
+        Column("blocks"),
+        Column("time"),
+        Column("L2", "left"),
+        Column("binds", "left"),
+    )
+    launches = zip(forecast.job.launches, forecast.predictions, strict=True)
+    for number, (launch, prediction) in enumerate(launches, 1):
+        made.row(
+            str(number),
+            f"{launch.setup.n:,}" if launch.setup else "",
+            f"{prediction.launch.blocks:,}",
+            duration(prediction.time_us),
+            prediction.l2,
+            prediction.bound.name,
+        )
+    return made
+
+
+def _bounds(prediction: Prediction) -> Columns:
+    made = Columns(Column("", "left"), Column("time"), Column("of it"), Column("", "left"))
+    binding = prediction.bound
+    for bound in sorted(prediction.bounds, key=lambda b: -b.time_us):
+        share = bound.time_us / prediction.time_us
+        style = TITLE if bound is binding else ""
+        made.row(
+            (f"  {bound.name}", style),
+            (duration(bound.time_us), style),
+            (percent(share, 0), style),
+            (bar(share), "cyan"),
+        )
+    return made
+
+
+def _stalls(prediction: Prediction) -> Columns:
+    made = Columns(Column("", "left"), Column(""), Column("", "left"), Column("", "left", "cut"))
+    shares = tenths_of_a_percent(prediction.stalls)
+    for name, share in sorted(shares.items(), key=lambda item: -item[1]):
+        if share:
+            colour = "green" if name == "selected" else "yellow"
+            meaning = STALLS[name].meaning if name in STALLS else ""
+            made.row(f"  {name}", f"{share:.1f} %", (bar(share / 100), colour), (meaning, DIM))
+    return made
+
+
+def _lines(forecast: Forecast, width: int) -> Iterator[Text]:
+    first = forecast.first
+    file = forecast.job.launches[0].configured.kernel.source.file
+    shown = {line: share for line, share in first.lines.items() if share >= LEAST_LINE_SHARE}
+    texts = [linecache.getline(file, line).rstrip() if line else "" for line in shown]
+    plain = dedent("\n".join(text or " " for text in texts)).split("\n")
+    made = Columns(
+        Column("line"),
+        Column("source", "left", "fold", hang=4),
+        Column("share"),
+        Column("", "left"),
+    )
+    most = max(shown.values(), default=0.0)
+    for (line, share), text in zip(shown.items(), plain, strict=True):
+        style = TITLE if share == most else ""
+        made.row(
+            (str(line or ""), style or DIM),
+            (text.rstrip() if line else OF_NO_LINE, style),
+            (percent(share), style),
+            (bar(share), "yellow"),
+        )
+    yield from made.lines(width)
+    others = len(first.lines) - len(shown)
+    if others:
+        rest = percent(sum(first.lines.values()) - sum(shown.values()))
+        yield Text(f"  {plural(others, 'other line')}: {rest} together", DIM)
+
+
+def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
+    classes = prediction.classes
+    run = plural(classes.probed, "block")
+    yield heading("Blocks", f"{run} run; those between two that are alike are alike")
+    if classes.is_sampled:
+        text = (
+            f"Blocks differ too often to tell all classes: each of the {prediction.launch.blocks:,}"
+            f" counts as the nearest before it that was run, {len(classes.classes):,} kinds in all."
+        )
+        yield from _wrapped(text, width)
+        return
+    parts = [_alike(one.blocks) for one in sorted(classes.classes, key=lambda c: -c.blocks)]
+    shown = parts[:6]
+    if len(parts) > len(shown):
+        shown.append(f"{len(parts) - len(shown)} classes more")
+    instructions = f"{prediction.instructions:,} warp instructions in all"
+    yield from _wrapped(f"{', '.join(shown)}; {instructions}", width)
+
+
+def _alike(blocks: int) -> str:
+    return f"{blocks:,} blocks alike" if blocks > 1 else "1 of its own"
+
+
+def _ablations(ablations: Sequence[Ablation], whole_us: float) -> Columns:
+    made = Columns(
+        Column("  without", "left"),
+        Column("time"),
+        Column("change"),
+        Column("which means", "left", "fold"),
+    )
+    for one in ablations:
+        change = one.time_us / whole_us - 1
+        style = "" if abs(change) >= 0.005 else DIM
+        made.row(
+            (f"  {one.mechanism}", style),
+            (duration(one.time_us), style),
+            (signed_percent(change), style),
+            (ABLATIONS[one.mechanism], DIM),
+        )
+    return made
+
+
+def _wrapped(text: str, width: int, indent: int = 2, style: str = "") -> Iterator[Text]:
+    for part in wrap(text, max(20, width - indent - 2)):
+        yield Text(" " * indent + part, style)

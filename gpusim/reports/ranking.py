@@ -1,0 +1,121 @@
+"""Kernels in order of their time, with the step from each to the next and its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from rich.text import Text
+
+from gpusim.catalogue import find
+from gpusim.planning import Forecast
+from gpusim.reports.columns import Column, Columns
+from gpusim.reports.layout import BAD, DIM, TITLE
+from gpusim.reports.quantities import duration, percent, rate
+from gpusim.reports.runs import known_defect
+from gpusim.reports.steps import reasons
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Forecasts from slow to fast, and (kernel, reason) for what cannot run."""
+
+    forecasts: Sequence[Forecast]
+    failures: Sequence[tuple[str, str]]
+    passes: str
+
+    @classmethod
+    def of(
+        cls, forecasts: Sequence[Forecast], failures: Sequence[tuple[str, str]], passes: str
+    ) -> Ranking:
+        """Return the forecasts in order, those of equal time by name."""
+        ordered = sorted(forecasts, key=lambda one: (-one.time_us, one.job.name))
+        return cls(ordered, failures, passes)
+
+    def step(self, place: int) -> float:
+        """Return how many times as fast a kernel is as the one before it."""
+        return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
+
+    def reasons(self, place: int) -> list[str]:
+        """Return what changed from the kernel before."""
+        return reasons(self.forecasts[place - 1], self.forecasts[place])
+
+
+def ranking_document(ranking: Ranking) -> dict[str, Any]:
+    """Return what `gpusim rank --json` prints: kernels from slow to fast."""
+    kernels = []
+    for place, forecast in enumerate(ranking.forecasts):
+        kernels.append(
+            {
+                "rank": len(ranking.forecasts) - place,
+                **forecast.to_dict(),
+                "step": ranking.step(place) if place else None,
+                "reasons": ranking.reasons(place) if place else [],
+            }
+        )
+    cannot = [{"kernel": name, "reason": reason} for name, reason in ranking.failures]
+    return {"kernels": kernels, "cannot_run": cannot}
+
+
+def ranking_report(ranking: Ranking, width: int) -> Iterator[Text]:
+    """Yield the ranking as lines of at most `width` columns."""
+    yield from _title(ranking)
+    yield Text()
+    yield from _table(ranking).lines(width)
+    for entry in (find(one.job.name) for one in ranking.forecasts):
+        if entry.defect:
+            yield from _note(f"! {entry.name}. {known_defect(entry)}", width, BAD)
+    for name, reason in ranking.failures:
+        yield from _note(f"{name} cannot run: {reason}", width)
+
+
+def _title(ranking: Ranking) -> Iterator[Text]:
+    one = ranking.forecasts[0]
+    setup = one.job.launches[0].setup
+    title = Text(f"{one.device.name}", TITLE)
+    if setup is not None:
+        block = f", block {setup.block}"
+        title.append(f"  {setup.operation} of {setup.n:,} {setup.dtype.name}{block}", "not bold")
+    yield title
+    passes = "all passes" if ranking.passes == "all" else "one pass"
+    without = "".join(f", without {name}" for name in sorted(one.device.ablations))
+    peak = rate(one.device.bandwidth.dram_peak_gbps)
+    yield Text(f"{passes}, {one.first.l2} L2{without}; DRAM peak {peak}; slowest first", DIM)
+
+
+def _table(ranking: Ranking) -> Columns:
+    made = Columns(
+        Column("rank"),
+        Column("kernel", "left"),
+        Column("time"),
+        Column("useful GB/s"),
+        Column("of peak"),
+        Column("step"),
+        Column("what changed", "left", "fold"),
+    )
+    last = len(ranking.forecasts) - 1
+    for place, forecast in enumerate(ranking.forecasts):
+        is_wrong = find(forecast.job.name).defect is not None
+        style = TITLE if place == last else ""
+        if place:
+            step, why = f"{ranking.step(place):.2f}x", "; ".join(ranking.reasons(place))
+        else:
+            step, why = "", f"{forecast.first.bound.name} binds"
+        made.row(
+            (str(last - place + 1), DIM),
+            (f"{forecast.job.name}{' !' if is_wrong else ''}", BAD if is_wrong else style),
+            (duration(forecast.time_us), style),
+            (rate(forecast.gbps).removesuffix(" GB/s"), style),
+            (percent(forecast.peak_share), style),
+            (step, "cyan"),
+            (why, ""),
+        )
+    return made
+
+
+def _note(text: str, width: int, style: str = "") -> Iterator[Text]:
+    yield Text()
+    for part in wrap(text, width - 2, subsequent_indent="  "):
+        yield Text(part, style)

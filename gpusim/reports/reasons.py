@@ -1,0 +1,141 @@
+"""What would change a time, in sentences: from the bounds, the stalls and the ablations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gpusim.ablation import Ablation
+from gpusim.planning import Forecast
+from gpusim.prediction import Prediction
+from gpusim.reports.quantities import duration, percent
+
+SENTENCES = 3
+AT_A_BOUND = 0.8  # a bound counts as reached from this share of the time on
+WORTH_SAYING = 0.01
+LOW_OCCUPANCY = 0.5
+FEW_WAVES = 4
+LARGE_TAIL = 0.1
+
+
+class Stall(NamedTuple):
+    """What a warp does in these cycles, and what shortens them."""
+
+    meaning: str
+    remedy: str
+
+
+# Nsight Compute's names ("Warp Stall Sampling" in its documentation), in our own words.
+STALLS: dict[str, Stall] = {
+    "selected": Stall("it issues an instruction", "fewer instructions"),
+    "not_selected": Stall("another warp's turn to issue", "fewer instructions"),
+    "wait": Stall("fixed latency of its last instruction", "more independent instructions"),
+    "short_scoreboard": Stall(
+        "a result from shared memory, shuffle or S2R", "fewer steps through shared memory"
+    ),
+    "long_scoreboard": Stall(
+        "data from global memory", "more loads in flight, several for each thread,"
+    ),
+    "mio_throttle": Stall(
+        "the queue of shared memory and shuffles is full", "fewer shared accesses or conflicts"
+    ),
+    "lg_throttle": Stall("the queue of global memory is full", "fewer or wider global accesses"),
+    "math_pipe_throttle": Stall("the pipe it needs is busy", "fewer instructions of one kind"),
+    "barrier": Stall("the other warps of its block, at a barrier", "fewer barriers"),
+    "membar": Stall("its writes to be seen, at a fence", "fewer fences"),
+    "branch_resolving": Stall("the target of a branch", "fewer branches, or unrolled loops"),
+    "drain": Stall("its last writes, before it may leave", "fewer writes at the end"),
+    "no_instruction": Stall("its next instruction to be fetched", "shorter code"),
+    "sleeping": Stall("all of its lanes sleep", "less sleep"),
+}
+
+_BOUND_REMEDIES = {
+    "issue": "fewer instructions",
+    "shared memory": "fewer wavefronts: fewer shared accesses, or none that conflict",
+    "L2": "fewer bytes from L2",
+    "DRAM": "fewer bytes from DRAM",
+    "block launch": "fewer blocks, each with more to do",
+    "latency": "shorter chains of dependent instructions, or more warps",
+    "atomics": "fewer atomics on one address",
+}
+
+_WORKING = ("selected", "not_selected")
+
+
+def sentences(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str]:
+    """Return up to three sentences, the weightiest first."""
+    found = [_limit(forecast.first)]
+    if ablations:
+        found.append(_cost(ablations))
+    found += _shape(forecast)
+    found.append(_waiting(forecast.first))
+    return found[:SENTENCES]
+
+
+def _limit(first: Prediction) -> str:
+    bound = first.bound
+    share = bound.time_us / first.time_us
+    remedy = _BOUND_REMEDIES.get(bound.name, f"less work for {bound.name}")
+    if share >= AT_A_BOUND:
+        return (
+            f"It runs at {percent(share, 0)} of what {bound.name} allows: "
+            f"only {remedy} would make it much faster."
+        )
+    return (
+        f"No limit is reached: the nearest, {bound.name}, would allow {duration(bound.time_us)}, "
+        f"{first.time_us / bound.time_us:.1f} times as fast; the rest is waiting."
+    )
+
+
+def _waiting(first: Prediction) -> str:
+    waits = {name: share for name, share in first.stalls.items() if name not in _WORKING}
+    name = max(waits, key=lambda stall: (waits[stall], stall))
+    known = STALLS.get(name)
+    what = f"{name} ({known.meaning})" if known else name
+    line = max(first.lines, key=lambda number: (first.lines[number], -number))
+    text = f"Warps wait longest for {what}, {percent(waits[name], 0)} of their time"
+    text += f"; {known.remedy} would shorten that" if known else ""
+    where = f"line {line}" if line else "what the compiler sets up"
+    return f"{text}. Most of all cycles, {percent(first.lines[line], 0)}, go to {where}."
+
+
+def _cost(ablations: Sequence[Ablation]) -> str:
+    best = ablations[0]
+    if best.saves < WORTH_SAYING:
+        tried = ", ".join(one.mechanism for one in ablations)
+        return f"Nothing that was switched off costs more than 1 % ({tried})."
+    text = (
+        f"Without {best.mechanism} it would take {duration(best.time_us)}, "
+        f"{percent(best.saves)} less"
+    )
+    others = [one for one in ablations[1:] if one.saves >= WORTH_SAYING]
+    if others:
+        more = ", ".join(f"{one.mechanism} {percent(one.saves)}" for one in others[:2])
+        return f"{text}; next: {more}."
+    return f"{text}; nothing else costs more than 1 %."
+
+
+def _shape(forecast: Forecast) -> Iterator[str]:
+    """Yield what is wrong with the launch: overhead, tail, occupancy."""
+    first, held = forecast.first, forecast.first.occupancy
+    gpu = forecast.device.gpu
+    overhead = first.time_us - first.cycles / gpu.sm_clock_mhz
+    if overhead > 0.5 * first.time_us:
+        yield (
+            f"The launch itself is {percent(overhead / first.time_us, 0)} of the time: only more "
+            "work for one launch, or fewer launches, would change much."
+        )
+    blocks = held.blocks * gpu.sms
+    idle = 1 - first.waves / -(-first.launch.blocks // blocks)
+    if first.launch.blocks < gpu.sms:
+        yield (
+            f"{first.launch.blocks:,} blocks leave {gpu.sms - first.launch.blocks} of "
+            f"{gpu.sms} SMs without work."
+        )
+    elif first.waves < FEW_WAVES and idle > LARGE_TAIL:
+        yield (
+            f"The last wave leaves {percent(idle, 0)} of all places empty: a grid that is a "
+            f"multiple of {blocks:,} blocks would not."
+        )
+    if held.share < LOW_OCCUPANCY:
+        yield f"An SM holds {percent(held.share, 0)} of its warps: {held.limit} stand in the way."

@@ -1,0 +1,69 @@
+"""Why one kernel is faster than another, in a few words worked out from their predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpusim.ablation import conflict_wavefronts
+from gpusim.planning import Forecast
+from gpusim.reports.quantities import interval
+
+MOST_REASONS = 3
+LEAST_CHANGE = 0.03  # a count that changes by less is no reason
+LEAST_SHARE = 0.2  # of the time gained that a stall must explain
+_WORKING = ("selected", "not_selected")
+
+
+def reasons(before: Forecast, after: Forecast) -> list[str]:
+    """Return what changed from one job to a faster one, up to three phrases."""
+    return list(_changes(before, after))[:MOST_REASONS]
+
+
+def _changes(before: Forecast, after: Forecast) -> Iterator[str]:
+    instructions = _ratio(before.first.instructions, after.first.instructions)
+    if abs(instructions - 1) >= LEAST_CHANGE:
+        yield f"{_more_or_fewer(instructions)} instructions"
+    yield from _conflicts(before, after)
+    blocks = _ratio(before.first.launch.blocks, after.first.launch.blocks)
+    if abs(blocks - 1) >= LEAST_CHANGE:
+        yield "half the blocks" if blocks == 0.5 else f"{_more_or_fewer(blocks)} blocks"
+    if after.first.bound.name != before.first.bound.name:
+        yield f"{after.first.bound.name} binds, not {before.first.bound.name}"
+    yield from _stalls(before, after)
+
+
+def _conflicts(before: Forecast, after: Forecast) -> Iterator[str]:
+    had, has = (
+        conflict_wavefronts(one.first, one.job.launches[0].program(one.device))
+        for one in (before, after)
+    )
+    if had and not has:
+        yield "no bank conflicts"
+    elif has and not had:
+        yield "now bank conflicts"
+    elif had and abs(_ratio(had, has) - 1) >= LEAST_CHANGE:
+        yield f"{_more_or_fewer(_ratio(had, has))} bank conflicts"
+
+
+def _stalls(before: Forecast, after: Forecast) -> Iterator[str]:
+    """Yield the wait that shrank most, as a warp's mean time."""
+    gained = before.first.time_us - after.first.time_us
+    changes = {
+        name: (share * before.first.time_us, after.first.stalls[name] * after.first.time_us)
+        for name, share in before.first.stalls.items()
+        if name not in _WORKING
+    }
+    name = max(changes, key=lambda stall: (changes[stall][0] - changes[stall][1], stall))
+    had, has = changes[name]
+    if gained > 0 and had - has >= LEAST_SHARE * gained:
+        yield f"{name} {interval(had, has)}"
+
+
+def _ratio(before: float, after: float) -> float:
+    return after / before if before else 1.0
+
+
+def _more_or_fewer(ratio: float) -> str:
+    if ratio >= 2:
+        return f"{ratio:.1f} times the"
+    return f"{100 * abs(1 - ratio):.0f} % {'more' if ratio > 1 else 'fewer'}"
