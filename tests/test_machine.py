@@ -10,6 +10,10 @@ from hypothesis import strategies as st
 import gpusim
 from gpusim import cuda
 from gpusim.errors import BarrierError, KernelFault, LaunchError, NoProgressError, OutOfBoundsError
+from gpusim.events import Step
+from gpusim.isa import Instruction, Program
+from gpusim.launch import Launch
+from gpusim.machine import run
 
 LEVELS = ["O0", "O3"]
 both_levels = pytest.mark.parametrize("level", LEVELS)
@@ -626,3 +630,103 @@ def test_sums_of_shared_parts_compile_in_no_time(level: str) -> None:
     a, out = np.arange(32, dtype=np.int32), zeros(32)
     gpusim.trace(kernel[1, 32], a, out, level=level)
     assert out.tolist() == a.tolist()
+
+
+@both_levels
+def test_lanes_that_leave_are_not_waited_for_any_longer(level: str) -> None:
+    @cuda.jit
+    def kernel(a, out):
+        t = cuda.threadIdx.x
+        if t >= 16:
+            total = 0
+            for i in range(a[cuda.grid(1)]):
+                total += i
+            out[cuda.grid(1)] = total
+            return
+        out[cuda.grid(1)] = cuda.shfl_down_sync(0xFFFFFFFF, t, 1, 16)
+
+    a = np.arange(64, dtype=np.int32) % 40
+    out = zeros(64)
+    gpusim.trace(kernel[2, 32], a, out, level=level)
+    sums = [n * (n - 1) // 2 for n in a.tolist()]
+    moved = [*range(1, 16), 15]
+    assert out.tolist() == moved + sums[16:32] + moved + sums[48:]
+
+
+@both_levels
+def test_warps_of_thousands_of_blocks_diverge_and_join_each_in_its_own_way(level: str) -> None:
+    """One block of even numbers alone keeps the others from running as one."""
+
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        n = a[i]
+        while n > 0:
+            if n % 3 == 0:
+                out[i] += 5
+            else:
+                out[i] += n
+            n -= 1 + n % 2
+
+    a = np.random.default_rng(3).integers(0, 9, 2048 * 32).astype(np.int32)
+    a[:32] = 2
+    out = zeros(a.size)
+    gpusim.trace(kernel[2048, 32], a, out, level=level)
+    sums = []
+    for start in range(9):
+        n, total = start, 0
+        while n > 0:
+            total += 5 if n % 3 == 0 else n
+            n -= 1 + n % 2
+        sums.append(total)
+    assert out.tolist() == np.array(sums)[a].tolist()
+
+
+class Rows:
+    """Notes how many lanes run each SHFL."""
+
+    def __init__(self) -> None:
+        self.lanes: list[int] = []
+
+    def begin(self, program: Program, launch: Launch) -> None: ...
+
+    def step(self, step: Step) -> None:
+        if step.instruction.op == "SHFL":
+            self.lanes += np.count_nonzero(step.active, axis=2).reshape(-1).tolist()
+
+    def batch_end(self, blocks: np.ndarray) -> None: ...
+
+    def end(self) -> None: ...
+
+
+def test_lanes_meet_those_whose_mask_names_the_same_lanes() -> None:
+    """Quarters of a warp come to one shuffle apart; each half names itself, and meets as a half."""
+    lane, mask, first_half, here, other, taken = range(6)
+    low, high, eight, sixteen, full = range(6, 11)
+    immediates = {
+        low: np.uint32(0xFFFF),
+        high: np.uint32(0xFFFF0000),
+        eight: np.int32(8),
+        sixteen: np.int32(16),
+        full: np.int32(32),
+    }
+    shuffle = 11
+    rows = (
+        Instruction("S2R", (lane,), detail="laneid"),
+        Instruction("ISETP", (first_half,), (lane, sixteen), detail=("lt",)),
+        Instruction("SEL", (mask,), (low, high, first_half)),
+        Instruction("ISETP", (here,), (lane, eight), detail=("lt",)),
+        Instruction("BRA", guard=here, target=shuffle),
+        Instruction("LOP3", (other,), (lane, sixteen), detail="xor"),
+        Instruction("ISETP", (here,), (other, eight), detail=("lt",)),
+        Instruction("BRA", guard=here, target=shuffle),
+        Instruction("BRA", guard=first_half, target=shuffle),
+        Instruction("NOP"),
+        Instruction("NOP"),
+        Instruction("SHFL", (taken,), (mask, lane, lane, full), detail="idx"),
+        Instruction("EXIT"),
+    )
+    noted = Rows()
+    program = Program("quarters", rows, registers=11, immediates=immediates)
+    run(program, Launch((1, 1, 1), (32, 1, 1)), {}, observers=[noted])
+    assert noted.lanes == [16, 16]

@@ -51,7 +51,43 @@ class Splits:
             self.turn[which],
         )
 
-    def join(self, other: Splits) -> Splits:
+    def without(self, which: Array) -> Splits:
+        """Return the splits that are not among `which`."""
+        if not len(which):
+            return self
+        keep = np.ones(len(self), dtype=bool)
+        keep[which] = False
+        return self.take(np.flatnonzero(keep))
+
+    def remove(self, which: Array, lanes: Array) -> None:
+        """Take lanes out of some splits; groups that hold the old masks keep them."""
+        copies = max(len(self.mask), len(lanes))
+        self.mask = np.broadcast_to(self.mask, (copies, *self.mask.shape[1:])).copy()
+        self.mask[:, which] &= ~lanes
+
+    def lanes(self, rows: int, which: Array | None = None) -> Array:
+        """Return the lanes that splits hold of each of so many rows, (copies, rows, 32)."""
+        held = np.zeros((len(self.mask), rows, WARP_SIZE), dtype=bool)
+        which = np.arange(len(self)) if which is None else which
+        row = self.row[which]
+        union, _, first, _ = union_of_runs(self.mask[:, which], row)
+        held[:, row[first]] = union
+        return held
+
+    def joined(self, which: Array, *keys: Array) -> Splits:
+        """Return the splits with those of `which` whose keys are equal made one, ready to run.
+
+        It takes the place of the first of them.
+        """
+        if not len(which):
+            return self
+        union, _, first, _ = union_of_runs(self.mask[:, which], *keys)
+        self.state[which] = READY
+        self.mask = self.mask.copy()
+        self.mask[:, which[first]] = union
+        return self.without(np.setdiff1d(which, which[first], assume_unique=True))
+
+    def extended(self, other: Splits) -> Splits:
         """Return these splits and the others after them."""
         copies = max(len(self.mask), len(other.mask))
         masks = [np.broadcast_to(s.mask, (copies, *s.mask.shape[1:])) for s in (self, other)]
@@ -62,6 +98,26 @@ class Splits:
             np.concatenate([self.state, other.state]),
             np.concatenate([self.turn, other.turn]),
         )
+
+
+def union_of_runs(mask: Array, *keys: Array) -> tuple[Array, Array, Array, Array]:
+    """Unite the masks, shaped (copies, splits, 32), of splits whose keys are all equal.
+
+    Returns the unions, shaped (copies, runs, 32); the splits in the order of their keys; the
+    first split of each run of equal ones; and the runs' sizes.
+    """
+    order = np.lexsort(keys)
+    starts = np.zeros(len(order), dtype=bool)
+    starts[:1] = True
+    for key in keys:
+        ordered = key[order]
+        starts[1:] |= ordered[1:] != ordered[:-1]
+    start = np.flatnonzero(starts)
+    if len(start) == len(order):
+        union = mask[:, order]
+    else:
+        union = np.logical_or.reduceat(mask[:, order], start, axis=1)
+    return union, order, order[start], np.diff(start, append=len(order))
 
 
 class Batch:
@@ -84,7 +140,8 @@ class Batch:
             state=np.zeros(warps, dtype=np.int64),
             turn=np.zeros(warps, dtype=np.int64),
         )
-        self.tokens: list[Array | None] = [None] * program.barriers
+        self.tokens: list[Array] = [np.zeros((1, 1, 1), dtype=np.int64)] * program.barriers
+        self._tokens_given = 0
         size = program.shared_bytes + launch.dynamic_shared_bytes
         self.shared = np.zeros((len(blocks), -(-size // 16) * 16), dtype=np.uint8)
         self.local: Array | None = None
@@ -112,6 +169,16 @@ class Batch:
         """Linear block number of each row, shaped like `block_of_row`."""
         return self.placement.blocks[self.block_of_row]
 
+    def is_diverged(self) -> bool:
+        """Return whether a warp is in more than one split."""
+        rows = self.splits.row
+        return len(rows) > 1 and bool(np.bincount(rows).max() > 1)
+
+    def new_tokens(self, count: int) -> Array:
+        """Return tokens that were not given before."""
+        self._tokens_given += count
+        return np.arange(self._tokens_given - count, self._tokens_given) + 1
+
     def thread_number(self) -> Array:
         """Linear thread number within the block, shaped (1, rows, 32)."""
         if self.placement.folded:
@@ -123,18 +190,14 @@ class Batch:
         copies, warps = self.placement.copies, self.placement.warps_per_block
         self.placement = Placement(self.placement.blocks, warps, folded=False)
 
-        def spread(value: Array | None, *, shared: bool = True) -> Array | None:
-            if value is None or (shared and value.shape[:2] == (1, 1)):
+        def spread(value: Array) -> Array:
+            if value.shape[:2] == (1, 1):
                 return value
             full = np.broadcast_to(value, (copies, warps, value.shape[2]))
             return full.reshape(1, copies * warps, value.shape[2])
 
-        immediates = self.program.immediates
-        self.registers = [
-            value if number in immediates else spread(value)
-            for number, value in enumerate(self.registers)
-        ]
-        self.tokens = [spread(token, shared=False) for token in self.tokens]
+        self.registers = [None if value is None else spread(value) for value in self.registers]
+        self.tokens = [spread(token) for token in self.tokens]
         splits, count = self.splits, len(self.splits)
         mask = np.broadcast_to(splits.mask, (copies, count, WARP_SIZE))
         self.splits = Splits(

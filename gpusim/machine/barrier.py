@@ -1,0 +1,70 @@
+"""Warps of a block together: barriers, and the predicates that some of them count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.isa import Instruction
+from gpusim.machine.group import Group
+from gpusim.machine.kinds import runs
+from gpusim.machine.state import AT_BARRIER, READY
+
+if TYPE_CHECKING:
+    from gpusim.machine.interpreter import Interpreter
+
+Array = np.ndarray[Any, Any]
+
+# What a barrier gives its threads, from how many said yes and how many there are.
+RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "count": lambda yes, _: yes,
+    "and": lambda yes, every: yes == every,
+    "or": lambda yes, _: yes > 0,
+}
+
+
+@runs("barrier")
+def _barrier(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+    machine.tell(group, instruction, on)
+    group.hold(AT_BARRIER)
+    release(machine)
+    return True
+
+
+def release(machine: Interpreter) -> None:
+    """Let go the blocks of which every live lane has come to a barrier."""
+    splits, placement = machine.batch.splits, machine.batch.placement
+    arrived = splits.state == AT_BARRIER
+    if not arrived.any():
+        return
+    if placement.folded:
+        complete = arrived if arrived.all() else np.zeros_like(arrived)
+    else:
+        block = splits.row // placement.warps_per_block
+        missing = np.bincount(block[~arrived], minlength=len(placement.blocks)) > 0
+        complete = arrived & ~missing[block]
+    which = np.flatnonzero(complete)
+    for pc in np.unique(splits.pc[which]):
+        instruction = machine.instructions[int(pc)]
+        if instruction.dst:
+            here = Group(machine.batch, which[splits.pc[which] == pc])
+            _reduce(here, instruction)
+    splits.pc[which] += 1
+    splits.state[which] = READY
+
+
+def _reduce(group: Group, instruction: Instruction) -> None:
+    """Give every thread what the predicates of its block's threads come to."""
+    placement = group.batch.placement
+    predicate = group.read(instruction.src[0])
+    yes = np.count_nonzero(group.mask & predicate, axis=2)
+    every = np.broadcast_to(np.count_nonzero(group.mask, axis=2), yes.shape)
+    if placement.folded:
+        totals = [count.sum(axis=1)[:, None, None] for count in (yes, every)]
+    else:
+        block = group.rows // placement.warps_per_block
+        totals = [np.bincount(block, c[0])[block].reshape(1, -1, 1) for c in (yes, every)]
+    result = RESULTS[str(instruction.detail)](*totals)
+    group.write(instruction.dst[0], result.astype(np.int32), group.mask)

@@ -1,0 +1,76 @@
+"""Convergence barriers, where lanes of a warp that diverged become one split again.
+
+BSSY gives the lanes that run it a token, BREAK takes it away, and BSYNC holds a split until
+all live lanes of its warp that have its token are there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.isa import Instruction
+from gpusim.machine.group import Group
+from gpusim.machine.kinds import runs
+from gpusim.machine.state import AT_CONVERGENCE
+
+if TYPE_CHECKING:
+    from gpusim.machine.interpreter import Interpreter
+
+Array = np.ndarray[Any, Any]
+NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)
+
+
+@runs("bssy")
+def _bssy(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+    new = machine.batch.new_tokens(len(group.which)).reshape(1, -1, 1)
+    _give(group, int(instruction.detail), new, on)
+    machine.tell(group, instruction, on)
+
+
+@runs("break")
+def _break(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+    _give(group, int(instruction.detail), NO_TOKEN, on)
+    machine.tell(group, instruction, on)
+    machine.batch.splits.pc[group.which] = group.pc + 1
+    release(machine)
+    return True
+
+
+@runs("bsync")
+def _bsync(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+    machine.tell(group, instruction, on)
+    if not machine.batch.is_diverged():
+        return False
+    group.hold(AT_CONVERGENCE)
+    release(machine)
+    return True
+
+
+def _give(group: Group, number: int, token: Array, on: Array) -> None:
+    tokens = group.batch.tokens
+    tokens[number] = group.updated(tokens[number], token, on)
+
+
+def release(machine: Interpreter) -> None:
+    """Join the splits that wait at a BSYNC and miss no live lane with their token."""
+    batch, splits = machine.batch, machine.batch.splits
+    waiting = np.flatnonzero(splits.state == AT_CONVERGENCE)
+    if not len(waiting):
+        return
+    pc, row = splits.pc[waiting], splits.row[waiting]
+    mine = np.zeros(len(waiting), dtype=np.int64)
+    complete = np.zeros(len(waiting), dtype=bool)
+    live = splits.lanes(batch.rows)
+    for place in np.unique(pc):
+        at = np.flatnonzero(pc == place)
+        here, rows = waiting[at], row[at]
+        tokens = batch.tokens[int(machine.instructions[int(place)].detail)]
+        tokens = np.broadcast_to(tokens, (len(tokens), batch.rows, 32))[:, rows]
+        mine[at] = np.where(splits.mask[:, here], tokens, 0).max(axis=(0, 2))
+        absent = (live & ~splits.lanes(batch.rows, here))[:, rows]
+        complete[at] = ~(absent & (tokens == mine[at][:, None])).any(axis=(0, 2))
+    going = waiting[complete]
+    splits.pc[going] += 1
+    batch.splits = splits.joined(going, mine[complete], pc[complete], row[complete])

@@ -1,0 +1,100 @@
+"""Splits that run together, and how they read and write their lanes of the registers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa import Instruction
+from gpusim.machine.state import Batch
+
+Array = np.ndarray[Any, Any]
+
+
+class BlocksDisagreeError(Exception):
+    """Blocks of a folded batch take different ways at an instruction."""
+
+
+class Group:
+    """Splits of a batch that stand at one pc: which ones, their rows and their lanes.
+
+    The group's `pc` goes ahead of its splits' own, which are set when the group stops.
+    """
+
+    def __init__(self, batch: Batch, which: Array) -> None:
+        splits = batch.splits
+        self.batch = batch
+        self.which = which
+        self.pc = int(splits.pc[which[0]])
+        self.rows = splits.row[which]
+        self.is_all = len(which) == batch.rows and bool((self.rows == np.arange(batch.rows)).all())
+        self.mask = splits.mask if len(which) == len(splits) else splits.mask[:, which]
+        self.is_full = bool(self.mask.all())
+
+    def hold(self, state: int) -> None:
+        """Let the group's splits wait at this instruction."""
+        splits = self.batch.splits
+        splits.pc[self.which] = self.pc
+        splits.state[self.which] = state
+
+    def lanes_on(self, instruction: Instruction) -> Array:
+        """Return the lanes whose guard is true."""
+        if instruction.guard is None:
+            return self.mask
+        guard = self.read(instruction.guard)
+        return self.mask & (~guard if instruction.negated else guard)
+
+    def of_rows(self, value: Array) -> Array:
+        """Return the group's rows of an array that has all rows, or one for all of them."""
+        return value if self.is_all or value.shape[1] == 1 else value[:, self.rows]
+
+    def read(self, register: int, dtype: Any = np.int32) -> Array:
+        """Return a register; zeros of `dtype` where nothing was written."""
+        value = self.batch.registers[register]
+        return np.zeros((1, 1, 1), dtype=dtype) if value is None else self.of_rows(value)
+
+    def sources(self, instruction: Instruction) -> list[Array]:
+        """Return an instruction's sources."""
+        dtype = np.int32 if instruction.dtype is None else instruction.dtype
+        return [self.read(register, dtype) for register in instruction.src]
+
+    def write(self, register: int, value: Array, on: Array) -> None:
+        """Set a register for the lanes that are on."""
+        registers = self.batch.registers
+        old = registers[register]
+        everyone = self.is_all and (self.is_full if on is self.mask else bool(on.all()))
+        if everyone or (old is None and self.is_all):
+            registers[register] = value
+            return
+        if old is None:
+            old = np.zeros((1, 1, 1), dtype=value.dtype)
+        registers[register] = self.updated(old, value, on)
+
+    def updated(self, old: Array, value: Array, on: Array) -> Array:
+        """Return `old`, which has all rows or one, with `value` in the lanes that are on."""
+        if self.is_all:
+            return np.where(on, value, old)
+        copies = max(len(old), len(value), len(on))
+        new = np.broadcast_to(old, (copies, self.batch.rows, 32)).copy()
+        ordered = np.sort(self.rows)
+        if not (ordered[1:] == ordered[:-1]).any():
+            new[:, self.rows] = np.where(on, value, new[:, self.rows])
+            return new
+        # Splits of one warp run together: each sets its own lanes of the same row.
+        shape = (copies, len(self.rows), 32)
+        copy, split, lane = np.nonzero(np.broadcast_to(on, shape))
+        new[copy, self.rows[split], lane] = np.broadcast_to(value, shape)[copy, split, lane]
+        return new
+
+    def decided(self, lanes: Array) -> Array:
+        """Return, per split, whether a lane is in `lanes`, on which all blocks have to agree."""
+        return agreed(np.asarray(lanes.any(axis=2)))
+
+
+def agreed(outcome: Array) -> Array:
+    """Return what all copies agree on; BlocksDisagreeError where they do not."""
+    if len(outcome) > 1 and (outcome != outcome[:1]).any():
+        raise BlocksDisagreeError
+    first: Array = outcome[0]
+    return first

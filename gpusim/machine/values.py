@@ -1,0 +1,111 @@
+"""Instructions that make a value: computed from registers, or known to the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.isa import OPS, Instruction
+from gpusim.machine.group import Group
+from gpusim.machine.kinds import runs
+
+if TYPE_CHECKING:
+    from gpusim.machine.interpreter import Interpreter
+
+Array = np.ndarray[Any, Any]
+AXES = "xyz"
+LANES = np.arange(32, dtype=np.int32)
+
+
+@runs("compute")
+def _compute(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+    evaluate = OPS[instruction.op].evaluate
+    if evaluate is not None and instruction.dst and (instruction.guard is None or on.any()):
+        value = evaluate(instruction, *group.sources(instruction))
+        group.write(instruction.dst[0], value, on)
+    machine.tell(group, instruction, on)
+
+
+def _coordinate(linear: Array, size: tuple[int, int, int], axis: str) -> Array:
+    x, y, _ = size
+    along = {"x": linear % x, "y": linear // x % y, "z": linear // (x * y)}[axis]
+    return along.astype(np.int32)
+
+
+def _thread(group: Group, axis: str) -> Array:
+    batch = group.batch
+    return group.of_rows(_coordinate(batch.thread_number(), batch.launch.block, axis))
+
+
+def _block(group: Group, axis: str) -> Array:
+    batch = group.batch
+    return group.of_rows(_coordinate(batch.block_number, batch.launch.grid, axis))
+
+
+# What a special register holds in the rows of a group; its name ends in an axis where it has one.
+SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
+    "tid": _thread,
+    "ctaid": _block,
+    "laneid": lambda *_: LANES.reshape(1, 1, 32),
+    "cga": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
+}
+
+
+@runs("special")
+def _special(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+    if instruction.dst:
+        name, _, axis = str(instruction.detail).partition(".")
+        _set(group, instruction, SPECIAL[name](group, axis), on)
+    machine.tell(group, instruction, on)
+
+
+def _set(group: Group, instruction: Instruction, value: Array, on: Array) -> None:
+    if instruction.dtype is not None:
+        value = value.astype(instruction.dtype, copy=False)
+    group.write(instruction.dst[0], value, on)
+
+
+def _parameter(machine: Interpreter, name: str) -> Any:
+    return machine.arguments[name]
+
+
+def _pointer(machine: Interpreter, name: str) -> np.int64:
+    return np.int64(machine.allocations[name].address)
+
+
+def _length(machine: Interpreter, what: tuple[str, int | None]) -> np.int32:
+    """Return the elements of an array: of one that was passed, else of dynamic shared memory."""
+    name, axis = what
+    if name in machine.allocations:
+        array = machine.allocations[name].array
+        return np.int32(array.size if axis is None else array.shape[axis])
+    accesses = [i.memory for i in machine.instructions if i.memory is not None]
+    item = next(memory.dtype.itemsize for memory in accesses if memory.name == name)
+    return np.int32(machine.batch.launch.dynamic_shared_bytes // item)
+
+
+def _launched(machine: Interpreter, what: str) -> np.int32:
+    name, _, axis = what.partition(".")
+    launch = machine.batch.launch
+    size = {"ntid": launch.block, "nctaid": launch.grid}[name]
+    return np.int32(size[AXES.index(axis)])
+
+
+# What lies in constant memory, by the first part of an instruction's detail.
+CONSTANTS: Mapping[str, Callable[[Interpreter, Any], Any]] = {
+    "param": _parameter,
+    "pointer": _pointer,
+    "length": _length,
+    "launch": _launched,
+}
+
+
+@runs("constant")
+def _constant(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+    if instruction.dst:
+        kind, what = instruction.detail
+        value = np.asarray(CONSTANTS[kind](machine, what)).reshape(1, 1, 1)
+        _set(group, instruction, value, on)
+    machine.tell(group, instruction, on)

@@ -1,0 +1,145 @@
+"""Lanes of a warp together: shuffles and votes, and waiting for the lanes that a mask names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.isa import Instruction
+from gpusim.machine.group import Group, agreed
+from gpusim.machine.kinds import runs
+from gpusim.machine.state import AT_WARP, union_of_runs
+
+if TYPE_CHECKING:
+    from gpusim.machine.interpreter import Interpreter
+
+Array = np.ndarray[Any, Any]
+LANES = np.arange(32)
+LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
+
+
+@runs("shuffle")
+def _shuffle(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+    mask, value, lane, width = group.sources(instruction)
+    if _waits(machine, group, mask):
+        return True
+    if instruction.dst:
+        source = _source(str(instruction.detail), lane.astype(np.int64), width.astype(np.int64))
+        group.write(instruction.dst[0], _taken(value, source), on)
+    machine.tell(group, instruction, on)
+    return False
+
+
+def _source(mode: str, lane: Array, width: Array) -> Array:
+    """Return the lane that each lane reads from; its own where that lies outside its segment."""
+    start = LANES & ~(width - 1)
+    if mode == "idx":
+        return np.asarray(start + (lane & (width - 1)))
+    source: Array = {"up": LANES - lane, "down": LANES + lane, "bfly": LANES ^ lane}[mode]
+    outside = source < start if mode == "up" else source > start + width - 1
+    return np.where(outside, LANES, source)
+
+
+def _taken(value: Array, source: Array) -> Array:
+    """Return each lane's value from its source lane."""
+    if value.shape[2] == 1:
+        return value
+    if source.shape[:2] == (1, 1):
+        return value[:, :, source[0, 0]]
+    shape = (*np.broadcast_shapes(value.shape[:2], source.shape[:2]), 32)
+    return np.take_along_axis(np.broadcast_to(value, shape), np.broadcast_to(source, shape), axis=2)
+
+
+def _ballot(lanes: Array) -> Array:
+    """Return lanes as bits of a number."""
+    bits: Array = np.where(lanes, LANE_BITS, np.uint32(0))
+    return np.asarray(bits.sum(axis=2, dtype=np.uint32, keepdims=True))
+
+
+# What a vote says, from the lanes that vote and those of them that say yes.
+VOTES: Mapping[str, Callable[[Array, Array], Any]] = {
+    "all": lambda voting, yes: ~(voting & ~yes).any(axis=2, keepdims=True),
+    "any": lambda _, yes: yes.any(axis=2, keepdims=True),
+    "ballot": lambda _, yes: _ballot(yes),
+}
+
+
+@runs("vote")
+def _vote(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+    mask, predicate = group.sources(instruction)
+    if _waits(machine, group, mask):
+        return True
+    voting = on & _named(group, mask)
+    value = VOTES[str(instruction.detail)](voting, voting & predicate)
+    group.write(instruction.dst[0], value, on)
+    machine.tell(group, instruction, on)
+    return False
+
+
+@runs("activemask")
+def _activemask(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+    group.write(instruction.dst[0], _ballot(on), on)
+    machine.tell(group, instruction, on)
+
+
+@runs("warpsync")
+def _warpsync(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+    if _waits(machine, group, group.read(instruction.src[0])):
+        return True
+    machine.tell(group, instruction, on)
+    return False
+
+
+def _named(group: Group, mask: Array) -> Array:
+    """Return the lanes that a mask operand names, shaped (copies, splits, 32)."""
+    bits = mask.astype(np.uint32)
+    if bits.shape[2] > 1:
+        named = np.where(group.mask, bits, np.uint32(0))
+        bits = np.bitwise_or.reduce(named, axis=2, keepdims=True)
+    return np.broadcast_to((bits & LANE_BITS) != 0, (len(bits), len(group.rows), 32))
+
+
+def _waits(machine: Interpreter, group: Group, mask: Array) -> bool:
+    """Hold splits of diverged warps until the lanes that the mask names are together.
+
+    Returns whether it held one; others of the group then come again to this instruction.
+    """
+    batch = machine.batch
+    if not batch.is_diverged():
+        return False
+    named = _named(group, mask)
+    live = batch.splits.lanes(batch.rows)[:, group.rows]
+    missing = (named & live & ~group.mask).any(axis=(0, 2))
+    if not missing.any():
+        return False
+    agreed(named)
+    splits = batch.splits
+    splits.pc[group.which] = group.pc
+    splits.state[group.which[missing]] = AT_WARP
+    release(machine)
+    return True
+
+
+def release(machine: Interpreter) -> None:
+    """Join and let go the splits of which all live lanes that their mask names are there.
+
+    Lanes meet those that name the same lanes at the same instruction.
+    """
+    batch, splits = machine.batch, machine.batch.splits
+    waiting = np.flatnonzero(splits.state == AT_WARP)
+    if not len(waiting):
+        return
+    pc, row = splits.pc[waiting], splits.row[waiting]
+    named = np.zeros((len(waiting), 32), dtype=bool)
+    for place in np.unique(pc):
+        here = Group(batch, waiting[pc == place])
+        mask = here.read(machine.instructions[int(place)].src[0])
+        named[pc == place] = _named(here, mask)[0]
+    bits = _ballot(named[None])[0, :, 0]
+    union, order, first, sizes = union_of_runs(splits.mask[:, waiting], bits, pc, row)
+    live = splits.lanes(batch.rows)[:, row[first]]
+    complete = ~(named[first] & live & ~union).any(axis=(0, 2))
+    going = np.sort(order[np.repeat(complete, sizes)])
+    batch.splits = splits.joined(waiting[going], bits[going], pc[going], row[going])
