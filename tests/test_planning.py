@@ -130,6 +130,21 @@ def test_no_more_than_three_sentences_say_what_would_change_it() -> None:
         assert any("Without launch-overhead" in text for text in sentences(forecast, found))
 
 
+@pytest.mark.parametrize(
+    ("name", "n", "grid", "sentence"),
+    [
+        ("reduce3", 2**10, None, "4 blocks leave 128 of 132 SMs without work."),
+        ("kernel1", 2**16, 528, "The grid fills 50 % of the GPU's places: 1,056 blocks would"),
+        ("kernel1", 2**16, 1584, "The last wave leaves 25 % of all places empty"),
+    ],
+)
+def test_a_grid_that_leaves_places_empty_is_told(
+    name: str, n: int, grid: int | None, sentence: str
+) -> None:
+    forecast = catalogue_job(name, n, block=256, grid=grid).on("h200")
+    assert any(sentence in text for text in sentences(forecast, None))
+
+
 def test_every_stall_that_is_played_has_a_meaning() -> None:
     assert set(PLAYED) <= set(STALLS)
 

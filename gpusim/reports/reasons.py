@@ -132,6 +132,11 @@ def _shape(forecast: Forecast) -> Iterator[str]:
             f"{first.launch.blocks:,} blocks leave {gpu.sms - first.launch.blocks} of "
             f"{gpu.sms} SMs without work."
         )
+    elif first.waves < 1 - LARGE_TAIL:
+        yield (
+            f"The grid fills {percent(first.waves, 0)} of the GPU's places: "
+            f"{blocks:,} blocks would fill them all."
+        )
     elif first.waves < FEW_WAVES and idle > LARGE_TAIL:
         yield (
             f"The last wave leaves {percent(idle, 0)} of all places empty: a grid that is a "
