@@ -43,6 +43,27 @@ class Memory:
         self.is_free = True
 
 
+class Probe:
+    """A microbenchmark: whatever it is, each warp takes as many cycles as LENGTH and rounds say."""
+
+    def __init__(self, driver: FakeDriver, name: str) -> None:
+        self.driver, self.name = driver, name
+        length = re.search(r"(\d+)>", name)
+        self.length = int(length[1]) if length else 1
+
+    def set_attribute(self, attribute: int, value: int) -> None:
+        assert attribute == 8
+
+    def __call__(self, *arguments: Any, grid: Any, block: Any, shared: int = 0) -> None:
+        numbers = [int(a) for a in arguments if isinstance(a, np.number)]
+        work = max(1, self.length) * sum([1, *(n for n in numbers if 0 < n < 2**33)])
+        self.driver.now_us += 5.0 + work * grid[0] / 1000
+        if isinstance(arguments[0], Memory) and len(arguments[0].bytes) < 2**20:
+            stamps = self.driver.bytes_at(arguments[0]).view(np.int64)
+            stamps[: len(stamps) // 4 * 4].reshape(-1, 4)[:] = [0, 100, 200, 100 + 2 * work]
+            stamps[0::2], stamps[1::2] = 100, 100 + 4 * work
+
+
 class FakeDriver:
     """What `PycudaBackend` uses of the module, for one GPU.
 
@@ -59,6 +80,9 @@ class FakeDriver:
     class device_attribute:  # noqa: N801
         MULTIPROCESSOR_COUNT = 1
         L2_CACHE_SIZE = 2
+
+    class function_attribute:  # noqa: N801
+        MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 
     def __init__(self, faults: tuple[str, ...] = (), launch_us: float = 10.0) -> None:
         self.faults, self.launch_us = faults, launch_us
@@ -108,13 +132,13 @@ class FakeDriver:
 
     def mem_alloc(self, size: int) -> Memory:
         # The flush's buffer is large, and nobody looks into it.
-        memory = Memory(BASE + (len(self.memories) << 32), min(size, 2**24))
+        memory = Memory(BASE + (len(self.memories) << 33), min(size, 2**26))
         self.memories.append(memory)
         return memory
 
     def bytes_at(self, pointer: Any, size: int | None = None) -> np.ndarray[Any, Any]:
         """Return the bytes from a pointer on."""
-        number, offset = divmod(int(pointer) - BASE, 1 << 32)
+        number, offset = divmod(int(pointer) - BASE, 1 << 33)
         memory = self.memories[number]
         assert not memory.is_free, "freed memory is used"
         end = None if size is None else offset + size
@@ -149,10 +173,11 @@ class FakeDriver:
     def get_function(self, name: str) -> Any:
         if name.startswith(("read_all<", "wait<")):
             return self._service(name)
-        return self._kernel(name)
+        return self._kernel(name) if EXPRESSION.fullmatch(name) else Probe(self, name)
 
     def _service(self, name: str) -> Any:
         def launch(*arguments: Any, grid: Any, block: Any) -> None:
+            assert grid[0] * block[0] > 0
             self.log.append(name.partition("<")[0])
             is_wait = name.startswith("wait")
             self.now_us += int(arguments[0]) / 1000 if is_wait else 1000.0

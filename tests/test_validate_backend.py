@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from fake_gpu import FakeCompiler, FakeDriver
+
 from gpusim.catalogue import find
 from validate import backend as backends
 from validate.backend import CudaError, GpuMissingError, PycudaBackend
@@ -45,7 +45,7 @@ def test_a_wrong_kernel_is_measured_as_wrong() -> None:
 def test_a_result_that_is_not_written_is_wrong() -> None:
     backend, driver = made()
     entry = find("reduce3")
-    driver._kernel = lambda name: lambda *a, **k: None  # type: ignore[method-assign]
+    driver._kernel = lambda _: lambda *_, **__: None  # type: ignore[method-assign]
     assert backend.measure(entry, Case(256, 64, "int32")).wrong == 4
 
 

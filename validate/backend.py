@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,8 +45,8 @@ FEWEST, MOST = 15, 51
 BYTES_PER_READ = 16
 
 
-READ_ALL = twins.Twin("service.cu", "read_all<int4>")
-WAIT = twins.Twin("service.cu", "wait<long long>")
+READ_ALL = twins.Twin("kernels/service.cu", "read_all<int4>")
+WAIT = twins.Twin("kernels/service.cu", "wait<long long>")
 
 
 class GpuMissingError(GpusimError):
@@ -98,29 +99,29 @@ class PycudaBackend:
     def __init__(
         self, driver: Any = None, compiler: Compiler | None = None, seed: int | None = None
     ) -> None:
-        self._driver = pycuda_driver() if driver is None else driver
+        self.driver = pycuda_driver() if driver is None else driver
         self._compiler = compilers.here() if compiler is None else compiler
         self._random = np.random.default_rng(seed)
-        with self._naming("the GPU"):
-            device = self._driver.Device(0)
+        with self.naming("the GPU"):
+            device = self.driver.Device(0)
             self._context = device.make_context()
             major, minor = device.compute_capability()
             self.arch = f"sm_{major}{minor}"
             self.compute_capability = f"{major}.{minor}"
             self.gpu_name = str(device.name())
-            attributes = self._driver.device_attribute
-            self._sms = int(device.get_attribute(attributes.MULTIPROCESSOR_COUNT))
+            attributes = self.driver.device_attribute
+            self.sms = int(device.get_attribute(attributes.MULTIPROCESSOR_COUNT))
             l2 = int(device.get_attribute(attributes.L2_CACHE_SIZE))
             self._flush_bytes = max(FLUSH_TIMES * l2, FLUSH_LEAST)
-            self._flush = self._driver.mem_alloc(self._flush_bytes)
-            self._driver.memset_d8(self._flush, 0, self._flush_bytes)
-            self._never = self._driver.mem_alloc(16)
+            self._flush = self.driver.mem_alloc(self._flush_bytes)
+            self.driver.memset_d8(self._flush, 0, self._flush_bytes)
+            self._never = self.driver.mem_alloc(16)
         self._binaries: dict[twins.Twin, compilers.Binary] = {}
         self._functions: dict[twins.Twin, Any] = {}
-        with self._naming("the flush"):
+        with self.naming("the flush"):
             self._read_all = self.function(READ_ALL)
-            self._wait = self.function(WAIT)
-        self._input, self._pristine = Buffer(self._driver), Buffer(self._driver)
+            self._wait_kernel = self.function(WAIT)
+        self._input, self._pristine = Buffer(self.driver), Buffer(self.driver)
         self._is_pristine = False
         self._outputs: list[Buffer] = []
         self._data: Array = np.zeros(0)
@@ -130,7 +131,7 @@ class PycudaBackend:
     def measure(self, kernel: Entry, launch: Case) -> Measurement:
         """Return time and correctness of a launch; CudaError where the GPU refuses."""
         setups = launch.setups(kernel)
-        with self._naming(kernel.name):
+        with self.naming(kernel.name):
             launches = self._prepare(setups)
             results, wrong = self._check(launches, launch)
             times = self._times(launches, launch)
@@ -140,13 +141,13 @@ class PycudaBackend:
 
     def launch_once(self, kernel: Entry, launch: Case) -> int:
         """Launch a kernel once, for a profiler to look at; return how many results are wrong."""
-        with self._naming(kernel.name):
+        with self.naming(kernel.name):
             return self._check(self._prepare(launch.setups(kernel)), launch)[1]
 
     def machine(self, device: str, date: str) -> Machine:
         """Return what this computer is, as a file of measurements says it."""
         driver, memory_clock = _told_by_nvidia_smi()
-        version = self._driver.get_driver_version()
+        version = self.driver.get_driver_version()
         return Machine(
             gpu=self.gpu_name,
             device=device,
@@ -163,8 +164,8 @@ class PycudaBackend:
     def clock_mhz(self) -> float:
         """Return what the SMs' clock runs at, from a wait of known cycles."""
         cycles = 20_000_000
-        with self._naming("the clock"):
-            times = self._timed(lambda: None, lambda: self._send_wait(cycles), 3)
+        with self.naming("the clock"):
+            times = self.timed(lambda: None, lambda: self.wait(cycles), 3)
         return round(cycles / min(times), 1)
 
     def close(self) -> None:
@@ -184,27 +185,32 @@ class PycudaBackend:
             twins.twin_of(setup) for kernel, case in pairs for setup in case.setups(kernel)
         )
 
+    def store(self, folder: Path) -> None:
+        """Keep all that is compiled in a folder, for another process."""
+        compilers.store(self._binaries, self._compiler.version, folder)
+
     def function(self, twin: twins.Twin) -> Any:
         """Return the twin as the GPU holds it, compiled once."""
         if twin not in self._functions:
             self.compile_all([twin])
             made = self._binaries[twin]
-            module = self._driver.module_from_buffer(made.cubin)
+            module = self.driver.module_from_buffer(made.cubin)
             self._functions[twin] = module.get_function(made.name)
         return self._functions[twin]
 
     @contextmanager
-    def _naming(self, name: str) -> Iterator[None]:
+    def naming(self, name: str) -> Iterator[None]:
+        """Turn the driver's errors into CudaError with a name in front."""
         try:
             yield
-        except self._driver.Error as error:
+        except self.driver.Error as error:
             raise CudaError(f"{name}: {error}") from error
 
     def _prepare(self, setups: list[Setup]) -> list[_Ready]:
         """Return the launches, each reading what the one before it writes."""
         self._hold_data(setups[0])
         while len(self._outputs) < len(setups):
-            self._outputs.append(Buffer(self._driver))
+            self._outputs.append(Buffer(self.driver))
         source = self._input.of(0)
         ready = []
         for setup, buffer in zip(setups, self._outputs, strict=False):
@@ -227,9 +233,9 @@ class PycudaBackend:
             self._data = random_data(self._random, setup.n, setup.dtype)
             self._expected.clear()
             self._is_pristine = False
-            self._driver.memcpy_htod(memory, self._data)
+            self.driver.memcpy_htod(memory, self._data)
         if setup.entry.overwrites_input and not self._is_pristine:
-            self._driver.memcpy_dtod(self._pristine.of(room), memory, room)
+            self.driver.memcpy_dtod(self._pristine.of(room), memory, room)
             self._is_pristine = True
         self._fill_up(memory, setup)
 
@@ -238,12 +244,12 @@ class PycudaBackend:
         if setup.length > setup.n:
             size = setup.dtype.itemsize
             filling = np.full(setup.length - setup.n, setup.template.identity, setup.dtype)
-            self._driver.memcpy_htod(int(memory) + setup.n * size, filling)
+            self.driver.memcpy_htod(int(memory) + setup.n * size, filling)
 
     def _restore(self, setup: Setup) -> None:
         if setup.entry.overwrites_input:
             size = setup.n * setup.dtype.itemsize
-            self._driver.memcpy_dtod_async(self._input.of(0), self._pristine.of(0), size, None)
+            self.driver.memcpy_dtod_async(self._input.of(0), self._pristine.of(0), size, None)
 
     def _check(self, launches: list[_Ready], case: Case) -> tuple[int, int]:
         """Run once with poisoned outputs; return how many results there are, and how many wrong.
@@ -253,16 +259,16 @@ class PycudaBackend:
         for ready, after in zip(launches, [*launches[1:], None], strict=True):
             setup = ready.setup
             outputs = setup.entry.family.outputs(setup)
-            self._driver.memset_d8(ready.output, POISON, outputs * setup.dtype.itemsize)
+            self.driver.memset_d8(ready.output, POISON, outputs * setup.dtype.itemsize)
             if after is not None:
                 self._fill_up(ready.output, after.setup)
         for ready in launches:
             self._send(ready)
-        self._driver.Context.synchronize()
+        self.driver.Context.synchronize()
         last = launches[-1]
         outputs = last.setup.entry.family.outputs(last.setup)
         found = np.empty(outputs, last.setup.dtype)
-        self._driver.memcpy_dtoh(found, last.output)
+        self.driver.memcpy_dtoh(found, last.output)
         found = found[: last.setup.results]
         return len(found), int(np.count_nonzero(self._oracle(launches, case).wrong(found)))
 
@@ -298,30 +304,33 @@ class PycudaBackend:
 
         def cold() -> None:
             self._restore(launches[0].setup)
-            self._send_flush()
+            self.empty_l2()
 
         def warm() -> None:
-            self._send_wait(WAIT_CYCLES)
+            self.wait(WAIT_CYCLES)
             all_of_them()
 
         before = warm if case.l2 == "warm" else cold
-        first = self._timed(before, all_of_them, 2)
+        first = self.timed(before, all_of_them, 2)
         wanted = int(TARGET_US / max(min(first), 1.0))
-        return self._timed(before, all_of_them, max(FEWEST, min(MOST, wanted)))
+        return self.timed(before, all_of_them, max(FEWEST, min(MOST, wanted)))
 
-    def _timed(
+    def timed(
         self, before: Callable[[], None], work: Callable[[], None], repetitions: int
     ) -> list[float]:
-        """Queue it all, and only then wait: no launch finds the GPU idle."""
+        """Return the times of `work`, in microseconds, each time behind `before`.
+
+        All of it is queued, and only then waited for: no launch finds the GPU idle.
+        """
         events = []
         for _ in range(repetitions):
-            start, end = self._driver.Event(), self._driver.Event()
+            start, end = self.driver.Event(), self.driver.Event()
             before()
             start.record()
             work()
             end.record()
             events.append((start, end))
-        self._driver.Context.synchronize()
+        self.driver.Context.synchronize()
         return [start.time_till(end) * 1000.0 for start, end in events]
 
     def _send(self, ready: _Ready) -> None:
@@ -333,21 +342,23 @@ class PycudaBackend:
             shared=launch.dynamic_shared_bytes,
         )
 
-    def _send_flush(self) -> None:
+    def empty_l2(self) -> None:
+        """Queue a read of far more than the L2 holds."""
         words = np.uint64(self._flush_bytes // BYTES_PER_READ)
         self._read_all(
-            self._flush, words, self._never, grid=(8 * self._sms, 1, 1), block=(256, 1, 1)
+            self._flush, words, self._never, grid=(8 * self.sms, 1, 1), block=(256, 1, 1)
         )
 
-    def _send_wait(self, cycles: int) -> None:
-        self._wait(np.int64(cycles), self._never, grid=(1, 1, 1), block=(1, 1, 1))
+    def wait(self, cycles: int) -> None:
+        """Queue a wait that touches no memory."""
+        self._wait_kernel(np.int64(cycles), self._never, grid=(1, 1, 1), block=(1, 1, 1))
 
     def _warm_up(self) -> None:
         """Keep the GPU busy until its clocks are up."""
-        with self._naming("the warm-up"):
+        with self.naming("the warm-up"):
             spent = 0.0
             while spent < WARM_UP_US:
-                spent += sum(self._timed(lambda: None, self._send_flush, 100)) + 1.0
+                spent += sum(self.timed(lambda: None, self.empty_l2, 100)) + 1.0
 
 
 def pycuda_driver() -> Any:

@@ -6,16 +6,21 @@ Exit codes are gpusim's: 0 for success, 1 where a stated bar is missed, 2 for wh
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from gpusim import device as devices
 from gpusim.catalogue import Entry, find
 from gpusim.errors import GpusimError
 
+from . import calibrate as calibration
 from . import cases, counters, files
 from .backend import PycudaBackend
 from .cases import Pair
+from .compilers import Stored
 from .measure import measure_all, today
 from .records import Measurement, Measurements
 
@@ -30,8 +35,17 @@ def parser() -> argparse.ArgumentParser:
     _measuring(run)
     count = below.add_parser("counters", help="read the hardware's counters, by Nsight Compute")
     _measuring(count)
+    calibrated = below.add_parser("calibrate", help="measure what a device file holds")
+    calibrated.add_argument("--output", type=Path, default=Path("device.toml"), metavar="FILE")
+    calibrated.add_argument(
+        "--pattern", default="h200", help="device file for what is not measured"
+    )
+    calibrated.add_argument(
+        "--json", type=Path, help="also write all that was found", metavar="FILE"
+    )
     replay = below.add_parser("replay", help="launch each kernel once, for a profiler")
     _measuring(replay)
+    replay.add_argument("--binaries", type=Path, required=True, metavar="FOLDER")
     return made
 
 
@@ -45,7 +59,7 @@ def _measuring(parser: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     chosen = parser().parse_args(arguments)
-    commands = {"run": run, "counters": count, "replay": replay}
+    commands = {"run": run, "counters": count, "replay": replay, "calibrate": calibrate}
     try:
         return commands[chosen.command](chosen)
     except GpusimError as error:
@@ -80,17 +94,24 @@ def _line(measured: Measurement) -> str:
 
 
 def count(chosen: argparse.Namespace) -> int:
-    """Read counters; what else the file holds stays in it."""
+    """Read counters; what else the file holds stays in it.
+
+    All is compiled before: a profiled process that starts compilers may never end.
+    """
     pairs = _chosen(cases.all_counters(), chosen)
-    options = ["--kernels", chosen.kernels, "--sizes", chosen.sizes]
-    package = __package__ or "validate"
-    found = counters.collect(pairs, [sys.executable, "-m", package, "replay", *options])
-    before = _before(chosen.output)
-    if before is None:
+    counters.program()
+    with tempfile.TemporaryDirectory() as folder:
         backend = PycudaBackend()
-        before = Measurements(backend.machine(chosen.device, today()))
+        backend.compile_all_of(pairs)
+        backend.store(Path(folder))
+        machine = backend.machine(chosen.device, today())
         backend.close()
-    files.write(chosen.output, before.joined_by(Measurements(before.machine, (), tuple(found))))
+        options = ["--kernels", chosen.kernels, "--sizes", chosen.sizes, "--binaries", folder]
+        package = __package__ or "validate"
+        found = counters.collect(pairs, [sys.executable, "-m", package, "replay", *options])
+    counted = Measurements(machine, (), tuple(found))
+    before = _before(chosen.output)
+    files.write(chosen.output, before.joined_by(counted) if before else counted)
     print(f"{len(found)} of {len(pairs)} launches counted")
     return 0
 
@@ -98,11 +119,23 @@ def count(chosen: argparse.Namespace) -> int:
 def replay(chosen: argparse.Namespace) -> int:
     """Launch each kernel once, in the order of `counters`."""
     pairs = _chosen(cases.all_counters(), chosen)
-    backend = PycudaBackend()
-    backend.compile_all_of(pairs)
+    backend = PycudaBackend(compiler=Stored(chosen.binaries))
     for kernel, case in pairs:
         backend.launch_once(kernel, case)
     backend.close()
+    return 0
+
+
+def calibrate(chosen: argparse.Namespace) -> int:
+    """Run the microbenchmarks and write a device file."""
+    pattern = devices.load(chosen.pattern)
+    backend = PycudaBackend()
+    found = calibration.calibrate(backend, pattern.id)
+    backend.close()
+    chosen.output.write_text(calibration.device_file(found, pattern), encoding="utf-8")
+    if chosen.json:
+        text = json.dumps(found.to_dict(), indent=1)
+        chosen.json.write_text(text + "\n", encoding="utf-8")
     return 0
 
 

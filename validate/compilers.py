@@ -5,10 +5,12 @@ Both are NVIDIA's; versions differ in what they emit, so measurements name their
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -59,7 +61,15 @@ class Nvcc:
                 f'#include "{twin.file}"\nvoid *twin = (void *){twin.expression};\n',
                 encoding="utf-8",
             )
-            options = [f"-arch={arch}", "-O3", "-std=c++17", "-I", str(twins.FOLDER)]
+            options = [
+                f"-arch={arch}",
+                "-O3",
+                "-std=c++17",
+                "-I",
+                str(twins.FOLDER),
+                "-I",
+                str(twins.INCLUDED),
+            ]
             ran = subprocess.run(
                 [self._program, *options, "-cubin", "-o", str(out), str(unit)],
                 capture_output=True,
@@ -83,6 +93,32 @@ class Nvrtc:
         """Compile the twin's file with the one instantiation."""
         made = nvrtc.compile_file(twin.file, [twin.expression], arch)
         return Binary(made.cubin, made.names[twin.expression])
+
+
+class Stored:
+    """What another compiler made: nothing is compiled."""
+
+    def __init__(self, folder: Path) -> None:
+        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        self.version: str = index["version"]
+        self._made = {
+            (file, expression): Binary((folder / cubin).read_bytes(), name)
+            for file, expression, cubin, name in index["made"]
+        }
+
+    def compile(self, twin: Twin, arch: str) -> Binary:
+        """Return what was stored of a twin."""
+        return self._made[twin.file, twin.expression]
+
+
+def store(made: Mapping[Twin, Binary], version: str, folder: Path) -> None:
+    """Store machine code for `Stored` to find."""
+    rows = []
+    for number, (twin, binary) in enumerate(sorted(made.items())):
+        (folder / f"{number}.cubin").write_bytes(binary.cubin)
+        rows.append([twin.file, twin.expression, f"{number}.cubin", binary.name])
+    index = {"version": version, "made": rows}
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
 
 
 def _only_kernel(cubin: bytes, twin: Twin) -> str:

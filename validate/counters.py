@@ -51,6 +51,10 @@ STALLS = tuple(
 _SOURCE_VIEW = "derived__"
 
 
+# Far longer than it takes; without a limit a profiler that hangs would hang gpusim.
+LONGEST_S = 1800
+
+
 class ProfilerError(GpusimError):
     """Nsight Compute is missing, or its answer cannot be used."""
 
@@ -62,15 +66,21 @@ def metrics() -> tuple[str, ...]:
     return (*dict.fromkeys((*wanted, *METRICS)), *STALLS)
 
 
+def program() -> str:
+    """Return the profiler; ProfilerError where it is missing."""
+    found = shutil.which("ncu")
+    if found is None:
+        raise ProfilerError(f"reading hardware counters needs ncu: {INSTALL}")
+    return found
+
+
 def collect(pairs: Sequence[Pair], command: Sequence[str]) -> list[Counts]:
     """Return the counters of these launches; `command` launches each once, in order.
 
     Where a launch faults, those behind it are missing. ProfilerError where `ncu` is missing or
     does not count.
     """
-    ncu = shutil.which("ncu")
-    if ncu is None:
-        raise ProfilerError(f"reading hardware counters needs ncu: {INSTALL}")
+    ncu = program()
     # What measuring itself launches is not looked at.
     names = "|".join(sorted({kernel.name for kernel, _ in pairs}))
     options = ["--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
@@ -81,6 +91,7 @@ def collect(pairs: Sequence[Pair], command: Sequence[str]) -> list[Counts]:
             [ncu, *options, "--metrics", ",".join(wanted), *command],
             capture_output=True,
             text=True,
+            timeout=LONGEST_S,
         )
         told = ran.stdout + ran.stderr
         unknown = [name for name in wanted if name in _complaints(told)]

@@ -85,6 +85,7 @@ def _work(out: Connection, rest: Sequence[tuple[str, Case]], device: str) -> Non
             out.close()
             os._exit(0)
         out.send(result)
+    backend.close()
     out.close()
 
 

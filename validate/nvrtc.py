@@ -74,12 +74,12 @@ def version() -> str:
 def compile_file(
     file: str, expressions: Sequence[str], arch: str, extra: Sequence[str] = ()
 ) -> Binary:
-    """Compile a file of `kernels/` for `arch`, such as sm_90, with these instantiations.
+    """Compile a file of this package for `arch`, such as sm_90, with these instantiations.
 
     TwinError with the compiler's own words where it does not compile.
     """
     text = (twins.FOLDER / file).read_text(encoding="utf-8")
-    options = [f"--gpu-architecture={arch}", "--std=c++17", f"--include-path={twins.FOLDER}"]
+    options = [f"--gpu-architecture={arch}", "--std=c++17", f"--include-path={twins.INCLUDED}"]
     return compile_text(text, file, expressions, [*options, *extra])
 
 

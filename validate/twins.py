@@ -14,7 +14,8 @@ from pathlib import Path
 from gpusim.catalogue import Entry, Setup
 from gpusim.errors import GpusimError
 
-FOLDER = Path(__file__).parent / "kernels"
+FOLDER = Path(__file__).parent
+INCLUDED = FOLDER / "kernels"
 
 C_TYPES = {
     "int8": "signed char",
@@ -37,7 +38,7 @@ class TwinError(GpusimError):
 
 @dataclass(frozen=True, order=True)
 class Twin:
-    """One instantiation of a kernel in CUDA C++: a file of `kernels/` and a name expression."""
+    """One instantiation of a kernel: its file, seen from this folder, and a name expression."""
 
     file: str
     expression: str
@@ -50,11 +51,11 @@ class Twin:
 
 def file_of(entry: Entry) -> str:
     """Return the name of the file that holds the kernel's twin; TwinError where there is none."""
-    name = entry.factory.__module__.rpartition(".")[2] + ".cu"
+    name = f"kernels/{entry.factory.__module__.rpartition('.')[2]}.cu"
     path = FOLDER / name
     declared = rf"__global__ void {re.escape(entry.name)}\("
     if not path.is_file() or not re.search(declared, path.read_text(encoding="utf-8")):
-        raise TwinError(f"{entry.name} has no twin: validate/kernels/{name} does not declare it")
+        raise TwinError(f"{entry.name} has no twin: validate/{name} does not declare it")
     return name
 
 

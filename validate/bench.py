@@ -1,0 +1,141 @@
+"""What microbenchmarks run on: probes compiled, launched, and read off in cycles or us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .backend import Buffer, PycudaBackend
+from .statistics import quantile
+from .twins import Twin
+
+Array = np.ndarray[Any, Any]
+REPETITIONS = 5
+
+
+class Bench:
+    """A GPU with room for the probes' numbers; `notes` collects what is worth knowing besides."""
+
+    def __init__(self, backend: PycudaBackend) -> None:
+        self.backend = backend
+        self.driver = backend.driver
+        self.sms = backend.sms
+        self.clock_mhz = backend.clock_mhz()
+        self.notes: dict[str, Any] = {}
+        self._stamps, self._room = Buffer(self.driver), Buffer(self.driver)
+
+    def probe(self, file: str, expression: str) -> Any:
+        """Return a kernel of `probe_kernels/`."""
+        return self.backend.function(Twin(f"probe_kernels/{file}.cu", expression))
+
+    def stamps(self, numbers: int) -> Any:
+        """Return memory for so many 64-bit numbers, all zero."""
+        memory = self._stamps.of(8 * numbers)
+        self.driver.memset_d8(memory, 0, 8 * numbers)
+        return memory
+
+    def room(self, size: int) -> Any:
+        """Return memory of so many bytes."""
+        return self._room.of(size)
+
+    def read(self, memory: Any, numbers: int) -> Array:
+        """Return so many 64-bit numbers from the GPU."""
+        found = np.empty(numbers, np.int64)
+        self.driver.memcpy_dtoh(found, memory)
+        return found
+
+    def span(
+        self,
+        file: str,
+        expression: str,
+        *arguments: Any,
+        threads: int = 32,
+        before: Callable[[], None] = lambda: None,
+    ) -> float:
+        """Return cycles from the first warp's begin to the last one's end; the least of several."""
+        return min(self.spans(file, expression, *arguments, threads=threads, before=before))
+
+    def spans(
+        self,
+        file: str,
+        expression: str,
+        *arguments: Any,
+        threads: int = 32,
+        before: Callable[[], None] = lambda: None,
+    ) -> list[float]:
+        """Return cycles from the first warp's begin to the last one's end, several times.
+
+        The probe's first argument is where each warp of its one block puts its two cycles.
+        """
+        kernel = self.probe(file, expression)
+        warps = -(-threads // 32)
+        found = []
+        with self.backend.naming(expression):
+            for _ in range(REPETITIONS):
+                memory = self.stamps(2 * warps)
+                before()
+                kernel(memory, *arguments, grid=(1, 1, 1), block=(threads, 1, 1))
+                stamps = self.read(memory, 2 * warps).reshape(warps, 2)
+                ran = stamps[stamps[:, 1] > 0]
+                found.append(float(ran[:, 1].max() - ran[:, 0].min()))
+        return found
+
+    def step(
+        self,
+        file: str,
+        template: str,
+        *arguments: Any,
+        threads: int = 32,
+        lengths: tuple[int, int] = (16, 32),
+        rounds: int = 64,
+    ) -> float:
+        """Return cycles for one more step of a probe: what loop and clock cost drops out.
+
+        `template` has LENGTH where the number of steps in the loop stands.
+        """
+        short, long = (
+            self.span(
+                file,
+                template.replace("LENGTH", str(length)),
+                np.int32(rounds),
+                *arguments,
+                threads=threads,
+            )
+            for length in lengths
+        )
+        return (long - short) / (rounds * (lengths[1] - lengths[0]))
+
+    def time_us(
+        self,
+        kernel: Any,
+        *arguments: Any,
+        grid: int,
+        block: int,
+        shared: int = 0,
+        cold: bool = True,
+        launches: int = 1,
+        repetitions: int = 15,
+    ) -> float:
+        """Return the median time of a launch, event to event, or of several in a row."""
+        launch = partial(kernel, *arguments, grid=(grid, 1, 1), block=(block, 1, 1), shared=shared)
+
+        def work() -> None:
+            for _ in range(launches):
+                launch()
+
+        before = self.backend.empty_l2 if cold else partial(self.backend.wait, 250_000)
+        with self.backend.naming("a probe"):
+            work()
+            return quantile(self.backend.timed(before, work, repetitions), 0.5)
+
+    def ring(self, memory: Any, nodes: int, apart: int) -> int:
+        """Put a ring of pointers into memory, in random order; return the first node's address."""
+        order = np.random.default_rng(7).permutation(nodes).astype(np.uint64)
+        where = np.uint64(int(memory)) + order * np.uint64(apart)
+        words = np.zeros(nodes * apart // 8, np.uint64)
+        words[(order * np.uint64(apart // 8)).astype(np.int64)] = np.roll(where, -1)
+        self.driver.memcpy_htod(memory, words)
+        return int(where[0])

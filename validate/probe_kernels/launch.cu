@@ -1,0 +1,30 @@
+// What launching costs: blocks, kernels.
+
+template <typename T>
+__global__ void nothing(T *) {}
+
+__device__ unsigned this_sm() {
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    return sm;
+}
+
+// Each block tells its SM, its first and its last cycle, and stays for a while. `told` holds
+// four numbers a block; the third is the cycle in which a parameter was there.
+template <typename T>
+__global__ void stay(T *told, T cycles) {
+    T begin = clock64();
+    T wanted = cycles;
+    asm volatile("" : "+l"(wanted));
+    T known = wanted < 0 ? 0 : clock64();
+    while (clock64() - begin < wanted) {
+    }
+    __syncthreads();
+    T *mine = told + 4 * (T)blockIdx.x;
+    if (threadIdx.x == 0) {
+        mine[0] = this_sm();
+        mine[1] = begin;
+        mine[2] = known;
+        mine[3] = clock64();
+    }
+}

@@ -1,0 +1,193 @@
+// Global memory: latencies by following pointers, bandwidths by reading, stores, atomics.
+
+enum Where { L1, L2 };
+
+template <Where WHERE>
+__device__ unsigned long long next(unsigned long long at) {
+    if (WHERE == L1)
+        asm volatile("ld.global.ca.u64 %0, [%0];" : "+l"(at));
+    else
+        asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at));
+    return at;
+}
+
+// Follow pointers: `before` of them, then `steps` that are timed.
+template <Where WHERE>
+__global__ void pursue(long long *stamps, unsigned long long at, int before, int steps) {
+    for (int i = 0; i < before; ++i) at = next<WHERE>(at);
+    if (at == 0) stamps[0] = 0;
+    long long begin = clock64();
+    for (int i = 0; i < steps; ++i) at = next<WHERE>(at);
+    if (at == 0) stamps[0] = 0;
+    long long end = clock64();
+    stamps[0] = begin;
+    stamps[1] = end;
+}
+
+__device__ int sum_of(int4 v) { return v.x ^ v.y ^ v.z ^ v.w; }
+
+__device__ int4 load_from_l2(const int4 *word) {
+    int4 v;
+    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(word));
+    return v;
+}
+
+// Read `count` words of 16 bytes, `rounds` times over, AHEAD loads at a time, past the L1.
+template <int AHEAD>
+__global__ void stream(const int4 *words, unsigned long long count, int rounds, int *never) {
+    unsigned long long step = gridDim.x * (unsigned long long)blockDim.x;
+    int sum = 0;
+    for (int r = 0; r < rounds; ++r) {
+        unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
+        for (; i + (AHEAD - 1) * step < count; i += AHEAD * step) {
+            int4 v[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k) v[k] = load_from_l2(&words[i + k * step]);
+#pragma unroll
+            for (int k = 0; k < AHEAD; ++k) sum += sum_of(v[k]);
+        }
+    }
+    if (sum == 0x5eed) *never = sum;
+}
+
+// Each thread reads one word of 4 bytes; threads lie STRIDE words apart.
+template <int STRIDE>
+__global__ void sparse(const int *words, unsigned long long threads, int *never) {
+    unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
+    unsigned long long step = gridDim.x * (unsigned long long)blockDim.x;
+    int sum = 0;
+    for (; i + 3 * step < threads; i += 4 * step) {
+        int v[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            asm volatile("ld.global.cg.u32 %0, [%1];"
+                         : "=r"(v[k]) : "l"(&words[(i + k * step) * STRIDE]));
+        sum += v[0] ^ v[1] ^ v[2] ^ v[3];
+    }
+    if (sum == 0x5eed) *never = sum;
+}
+
+// Follow pointers in block 0 while the other blocks read, a load a warp in `pause` cycles.
+// pages[0] counts the 512-byte loads, pages[1] ends them.
+template <int LIMIT>
+__global__ void loaded(long long *stamps, unsigned long long at, int steps, const int4 *words,
+                       unsigned long long count, int pause, unsigned long long *pages,
+                       int *never) {
+    volatile unsigned long long *stop = pages + 1;
+    if (blockIdx.x == 0) {
+        if (threadIdx.x) return;
+        long long wait = clock64();
+        while (clock64() - wait < 100000) {
+        }
+        unsigned long long before = *(volatile unsigned long long *)pages;
+        long long begin = clock64();
+        for (int i = 0; i < steps; ++i) at = next<L2>(at);
+        if (at == 0) stamps[0] = 0;
+        long long end = clock64();
+        stamps[0] = begin;
+        stamps[1] = end;
+        stamps[2] = *(volatile unsigned long long *)pages - before;
+        *stop = 1;
+        return;
+    }
+    unsigned long long i = (blockIdx.x - 1) * (unsigned long long)blockDim.x + threadIdx.x;
+    unsigned long long step = (gridDim.x - 1) * (unsigned long long)blockDim.x;
+    int sum = 0;
+    for (int r = 0; r < LIMIT && !*stop; ++r) {
+        int4 v[8];
+#pragma unroll
+        for (int k = 0; k < 8; ++k) {
+            if (i >= count) i -= count;
+            v[k] = load_from_l2(&words[i]);
+            i += step;
+        }
+        for (int k = 0; k < 8; ++k) sum += sum_of(v[k]);
+        if (threadIdx.x % 32 == 0) atomicAdd(pages, 8ull);
+        long long now = clock64();
+        while (clock64() - now < pause) {
+        }
+    }
+    if (sum == 0x5eed) *never = sum;
+}
+
+// One block writes whole lines, or one word a line, `rounds` times over the same lines.
+template <int STRIDE>
+__global__ void write(long long *stamps, int *words, int rounds) {
+    int *mine = words + threadIdx.x * STRIDE;
+    __syncthreads();
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+            asm volatile("st.global.u32 [%0], %1;" ::"l"(mine + i * 1024 * STRIDE), "r"(r));
+    }
+    long long end = clock64();
+    if (threadIdx.x % 32 == 0) {
+        stamps[threadIdx.x / 32 * 2] = begin;
+        stamps[threadIdx.x / 32 * 2 + 1] = end;
+    }
+}
+
+// Loads of one line each that hit the L1, WIDTH words of 4 bytes a lane, by the warps of a block.
+template <int WIDTH>
+__global__ void hits(long long *stamps, const int *words, int rounds) {
+    const int *mine = words + threadIdx.x % 32 * WIDTH;
+    int sum = 0;
+    long long begin = 0;
+#pragma unroll 1
+    for (int r = -1; r < rounds; ++r) {
+        if (r == 0) {
+            __syncthreads();
+            begin = clock64();
+        }
+        int v[8][4] = {};
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int *from = mine + i * 32 * WIDTH;
+            if (WIDTH == 1)
+                asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(v[i][0]) : "l"(from));
+            else
+                asm volatile("ld.global.ca.v4.u32 {%0, %1, %2, %3}, [%4];"
+                             : "=r"(v[i][0]), "=r"(v[i][1]), "=r"(v[i][2]), "=r"(v[i][3])
+                             : "l"(from));
+        }
+#pragma unroll
+        for (int i = 0; i < 8; ++i) sum ^= v[i][0] ^ v[i][1] ^ v[i][2] ^ v[i][3];
+    }
+    long long end = clock64();
+    if (threadIdx.x % 32 == 0) {
+        stamps[threadIdx.x / 32 * 2] = begin;
+        stamps[threadIdx.x / 32 * 2 + 1] = end;
+    }
+    if (sum == 0x5eed) stamps[0] = sum;
+}
+
+// One thread adds to one word and waits for what was there. `zero` keeps the compiler from
+// seeing that all lanes would have one address: it would add up a warp's lanes itself.
+template <typename T>
+__global__ void atomic_chain(long long *stamps, T *word, int rounds, int zero) {
+    T *mine = word + (threadIdx.x & zero);
+    T x = 1;
+    long long begin = clock64();
+    for (int r = 0; r < rounds; ++r)
+        asm volatile("atom.global.add.u32 %0, [%1], %0;" : "+r"(x) : "l"(mine));
+    if (x == T(12345)) stamps[0] = 0;
+    long long end = clock64();
+    stamps[0] = begin;
+    stamps[1] = end;
+}
+
+// Every warp of the GPU adds to one word: one lane of it, or all.
+template <typename T, int LANES>
+__global__ void atomic_flood(T *word, int rounds, int zero) {
+    T *mine = word + (threadIdx.x & zero);
+    if (threadIdx.x % 32 >= LANES) return;
+    for (int r = 0; r < rounds; ++r) {
+        if (T(0.5f) == T(0))
+            asm volatile("red.global.add.u32 [%0], %1;" ::"l"(mine), "r"(1));
+        else
+            asm volatile("red.global.add.f32 [%0], %1;" ::"l"(mine), "f"(1.0f));
+    }
+}

@@ -1,0 +1,185 @@
+// How long a result takes, and how often a unit accepts an instruction: chains in which each
+// instruction needs the one before, and floods in which none does.
+
+// What an operation works on: x goes from step to step; a and b stay.
+template <typename Number>
+struct Operands {
+    Number x, a, b;
+};
+
+struct Logic {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0x6a;" : "+r"(o.x) : "r"(o.a), "r"(o.b));
+    }
+};
+
+struct Shift {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("shf.l.wrap.b32 %0, %0, %1, %2;" : "+r"(o.x) : "r"(o.a), "r"(o.b));
+    }
+};
+
+struct MultiplyAdd {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("mad.lo.u32 %0, %0, %1, %2;" : "+r"(o.x) : "r"(o.a), "r"(o.b));
+    }
+};
+
+struct FloatMultiplyAdd {
+    using T = float;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(o.x) : "f"(o.a), "f"(o.b));
+    }
+};
+
+struct DoubleMultiplyAdd {
+    using T = double;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("fma.rn.f64 %0, %0, %1, %2;" : "+d"(o.x) : "d"(o.a), "d"(o.b));
+    }
+};
+
+struct Exponential {
+    using T = float;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(o.x));
+    }
+};
+
+struct Shuffle {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("shfl.sync.idx.b32 %0, %0, %1, 0x1f, 0xffffffff;" : "+r"(o.x) : "r"(o.a));
+    }
+};
+
+// A comparison and the choice that its predicate makes.
+struct Choice {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "{ .reg .pred p; setp.lt.u32 p, %0, %1; selp.u32 %0, %2, %0, p; }"
+            : "+r"(o.x) : "r"(o.a), "r"(o.b));
+    }
+};
+
+// A comparison and a vote about it.
+struct Vote {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "{ .reg .pred p; setp.lt.u32 p, %0, %1; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
+            : "+r"(o.x) : "r"(o.a));
+    }
+};
+
+// Two operations of one type, one after the other.
+template <typename First, typename Second>
+struct Then {
+    using T = typename First::T;
+    static __device__ void step(Operands<T> &o) {
+        First::step(o);
+        Second::step(o);
+    }
+};
+
+struct Barrier {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &) { asm volatile("bar.sync 0;"); }
+};
+
+template <typename Op>
+__device__ Operands<typename Op::T> operands(int seed) {
+    using T = typename Op::T;
+    return {T(seed + threadIdx.x), T(threadIdx.x ^ 1), T(threadIdx.x + 3)};
+}
+
+// Every warp's first and last cycle, and a use of x that never happens.
+template <typename T>
+__device__ void stamp(long long *stamps, long long begin, long long end, T x) {
+    unsigned warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0) {
+        stamps[2 * warp] = begin;
+        stamps[2 * warp + 1] = end;
+    }
+    if (end == 0) stamps[0] = (long long)x;
+}
+
+template <typename Op, int LENGTH>
+__global__ void chain(long long *stamps, int rounds, int seed) {
+    auto o = operands<Op>(seed);
+    __syncthreads();
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i) Op::step(o);
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, o.x);
+}
+
+template <typename Op, int LENGTH>
+__global__ void flood(long long *stamps, int rounds, int seed) {
+    auto o = operands<Op>(seed), p = operands<Op>(seed + 1);
+    auto q = operands<Op>(seed + 2), r = operands<Op>(seed + 3);
+    __syncthreads();
+    long long begin = clock64();
+#pragma unroll 1
+    for (int round = 0; round < rounds; ++round) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i) {
+            Op::step(o);
+            Op::step(p);
+            Op::step(q);
+            Op::step(r);
+        }
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, o.x + p.x + q.x + r.x);
+}
+
+// A chain behind code that was never run: what fetching instructions costs.
+template <int LENGTH>
+__global__ void straight(long long *stamps, int rounds, int seed) {
+    auto o = operands<Shift>(seed);
+    long long begin = clock64();
+#pragma unroll
+    for (int i = 0; i < LENGTH; ++i) Shift::step(o);
+    long long end = clock64();
+    stamp(stamps, begin, end, o.x);
+}
+
+// S2R and the instruction that waits for it, and the same without.
+template <bool READS>
+__global__ void special_register(long long *stamps, int rounds, int seed) {
+    unsigned x = seed;
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+        unsigned found = r;
+        if (READS) asm volatile("mov.u32 %0, %%laneid;" : "=r"(found));
+        asm volatile("lop3.b32 %0, %0, %1, %1, 0x6a;" : "+r"(x) : "r"(found));
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, x);
+}
+
+__constant__ unsigned ring_of_constants[64];
+
+// Each constant is the offset of the next; all are zero, so that it is always the first.
+template <int LENGTH>
+__global__ void constants(long long *stamps, int rounds, int seed) {
+    unsigned x = 0;
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i) x = ring_of_constants[x];
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, x);
+}

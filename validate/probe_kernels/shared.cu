@@ -1,0 +1,131 @@
+// Shared memory: latency, wavefronts, queues, atomics.
+
+__device__ unsigned address_of(const void *shared) {
+    return (unsigned)__cvta_generic_to_shared(shared);
+}
+
+__device__ void stamp(long long *stamps, long long begin, long long end, unsigned x) {
+    unsigned warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0) {
+        stamps[2 * warp] = begin;
+        stamps[2 * warp + 1] = end;
+    }
+    if (end == 0) stamps[0] = x;
+}
+
+constexpr int WORDS = 32 * 32;
+
+// Each word holds its own address: a load gives the address of the next load. Lanes lie `stride`
+// words apart.
+template <int LENGTH>
+__global__ void load_chain(long long *stamps, int rounds, int stride) {
+    __shared__ unsigned words[WORDS];
+    for (int i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = address_of(&words[i]);
+    __syncthreads();
+    unsigned x = address_of(&words[threadIdx.x % 32 * stride]);
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i) asm volatile("ld.shared.u32 %0, [%0];" : "+r"(x));
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, x);
+}
+
+// Loads that wait for none before them, by the warps of the first `schedulers` schedulers.
+template <int LENGTH>
+__global__ void load_flood(long long *stamps, int rounds, int stride, int schedulers) {
+    __shared__ unsigned words[WORDS];
+    for (int i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = i;
+    __syncthreads();
+    if (threadIdx.x / 32 % 4 >= schedulers) return;
+    unsigned address = address_of(&words[threadIdx.x % 32 * stride]), x = 0;
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i) {
+            unsigned v[8];
+#pragma unroll
+            for (int k = 0; k < 8; ++k)
+                asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v[k]) : "r"(address));
+#pragma unroll
+            for (int k = 0; k < 8; ++k) x ^= v[k];
+        }
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, x);
+}
+
+template <int LENGTH>
+__global__ void store_flood(long long *stamps, int rounds, int stride, int schedulers) {
+    __shared__ unsigned words[WORDS];
+    if (threadIdx.x / 32 % 4 >= schedulers) return;
+    unsigned address = address_of(&words[threadIdx.x % 32 * stride]);
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < 8 * LENGTH; ++i)
+            asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(address), "r"(r));
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, words[0]);
+}
+
+// A store and a load of the same word, turn and turn about.
+template <int LENGTH>
+__global__ void store_load_chain(long long *stamps, int rounds, int stride) {
+    __shared__ unsigned words[WORDS];
+    unsigned address = address_of(&words[threadIdx.x % 32 * stride]), x = address;
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i)
+            asm volatile("st.volatile.shared.u32 [%1], %0; ld.volatile.shared.u32 %0, [%1];"
+                         : "+r"(x) : "r"(address));
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, x);
+}
+
+// How long it takes to issue COUNT stores of 32 wavefronts each: no time, until the queue is full.
+template <int COUNT>
+__global__ void queue(long long *stamps, int rounds) {
+    __shared__ unsigned words[WORDS];
+    unsigned address = address_of(&words[threadIdx.x % 32 * 32]);
+    long long begin = 0, end = 0;
+    for (int r = 0; r < rounds; ++r) {
+        __syncthreads();
+        begin = clock64();
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(address), "r"(r));
+        end = clock64();
+        while (clock64() - end < 4000) {
+        }
+    }
+    stamp(stamps, begin, end, words[0]);
+}
+
+// Atomics of the first `lanes` lanes of a warp on one word. `zero` keeps the compiler from seeing
+// that they have one address: it would add up the lanes itself.
+template <int LENGTH>
+__global__ void atomic_chain(long long *stamps, int rounds, int lanes, int zero) {
+    __shared__ unsigned word;
+    if (threadIdx.x == 0) word = 0;
+    __syncthreads();
+    if (threadIdx.x >= lanes) return;
+    unsigned address = address_of(&word) + (threadIdx.x & zero), x = threadIdx.x;
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i)
+            asm volatile("atom.shared.add.u32 %0, [%1], %0;" : "+r"(x) : "r"(address));
+    }
+    long long end = clock64();
+    stamp(stamps, begin, end, x);
+}

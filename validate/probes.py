@@ -1,0 +1,522 @@
+"""The microbenchmarks: each gives numbers of a device file, and its docstring says how.
+
+None of them is a kernel of the catalogue, nor like one: what a device file gets from here is
+as true for kernels that nobody has thought of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .bench import Bench
+
+Values = Sequence[float]
+
+WARPS = 32
+DRAM_BYTES = 2**32
+L2_PART = 3  # a third of the L2 is sure to stay in it, whichever of its halves holds it
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A microbenchmark and the keys of the device file that it measures."""
+
+    name: str
+    keys: tuple[str, ...]
+    method: str
+    measure: Callable[[Bench], Values]
+
+
+PROBES: list[Probe] = []
+
+
+def probe(*keys: str) -> Callable[[Callable[[Bench], Values]], Callable[[Bench], Values]]:
+    """Enter a function that returns a value for each of the keys, in order."""
+
+    def enter(function: Callable[[Bench], Values]) -> Callable[[Bench], Values]:
+        method = " ".join((function.__doc__ or "").split()).rstrip(".")
+        PROBES.append(Probe(function.__name__, keys, method, function))
+        return function
+
+    return enter
+
+
+def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return intercept and slope of the line nearest to points, by least squares."""
+    x, y = np.array(points, float).T
+    slope, intercept = np.polyfit(x, y, 1)
+    return float(intercept), float(slope)
+
+
+def _chain(bench: Bench, operation: str, threads: int = 32) -> float:
+    return bench.step("pipes", f"chain<{operation}, LENGTH>", np.int32(1), threads=threads)
+
+
+def _flood(bench: Bench, operation: str) -> float:
+    """Return cycles for which one warp instruction keeps its scheduler's unit."""
+    step = bench.step("pipes", f"flood<{operation}, LENGTH>", np.int32(1), threads=32 * WARPS)
+    return step / 4 / (WARPS / 4)
+
+
+@probe("latency_cycles.alu", "latency_cycles.imad", "latency_cycles.fma", "latency_cycles.fp64")
+def latency(bench: Bench) -> Values:
+    """One warp, each instruction needing the one before: LOP3, IMAD, FFMA, DFMA."""
+    bench.notes["latency_shift"] = _chain(bench, "Shift")
+    wanted = ("Logic", "MultiplyAdd", "FloatMultiplyAdd", "DoubleMultiplyAdd")
+    return [_chain(bench, operation) for operation in wanted]
+
+
+@probe("latency_cycles.predicate", "latency_cycles.vote", "latency_cycles.other_pipe")
+def between_units(bench: Bench) -> Values:
+    """One warp: ISETP and a SEL or VOTE that needs it, less SEL; LOP3 and IMAD, less both."""
+    alu, imad = _chain(bench, "Logic"), _chain(bench, "MultiplyAdd")
+    choice, vote = _chain(bench, "Choice"), _chain(bench, "Vote")
+    both = _chain(bench, "Then<Logic, MultiplyAdd>")
+    bench.notes["chains"] = {"isetp_sel": choice, "isetp_vote": vote, "lop3_imad": both}
+    predicate = choice - alu
+    return [predicate, vote - predicate, max(0.0, (both - alu - imad) / 2)]
+
+
+@probe("latency_cycles.xu", "interval_cycles.xu")
+def special_functions(bench: Bench) -> Values:
+    """MUFU.EX2, each needing the one before, by one warp; four independent chains by 32 warps."""
+    return [_chain(bench, "Exponential"), _flood(bench, "Exponential")]
+
+
+@probe("interval_cycles.alu", "interval_cycles.imad", "interval_cycles.fma", "interval_cycles.fp64")
+def throughput(bench: Bench) -> Values:
+    """32 warps on one SM, four independent chains each: LOP3, IMAD, FFMA, DFMA."""
+    bench.notes["interval_shift"] = _flood(bench, "Shift")
+    bench.notes["interval_isetp_sel"] = _flood(bench, "Choice")
+    bench.notes["interval_lop3_imad"] = _flood(bench, "Then<Logic, MultiplyAdd>")
+    wanted = ("Logic", "MultiplyAdd", "FloatMultiplyAdd", "DoubleMultiplyAdd")
+    return [_flood(bench, operation) for operation in wanted]
+
+
+@probe("latency_cycles.special_register", "latency_cycles.constant")
+def registers_and_constants(bench: Bench) -> Values:
+    """One warp: a loop with S2R against the same without; LDC by LDC, less the IMAD between."""
+    rounds = np.int32(256)
+    times = [
+        bench.span("pipes", f"special_register<{reads}>", rounds, np.int32(1)) / 256
+        for reads in ("true", "false")
+    ]
+    bench.notes["special_register_loops"] = times
+    alu = _chain(bench, "Logic")
+    constant = bench.step("pipes", "constants<LENGTH>", np.int32(0))
+    return [times[0] - times[1] + alu, constant - _chain(bench, "MultiplyAdd")]
+
+
+@probe("latency_cycles.branch")
+def taken_branch(bench: Bench) -> Values:
+    """One warp: a loop of 8 dependent LOP3, less their latencies; the next two slots are hidden."""
+    alu = _chain(bench, "Logic")
+    times = [
+        bench.span("pipes", "chain<Logic, 8>", np.int32(rounds), np.int32(1))
+        for rounds in (100, 300)
+    ]
+    turn = (times[1] - times[0]) / 200
+    bench.notes["loop_of_8_lop3"] = turn
+    return [max(0.0, turn - 8 * alu + alu - 2)]
+
+
+@probe("latency_cycles.shared_load", "latency_cycles.shared_wavefront")
+def shared_latency(bench: Bench) -> Values:
+    """One warp follows addresses in shared memory; lanes 1 to 32 words apart, line through all."""
+    times = {
+        stride: bench.step("shared", "load_chain<LENGTH>", np.int32(stride))
+        for stride in (1, 2, 4, 8, 16, 32)
+    }
+    bench.notes["shared_load_latency_by_wavefronts"] = times
+    bench.notes["shared_store_then_load"] = bench.step(
+        "shared", "store_load_chain<LENGTH>", np.int32(1)
+    )
+    _, slope = line([(float(k), v) for k, v in times.items()])
+    return [times[1], slope]
+
+
+def _shared_flood(bench: Bench, name: str, stride: int, schedulers: int) -> float:
+    """Return cycles of the SM for one access of a warp."""
+    step = bench.step(
+        "shared",
+        f"{name}<LENGTH>",
+        np.int32(stride),
+        np.int32(schedulers),
+        threads=32 * WARPS,
+        lengths=(2, 4),
+    )
+    return step / 8 / (WARPS / 4 * schedulers)
+
+
+@probe(
+    "interval_cycles.lsu_scheduler", "interval_cycles.lsu_sm", "interval_cycles.shared_wavefront"
+)
+def shared_throughput(bench: Bench) -> Values:
+    """Independent loads from shared memory: by 8 warps of a scheduler, by 32 of all.
+
+    The last is the slope over wavefronts a load.
+    """
+    one = _shared_flood(bench, "load_flood", 1, 1)
+    by_ways = {ways: _shared_flood(bench, "load_flood", ways, 4) for ways in (1, 2, 4, 8, 16, 32)}
+    bench.notes["shared_load_interval_by_wavefronts"] = by_ways
+    bench.notes["shared_load_interval_two_schedulers"] = _shared_flood(bench, "load_flood", 1, 2)
+    _, slope = line([(float(k), v) for k, v in by_ways.items() if k > 1])
+    return [one, by_ways[1], slope]
+
+
+@probe("interval_cycles.shared_store_conflict")
+def store_conflicts(bench: Bench) -> Values:
+    """Stores to shared memory by 32 warps, lanes 1 to 32 words apart: the slope."""
+    by_ways = {ways: _shared_flood(bench, "store_flood", ways, 4) for ways in (1, 2, 4, 8, 16, 32)}
+    bench.notes["shared_store_interval_by_wavefronts"] = by_ways
+    bench.notes["shared_store_interval_one_scheduler"] = _shared_flood(bench, "store_flood", 1, 1)
+    return [line([(float(k), v) for k, v in by_ways.items()])[1]]
+
+
+@probe("queue.lsu_depth")
+def queue_depth(bench: Bench) -> Values:
+    """One warp issues stores of 32 wavefronts: how many before issuing takes longer."""
+    times = {k: bench.span("shared", f"queue<{k}>", np.int32(3)) for k in range(1, 17)}
+    bench.notes["cycles_to_issue_slow_stores"] = times
+    jumps = [k for k in range(2, 17) if times[k] - times[k - 1] > 16]
+    return [float(jumps[0] - 1 if jumps else 16)]
+
+
+@probe("latency_cycles.barrier", "latency_cycles.barrier_per_warp")
+def barriers(bench: Bench) -> Values:
+    """One block meets at barriers without work between: the line through 2 to 32 warps."""
+    times = {w: _chain(bench, "Barrier", 32 * w) for w in (1, 2, 4, 8, 12, 16, 24, 32)}
+    bench.notes["barrier_by_warps"] = times
+    return line([(float(w), t) for w, t in times.items() if w > 1])
+
+
+@probe("latency_cycles.shuffle", "interval_cycles.shuffle")
+def shuffles(bench: Bench) -> Values:
+    """SHFL by one warp, each needing the one before; independent ones by 32 warps, per SM."""
+    return [_chain(bench, "Shuffle"), _flood(bench, "Shuffle") / 4]
+
+
+@probe("latency_cycles.shared_atomic", "interval_cycles.shared_atomic_pass")
+def shared_atomics(bench: Bench) -> Values:
+    """ATOMS.ADD of one lane, each needing the one before; of more lanes on one word, the slope."""
+    times = {
+        lanes: bench.step("shared", "atomic_chain<LENGTH>", np.int32(lanes), np.int32(0))
+        for lanes in (1, 2, 4, 8, 16, 32)
+    }
+    bench.notes["shared_atomic_by_lanes"] = times
+    return [times[1], line([(float(k), v) for k, v in times.items()])[1]]
+
+
+@probe("latency_cycles.l1", "latency_cycles.l2", "latency_cycles.dram")
+def memory_latency(bench: Bench) -> Values:
+    """One thread follows pointers in random order: 8 KB in L1; 8 MB past the L1; 16 MB in DRAM.
+
+    For the last the L2 was emptied before.
+    """
+
+    def pursued(where: str, nodes: int, apart: int, before: int, cold: bool) -> float:
+        memory = bench.room(nodes * apart)
+        first = bench.ring(memory, nodes, apart)
+        steps = nodes - nodes % 16
+        cycles = bench.span(
+            "memory",
+            f"pursue<{where}>",
+            np.uint64(first),
+            np.int32(before),
+            np.int32(steps),
+            threads=1,
+            before=bench.backend.empty_l2 if cold else lambda: None,
+        )
+        return cycles / steps
+
+    bench.notes["l2_latency_by_bytes"] = {
+        size: pursued("L2", size // 128, 128, size // 128, False)
+        for size in (2**16, 2**18, 2**20, 2**23, 2**24)
+    }
+    bench.notes["dram_latency_by_bytes"] = {
+        size: pursued("L2", size // 4096, 4096, 0, True) for size in (2**22, 2**24, 2**26)
+    }
+    return [
+        pursued("L1", 64, 128, 64, False),
+        bench.notes["l2_latency_by_bytes"][2**23],
+        bench.notes["dram_latency_by_bytes"][2**24],
+    ]
+
+
+@probe("bandwidth.dram_gbps")
+def dram_bandwidth(bench: Bench) -> Values:
+    """Reading 4 GiB less reading 1 GiB, 16 bytes a thread at a time, the best of several grids."""
+    memory = bench.room(DRAM_BYTES)
+    never = bench.stamps(1)
+    rates = {}
+    for ahead in (1, 2, 4, 8):
+        kernel = bench.probe("memory", f"stream<{ahead}>")
+        for blocks, block in ((2, 1024), (4, 512), (8, 256), (32, 256)):
+            times = [
+                bench.time_us(
+                    kernel, memory, np.uint64(size // 16), np.int32(1), never,
+                    grid=blocks * bench.sms, block=block, repetitions=5,
+                )
+                for size in (DRAM_BYTES // 4, DRAM_BYTES)
+            ]  # fmt: skip
+            rates[f"{ahead} ahead, {blocks} blocks of {block} an SM"] = (
+                DRAM_BYTES * 3 / 4 / (times[1] - times[0]) / 1000
+            )
+    bench.notes["dram_gbps"] = rates
+    return [max(rates.values())]
+
+
+@probe("bandwidth.l2_gbps", "bandwidth.l2_to_sm_bytes_per_cycle")
+def l2_bandwidth(bench: Bench) -> Values:
+    """Reading 16 MB past the L1 over and over: by all SMs, by one."""
+    size = 2**24
+    memory = bench.room(DRAM_BYTES)
+    never = bench.stamps(1)
+    rates: dict[str, dict[str, float]] = {"all": {}, "one": {}}
+    for ahead in (1, 2, 4, 8):
+        kernel = bench.probe("memory", f"stream<{ahead}>")
+        for blocks, block in ((2, 1024), (4, 512), (8, 256)):
+            name = f"{ahead} ahead, {blocks} blocks of {block} an SM"
+            times = [
+                bench.time_us(
+                    kernel, memory, np.uint64(size // 16), np.int32(rounds), never,
+                    grid=blocks * bench.sms, block=block, cold=False, repetitions=5,
+                )
+                for rounds in (4, 36)
+            ]  # fmt: skip
+            rates["all"][name] = 32 * size / (times[1] - times[0]) / 1000
+            part = 2**20
+            times = [
+                bench.time_us(
+                    kernel, memory, np.uint64(part // 16), np.int32(rounds), never,
+                    grid=1, block=block, cold=False, repetitions=5,
+                )
+                for rounds in (2, 10)
+            ]  # fmt: skip
+            rates["one"][f"{ahead} ahead, a block of {block}"] = (
+                8 * part / (times[1] - times[0]) / bench.clock_mhz
+            )
+    bench.notes["l2_gbps"] = rates
+    return [max(rates["all"].values()), max(rates["one"].values())]
+
+
+@probe("bandwidth.dram_grain_bytes")
+def dram_grain(bench: Bench) -> Values:
+    """Reading one sector of 32 bytes in 32, 64 or 128: what comes along costs no more time."""
+    memory = bench.room(DRAM_BYTES)
+    never = bench.stamps(1)
+    times = {}
+    for stride in (8, 16, 32):
+        threads = DRAM_BYTES // 4 // stride
+        times[4 * stride] = bench.time_us(
+            bench.probe("memory", f"sparse<{stride}>"), memory, np.uint64(threads), never,
+            grid=16 * bench.sms, block=256, repetitions=5,
+        )  # fmt: skip
+    bench.notes["time_us_of_4_gib_one_sector_in"] = times
+    return [64 if times[64] > 0.8 * times[32] else 32]
+
+
+@probe("bandwidth.dram_latency_growth")
+def loaded_latency(bench: Bench) -> Values:
+    """One thread follows pointers while all SMs read with pauses: over utilisation squared."""
+    nodes, apart = 2048, 4096
+    points = []
+    for pause in (200_000, 20_000, 8_000, 5_000, 4_000, 3_000, 2_000, 1_000, 500, 0):
+        memory = bench.room(DRAM_BYTES)
+        first = bench.ring(memory, nodes, apart)
+        pages = bench.stamps(2 * 8)
+        words = int(memory) + nodes * apart
+        told = []
+        for _ in range(3):
+            stamps = bench.driver.mem_alloc(64)
+            bench.driver.memset_d8(pages, 0, 128)
+            bench.backend.empty_l2()
+            bench.probe("memory", "loaded<200000>")(
+                stamps, np.uint64(first), np.int32(nodes), np.uint64(words),
+                np.uint64((DRAM_BYTES - nodes * apart) // 16), np.int32(pause), pages, pages,
+                grid=(2 * bench.sms + 1, 1, 1), block=(512, 1, 1),
+            )  # fmt: skip
+            told.append(bench.read(stamps, 3))
+            stamps.free()
+        begin, end, loads = sorted(told, key=lambda t: int(t[1] - t[0]))[1]
+        cycles = float(end - begin)
+        points.append((float(loads) * 512 / cycles * bench.clock_mhz / 1000, cycles / nodes))
+    bench.notes["dram_latency_by_gbps"] = points
+    most = max(rate for rate, _ in points)
+    idle = points[0][1]
+    squares = [((rate / most) ** 2, cycles / idle - 1) for rate, cycles in points]
+    return [max(0.0, sum(u * g for u, g in squares) / sum(u * u for u, _ in squares))]
+
+
+@probe("interval_cycles.store_packet")
+def store_packets(bench: Bench) -> Values:
+    """32 warps of one SM store words to global memory, a line a warp: cycles a line."""
+    memory = bench.room(DRAM_BYTES)
+
+    def lines(stride: int) -> float:
+        times = [
+            bench.span("memory", f"write<{stride}>", memory, np.int32(rounds), threads=1024)
+            for rounds in (64, 192)
+        ]
+        return (times[1] - times[0]) / (128 * 8 * WARPS)
+
+    bench.notes["cycles_of_a_store_of_32_lines"] = lines(32)
+    return [lines(1)]
+
+
+@probe()
+def l1_throughput(bench: Bench) -> Values:
+    """32 warps of one SM load lines that are in L1, 4 and 16 bytes a lane."""
+    memory = bench.room(2**20)
+    for width in (1, 4):
+        times = [
+            bench.span("memory", f"hits<{width}>", memory, np.int32(rounds), threads=1024)
+            for rounds in (16, 80)
+        ]
+        bench.notes[f"cycles_of_an_l1_load_of_{4 * width}_bytes_a_lane"] = (times[1] - times[0]) / (
+            64 * 8 * WARPS
+        )
+    return []
+
+
+@probe(
+    "latency_cycles.global_atomic",
+    "interval_cycles.global_atomic_same_address",
+    "interval_cycles.global_atomic_float_same_address",
+)
+def global_atomics(bench: Bench) -> Values:
+    """ATOMG of one thread, each needing the one before; RED of all SMs on one word.
+
+    Integers by a lane of each warp, floats by all.
+    """
+    memory = bench.stamps(2)
+    times = [
+        bench.span(
+            "memory", "atomic_chain<int>", bench.room(2**20), np.int32(rounds), np.int32(0),
+            threads=1,
+        )
+        for rounds in (64, 192)
+    ]  # fmt: skip
+    found = [(times[1] - times[0]) / 128]
+    for expression, lanes in (("atomic_flood<int, 1>", 1), ("atomic_flood<float, 32>", 32)):
+        kernel = bench.probe("memory", expression)
+        spent = [
+            bench.time_us(
+                kernel, memory, np.int32(rounds), np.int32(0),
+                grid=bench.sms, block=512, cold=False, repetitions=5,
+            )
+            for rounds in (16, 80)
+        ]  # fmt: skip
+        operations = 64 * bench.sms * 16 * lanes
+        found.append((spent[1] - spent[0]) * bench.clock_mhz / operations)
+    return found
+
+
+@probe("interval_cycles.block_launch")
+def block_launch(bench: Bench) -> Values:
+    """Blocks of 32 to 1024 threads without work: the least time a block, per SM."""
+    kernel = bench.probe("launch", "nothing<int>")
+    found = {}
+    for block in (32, 64, 128, 256, 512, 1024):
+        few, many = 256 * bench.sms, 2304 * bench.sms
+        times = [
+            bench.time_us(kernel, bench.stamps(1), grid=grid, block=block, repetitions=7)
+            for grid in (few, many)
+        ]
+        found[block] = (times[1] - times[0]) * bench.clock_mhz / 2048
+    bench.notes["block_launch_by_threads"] = found
+    return [found[64]]
+
+
+@probe("latency_cycles.block_start", "latency_cycles.block_end")
+def block_turn(bench: Bench) -> Values:
+    """Blocks that fill an SM each: from a last cycle to the next block's first, 30 for the end."""
+    notes: dict[str, Any] = {}
+    for name, block, shared, stays in (
+        ("alone, 32 threads", 32, 200 * 1024, 5000),
+        ("alone, 1024 threads", 1024, 200 * 1024, 5000),
+        ("full SM, 64 threads", 64, 0, 20000),
+        ("full SM, 1024 threads", 1024, 0, 20000),
+    ):
+        told = _stays(bench, block, shared, stays, 40 * bench.sms if shared else 200 * bench.sms)
+        gaps, spacing = _gaps(told)
+        known = told[:, 2] - told[:, 1]
+        notes[name] = {
+            "gap_median": float(np.median(gaps)) if len(gaps) else None,
+            "gap_tenth": float(np.quantile(gaps, 0.1)) if len(gaps) else None,
+            "first_blocks_apart": float(np.median(spacing)) if len(spacing) else None,
+            "parameter_known_after_median": float(np.median(known)),
+            "parameter_known_after_first_block": float(np.max(known)),
+        }
+    bench.notes["block_turn"] = notes
+    gap = notes["alone, 32 threads"]["gap_median"]
+    return [max(0.0, gap - 30), 30]
+
+
+def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> Any:
+    """Return (SM, first cycle, cycle with parameter, last cycle) of each block."""
+    kernel = bench.probe("launch", "stay<long long>")
+    if shared:
+        attribute = bench.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        kernel.set_attribute(attribute, shared)
+    memory = bench.stamps(4 * blocks)
+    with bench.backend.naming("stay"):
+        kernel(
+            memory, np.int64(stays), grid=(blocks, 1, 1), block=(block, 1, 1), shared=shared
+        )  # fmt: skip
+        return bench.read(memory, 4 * blocks).reshape(blocks, 4)
+
+
+def _gaps(told: Any) -> tuple[list[float], list[float]]:
+    """Return from when a place was free to the next block's begin, and first begins apart."""
+    gaps: list[float] = []
+    spacing: list[float] = []
+    for sm in np.unique(told[:, 0]):
+        here = told[told[:, 0] == sm]
+        here = here[np.argsort(here[:, 1])]
+        first_end = here[:, 3].min()
+        first = here[here[:, 1] < first_end]
+        spacing += [float(d) for d in np.diff(first[:, 1])]
+        ends = np.sort(here[:, 3])
+        later = here[here[:, 1] >= first_end]
+        gaps += [float(begin - ends[k]) for k, begin in enumerate(later[:, 1]) if k < len(ends)]
+    return gaps, spacing
+
+
+@probe("host.launch_overhead_us", "host.pass_gap_us")
+def launches(bench: Bench) -> Values:
+    """A kernel without work behind other work, event to event; 11 in a row less 1, less a block."""
+    kernel = bench.probe("launch", "nothing<int>")
+    memory = bench.stamps(1)
+    found = {}
+    for cold in (True, False):
+        for grid in (1, bench.sms, 8 * bench.sms):
+            times = {
+                k: bench.time_us(
+                    kernel, memory, grid=grid, block=64, cold=cold, launches=k, repetitions=31
+                )
+                for k in (1, 2, 3, 11)
+            }
+            found[f"{'cold' if cold else 'warm'}, {grid} blocks"] = times
+    bench.notes["empty_kernels_us"] = found
+    alone = found["cold, 1 blocks"]
+    own = 300 / bench.clock_mhz
+    warm = found["warm, 1 blocks"]
+    return [alone[1], max(0.0, (warm[11] - warm[1]) / 10 - own)]
+
+
+@probe()
+def instruction_fetch(bench: Bench) -> Values:
+    """One warp runs code that was never run, after the L2 was emptied and after it was not."""
+    found = {}
+    for length in (32, 64, 128, 256, 512, 1024, 2048):
+        expression = f"straight<{length}>"
+        arguments = (np.int32(1), np.int32(1))
+        cold = bench.spans("pipes", expression, *arguments, before=bench.backend.empty_l2)
+        found[length] = {"emptied": cold, "not": bench.spans("pipes", expression, *arguments)}
+    bench.notes["straight_code"] = found
+    return []
