@@ -158,7 +158,7 @@ def predict(
     launch.check(cc, program.shared_bytes)
     holds = occupancy(program, launch, gpu)
     classes = classify(program, launch, arguments, cc, step_limit=step_limit)
-    share = _share(arguments, classes, launch, gpu, l2)
+    share = _share(arguments, classes, launch, gpu, l2, holds)
     plans = _Plans(program, gpu, classes, launch)
     outcome, cycles, simulated = _play(gpu, share, plans, holds.blocks, classes, listener)
     time_us = cycles / gpu.gpu.sm_clock_mhz + _overhead_us(gpu)
@@ -195,9 +195,11 @@ def _share(
     launch: Launch,
     gpu: Device,
     l2: str,
+    holds: Occupancy,
 ) -> Share:
     """Return one SM's share of the device, by how many SMs have a block."""
     sms = min(gpu.gpu.sms, launch.blocks)
+    together = sms * holds.blocks
     clock = gpu.gpu.sm_clock_mhz
     dram = gpu.bandwidth.dram_gbps * 1000 / clock / sms
     from_l2 = min(
@@ -212,15 +214,24 @@ def _share(
         if hasattr(value, "nbytes") and hasattr(value, "ndim") and value.ndim
     )
     part = min(1.0, footprint / fetched) if fetched else 1.0
-    if l2 == "warm":
-        part *= max(0.0, 1 - gpu.capacity.l2_bytes / footprint) if footprint else 1.0
+    late = max(part, min(1.0, together / launch.blocks))
+    if l2 == "warm" and footprint:
+        missing = max(0.0, 1 - gpu.capacity.l2_bytes / footprint)
+        part, late = part * missing, late * missing
     return Share(
-        dram_bytes_per_cycle=min(dram, from_l2), l2_bytes_per_cycle=from_l2, dram_part=part, sms=sms
+        dram_bytes_per_cycle=min(dram, from_l2),
+        l2_bytes_per_cycle=from_l2,
+        dram_part=part,
+        late_part=late,
+        sms=sms,
     )
 
 
 class _Plans:
-    """The plans of the blocks that one SM gets, made once for each different warp."""
+    """The plans of the blocks that one SM gets, made once for each different warp.
+
+    It is the SM with the most work, for the launch ends with it.
+    """
 
     def __init__(self, program: Program, gpu: Device, classes: Classes, launch: Launch) -> None:
         self._program, self._gpu = program, gpu
@@ -231,10 +242,27 @@ class _Plans:
             (first, last, c.stream) for c in classes.classes for first, last in c.ranges
         )
         self._sms = gpu.gpu.sms
-        self.blocks_on_sm = math.ceil(launch.blocks / self._sms)
+        self._blocks = launch.blocks
+        self._first = max(self._candidates(), key=self._work)
+        self.blocks_on_sm = self._count(self._first)
 
-    def of_block(self, number: int) -> list[WarpPlan]:
-        """Return the plans of the warps of a block of the grid."""
+    def _candidates(self) -> list[int]:
+        """Return SMs that may have the most work: the first, and those of the longest blocks."""
+        longest = max(stream.instructions for _, _, stream in self._ranges)
+        blocks = [last for _, last, stream in self._ranges if stream.instructions == longest]
+        return sorted({0, *(block % self._sms for block in blocks[:8])})
+
+    def _count(self, sm: int) -> int:
+        return math.ceil((self._blocks - sm) / self._sms)
+
+    def _work(self, sm: int) -> int:
+        """Return the instructions of an SM's blocks; of a large grid, of some of them."""
+        count = self._count(sm)
+        places = range(0, count, max(1, count // 64))
+        return sum(self._stream(sm + k * self._sms).instructions for k in places)
+
+    def _stream(self, number: int) -> BlockStream:
+        """Return the stream of a block of the grid."""
         low, high = 0, len(self._ranges) - 1
         while low < high:
             middle = (low + high) // 2
@@ -242,7 +270,11 @@ class _Plans:
                 low = middle + 1
             else:
                 high = middle
-        stream = self._ranges[low][2]
+        return self._ranges[low][2]
+
+    def of_block(self, number: int) -> list[WarpPlan]:
+        """Return the plans of the warps of a block of the grid."""
+        stream = self._stream(number)
         if id(stream) not in self._by_stream:
             self._by_stream[id(stream)] = self._of_stream(stream)
         return self._by_stream[id(stream)]
@@ -261,7 +293,7 @@ class _Plans:
     def some(self, count: int) -> list[list[WarpPlan]]:
         """Return plans of `count` of the SM's blocks, spread evenly over them."""
         whole = self.blocks_on_sm
-        return [self.of_block(k * whole // count * self._sms) for k in range(count)]
+        return [self.of_block(self._first + k * whole // count * self._sms) for k in range(count)]
 
 
 def _play(

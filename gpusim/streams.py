@@ -26,6 +26,8 @@ Array = np.ndarray[Any, Any]
 LINE_BYTES = 128
 FIRST_PROBES = 9
 MAX_PROBES = 256
+# Blocks that do much and all differ are told apart no further than this many instructions.
+MAX_PROBED_INSTRUCTIONS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,9 @@ class WarpStream:
     nothing), `is_taken` whether a branch is taken. `cost` is wavefronts for shared memory,
     sectors for global memory, and the most lanes with one address for atomics; `lines` the
     128-byte lines that a global access touches, `fresh` those of its sectors that the block
-    has not touched before. `lanes` are the lanes that run the instruction, a bit each.
+    has not touched before; `joins` says that another warp touches one of its sectors for the
+    first time in the same step, so that it waits for the same fetch. `lanes` are the lanes that
+    run the instruction, a bit each.
     """
 
     pc: Array
@@ -45,6 +49,7 @@ class WarpStream:
     cost: Array
     lines: Array
     fresh: Array
+    joins: Array
     lanes: Array
 
     def __len__(self) -> int:
@@ -102,7 +107,7 @@ class Classes:
     """A grid's classes. `probed` blocks were run; the others lie between two that are alike.
 
     `is_sampled` where too many blocks differ to tell them all apart: each block not run then
-    counts as the one before it that was.
+    counts as the nearest that was.
     """
 
     classes: tuple[BlockClass, ...]
@@ -129,24 +134,33 @@ def _joined(parts: Sequence[Array], steps: Sequence[_Row], copies: int) -> Array
     return np.concatenate(full, axis=1)
 
 
-def _fresh(steps: Sequence[_Row], copy: int, rows: Array, count: int) -> Array:
-    """Return, per warp and step, the sectors that no earlier access of the block touched."""
-    places, found = [], []
+def _first_touches(
+    steps: Sequence[_Row], copy: int, rows: Array, count: int
+) -> tuple[Array, Array]:
+    """Return, per warp and step, how many sectors no earlier access of the block touched.
+
+    Where several warps touch a sector first in one step, it is counted for one of them; the
+    second array says for which of the others.
+    """
+    fresh, joins = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+    places, numbers, found = [], [], []
     start = 0
-    for step in steps:
+    for number, step in enumerate(steps):
         if step.touched is not None:
             sectors = step.touched[copy if len(step.touched) > 1 else 0]
             mine = (step.rows >= rows[0]) & (step.rows <= rows[-1])
             which = (sectors >= 0) & mine[:, None]
             row, _ = np.nonzero(which)
             places.append(row + start)
+            numbers.append(np.full(len(row), number))
             found.append(sectors[which])
         start += len(step.rows)
-    fresh = np.zeros(count, dtype=np.int64)
     if places:
-        _, first = np.unique(np.concatenate(found), return_index=True)
-        fresh += np.bincount(np.concatenate(places)[first], minlength=count)
-    return fresh
+        place, number_of = np.concatenate(places), np.concatenate(numbers)
+        _, first, same = np.unique(np.concatenate(found), return_index=True, return_inverse=True)
+        fresh += np.bincount(place[first], minlength=count)
+        joins[place[number_of[first][same] == number_of]] = True
+    return fresh, joins & (fresh == 0)
 
 
 class Recorder:
@@ -230,13 +244,13 @@ class Recorder:
             copy = position if placement.folded else 0
             first = 0 if placement.folded else position * self._warps
             mine = np.arange(first, first + self._warps)
-            fresh = _fresh(steps, copy, mine, len(rows))
+            fresh, joins = _first_touches(steps, copy, mine, len(rows))
             is_on, is_taken, cost, lines, lanes = (c[copy] for c in whole)
             counts = [c.astype(np.int32) for c in (cost, lines, fresh)]
             warps = []
             for warp in mine:
                 which = np.flatnonzero(rows == warp)
-                columns = (pcs, is_on, is_taken, *counts, lanes)
+                columns = (pcs, is_on, is_taken, *counts, joins, lanes)
                 warps.append(WarpStream(*(c[which] for c in columns)))
             stream = BlockStream(tuple(warps))
             self.streams[int(block)] = seen.setdefault(stream.key, stream)
@@ -295,7 +309,8 @@ def classify(
         where = ", ".join(map(str, unknown[:4]))
         raise InputError(
             f"what {program.name} does at line {where} depends on the arrays' elements; "
-            "give the arrays themselves, not array_spec"
+            "give the arrays themselves, not array_spec (on the command line a filling: "
+            "NAME=TYPE[SHAPE]=random)"
         )
     private = _private(program, arguments)
     streams: dict[int, BlockStream] = {}
@@ -325,7 +340,12 @@ def classify(
             if b - a > 1 and streams[a].key != streams[b].key
             for between in _spaced(a, b)
         ]
-        if not between or len(streams) + len(between) > MAX_PROBES:
+        done = sum(stream.instructions for stream in streams.values())
+        if (
+            not between
+            or len(streams) + len(between) > MAX_PROBES
+            or done > MAX_PROBED_INSTRUCTIONS
+        ):
             break
         probe(between)
     return _grouped(streams, launch.blocks, is_sampled=bool(between))
@@ -341,8 +361,9 @@ def _grouped(streams: Mapping[int, BlockStream], blocks: int, *, is_sampled: boo
     known = sorted(streams)
     ranges: dict[bytes, list[tuple[int, int]]] = {}
     by_key: dict[bytes, BlockStream] = {}
-    for first, following in zip(known, [*known[1:], blocks], strict=True):
-        stream = streams[first]
+    ends = [(a + b) // 2 + 1 if is_sampled else b for a, b in pairwise(known)]
+    for block, first, following in zip(known, [0, *ends], [*ends, blocks], strict=True):
+        stream = streams[block]
         by_key.setdefault(stream.key, stream)
         mine = ranges.setdefault(stream.key, [])
         if mine and mine[-1][1] == first - 1:

@@ -68,11 +68,12 @@ def play(
         cost=np.where(accesses, cost, 0).astype(np.int32),
         lines=accesses.astype(np.int32),
         fresh=np.where(accesses, cost, 0).astype(np.int32),
+        joins=np.zeros(count, dtype=bool),
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
     made, tags = segments(stream, program, instruction_costs(program, gpu), gpu)
     plan = WarpPlan(made, tags)
-    share = Share(bytes_per_cycle, bytes_per_cycle, 1.0, 1)
+    share = Share(bytes_per_cycle, bytes_per_cycle, 1.0, 1.0, 1)
     plans = [[plan] * warps for _ in range(blocks)]
     sm = StreamingMultiprocessor(gpu, share, plans, resident, listener)  # type: ignore[arg-type]
     return sm.play()

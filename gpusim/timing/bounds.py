@@ -19,6 +19,13 @@ class Bound:
     time_us: float
 
 
+_ABLATED = {
+    "bandwidth": ("L2", "DRAM"),
+    "block-launch": ("block launch",),
+    "bank-conflicts": ("shared memory",),
+}
+
+
 def bounds_of(
     program: Program,
     launch: Launch,
@@ -43,8 +50,9 @@ def bounds_of(
         "DRAM": sectors * 32 * share.dram_part / sms / share.dram_bytes_per_cycle,
         "block launch": rounds * interval.block_launch,
     }
-    if "bandwidth" in device.ablations:
-        by_name["L2"] = by_name["DRAM"] = 0.0
+    for mechanism, names in _ABLATED.items():
+        if mechanism in device.ablations:
+            by_name.update(dict.fromkeys(names, 0.0))
     return tuple(Bound(name, cycles / clock) for name, cycles in by_name.items())
 
 

@@ -56,12 +56,14 @@ class SpanListener(Protocol):
 class Share:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
-    `dram_part` is the part of fresh sectors that come from DRAM, not the L2.
+    `dram_part` is the part of fresh sectors that come from DRAM, not the L2; `late_part` the
+    part that is there as late as if it did: blocks that run together wait for one fetch.
     """
 
     dram_bytes_per_cycle: float
     l2_bytes_per_cycle: float
     dram_part: float
+    late_part: float
     sms: int
 
 
@@ -312,16 +314,18 @@ class StreamingMultiprocessor:
         grains = -(-sectors // self._grain_sectors) * self._grain_sectors
         served = max(at, self._l2_free)
         self._l2_free = served + round(sectors * self._l2_sector)
-        latency = self._l2
         if from_dram:
             busy = round(grains * self.share.dram_part * self._dram_sector)
             begin = max(at, self._dram_free)
             self._dram_free = begin + busy
             self._note_busy(at, busy)
-            growth = 1 + self._growth * self._utilisation**2
-            latency = round(self._l2 + (self._dram * growth - self._l2) * self.share.dram_part)
-            return max(begin + busy, self._l2_free) + latency
-        return self._l2_free + latency
+            return max(begin + busy, self._l2_free) + self._fetch_latency()
+        return self._l2_free + self._fetch_latency()
+
+    def _fetch_latency(self) -> int:
+        """Return the mean latency of what misses the L1, as busy as DRAM is."""
+        growth = 1 + self._growth * self._utilisation**2
+        return round(self._l2 + (self._dram * growth - self._l2) * self.share.late_part)
 
     def _note_busy(self, now: int, busy: int) -> None:
         """Keep the DRAM's utilisation of the last window."""
@@ -334,7 +338,10 @@ class StreamingMultiprocessor:
         start = max(now, self._data_free)
         self._data_free = start + max(self._request, segment.lines * self._wavefront)
         missed = segment.fresh if self.device.capacity.l1_caches_global else segment.cost
-        done = self._fetch(missed, start) if missed else start + self._l1
+        if missed:
+            done = self._fetch(missed, start)
+        else:
+            done = start + (self._fetch_latency() if segment.joins else self._l1)
         return done, self._accepted(start, now)
 
     def _global_store(self, segment: Segment, now: int) -> tuple[int, int]:

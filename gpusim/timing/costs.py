@@ -36,7 +36,7 @@ class Segment(NamedTuple):
     """One action and the instructions after it, up to the next action or wait.
 
     `cost` is the action's wavefronts, sectors or lanes with one address, `fresh` its sectors
-    that miss the L1, `lines` its 128-byte lines. The result, if any, is known as `tag`; the
+    that miss the L1 (or which it `joins` another warp in waiting for), `lines` its 128-byte lines. The result, if any, is known as `tag`; the
     warp goes on when the results in `needs` are there. `slots` is how long the instructions
     keep the scheduler, `pipes` how long each pipe that is slower than the scheduler, `chain` how
     long they take one warp; all in ticks.
@@ -49,6 +49,7 @@ class Segment(NamedTuple):
     cost: int
     fresh: int
     lines: int
+    joins: bool
     tag: int
     slots: int
     chain: int
@@ -132,6 +133,9 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
     return Cost(pipe, ticks(result), ticks(cycles[1]), ticks(elsewhere))
 
 
+_NO_ACTION = (Action.RUN, -1, 0, 0, 0, False, -1)
+
+
 @dataclass
 class _Builder:
     """The segment under construction: when the next instruction may issue, and what is ready."""
@@ -147,11 +151,11 @@ class _Builder:
     pending: dict[int, int] = field(default_factory=dict)
     from_global: set[int] = field(default_factory=set)
     charges: dict[int, int] = field(default_factory=dict)
-    action: tuple[Action, int, int, int, int, int] = (Action.RUN, -1, 0, 0, 0, -1)
+    action: tuple[Action, int, int, int, int, bool, int] = _NO_ACTION
 
     def close(self, needs: tuple[int, ...] = (), waits_pc: int = -1) -> None:
         """End the segment; the next begins when the results in `needs` are there."""
-        action, pc, cost, fresh, lines, tag = self.action
+        action, pc, cost, fresh, lines, joins, tag = self.action
         if action is Action.RUN:
             pc = next(iter(self.charges), waits_pc)
         if action is not Action.RUN or self.issued or needs:
@@ -165,6 +169,7 @@ class _Builder:
                     cost,
                     fresh,
                     lines,
+                    joins,
                     tag,
                     slots,
                     chain,
@@ -186,7 +191,7 @@ class _Builder:
         self.cursor = self.issued = self.slots = 0
         self.charges = {}
         self.pipes = {}
-        self.action = (Action.RUN, -1, 0, 0, 0, -1)
+        self.action = _NO_ACTION
 
 
 def segments(
@@ -204,6 +209,7 @@ def segments(
     tags = 0
     pcs, on, taken = stream.pc.tolist(), stream.is_on.tolist(), stream.is_taken.tolist()
     costly, lines, fresh = stream.cost.tolist(), stream.lines.tolist(), stream.fresh.tolist()
+    joins = stream.joins.tolist()
     for place, pc in enumerate(pcs):
         instruction = instructions[pc]
         kind = OPS[instruction.op].kind
@@ -238,7 +244,8 @@ def segments(
                 for register in instruction.dst:
                     state.pending[register] = tag
                     state.ready.pop(register, None)
-            state.action = (action, pc, costly[place], fresh[place], lines[place], tag)
+            touched = (costly[place], fresh[place], lines[place], joins[place])
+            state.action = (action, pc, *touched, tag)
             state.issued = 1
             state.slots = issue
             state.cursor = TICKS
@@ -249,7 +256,7 @@ def segments(
         if kind == "exit" and place == len(pcs) - 1:
             state.cursor = at
             state.close()
-            state.action = (Action.EXIT, pc, 0, 0, 0, -1)
+            state.action = (Action.EXIT, pc, 0, 0, 0, False, -1)
             state.issued = 1
             state.slots = state.cursor = TICKS
             break
@@ -275,7 +282,7 @@ def segments(
         state.charges[pc] = state.charges.get(pc, 0) + state.cursor - before
     state.close()
     if not state.made or state.made[-1].action is not Action.EXIT:
-        state.action = (Action.EXIT, pcs[-1] if pcs else 0, 0, 0, 0, -1)
+        state.action = (Action.EXIT, pcs[-1] if pcs else 0, 0, 0, 0, False, -1)
         state.issued = 0
         state.close()
     return tuple(state.made), tags
