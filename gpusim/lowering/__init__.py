@@ -16,6 +16,7 @@ from gpusim.lowering.optimise import optimise
 from gpusim.lowering.placement import place
 from gpusim.lowering.predicate import predicate
 from gpusim.lowering.reconverge import add_convergence_barriers, joins, unify_latches
+from gpusim.lowering.schedule import schedule
 from gpusim.lowering.select import select
 from gpusim.lowering.uniform import Uniformity, is_end
 
@@ -37,6 +38,7 @@ def lower(function: Function, cc: ComputeCapability, level: str) -> Program:
     leave_ssa(code, merge=optimised)
     if optimised:
         predicate(code)
+        schedule(code)
     barriers = add_convergence_barriers(code)
     peak = max(LEAST_REGISTERS, peak_registers(code))
     return link(

@@ -36,7 +36,8 @@ class Segment(NamedTuple):
     """One action and the instructions after it, up to the next action or wait.
 
     `cost` is the action's wavefronts, sectors or lanes with one address, `fresh` its sectors
-    that miss the L1 (or which it `joins` another warp in waiting for), `lines` its 128-byte lines. The result, if any, is known as `tag`; the
+    that miss the L1, `lines` its 128-byte lines; it `joins` where it waits for what another warp
+    fetches. The result, if any, is known as `tag`; the
     warp goes on when the results in `needs` are there. `slots` is how long the instructions
     keep the scheduler, `pipes` how long each pipe that is slower than the scheduler, `chain` how
     long they take one warp; all in ticks.
