@@ -151,12 +151,16 @@ def jit(
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
-def jit(function: Any = None, /, *, device: bool = False) -> Any:
+def jit(function: Any = None, /, *, device: bool = False, **options: Any) -> Any:
     """Make a kernel of a function, or with `device=True` a function that kernels inline.
 
-    Raises KernelSourceError, with a caret under the line, for what the dialect lacks.
-    numba's signature argument is accepted; types always come from the arguments.
+    Raises KernelSourceError, with a caret under the line, for what the dialect lacks, and
+    GpusimError for an option of numba's that has no meaning here. numba's signature argument
+    is accepted; types always come from the arguments.
     """
+    if options:
+        names = ", ".join(options)
+        raise GpusimError(f"cuda.jit takes device=True and no other option, not {names}")
     if callable(function):
         return Kernel(function, device=device)
     return lambda decorated: Kernel(decorated, device=device)

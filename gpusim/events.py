@@ -65,8 +65,8 @@ class Step:
 class Observer(Protocol):
     """Listens to a launch: `begin`, then steps batch by batch, then `end`.
 
-    `batch_begin` comes before the first step of each batch, and again, with the new
-    placement, when a batch is unfolded; `batch_end` after its last.
+    A batch that is unfolded tells its further steps with another placement of the same
+    blocks. `batch_end` comes after its last.
     """
 
     def begin(self, program: Program, launch: Launch) -> None:

@@ -439,3 +439,18 @@ def test_a_tuple_within_a_tuple_keeps_its_name() -> None:
         out[0] = first + second[0] * second[1]
 
     assert ops(built(kernel, INTS)) == ["mul", "add", "store"]
+
+
+def test_named_arguments_may_come_in_any_order() -> None:
+    @cuda.jit
+    def kernel(out):
+        shared = cuda.shared.array(dtype=np.int32, shape=(4, 2))
+        shared[0, 0] = 1
+        out[0] = shared[0, 0]
+
+    assert built(kernel, INTS).shared[0].shape == (4, 2)
+
+
+def test_an_option_of_numbas_that_has_no_meaning_here_is_named() -> None:
+    with pytest.raises(GpusimError, match="no other option, not fastmath"):
+        cuda.jit(fastmath=True)  # type: ignore[call-overload]

@@ -111,7 +111,7 @@ def _level(text: str) -> str:
 
 
 def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
-    """Return the trace, and a remark on the result where a known defect makes it wrong."""
+    """Return the trace, and a remark on the result where the kernel has a known defect."""
     refuse(
         {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
         "a kernel of the catalogue makes its own arguments",
@@ -123,12 +123,12 @@ def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trac
     entry = find(chosen.kernel)
     call = selected(entry, chosen).call()
     made = run_traced(call.configured, *call.arguments, **settings)
-    wrong = call.wrong() if entry.defect else 0
-    if not wrong:
+    if not entry.defect:
         return made, ""
     from gpusim.reports.runs import known_defect
 
-    return made, f"{wrong:,} of {len(call.result):,} results are wrong. {known_defect(entry)}"
+    count = f"{call.wrong():,} of {len(call.result):,} results are wrong"
+    return made, f"{count} in this run. {known_defect(entry)}"
 
 
 def _own_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:

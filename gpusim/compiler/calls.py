@@ -20,6 +20,9 @@ from gpusim.compiler.syntax import expression
 from gpusim.compiler.types import dtype_of
 from gpusim.compiler.words import Intrinsic
 
+# Arguments that may be named, in the order in which calls take them.
+KEYWORDS = ("shape", "dtype", "mask")
+
 Meaning = Callable[[Builder, list[Any], ast.Call], Any]
 
 # Functions of `math` and NumPy, and the name that the machine computes them under.
@@ -62,7 +65,8 @@ PREDICATES = {"isnan", "isinf", "isfinite"}
 @expression(ast.Call)
 def _call(builder: Builder, node: ast.Call) -> Any:
     meaning = _meaning(builder, builder.expression(node.func), node)
-    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    named = sorted(node.keywords, key=lambda keyword: KEYWORDS.index(str(keyword.arg)))
+    arguments = [*node.args, *(keyword.value for keyword in named)]
     return meaning(builder, [builder.expression(argument) for argument in arguments], node)
 
 
