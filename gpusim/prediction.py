@@ -178,11 +178,25 @@ def predict(
         occupancy=holds,
         stalls={name: spent / total for name, spent in zip(STALLS, outcome.stalls, strict=True)},
         lines=dict(sorted(lines.items())),
-        bounds=bounds_of(program, launch, classes, gpu, share),
+        bounds=(
+            *bounds_of(program, launch, classes, gpu, share),
+            _latency(gpu, share, plans, holds),
+        ),
         waves=launch.blocks / (holds.blocks * gpu.gpu.sms),
         simulated=simulated,
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
     )
+
+
+def _latency(gpu: Device, share: Share, plans: _Plans, holds: Occupancy) -> Bound:
+    """Return what the launch takes if a block runs as long as it does alone, with all it waits for.
+
+    Of the blocks of an SM, one place gets at least their number over the places, one after
+    the other.
+    """
+    alone = StreamingMultiprocessor(gpu, share, plans.some(1), 1).play().cycles
+    rounds = math.ceil(plans.blocks_on_sm / holds.blocks)
+    return Bound("latency", rounds * alone / gpu.gpu.sm_clock_mhz)
 
 
 def _overhead_us(gpu: Device) -> float:
