@@ -264,9 +264,7 @@ def _argument_value(value: str, text: str, filling: str) -> Any:
     return number
 
 
-def _described_array(
-    kind_name: str, shape_text: str, filling: str, text: str
-) -> Array | ArraySpec:
+def _described_array(kind_name: str, shape_text: str, filling: str, text: str) -> Array | ArraySpec:
     kind = dtype(kind_name)
     lengths = [whole_number(part) for part in shape_text.split(",")]
     shape = tuple(length for length in lengths if length is not None and length > 0)
