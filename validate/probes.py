@@ -72,13 +72,17 @@ def latency(bench: Bench) -> Values:
 
 @probe("latency_cycles.predicate", "latency_cycles.vote", "latency_cycles.other_pipe")
 def between_units(bench: Bench) -> Values:
-    """One warp: ISETP and a SEL or VOTE that needs it, less SEL; LOP3 and IMAD, less both."""
+    """One warp: ISETP and an SHF that it guards, less SHF; ISETP and VOTE; LOP3, IMAD in turn."""
     alu, imad = _chain(bench, "Logic"), _chain(bench, "MultiplyAdd")
-    choice, vote = _chain(bench, "Choice"), _chain(bench, "Vote")
-    both = _chain(bench, "Then<Logic, MultiplyAdd>")
-    bench.notes["chains"] = {"isetp_sel": choice, "isetp_vote": vote, "lop3_imad": both}
-    predicate = choice - alu
-    return [predicate, vote - predicate, max(0.0, (both - alu - imad) / 2)]
+    guarded, vote = _chain(bench, "Guard"), _chain(bench, "Vote")
+    choice, both = _chain(bench, "Choice"), _chain(bench, "Then<Logic, MultiplyAdd>")
+    bench.notes["chains"] = {
+        "isetp_guarded_shf": guarded,
+        "isetp_sel": choice,
+        "isetp_vote": vote,
+        "lop3_imad": both,
+    }
+    return [guarded - alu, vote - (choice - alu), max(0.0, (both - alu - imad) / 2)]
 
 
 @probe("latency_cycles.xu", "interval_cycles.xu")
@@ -99,29 +103,28 @@ def throughput(bench: Bench) -> Values:
 
 @probe("latency_cycles.special_register", "latency_cycles.constant")
 def registers_and_constants(bench: Bench) -> Values:
-    """One warp: a loop with S2R against the same without; LDC by LDC, less the IMAD between."""
-    rounds = np.int32(256)
-    times = [
-        bench.span("pipes", f"special_register<{reads}>", rounds, np.int32(1)) / 256
-        for reads in ("true", "false")
-    ]
-    bench.notes["special_register_loops"] = times
-    alu = _chain(bench, "Logic")
+    """One warp: S2R behind an ISETP, less what that takes to guard; LDC by LDC, less an IMAD."""
+    guard = _chain(bench, "Guard") - _chain(bench, "Logic")
     constant = bench.step("pipes", "constants<LENGTH>", np.int32(0))
-    return [times[0] - times[1] + alu, constant - _chain(bench, "MultiplyAdd")]
+    return [_chain(bench, "SpecialRegister") - guard, constant - _chain(bench, "MultiplyAdd")]
 
 
 @probe("latency_cycles.branch")
 def taken_branch(bench: Bench) -> Values:
-    """One warp: a loop of 8 dependent LOP3, less their latencies; the next two slots are hidden."""
-    alu = _chain(bench, "Logic")
-    times = [
-        bench.span("pipes", "chain<Logic, 8>", np.int32(rounds), np.int32(1))
-        for rounds in (100, 300)
-    ]
-    turn = (times[1] - times[0]) / 200
-    bench.notes["loop_of_8_lop3"] = turn
-    return [max(0.0, turn - 8 * alu + alu - 2)]
+    """One warp: a turn of a loop of 8 dependent FFMA; the branch is issued behind the last.
+
+    Then nothing is until the first of the next turn.
+    """
+    fma = _chain(bench, "FloatMultiplyAdd")
+    turns = {}
+    for length in (8, 16):
+        times = [
+            bench.span("pipes", f"chain<FloatMultiplyAdd, {length}>", np.int32(rounds), np.int32(1))
+            for rounds in (100, 300)
+        ]
+        turns[length] = (times[1] - times[0]) / 200
+    bench.notes["loop_of_dependent_ffma"] = turns
+    return [max(0.0, turns[8] - 7 * fma - 2)]
 
 
 @probe("latency_cycles.shared_load", "latency_cycles.shared_wavefront")
@@ -179,11 +182,16 @@ def store_conflicts(bench: Bench) -> Values:
 
 @probe("queue.lsu_depth")
 def queue_depth(bench: Bench) -> Values:
-    """One warp issues stores of 32 wavefronts: how many before issuing takes longer."""
-    times = {k: bench.span("shared", f"queue<{k}>", np.int32(3)) for k in range(1, 17)}
-    bench.notes["cycles_to_issue_slow_stores"] = times
-    jumps = [k for k in range(2, 17) if times[k] - times[k - 1] > 16]
-    return [float(jumps[0] - 1 if jumps else 16)]
+    """One warp issues stores of 32 wavefronts in a row: how many before one is held up."""
+    held: list[int] = []
+    for name, loads, count in (("stores", "false", 80), ("loads", "true", 40)):
+        memory = bench.stamps(2 + count)
+        bench.probe("shared", f"queue<{count}, {loads}>")(memory, grid=(1, 1, 1), block=(32, 1, 1))
+        cycles = bench.read(memory, 2 + count)[2:].tolist()
+        bench.notes[f"cycle_after_each_of_the_slow_{name}"] = cycles
+        if name == "stores":
+            held = [k for k in range(1, count) if cycles[k] - cycles[k - 1] > 16]
+    return [float(held[0] if held else 80)]
 
 
 @probe("latency_cycles.barrier", "latency_cycles.barrier_per_warp")
@@ -191,7 +199,24 @@ def barriers(bench: Bench) -> Values:
     """One block meets at barriers without work between: the line through 2 to 32 warps."""
     times = {w: _chain(bench, "Barrier", 32 * w) for w in (1, 2, 4, 8, 12, 16, 24, 32)}
     bench.notes["barrier_by_warps"] = times
+    bench.notes["barrier_of_several_blocks_on_an_sm"] = {
+        f"{blocks} blocks of {warps} warps": _meetings(bench, blocks, warps)
+        for blocks, warps in ((1, 8), (2, 8), (4, 8), (8, 8), (32, 2), (16, 4), (2, 32), (4, 16))
+    }
     return line([(float(w), t) for w, t in times.items() if w > 1])
+
+
+def _meetings(bench: Bench, blocks: int, warps: int) -> float:
+    """Return cycles of a barrier where each SM holds so many blocks of so many warps."""
+    kernel = bench.probe("launch", "meet<long long>")
+    grid = blocks * bench.sms
+    spans = []
+    for rounds in (8, 24):
+        memory = bench.stamps(4 * grid)
+        kernel(memory, np.int32(rounds), grid=(grid, 1, 1), block=(32 * warps, 1, 1))
+        told = bench.read(memory, 4 * grid).reshape(grid, 4)
+        spans.append(float(np.median(told[:, 3] - told[:, 1])))
+    return (spans[1] - spans[0]) / (16 * 32)
 
 
 @probe("latency_cycles.shuffle", "interval_cycles.shuffle")
@@ -272,12 +297,12 @@ def dram_bandwidth(bench: Bench) -> Values:
 
 @probe("bandwidth.l2_gbps", "bandwidth.l2_to_sm_bytes_per_cycle")
 def l2_bandwidth(bench: Bench) -> Values:
-    """Reading 16 MB past the L1 over and over: by all SMs, by one."""
-    size = 2**24
+    """Reading 24 MiB past the L1 over and over, by all SMs; 1 MiB by one."""
+    size = 24 * 2**20
     memory = bench.room(DRAM_BYTES)
     never = bench.stamps(1)
     rates: dict[str, dict[str, float]] = {"all": {}, "one": {}}
-    for ahead in (1, 2, 4, 8):
+    for ahead in (1, 2, 4):
         kernel = bench.probe("memory", f"stream<{ahead}>")
         for blocks, block in ((2, 1024), (4, 512), (8, 256)):
             name = f"{ahead} ahead, {blocks} blocks of {block} an SM"
@@ -288,7 +313,8 @@ def l2_bandwidth(bench: Bench) -> Values:
                 )
                 for rounds in (4, 36)
             ]  # fmt: skip
-            rates["all"][name] = 32 * size / (times[1] - times[0]) / 1000
+            if 2 * ahead * blocks * block * bench.sms <= size // 16:
+                rates["all"][name] = 32 * size / (times[1] - times[0]) / 1000
             part = 2**20
             times = [
                 bench.time_us(
@@ -323,28 +349,28 @@ def dram_grain(bench: Bench) -> Values:
 @probe("bandwidth.dram_latency_growth")
 def loaded_latency(bench: Bench) -> Values:
     """One thread follows pointers while all SMs read with pauses: over utilisation squared."""
-    nodes, apart = 2048, 4096
+    nodes, apart, warps = 2048, 4096, 2 * bench.sms * 16
     points = []
-    for pause in (200_000, 20_000, 8_000, 5_000, 4_000, 3_000, 2_000, 1_000, 500, 0):
+    for pause in (200_000, 40_000, 20_000, 12_000, 8_000, 6_000, 4_000, 3_000, 2_000, 1_000, 0):
         memory = bench.room(DRAM_BYTES)
         first = bench.ring(memory, nodes, apart)
-        pages = bench.stamps(2 * 8)
         words = int(memory) + nodes * apart
-        told = []
+        found = []
         for _ in range(3):
-            stamps = bench.driver.mem_alloc(64)
-            bench.driver.memset_d8(pages, 0, 128)
+            told = bench.stamps(8 + 2 * warps)
             bench.backend.empty_l2()
             bench.probe("memory", "loaded<200000>")(
-                stamps, np.uint64(first), np.int32(nodes), np.uint64(words),
-                np.uint64((DRAM_BYTES - nodes * apart) // 16), np.int32(pause), pages, pages,
+                told, np.uint64(first), np.int32(nodes), np.uint64(words),
+                np.uint64((DRAM_BYTES - nodes * apart) // 16), np.int32(pause),
+                np.uint64(int(told) + 16), np.uint64(int(told) + 16),
                 grid=(2 * bench.sms + 1, 1, 1), block=(512, 1, 1),
             )  # fmt: skip
-            told.append(bench.read(stamps, 3))
-            stamps.free()
-        begin, end, loads = sorted(told, key=lambda t: int(t[1] - t[0]))[1]
-        cycles = float(end - begin)
-        points.append((float(loads) * 512 / cycles * bench.clock_mhz / 1000, cycles / nodes))
+            numbers = bench.read(told, 8 + 2 * warps)
+            each = numbers[3 : 3 + 2 * warps].reshape(warps, 2)
+            rate = float((each[:, 0] * 512 / np.maximum(each[:, 1], 1)).sum())
+            found.append((float(numbers[1] - numbers[0]) / nodes, rate * bench.clock_mhz / 1000))
+        cycles, gbps = sorted(found)[1]
+        points.append((gbps, cycles))
     bench.notes["dram_latency_by_gbps"] = points
     most = max(rate for rate, _ in points)
     idle = points[0][1]
@@ -440,17 +466,23 @@ def block_turn(bench: Bench) -> Values:
         ("alone, 32 threads", 32, 200 * 1024, 5000),
         ("alone, 1024 threads", 1024, 200 * 1024, 5000),
         ("full SM, 64 threads", 64, 0, 20000),
+        ("full SM, 64 threads, short", 64, 0, 500),
+        ("full SM, 256 threads", 256, 0, 20000),
+        ("full SM, 256 threads, short", 256, 0, 500),
         ("full SM, 1024 threads", 1024, 0, 20000),
+        ("full SM, 1024 threads, short", 1024, 0, 500),
     ):
-        told = _stays(bench, block, shared, stays, 40 * bench.sms if shared else 200 * bench.sms)
+        told = _stays(bench, block, shared, stays, (40 if shared else 200) * bench.sms)
         gaps, spacing = _gaps(told)
-        known = told[:, 2] - told[:, 1]
+        here = told[told[:, 0] == told[0, 0]]
+        here = here[np.argsort(here[:, 1])][:80]
         notes[name] = {
-            "gap_median": float(np.median(gaps)) if len(gaps) else None,
-            "gap_tenth": float(np.quantile(gaps, 0.1)) if len(gaps) else None,
-            "first_blocks_apart": float(np.median(spacing)) if len(spacing) else None,
-            "parameter_known_after_median": float(np.median(known)),
-            "parameter_known_after_first_block": float(np.max(known)),
+            "gap_median": float(np.median(gaps)) if gaps else None,
+            "gap_tenth": float(np.quantile(gaps, 0.1)) if gaps else None,
+            "first_blocks_apart": float(np.median(spacing)) if spacing else None,
+            "begins_on_one_sm": (here[:, 1] - here[0, 1]).tolist(),
+            "ends_on_one_sm": (here[:, 3] - here[0, 1]).tolist(),
+            "blocks_on_one_sm": [int(np.flatnonzero((told == row).all(1))[0]) for row in here],
         }
     bench.notes["block_turn"] = notes
     gap = notes["alone, 32 threads"]["gap_median"]

@@ -9,7 +9,7 @@ __global__ void reduce_gpu(T *__restrict__ values, T *__restrict__ result) {
     result += blockIdx.x;
 
     for (unsigned stride = 1; stride <= blockDim.x; stride *= 2) {
-        if (threadIdx.x % stride == 0) values[i] = Op::of(values[i], values[i + stride]);
+        if (threadIdx.x % stride == 0) Op::onto(values[i]) += values[i + stride];
         __syncthreads();
     }
 
@@ -25,13 +25,13 @@ __global__ void reduce_coarsening_gpu(const T *__restrict__ values, T *__restric
 
     T total = values[tid];
     for (unsigned tile = 1; tile < COARSE; ++tile) {
-        total = Op::of(total, values[tid + tile * BLOCK]);
+        Op::onto(total) += values[tid + tile * BLOCK];
     }
     shared[tid] = total;
 
     for (unsigned stride = blockDim.x / 2; stride >= 1; stride /= 2) {
         __syncthreads();
-        if (tid < stride) shared[tid] = Op::of(shared[tid], shared[tid + stride]);
+        if (tid < stride) Op::onto(shared[tid]) += shared[tid + stride];
     }
 
     if (threadIdx.x == 0) *result = shared[0];

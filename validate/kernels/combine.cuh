@@ -1,5 +1,8 @@
 // What a reduction does with two elements, and the element that changes nothing.
 //
+// `onto(place) += value` does what += does for a sum, in the order of +=: what is added comes
+// first. The machine code of published kernels depends on it.
+//
 // No header is included, so that NVRTC needs no directory of them.
 #pragma once
 
@@ -28,10 +31,24 @@ struct Limits<double> {
     static __device__ double least() { return -greatest(); }
 };
 
+// A place that += combines something into.
+template <typename Op, typename Place>
+struct Onto {
+    Place &place;
+    template <typename T>
+    __device__ void operator+=(T value) {
+        place = Op::of(place, value);
+    }
+};
+
 template <typename T>
 struct Sum {
     static __device__ T identity() { return T(0); }
     static __device__ T of(T a, T b) { return a + b; }
+    template <typename Place>
+    static __device__ Onto<Sum, Place> onto(Place &place) {
+        return {place};
+    }
 };
 
 // The overloads of max and min give a number rather than NaN.
@@ -39,12 +56,20 @@ template <typename T>
 struct Max {
     static __device__ T identity() { return Limits<T>::least(); }
     static __device__ T of(T a, T b) { return max(a, b); }
+    template <typename Place>
+    static __device__ Onto<Max, Place> onto(Place &place) {
+        return {place};
+    }
 };
 
 template <typename T>
 struct Min {
     static __device__ T identity() { return Limits<T>::greatest(); }
     static __device__ T of(T a, T b) { return min(a, b); }
+    template <typename Place>
+    static __device__ Onto<Min, Place> onto(Place &place) {
+        return {place};
+    }
 };
 
 }  // namespace combine

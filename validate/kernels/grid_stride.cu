@@ -25,24 +25,23 @@ template <typename T, typename Op, int BLOCK>
 __device__ T one_by_one(const T *values, int n) {
     int first = blockIdx.x * BLOCK + threadIdx.x;
     T mine = Op::identity();
-    for (int i = first; i < n; i += gridDim.x * BLOCK) mine = Op::of(mine, values[i]);
+    for (int i = first; i < n; i += gridDim.x * BLOCK) Op::onto(mine) += values[i];
     return mine;
 }
 
 // What a thread of a grid makes of its elements, four at a time.
 template <typename T, typename Op, int BLOCK>
-__device__ T four_at_once(const T *values, int n) {
-    int first = 4 * (blockIdx.x * BLOCK + threadIdx.x);
+__device__ T four_at_once(const T *values, int n, int first) {
     T mine = Op::identity();
     for (int i = first; i < n; i += gridDim.x * BLOCK * 4) {
         if (i + 3 < n) {
             auto four = reinterpret_cast<const typename FourOf<T>::type *>(&values[i])[0];
-            mine = Op::of(mine, four.x);
-            mine = Op::of(mine, four.y);
-            mine = Op::of(mine, four.z);
-            mine = Op::of(mine, four.w);
+            Op::onto(mine) += four.x;
+            Op::onto(mine) += four.y;
+            Op::onto(mine) += four.z;
+            Op::onto(mine) += four.w;
         } else {
-            for (int k = i; k < n; k++) mine = Op::of(mine, values[k]);
+            for (int k = i; k < n; k++) Op::onto(mine) += values[k];
         }
     }
     return mine;
@@ -52,7 +51,7 @@ __device__ T four_at_once(const T *values, int n) {
 template <typename T, typename Op, int BLOCK>
 __device__ void lower_half_adds(T *shared, T *partials, int tid) {
     for (int offset = BLOCK / 2; offset > 0; offset >>= 1) {
-        if (tid < offset) shared[tid] = Op::of(shared[tid], shared[tid + offset]);
+        if (tid < offset) Op::onto(shared[tid]) += shared[tid + offset];
         __syncthreads();
     }
 
@@ -69,7 +68,7 @@ __global__ void kernel0(const T *values, int n, T *partials) {
     __syncthreads();
 
     for (int offset = 1; offset < blockDim.x; offset *= 2) {
-        if (tid % (2 * offset) == 0) shared[tid] = Op::of(shared[tid], shared[tid + offset]);
+        if (tid % (2 * offset) == 0) Op::onto(shared[tid]) += shared[tid + offset];
         __syncthreads();
     }
 
@@ -90,8 +89,9 @@ __global__ void kernel1(const T *values, int n, T *partials) {
 
 template <typename T, typename Op, int BLOCK, unsigned COARSE>
 __global__ void kernel2(const T *values, int n, T *partials) {
+    int first = 4 * (blockIdx.x * BLOCK + threadIdx.x);
     int tid = threadIdx.x;
-    T mine = four_at_once<T, Op, BLOCK>(values, n);
+    T mine = four_at_once<T, Op, BLOCK>(values, n, first);
 
     __shared__ T shared[BLOCK];
     shared[tid] = mine;
@@ -103,24 +103,29 @@ __global__ void kernel2(const T *values, int n, T *partials) {
 template <typename T, typename Op>
 __device__ T of_warp(T mine) {
     for (int offset = 16; offset > 0; offset >>= 1) {
-        mine = Op::of(mine, __shfl_down_sync(0xffffffff, mine, offset));
+        Op::onto(mine) += __shfl_down_sync(0xffffffff, mine, offset);
     }
     return mine;
 }
 
 template <typename T, typename Op, int BLOCK, unsigned COARSE>
 __global__ void kernel4(const T *values, int n, T *partials) {
+    int first = (blockIdx.x * BLOCK + threadIdx.x) * 4;
     int tid = threadIdx.x;
     int warp = tid / 32;
     int lane = tid % 32;
-    T mine = of_warp<T, Op>(four_at_once<T, Op, BLOCK>(values, n));
+    T mine = of_warp<T, Op>(four_at_once<T, Op, BLOCK>(values, n, first));
 
     __shared__ T shared[32];
     if (lane == 0) shared[warp] = mine;
     __syncthreads();
 
     if (warp == 0) {
-        mine = of_warp<T, Op>(lane < BLOCK / 32 ? shared[lane] : Op::identity());
+        if (lane < BLOCK / 32)
+            mine = shared[lane];
+        else
+            mine = Op::identity();
+        mine = of_warp<T, Op>(mine);
         if (lane == 0) partials[blockIdx.x] = mine;
     }
 }

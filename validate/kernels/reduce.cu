@@ -10,7 +10,7 @@ __global__ void reduce1(const T *numbers, T *partials, unsigned n) {
     __syncthreads();
 
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
-        if (tid % (2 * stride) == 0) shared[tid] = Op::of(shared[tid], shared[tid + stride]);
+        if (tid % (2 * stride) == 0) Op::onto(shared[tid]) += shared[tid + stride];
         __syncthreads();
     }
 
@@ -27,7 +27,7 @@ __global__ void reduce2(const T *numbers, T *partials, unsigned n) {
 
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         int index = 2 * stride * tid;
-        if (index < blockDim.x) shared[index] = Op::of(shared[index], shared[index + stride]);
+        if (index < blockDim.x) Op::onto(shared[index]) += shared[index + stride];
         __syncthreads();
     }
 
@@ -43,7 +43,7 @@ __global__ void reduce3(const T *numbers, T *partials, unsigned n) {
     __syncthreads();
 
     for (unsigned stride = blockDim.x / 2; stride > 0; stride = stride / 2) {
-        if (tid < stride) shared[tid] = Op::of(shared[tid], shared[tid + stride]);
+        if (tid < stride) Op::onto(shared[tid]) += shared[tid + stride];
         __syncthreads();
     }
 
@@ -59,7 +59,7 @@ __global__ void reduce4(const T *numbers, T *partials, unsigned n) {
     __syncthreads();
 
     for (unsigned stride = blockDim.x / 2; stride > 0; stride >>= 1) {
-        if (tid < stride) shared[tid] = Op::of(shared[tid], shared[tid + stride]);
+        if (tid < stride) Op::onto(shared[tid]) += shared[tid + stride];
         __syncthreads();
     }
 
@@ -70,12 +70,12 @@ __global__ void reduce4(const T *numbers, T *partials, unsigned n) {
 // volatile T* where every access is made.
 template <typename T, typename Op, typename Shared>
 __device__ void last_warp(Shared shared, unsigned tid) {
-    shared[tid] = Op::of(shared[tid], shared[tid + 32]);
-    shared[tid] = Op::of(shared[tid], shared[tid + 16]);
-    shared[tid] = Op::of(shared[tid], shared[tid + 8]);
-    shared[tid] = Op::of(shared[tid], shared[tid + 4]);
-    shared[tid] = Op::of(shared[tid], shared[tid + 2]);
-    shared[tid] = Op::of(shared[tid], shared[tid + 1]);
+    Op::onto(shared[tid]) += shared[tid + 32];
+    Op::onto(shared[tid]) += shared[tid + 16];
+    Op::onto(shared[tid]) += shared[tid + 8];
+    Op::onto(shared[tid]) += shared[tid + 4];
+    Op::onto(shared[tid]) += shared[tid + 2];
+    Op::onto(shared[tid]) += shared[tid + 1];
 }
 
 template <typename T, typename Op, typename Tail>
@@ -87,7 +87,7 @@ __device__ void reduce5_with(const T *numbers, T *partials) {
     __syncthreads();
 
     for (unsigned stride = blockDim.x / 2; stride > 32; stride >>= 1) {
-        if (tid < stride) shared[tid] = Op::of(shared[tid], shared[tid + stride]);
+        if (tid < stride) Op::onto(shared[tid]) += shared[tid + stride];
         __syncthreads();
     }
 
@@ -110,19 +110,19 @@ __global__ void reduce5_fixed(const T *numbers, T *partials, unsigned n) {
 template <typename T, typename Op, unsigned BLOCK, unsigned FIRST>
 __device__ void unrolled(T *shared, unsigned tid) {
     if (BLOCK >= 1024 && FIRST >= 512) {
-        if (tid < 512) shared[tid] = Op::of(shared[tid], shared[tid + 512]);
+        if (tid < 512) Op::onto(shared[tid]) += shared[tid + 512];
         __syncthreads();
     }
     if (BLOCK >= 512) {
-        if (tid < 256) shared[tid] = Op::of(shared[tid], shared[tid + 256]);
+        if (tid < 256) Op::onto(shared[tid]) += shared[tid + 256];
         __syncthreads();
     }
     if (BLOCK >= 256) {
-        if (tid < 128) shared[tid] = Op::of(shared[tid], shared[tid + 128]);
+        if (tid < 128) Op::onto(shared[tid]) += shared[tid + 128];
         __syncthreads();
     }
     if (BLOCK >= 128) {
-        if (tid < 64) shared[tid] = Op::of(shared[tid], shared[tid + 64]);
+        if (tid < 64) Op::onto(shared[tid]) += shared[tid + 64];
         __syncthreads();
     }
 
@@ -160,7 +160,7 @@ __global__ void reduce7(const T *numbers, T *partials, unsigned n) {
     unsigned whole_grid = BLOCK * 2 * gridDim.x;
     shared[tid] = Op::identity();
     while (i < n) {
-        shared[tid] = Op::of(shared[tid], Op::of(numbers[i], numbers[i + BLOCK]));
+        Op::onto(shared[tid]) += Op::of(numbers[i], numbers[i + BLOCK]);
         i += whole_grid;
     }
     __syncthreads();

@@ -12,7 +12,7 @@ __global__ void reduction1(const T *x, unsigned n, T *y) {
     for (unsigned stride = 1; stride < blockDim.x; stride <<= 1) {
         if (tx % (2 * stride) == 0) {
             T other = tx + stride < n ? partial_sum[tx + stride] : Op::identity();
-            partial_sum[tx] = Op::of(partial_sum[tx], other);
+            Op::onto(partial_sum[tx]) += other;
         }
         __syncthreads();
     }
@@ -32,7 +32,7 @@ __global__ void reduction2(const T *x, unsigned n, T *y) {
         int index = 2 * stride * tx;
         if (index < blockDim.x) {
             T other = index + stride < n ? partial_sum[index + stride] : Op::identity();
-            partial_sum[index] = Op::of(partial_sum[index], other);
+            Op::onto(partial_sum[index]) += other;
         }
         __syncthreads();
     }
@@ -49,7 +49,7 @@ __global__ void reduction3(const T *x, unsigned n, T *y) {
     __syncthreads();
 
     for (unsigned stride = blockDim.x / 2; stride > 0; stride >>= 1) {
-        if (tx < stride) partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + stride]);
+        if (tx < stride) Op::onto(partial_sum[tx]) += partial_sum[tx + stride];
         __syncthreads();
     }
 
@@ -63,11 +63,11 @@ __global__ void reduction4(const T *x, unsigned n, T *y) {
     unsigned i = blockIdx.x * (blockDim.x * 2) + tx;
     partial_sum[tx] = i < n ? x[i] : Op::identity();
     T second = i + blockDim.x < n ? x[i + blockDim.x] : Op::identity();
-    partial_sum[tx] = Op::of(partial_sum[tx], second);
+    Op::onto(partial_sum[tx]) += second;
     __syncthreads();
 
     for (unsigned stride = blockDim.x / 2; stride > 0; stride >>= 1) {
-        if (tx < stride) partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + stride]);
+        if (tx < stride) Op::onto(partial_sum[tx]) += partial_sum[tx + stride];
         __syncthreads();
     }
 
@@ -76,12 +76,12 @@ __global__ void reduction4(const T *x, unsigned n, T *y) {
 
 template <typename T, typename Op>
 __device__ void last_warp(volatile T *partial_sum, unsigned tx) {
-    partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + 32]);
-    partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + 16]);
-    partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + 8]);
-    partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + 4]);
-    partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + 2]);
-    partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + 1]);
+    Op::onto(partial_sum[tx]) += partial_sum[tx + 32];
+    Op::onto(partial_sum[tx]) += partial_sum[tx + 16];
+    Op::onto(partial_sum[tx]) += partial_sum[tx + 8];
+    Op::onto(partial_sum[tx]) += partial_sum[tx + 4];
+    Op::onto(partial_sum[tx]) += partial_sum[tx + 2];
+    Op::onto(partial_sum[tx]) += partial_sum[tx + 1];
 }
 
 template <typename T, typename Op, bool WAITS>
@@ -91,11 +91,11 @@ __device__ void reduction5_with(const T *x, unsigned n, T *y) {
     unsigned i = blockIdx.x * (blockDim.x * 2) + tx;
     partial_sum[tx] = i < n ? x[i] : Op::identity();
     T second = i + blockDim.x < n ? x[i + blockDim.x] : Op::identity();
-    partial_sum[tx] = Op::of(partial_sum[tx], second);
+    Op::onto(partial_sum[tx]) += second;
     if (WAITS) __syncthreads();
 
     for (unsigned stride = blockDim.x / 2; stride > 32; stride >>= 1) {
-        if (tx < stride) partial_sum[tx] = Op::of(partial_sum[tx], partial_sum[tx + stride]);
+        if (tx < stride) Op::onto(partial_sum[tx]) += partial_sum[tx + stride];
         __syncthreads();
     }
 

@@ -10,7 +10,7 @@ __global__ void step1(const T *values, T *sums) {
     __syncthreads();
 
     for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
-        if (tid % (2 * distance) == 0) shared[tid] = Op::of(shared[tid], shared[tid + distance]);
+        if (tid % (2 * distance) == 0) Op::onto(shared[tid]) += shared[tid + distance];
         __syncthreads();
     }
 
@@ -28,7 +28,7 @@ __global__ void step2(const T *values, T *sums) {
     for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
         int index = 2 * distance * tid;
         if (index < blockDim.x / distance)
-            shared[index] = Op::of(shared[index], shared[index + distance]);
+            Op::onto(shared[index]) += shared[index + distance];
         __syncthreads();
     }
 
@@ -45,20 +45,11 @@ __global__ void step2_fixed(const T *values, T *sums) {
 
     for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
         int index = 2 * distance * tid;
-        if (index < blockDim.x) shared[index] = Op::of(shared[index], shared[index + distance]);
+        if (index < blockDim.x) Op::onto(shared[index]) += shared[index + distance];
         __syncthreads();
     }
 
     if (tid == 0) sums[blockIdx.x] = shared[0];
-}
-
-// The tree of `step3` and `step4`, down to a stride of `LAST` + 1 threads or fewer.
-template <typename T, typename Op, unsigned LAST>
-__device__ void halves(T *shared, unsigned tid) {
-    for (unsigned distance = blockDim.x / 2; distance > LAST; distance /= 2) {
-        if (tid < distance) shared[tid] = Op::of(shared[tid], shared[tid + distance]);
-        __syncthreads();
-    }
 }
 
 template <typename T, typename Op, unsigned BLOCK, unsigned COARSE>
@@ -69,7 +60,10 @@ __global__ void step3(const T *values, T *sums) {
     shared[tid] = values[i];
     __syncthreads();
 
-    halves<T, Op, 0>(shared, tid);
+    for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
+        if (tid < distance) Op::onto(shared[tid]) += shared[tid + distance];
+        __syncthreads();
+    }
 
     if (tid == 0) sums[blockIdx.x] = shared[0];
 }
@@ -82,7 +76,10 @@ __global__ void step4(const T *values, T *sums) {
     shared[tid] = Op::of(values[i], values[i + blockDim.x]);
     __syncthreads();
 
-    halves<T, Op, 0>(shared, tid);
+    for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
+        if (tid < distance) Op::onto(shared[tid]) += shared[tid + distance];
+        __syncthreads();
+    }
 
     if (tid == 0) sums[blockIdx.x] = shared[0];
 }
@@ -95,15 +92,18 @@ __global__ void step5(const T *values, T *sums) {
     shared[tid] = Op::of(values[i], values[i + blockDim.x]);
     __syncthreads();
 
-    halves<T, Op, 32>(shared, tid);
+    for (unsigned distance = blockDim.x / 2; distance > 32; distance /= 2) {
+        if (tid < distance) Op::onto(shared[tid]) += shared[tid + distance];
+        __syncthreads();
+    }
 
     if (tid < 32) {
-        shared[tid] = Op::of(shared[tid], shared[tid + 32]);
-        shared[tid] = Op::of(shared[tid], shared[tid + 16]);
-        shared[tid] = Op::of(shared[tid], shared[tid + 8]);
-        shared[tid] = Op::of(shared[tid], shared[tid + 4]);
-        shared[tid] = Op::of(shared[tid], shared[tid + 2]);
-        shared[tid] = Op::of(shared[tid], shared[tid + 1]);
+        Op::onto(shared[tid]) += shared[tid + 32];
+        Op::onto(shared[tid]) += shared[tid + 16];
+        Op::onto(shared[tid]) += shared[tid + 8];
+        Op::onto(shared[tid]) += shared[tid + 4];
+        Op::onto(shared[tid]) += shared[tid + 2];
+        Op::onto(shared[tid]) += shared[tid + 1];
     }
 
     if (tid == 0) sums[blockIdx.x] = shared[0];
@@ -117,30 +117,33 @@ __global__ void step5_fixed(const T *values, T *sums) {
     shared[tid] = Op::of(values[i], values[i + blockDim.x]);
     __syncthreads();
 
-    halves<T, Op, 32>(shared, tid);
+    for (unsigned distance = blockDim.x / 2; distance > 32; distance /= 2) {
+        if (tid < distance) Op::onto(shared[tid]) += shared[tid + distance];
+        __syncthreads();
+    }
 
     if (tid < 32) {
         T total = Op::of(shared[tid], shared[tid + 32]);
         __syncwarp();
         shared[tid] = total;
         __syncwarp();
-        total = Op::of(total, shared[tid + 16]);
+        Op::onto(total) += shared[tid + 16];
         __syncwarp();
         shared[tid] = total;
         __syncwarp();
-        total = Op::of(total, shared[tid + 8]);
+        Op::onto(total) += shared[tid + 8];
         __syncwarp();
         shared[tid] = total;
         __syncwarp();
-        total = Op::of(total, shared[tid + 4]);
+        Op::onto(total) += shared[tid + 4];
         __syncwarp();
         shared[tid] = total;
         __syncwarp();
-        total = Op::of(total, shared[tid + 2]);
+        Op::onto(total) += shared[tid + 2];
         __syncwarp();
         shared[tid] = total;
         __syncwarp();
-        total = Op::of(total, shared[tid + 1]);
+        Op::onto(total) += shared[tid + 1];
         __syncwarp();
         shared[tid] = total;
     }

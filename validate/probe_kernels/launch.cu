@@ -28,3 +28,23 @@ __global__ void stay(T *told, T cycles) {
         mine[3] = clock64();
     }
 }
+
+// Barriers of several blocks on one SM, without work between them.
+template <typename T>
+__global__ void meet(T *told, int rounds) {
+    __syncthreads();
+    T begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < 32; ++i) __syncthreads();
+    }
+    T end = clock64();
+    T *mine = told + 4 * (T)blockIdx.x;
+    if (threadIdx.x == 0) {
+        mine[0] = this_sm();
+        mine[1] = begin;
+        mine[2] = begin;
+        mine[3] = end;
+    }
+}

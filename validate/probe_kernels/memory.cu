@@ -68,45 +68,49 @@ __global__ void sparse(const int *words, unsigned long long threads, int *never)
     if (sum == 0x5eed) *never = sum;
 }
 
-// Follow pointers in block 0 while the other blocks read, a load a warp in `pause` cycles.
-// pages[0] counts the 512-byte loads, pages[1] ends them.
+// Follow pointers in block 0 while the warps of the other blocks read, 8 loads of 512 bytes and
+// then a pause. Each of those warps tells its loads and its cycles, from told[1] on; told[0]
+// ends them.
 template <int LIMIT>
 __global__ void loaded(long long *stamps, unsigned long long at, int steps, const int4 *words,
-                       unsigned long long count, int pause, unsigned long long *pages,
-                       int *never) {
-    volatile unsigned long long *stop = pages + 1;
+                       unsigned long long count, int pause, long long *told, int *never) {
+    volatile long long *stop = told;
     if (blockIdx.x == 0) {
         if (threadIdx.x) return;
         long long wait = clock64();
         while (clock64() - wait < 100000) {
         }
-        unsigned long long before = *(volatile unsigned long long *)pages;
         long long begin = clock64();
         for (int i = 0; i < steps; ++i) at = next<L2>(at);
         if (at == 0) stamps[0] = 0;
         long long end = clock64();
         stamps[0] = begin;
         stamps[1] = end;
-        stamps[2] = *(volatile unsigned long long *)pages - before;
         *stop = 1;
         return;
     }
-    unsigned long long i = (blockIdx.x - 1) * (unsigned long long)blockDim.x + threadIdx.x;
+    unsigned long long thread = (blockIdx.x - 1) * (unsigned long long)blockDim.x + threadIdx.x;
     unsigned long long step = (gridDim.x - 1) * (unsigned long long)blockDim.x;
+    unsigned long long i = thread;
     int sum = 0;
-    for (int r = 0; r < LIMIT && !*stop; ++r) {
+    long long loads = 0, begin = clock64();
+    for (int r = 0; r < LIMIT; ++r) {
+        if (r % 8 == 0 && *stop) break;
         int4 v[8];
+        if (i + 8 * step >= count) i = thread;
 #pragma unroll
-        for (int k = 0; k < 8; ++k) {
-            if (i >= count) i -= count;
-            v[k] = load_from_l2(&words[i]);
-            i += step;
-        }
+        for (int k = 0; k < 8; ++k) v[k] = load_from_l2(&words[i + k * step]);
+        i += 8 * step;
         for (int k = 0; k < 8; ++k) sum += sum_of(v[k]);
-        if (threadIdx.x % 32 == 0) atomicAdd(pages, 8ull);
+        loads += 8;
         long long now = clock64();
         while (clock64() - now < pause) {
         }
+    }
+    long long end = clock64();
+    if (threadIdx.x % 32 == 0) {
+        told[1 + thread / 32 * 2] = loads;
+        told[2 + thread / 32 * 2] = end - begin;
     }
     if (sum == 0x5eed) *never = sum;
 }

@@ -66,6 +66,25 @@ struct Choice {
     }
 };
 
+// A comparison and an addition behind its predicate, which holds.
+struct Guard {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "{ .reg .pred p; setp.ne.u32 p, %0, 0x5eed5; @p shf.l.wrap.b32 %0, %0, %1, %2; }"
+            : "+r"(o.x) : "r"(o.a), "r"(o.b));
+    }
+};
+
+// A comparison and S2R behind its predicate, which holds.
+struct SpecialRegister {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "{ .reg .pred p; setp.ne.u32 p, %0, 0x5eed5; @p mov.u32 %0, %%smid; }" : "+r"(o.x));
+    }
+};
+
 // A comparison and a vote about it.
 struct Vote {
     using T = unsigned;
@@ -151,21 +170,6 @@ __global__ void straight(long long *stamps, int rounds, int seed) {
     for (int i = 0; i < LENGTH; ++i) Shift::step(o);
     long long end = clock64();
     stamp(stamps, begin, end, o.x);
-}
-
-// S2R and the instruction that waits for it, and the same without.
-template <bool READS>
-__global__ void special_register(long long *stamps, int rounds, int seed) {
-    unsigned x = seed;
-    long long begin = clock64();
-#pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
-        unsigned found = r;
-        if (READS) asm volatile("mov.u32 %0, %%laneid;" : "=r"(found));
-        asm volatile("lop3.b32 %0, %0, %1, %1, 0x6a;" : "+r"(x) : "r"(found));
-    }
-    long long end = clock64();
-    stamp(stamps, begin, end, x);
 }
 
 __constant__ unsigned ring_of_constants[64];

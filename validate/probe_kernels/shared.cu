@@ -50,8 +50,8 @@ __global__ void load_flood(long long *stamps, int rounds, int stride, int schedu
 #pragma unroll
             for (int k = 0; k < 8; ++k)
                 asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v[k]) : "r"(address));
-#pragma unroll
-            for (int k = 0; k < 8; ++k) x ^= v[k];
+            // Results come in order: the last one stands for all, and costs one instruction.
+            x ^= v[7];
         }
     }
     long long end = clock64();
@@ -91,23 +91,30 @@ __global__ void store_load_chain(long long *stamps, int rounds, int stride) {
     stamp(stamps, begin, end, x);
 }
 
-// How long it takes to issue COUNT stores of 32 wavefronts each: no time, until the queue is full.
-template <int COUNT>
-__global__ void queue(long long *stamps, int rounds) {
+// The cycle after each of COUNT accesses of 32 wavefronts that are issued in a row, from stamps[2]
+// on: they lie close together until a queue is full.
+template <int COUNT, bool LOADS>
+__global__ void queue(long long *stamps) {
     __shared__ unsigned words[WORDS];
     unsigned address = address_of(&words[threadIdx.x % 32 * 32]);
-    long long begin = 0, end = 0;
-    for (int r = 0; r < rounds; ++r) {
-        __syncthreads();
-        begin = clock64();
+    unsigned loaded[COUNT];
+    long long cycles[COUNT];
+    long long begin = clock64();
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i)
-            asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(address), "r"(r));
-        end = clock64();
-        while (clock64() - end < 4000) {
-        }
+    for (int i = 0; i < COUNT; ++i) {
+        if (LOADS)
+            asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(loaded[i]) : "r"(address));
+        else
+            asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(address), "r"(i));
+        cycles[i] = clock64();
     }
-    stamp(stamps, begin, end, words[0]);
+    long long end = clock64();
+    unsigned sum = 0;
+    if (LOADS)
+        for (int i = 0; i < COUNT; ++i) sum ^= loaded[i];
+    if (threadIdx.x == 0)
+        for (int i = 0; i < COUNT; ++i) stamps[2 + i] = cycles[i] - begin;
+    stamp(stamps, begin, end, sum);
 }
 
 // Atomics of the first `lanes` lanes of a warp on one word. `zero` keeps the compiler from seeing
