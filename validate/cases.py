@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpusim.catalogue import REDUCTION, Entry, entries
 
@@ -82,6 +82,14 @@ def all_counters() -> list[Pair]:
     """Return every launch whose counters are read."""
     pairs = [(kernel, case) for kernel in entries() for case in counters_of(kernel)]
     return sorted(pairs, key=_may_fault)
+
+
+def profiled_together(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair]]]:
+    """Return launches in groups with a name each: what may fault is in a process of its own."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair[0].name if _may_fault(pair) else "all", []).append(pair)
+    return list(groups.items())
 
 
 def _may_fault(pair: Pair) -> bool:

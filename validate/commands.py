@@ -10,6 +10,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from gpusim import device as devices
@@ -17,7 +18,8 @@ from gpusim.catalogue import Entry, find
 from gpusim.errors import GpusimError
 
 from . import calibrate as calibration
-from . import cases, counters, files
+from . import cases, counters, files, page
+from . import compare as comparison
 from .backend import PycudaBackend
 from .cases import Pair
 from .compilers import Stored
@@ -43,8 +45,18 @@ def parser() -> argparse.ArgumentParser:
     calibrated.add_argument(
         "--json", type=Path, help="also write all that was found", metavar="FILE"
     )
+    held = below.add_parser("compare", help="hold predictions against measurements")
+    held.add_argument(
+        "--against",
+        default="k40m,gtx1650,rtx3060ti",
+        help="names or files of measurements, separated by commas; h200 takes minutes",
+        metavar="NAMES",
+    )
+    held.add_argument("--page", type=Path, help="write all as a Markdown page", metavar="FILE")
+    held.add_argument("--json", action="store_true", help="print JSON")
     replay = below.add_parser("replay", help="launch each kernel once, for a profiler")
     _measuring(replay)
+    replay.add_argument("--group", required=True, metavar="NAME")
     replay.add_argument("--binaries", type=Path, required=True, metavar="FOLDER")
     return made
 
@@ -60,6 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
     chosen = parser().parse_args(arguments)
     commands = {"run": run, "counters": count, "replay": replay, "calibrate": calibrate}
+    commands["compare"] = compare
     try:
         return commands[chosen.command](chosen)
     except GpusimError as error:
@@ -108,7 +121,13 @@ def count(chosen: argparse.Namespace) -> int:
         backend.close()
         options = ["--kernels", chosen.kernels, "--sizes", chosen.sizes, "--binaries", folder]
         package = __package__ or "validate"
-        found = counters.collect(pairs, [sys.executable, "-m", package, "replay", *options])
+        found = [
+            counts
+            for name, group in cases.profiled_together(pairs)
+            for counts in counters.collect(
+                group, [sys.executable, "-m", package, "replay", *options, "--group", name]
+            )
+        ]
     counted = Measurements(machine, (), tuple(found))
     before = _before(chosen.output)
     files.write(chosen.output, before.joined_by(counted) if before else counted)
@@ -118,12 +137,33 @@ def count(chosen: argparse.Namespace) -> int:
 
 def replay(chosen: argparse.Namespace) -> int:
     """Launch each kernel once, in the order of `counters`."""
-    pairs = _chosen(cases.all_counters(), chosen)
+    groups = dict(cases.profiled_together(_chosen(cases.all_counters(), chosen)))
     backend = PycudaBackend(compiler=Stored(chosen.binaries))
-    for kernel, case in pairs:
+    for kernel, case in groups[chosen.group]:
         backend.launch_once(kernel, case)
     backend.close()
     return 0
+
+
+def compare(chosen: argparse.Namespace) -> int:
+    """Hold predictions against measurements; 1 where a stated bar is missed."""
+    sections, missed, told = [], [], {}
+    for name in chosen.against.split(","):
+        measured = files.load(name)
+        found = comparison.compare(measured, wanted=comparison.is_comparable)
+        sections.append(page.section(measured, found))
+        cases = [c for c in found if isinstance(c, comparison.Compared)]
+        if cases:
+            whole = comparison.summary(cases)
+            told[name] = asdict(whole)
+            missed += [f"{name}: {miss}" for miss in comparison.misses(whole)]
+    if chosen.page:
+        chosen.page.write_text("\n".join([page.INTRODUCTION, *sections]), encoding="utf-8")
+    if chosen.json:
+        print(json.dumps({"comparisons": told, "missed": missed}, indent=1))
+    else:
+        print("\n".join([*sections, *(f"missed: {miss}" for miss in missed)]))
+    return 1 if missed else 0
 
 
 def calibrate(chosen: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import shutil
 import subprocess
@@ -133,5 +134,6 @@ def _values(row: dict[str, str], kernel: str) -> dict[str, float]:
             value = float(text)
         except ValueError:
             continue
-        found[name] = int(value) if value.is_integer() else value
+        if math.isfinite(value):
+            found[name] = int(value) if value.is_integer() else value
     return found

@@ -150,7 +150,7 @@ def _plain(value: Any) -> Any:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    lines = ",\n".join(json.dumps(row, separators=(",", ":"), allow_nan=False) for row in rows)
     return f'{{"columns": {json.dumps(list(columns))},\n"rows": [\n{lines}\n]}}'
 
 
