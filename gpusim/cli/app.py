@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from gpusim import __version__
-from gpusim.cli import devices, listing, predict, rank, run, sweep, trace
+from gpusim.cli import devices, listing, predict, rank, run, sweep, trace, validation
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError
 
@@ -57,6 +57,7 @@ def parser() -> Parser:
         for option in command.options:
             option.add_to(below)
         below.set_defaults(function=command.function)
+    subparsers.add_parser("validate", help=validation.SUMMARY, add_help=False)
     return made
 
 
@@ -87,6 +88,8 @@ def entry_point() -> None:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if list(arguments[:1]) == ["validate"]:
+        return validation.main(arguments[1:])
     whole = parser()
     try:
         chosen = whole.parse_args(arguments)
