@@ -50,6 +50,7 @@ def test_a_summary_adds_up() -> None:
         "the mean error is 20.0%, above 10%",
         "the 90th percentile is 50.0%, above 20%",
     ]
+    assert misses(found, order_alone=True) == []
 
 
 def test_a_page_names_the_pairs_in_the_wrong_order() -> None:
