@@ -31,6 +31,8 @@ COMMON = ("reduce1", "reduce2", "reduce3", "reduce4")
 NUMBA_ELEMENTS = 2**10
 NUMBA_BLOCK = 128
 
+CLOCK_BLOCK = 256
+
 COLD_STARTS = 11
 COLD_COMMAND = ("trace", "reduce2", "--block", "128")
 
@@ -154,8 +156,49 @@ def cold() -> dict[str, Any]:
     return {"command": " ".join(COLD_COMMAND), "seconds": seconds[1:]}
 
 
+def clock() -> dict[str, Any]:
+    """Predict the seven reductions on one device, and the same kernel for small and huge n."""
+    from gpusim import planning
+    from gpusim.timing.clock import StreamingMultiprocessor
+
+    played = [0, 0.0]
+    play = StreamingMultiprocessor.play
+
+    def timed(sm: StreamingMultiprocessor) -> Any:
+        started = time.perf_counter()
+        outcome = play(sm)
+        played[0] += outcome.instructions
+        played[1] += time.perf_counter() - started
+        return outcome
+
+    def predicted(name: str, elements: int) -> float:
+        started = time.perf_counter()
+        planning.catalogue_job(name, elements, block=CLOCK_BLOCK).on("h200")
+        return time.perf_counter() - started
+
+    predicted(SEVEN[0], 2**20)  # imports and compiles
+    StreamingMultiprocessor.play = timed  # type: ignore[method-assign]
+    rows = []
+    for name in SEVEN:
+        played[:] = [0, 0.0]
+        seconds = predicted(name, MEMORY_ELEMENTS)
+        rate = played[0] / played[1]
+        rows.append({"kernel": name, "seconds": seconds, "warp_instructions_per_s": rate})
+    small, huge = (
+        statistics.median(predicted(MEMORY_KERNEL, n) for _ in range(REPEATS))
+        for n in (2**24, 2**30)
+    )
+    return {
+        "block": CLOCK_BLOCK,
+        "elements": MEMORY_ELEMENTS,
+        "rows": rows,
+        "huge_over_small": huge / small,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (speed, memory, numba, cold)
+    part.__name__: part for part in (speed, clock, memory, numba, cold)
 }
 
 if __name__ == "__main__":

@@ -27,6 +27,9 @@ MOST_SECONDS = 3.0
 MOST_BYTES = 500e6
 LEAST_RATIO = 3000.0
 MOST_COLD_SECONDS = 0.6
+LEAST_PLAYED_PER_S = 5e5
+MOST_SECONDS_FOR_SEVEN = 10.0
+MOST_HUGE_OVER_SMALL = 1.3
 
 
 def pinned() -> int | None:
@@ -111,6 +114,30 @@ def _speed(results: dict[str, Any]) -> Iterator[str]:
         )
 
 
+def _clock(results: dict[str, Any]) -> Iterator[str]:
+    found = results["clock"]
+    size = found["elements"].bit_length() - 1
+    yield (
+        f"predictions for an H200, 2^{size} ints, block {found['block']}, one core "
+        f"(bar: {LEAST_PLAYED_PER_S / 1e6:.1f} M warp-instructions/s played)"
+    )
+    for row in found["rows"]:
+        rate = row["warp_instructions_per_s"]
+        mark = _mark(rate >= LEAST_PLAYED_PER_S)
+        yield f"  {row['kernel']:14}{row['seconds']:8.2f} s{rate / 1e6:8.2f} M/s played{mark}"
+    whole = sum(row["seconds"] for row in found["rows"])
+    yield (
+        f"  all seven {whole:.1f} s (bar: {MOST_SECONDS_FOR_SEVEN:.0f} s), "
+        f"{found['peak_bytes'] / 1e6:.0f} MB (bar: {MOST_BYTES / 1e6:.0f} MB)"
+        f"{_mark(whole <= MOST_SECONDS_FOR_SEVEN and found['peak_bytes'] <= MOST_BYTES)}"
+    )
+    ratio = found["huge_over_small"]
+    yield (
+        f"  2^30 elements take {ratio:.2f} times as long as 2^24 (bar: {MOST_HUGE_OVER_SMALL})"
+        f"{_mark(ratio <= MOST_HUGE_OVER_SMALL)}"
+    )
+
+
 def _memory(results: dict[str, Any]) -> Iterator[str]:
     found = results["memory"]
     yield (
@@ -153,7 +180,7 @@ def _cold(results: dict[str, Any]) -> Iterator[str]:
     )
 
 
-REPORTS = {"speed": _speed, "memory": _memory, "numba": _numba, "cold": _cold}
+REPORTS = {"speed": _speed, "clock": _clock, "memory": _memory, "numba": _numba, "cold": _cold}
 
 
 def _mark(good: bool) -> str:
