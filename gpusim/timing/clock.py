@@ -439,8 +439,8 @@ class _Scheduler:
 
     def _run(self) -> Any:
         env, waiting, ready = self.sm.env, self.waiting, self.ready
+        now = int(env.now)
         while True:
-            now = int(env.now)
             while waiting and waiting[0][0] <= now:
                 _, order, warp = heappop(waiting)
                 heappush(ready, (order, warp))
@@ -453,7 +453,11 @@ class _Scheduler:
                 until = waiting[0][0] if waiting[0][0] > self.free else self.free
             else:
                 until = None
+            if until is not None and until < env.peek():
+                now = until  # nothing else happens before: no need to sleep
+                continue
             yield self._sleep(until)
+            now = int(env.now)
 
     def _choose(self) -> _Warp:
         ready = self.ready
@@ -532,7 +536,8 @@ class _Scheduler:
             sm.account(warp, back, WAIT, RUNNING)
         if segment.needs:
             results = warp.results
-            there = max([results[tag] for tag in segment.needs])
+            needs = segment.needs
+            there = results[needs[0]] if len(needs) == 1 else max([results[n] for n in needs])
             if there > back:
                 sm.account(warp, there, LONG if segment.waits_long else SHORT, segment.waits_pc)
                 back = there
