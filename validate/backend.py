@@ -8,12 +8,13 @@ read that empties the L2 cache, or behind a wait where the data are to be found 
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,9 +23,10 @@ import numpy as np
 from gpusim import oracle
 from gpusim.catalogue import REDUCTION, Entry, Setup
 from gpusim.errors import GpusimError
-from gpusim.oracle import Array, Expected
+from gpusim.oracle import Expected
 
 from . import compilers, twins
+from .arrays import Arrays, Ready
 from .compilers import Compiler
 from .records import Case, Machine, Measurement
 from .statistics import summary
@@ -37,9 +39,6 @@ FLUSH_LEAST = 2**29
 # A wait long enough for the host to queue what comes behind it.
 WAIT_CYCLES = 250_000
 WARM_UP_US = 300_000.0
-# Behind the input stands room for what fills the last block up.
-ROOM = 2**14
-POISON = 0xA5
 TARGET_US = 60_000.0
 FEWEST, MOST = 15, 51
 BYTES_PER_READ = 16
@@ -47,6 +46,8 @@ BYTES_PER_READ = 16
 
 READ_ALL = twins.Twin("kernels/service.cu", "read_all<int4>")
 WAIT = twins.Twin("kernels/service.cu", "wait<long long>")
+
+Launch = tuple[Any, Ready]  # what the driver launches, and with which arguments
 
 
 class GpuMissingError(GpusimError):
@@ -64,32 +65,6 @@ class Backend(Protocol):
         """Return time and correctness of a launch; CudaError where the GPU refuses."""
 
 
-@dataclass(frozen=True)
-class _Ready:
-    """A launch that only needs to be sent off."""
-
-    function: Any
-    setup: Setup
-    arguments: tuple[Any, ...]
-    output: Any
-
-
-class Buffer:
-    """Memory of the GPU that grows as it is asked for more."""
-
-    def __init__(self, driver: Any) -> None:
-        self._driver, self._memory, self._bytes = driver, None, 0
-
-    def of(self, size: int) -> Any:
-        """Return memory of at least `size` bytes; what was in it may be gone."""
-        if size > self._bytes:
-            if self._memory is not None:
-                self._memory.free()
-                self._memory = None
-            self._memory, self._bytes = self._driver.mem_alloc(size), size
-        return self._memory
-
-
 class PycudaBackend:
     """The first GPU of this computer.
 
@@ -101,7 +76,6 @@ class PycudaBackend:
     ) -> None:
         self.driver = pycuda_driver() if driver is None else driver
         self._compiler = compilers.here() if compiler is None else compiler
-        self._random = np.random.default_rng(seed)
         with self.naming("the GPU"):
             device = self.driver.Device(0)
             self._context = device.make_context()
@@ -121,10 +95,7 @@ class PycudaBackend:
         with self.naming("the flush"):
             self._read_all = self.function(READ_ALL)
             self._wait_kernel = self.function(WAIT)
-        self._input, self._pristine = Buffer(self.driver), Buffer(self.driver)
-        self._is_pristine = False
-        self._outputs: list[Buffer] = []
-        self._data: Array = np.zeros(0)
+        self._arrays = Arrays(self.driver, np.random.default_rng(seed))
         self._expected: dict[tuple[Any, ...], Expected] = {}
         self._warm_up()
 
@@ -132,17 +103,17 @@ class PycudaBackend:
         """Return time and correctness of a launch; CudaError where the GPU refuses."""
         setups = launch.setups(kernel)
         with self.naming(kernel.name):
-            launches = self._prepare(setups)
-            results, wrong = self._check(launches, launch)
-            times = self._times(launches, launch)
-            self._restore(setups[0])
+            copies = self._copies(setups)
+            results, wrong = self._check(copies[0], launch)
+            times = self._times(copies, launch)
+            self._arrays.restore_all(setups[0])
         median, low, high = summary(times)
         return Measurement(kernel.name, launch, median, low, high, len(times), results, wrong)
 
     def launch_once(self, kernel: Entry, launch: Case) -> int:
         """Launch a kernel once, for a profiler to look at; return how many results are wrong."""
         with self.naming(kernel.name):
-            return self._check(self._prepare(launch.setups(kernel)), launch)[1]
+            return self._check(self._copies(launch.setups(kernel))[0], launch)[1]
 
     def machine(self, device: str, date: str) -> Machine:
         """Return what this computer is, as a file of measurements says it."""
@@ -206,114 +177,74 @@ class PycudaBackend:
         except self.driver.Error as error:
             raise CudaError(f"{name}: {error}") from error
 
-    def _prepare(self, setups: list[Setup]) -> list[_Ready]:
-        """Return the launches, each reading what the one before it writes."""
-        self._hold_data(setups[0])
-        while len(self._outputs) < len(setups):
-            self._outputs.append(Buffer(self.driver))
-        source = self._input.of(0)
-        ready = []
-        for setup, buffer in zip(setups, self._outputs, strict=False):
-            output = buffer.of((setup.entry.family.outputs(setup) + ROOM) * setup.dtype.itemsize)
-            count = setup.length if setup.entry.one_block else setup.n
-            given = {"input": source, "output": output}
-            arguments = tuple(
-                given[part] if isinstance(part, str) else part(count)
-                for part in setup.entry.signature
-            )
-            ready.append(_Ready(self.function(twins.twin_of(setup)), setup, arguments, output))
-            source = output
-        return ready
-
-    def _hold_data(self, setup: Setup) -> None:
-        """Have fresh random input on the GPU; a kernel that changes it finds a copy beside it."""
-        room = (setup.n + ROOM) * setup.dtype.itemsize
-        memory = self._input.of(room)
-        if self._data.shape != (setup.n,) or self._data.dtype != setup.dtype:
-            self._data = random_data(self._random, setup.n, setup.dtype)
+    def _copies(self, setups: Sequence[Setup]) -> list[list[Launch]]:
+        """Return the launches on each copy of the arrays."""
+        if self._arrays.is_new(setups[0]):
             self._expected.clear()
-            self._is_pristine = False
-            self.driver.memcpy_htod(memory, self._data)
-        if setup.entry.overwrites_input and not self._is_pristine:
-            self.driver.memcpy_dtod(self._pristine.of(room), memory, room)
-            self._is_pristine = True
-        self._fill_up(memory, setup)
+        functions = [self.function(twins.twin_of(setup)) for setup in setups]
+        return [
+            list(zip(functions, launches, strict=True)) for launches in self._arrays.ready(setups)
+        ]
 
-    def _fill_up(self, memory: Any, setup: Setup) -> None:
-        """Put numbers that change nothing behind the input, up to whole blocks."""
-        if setup.length > setup.n:
-            size = setup.dtype.itemsize
-            filling = np.full(setup.length - setup.n, setup.template.identity, setup.dtype)
-            self.driver.memcpy_htod(int(memory) + setup.n * size, filling)
-
-    def _restore(self, setup: Setup) -> None:
-        if setup.entry.overwrites_input:
-            size = setup.n * setup.dtype.itemsize
-            self.driver.memcpy_dtod_async(self._input.of(0), self._pristine.of(0), size, None)
-
-    def _check(self, launches: list[_Ready], case: Case) -> tuple[int, int]:
+    def _check(self, launches: Sequence[Launch], case: Case) -> tuple[int, int]:
         """Run once with poisoned outputs; return how many results there are, and how many wrong.
 
         Where all launches are measured together, the one value at the end is the result.
         """
-        for ready, after in zip(launches, [*launches[1:], None], strict=True):
-            setup = ready.setup
-            outputs = setup.entry.family.outputs(setup)
-            self.driver.memset_d8(ready.output, POISON, outputs * setup.dtype.itemsize)
-            if after is not None:
-                self._fill_up(ready.output, after.setup)
-        for ready in launches:
-            self._send(ready)
+        self._arrays.poison([ready for _, ready in launches])
+        self._send_all(launches)
         self.driver.Context.synchronize()
-        last = launches[-1]
-        outputs = last.setup.entry.family.outputs(last.setup)
-        found = np.empty(outputs, last.setup.dtype)
-        self.driver.memcpy_dtoh(found, last.output)
-        found = found[: last.setup.results]
+        found = self._arrays.results(launches[-1][1])
         return len(found), int(np.count_nonzero(self._oracle(launches, case).wrong(found)))
 
-    def _oracle(self, launches: list[_Ready], case: Case) -> Expected:
+    def _oracle(self, launches: Sequence[Launch], case: Case) -> Expected:
         """Return what should be found; NumPy adds the data up once for kernels that divide alike.
 
         The bound on rounding is in proportion to the number of additions.
         """
-        setup = launches[0].setup
+        setup = launches[0][1].setup
         if case.scope == "single":
             additions = setup.additions
             key = (setup.entry.family.name, setup.operation, setup.grid, setup.chunk)
         else:
-            additions = sum(ready.setup.additions for ready in launches)
+            additions = sum(ready.setup.additions for _, ready in launches)
             key = ("whole", setup.operation, 1, setup.n)
         if key not in self._expected:
             self._expected[key] = (
-                oracle.reduce_blocks(self._data, setup.operation, key[2], key[3], 1)
+                oracle.reduce_blocks(self._arrays.data, setup.operation, key[2], key[3], 1)
                 if setup.entry.family is REDUCTION
-                else setup.entry.family.oracle(setup, self._data)
+                else setup.entry.family.oracle(setup, self._arrays.data)
             )
         made = self._expected[key]
         if made.tolerance is None or setup.entry.family is not REDUCTION:
             return made
         return replace(made, tolerance=made.tolerance * additions)
 
-    def _times(self, launches: list[_Ready], case: Case) -> list[float]:
-        """Return the times of many repetitions, in microseconds."""
-
-        def all_of_them() -> None:
-            for ready in launches:
-                self._send(ready)
+    def _times(self, copies: Sequence[Sequence[Launch]], case: Case) -> list[float]:
+        """Return the times of many repetitions, in microseconds; the copies take turns."""
+        setup = copies[0][0][1].setup
+        turns = itertools.cycle(range(len(copies)))
+        copy = 0
 
         def cold() -> None:
-            self._restore(launches[0].setup)
+            nonlocal copy
+            copy = next(turns)
+            self._arrays.restore(setup, copy)
             self.empty_l2()
 
         def warm() -> None:
+            nonlocal copy
+            copy = next(turns)
             self.wait(WAIT_CYCLES)
-            all_of_them()
+            self._send_all(copies[copy])
+
+        def work() -> None:
+            self._send_all(copies[copy])
 
         before = warm if case.l2 == "warm" else cold
-        first = self.timed(before, all_of_them, 2)
+        first = self.timed(before, work, 2)
         wanted = int(TARGET_US / max(min(first), 1.0))
-        return self.timed(before, all_of_them, max(FEWEST, min(MOST, wanted)))
+        return self.timed(before, work, max(FEWEST, min(MOST, wanted)))
 
     def timed(
         self, before: Callable[[], None], work: Callable[[], None], repetitions: int
@@ -333,14 +264,15 @@ class PycudaBackend:
         self.driver.Context.synchronize()
         return [start.time_till(end) * 1000.0 for start, end in events]
 
-    def _send(self, ready: _Ready) -> None:
-        launch = ready.setup.launch
-        ready.function(
-            *ready.arguments,
-            grid=launch.grid,
-            block=launch.block,
-            shared=launch.dynamic_shared_bytes,
-        )
+    def _send_all(self, launches: Sequence[Launch]) -> None:
+        for function, ready in launches:
+            launch = ready.setup.launch
+            function(
+                *ready.arguments,
+                grid=launch.grid,
+                block=launch.block,
+                shared=launch.dynamic_shared_bytes,
+            )
 
     def empty_l2(self) -> None:
         """Queue a read of far more than the L2 holds."""
@@ -374,15 +306,6 @@ def pycuda_driver() -> Any:
     except driver.Error as error:
         raise GpuMissingError(f"measuring needs an NVIDIA GPU: {error}") from None
     return driver
-
-
-def random_data(random: np.random.Generator, n: int, dtype: np.dtype[Any]) -> Array:
-    """Return fresh numbers: small integers of both signs, floats from -1 to 1."""
-    if dtype.kind == "f":
-        kind: Any = np.float64 if dtype.itemsize == 8 else np.float32
-        return (random.random(n, kind) * 2 - 1).astype(dtype, copy=False)
-    limits = np.iinfo(dtype)
-    return random.integers(max(limits.min, -1000), min(limits.max, 1000), n, dtype, endpoint=True)
 
 
 def _told_by_nvidia_smi() -> tuple[str, float | None]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .backend import Buffer, PycudaBackend
+from .arrays import Buffer
+from .backend import PycudaBackend
 from .statistics import quantile
 from .twins import Twin
 

@@ -1,0 +1,150 @@
+"""A case's arrays on the GPU: fresh random input, outputs, and copies of both to go around.
+
+Where an array lies decides which page tables and DRAM banks serve it, which a time out of cold
+memory shows by some percent. So launches take turns on copies at different addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.catalogue import Setup
+from gpusim.oracle import Array
+
+MOST_COPIES = 8
+MOST_BYTES = 2**29
+PAGE = 2**21
+# Behind an array stands room for what fills the last block up.
+ROOM = 2**14
+POISON = 0xA5
+
+
+class Buffer:
+    """Memory of the GPU that grows as it is asked for more."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver, self._memory, self._bytes = driver, None, 0
+
+    def of(self, size: int) -> Any:
+        """Return memory of at least `size` bytes; what was in it may be gone."""
+        if size > self._bytes:
+            if self._memory is not None:
+                self._memory.free()
+                self._memory = None
+            self._memory, self._bytes = self._driver.mem_alloc(size), size
+        return self._memory
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A launch with its arguments, and the address of what it writes."""
+
+    setup: Setup
+    arguments: tuple[Any, ...]
+    output: int
+
+
+class Arrays:
+    """The arrays of one case at a time; input stays while cases ask for the same."""
+
+    def __init__(self, driver: Any, random: np.random.Generator) -> None:
+        self._driver, self._random = driver, random
+        self._input, self._pristine = Buffer(driver), Buffer(driver)
+        self._outputs: list[Buffer] = []
+        self._is_pristine = False
+        self._inputs: list[int] = []
+        self.data: Array = np.zeros(0)
+
+    def ready(self, setups: Sequence[Setup]) -> list[list[Ready]]:
+        """Return the launches, each reading what the one before it writes, on every copy."""
+        self._hold(setups[0])
+        while len(self._outputs) < len(setups):
+            self._outputs.append(Buffer(self._driver))
+        copies: list[list[Ready]] = [[] for _ in self._inputs]
+        sources = self._inputs
+        for setup, buffer in zip(setups, self._outputs, strict=False):
+            size = (setup.entry.family.outputs(setup) + ROOM) * setup.dtype.itemsize
+            outputs = _places(int(buffer.of(len(copies) * _pages(size))), size, len(copies))
+            count = setup.length if setup.entry.one_block else setup.n
+            for launches, source, output in zip(copies, sources, outputs, strict=True):
+                self._fill_up(source, setup)
+                given = {"input": np.uint64(source), "output": np.uint64(output)}
+                arguments = tuple(
+                    given[part] if isinstance(part, str) else part(count)
+                    for part in setup.entry.signature
+                )
+                launches.append(Ready(setup, arguments, output))
+            sources = outputs
+        return copies
+
+    def is_new(self, setup: Setup) -> bool:
+        """Return whether a launch needs other input than there is."""
+        return self.data.shape != (setup.n,) or self.data.dtype != setup.dtype
+
+    def poison(self, launches: Sequence[Ready]) -> None:
+        """Overwrite the outputs of launches."""
+        for ready in launches:
+            setup = ready.setup
+            size = setup.entry.family.outputs(setup) * setup.dtype.itemsize
+            self._driver.memset_d8(ready.output, POISON, size)
+
+    def results(self, last: Ready) -> Array:
+        """Return what a launch has written, without what fills up the last block."""
+        found = np.empty(last.setup.entry.family.outputs(last.setup), last.setup.dtype)
+        self._driver.memcpy_dtoh(found, last.output)
+        return found[: last.setup.results]
+
+    def restore(self, setup: Setup, copy: int) -> None:
+        """Queue the undoing of what a kernel that overwrites its input has done to a copy."""
+        if setup.entry.overwrites_input:
+            size = setup.n * setup.dtype.itemsize
+            self._driver.memcpy_dtod_async(self._inputs[copy], self._pristine.of(0), size, None)
+
+    def restore_all(self, setup: Setup) -> None:
+        """Queue the same for all copies."""
+        for copy in range(len(self._inputs)):
+            self.restore(setup, copy)
+
+    def _hold(self, setup: Setup) -> None:
+        """Have the input on the GPU; a kernel that changes it finds a pristine copy beside it."""
+        size = (setup.n + ROOM) * setup.dtype.itemsize
+        if self.is_new(setup):
+            self.data = random_data(self._random, setup.n, setup.dtype)
+            self._is_pristine = False
+            count = max(1, min(MOST_COPIES, MOST_BYTES // _pages(size)))
+            base = int(self._input.of(count * _pages(size)))
+            self._inputs = _places(base, size, count)
+            self._driver.memcpy_htod(base, self.data)
+            for place in self._inputs[1:]:
+                self._driver.memcpy_dtod(place, base, self.data.nbytes)
+        if setup.entry.overwrites_input and not self._is_pristine:
+            self._driver.memcpy_dtod(self._pristine.of(size), self._inputs[0], self.data.nbytes)
+            self._is_pristine = True
+
+    def _fill_up(self, place: int, setup: Setup) -> None:
+        """Put numbers that change nothing behind an input, up to whole blocks."""
+        if setup.length > setup.n:
+            size = setup.dtype.itemsize
+            filling = np.full(setup.length - setup.n, setup.template.identity, setup.dtype)
+            self._driver.memcpy_htod(place + setup.n * size, filling)
+
+
+def _pages(size: int) -> int:
+    return -(-size // PAGE) * PAGE
+
+
+def _places(base: int, size: int, count: int) -> list[int]:
+    return [base + copy * _pages(size) for copy in range(count)]
+
+
+def random_data(random: np.random.Generator, n: int, dtype: np.dtype[Any]) -> Array:
+    """Return fresh numbers: small integers of both signs, floats from -1 to 1."""
+    if dtype.kind == "f":
+        kind: Any = np.float64 if dtype.itemsize == 8 else np.float32
+        return (random.random(n, kind) * 2 - 1).astype(dtype, copy=False)
+    limits = np.iinfo(dtype)
+    return random.integers(max(limits.min, -1000), min(limits.max, 1000), n, dtype, endpoint=True)
