@@ -730,3 +730,15 @@ def test_lanes_meet_those_whose_mask_names_the_same_lanes() -> None:
     program = Program("quarters", rows, registers=11, immediates=immediates)
     run(program, Launch((1, 1, 1), (32, 1, 1)), {}, observers=[noted])
     assert noted.lanes == [16, 16]
+
+
+@both_levels
+def test_the_length_of_dynamic_shared_memory_is_known_at_launch(level: str) -> None:
+    @cuda.jit
+    def kernel(out):
+        wide = cuda.shared.array(0, np.float64)
+        out[0] = len(wide)
+
+    out = zeros(1)
+    gpusim.trace(kernel[1, 32, 0, 512], out, level=level)
+    assert out[0] == 64

@@ -85,6 +85,7 @@ OPERATIONS: dict[str, Operation] = {
     "const": Operation(0, detail="NumPy scalar of the value's dtype"),
     "undef": Operation(0),  # a variable that no assignment reached; any value will do
     "param": Operation(0, detail="name of a scalar parameter"),
+    # Of dynamic shared memory: ("", bytes of an element).
     "length": Operation(0, detail="(parameter name, axis or None for the total)"),
     "sreg": Operation(0, detail="tid.x ntid.x ctaid.x nctaid.x (.y .z), laneid"),
     "phi": Operation(-1, detail="nothing; args are in the order of Block.preds"),

@@ -78,12 +78,11 @@ def _pointer(machine: Interpreter, name: str) -> np.int64:
 def _length(machine: Interpreter, what: tuple[str, int | None]) -> np.int32:
     """Return the elements of an array: of one that was passed, else of dynamic shared memory."""
     name, axis = what
-    if name in machine.allocations:
-        array = machine.allocations[name].array
-        return np.int32(array.size if axis is None else array.shape[axis])
-    accesses = [i.memory for i in machine.instructions if i.memory is not None]
-    item = next(memory.dtype.itemsize for memory in accesses if memory.name == name)
-    return np.int32(machine.batch.launch.dynamic_shared_bytes // item)
+    if not name:
+        assert axis is not None
+        return np.int32(machine.batch.launch.dynamic_shared_bytes // axis)
+    array = machine.allocations[name].array
+    return np.int32(array.size if axis is None else array.shape[axis])
 
 
 def _launched(machine: Interpreter, what: str) -> np.int32:
