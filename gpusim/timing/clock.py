@@ -111,13 +111,12 @@ class _Warp:
 class _Block:
     """A block on the SM: how many of its warps still run, and who waits at its barrier."""
 
-    __slots__ = ("arrived", "live", "number", "waiting")
+    __slots__ = ("live", "number", "waiting")
 
     def __init__(self, number: int, warps: int) -> None:
         self.number = number
         self.live = warps
         self.waiting: list[_Warp] = []
-        self.arrived = 0
 
 
 class StreamingMultiprocessor:
