@@ -1,6 +1,6 @@
 """Control flow and def-use bookkeeping that every pass shares.
 
-Questions about a function (order, dominance, loops, liveness) are answered from its
+Questions about a function (order, dominance, loops) are answered from its
 present state and not kept up to date; edits to the graph keep phis in step with `preds`.
 Constants need no place in a body: they dominate everything.
 """
@@ -200,36 +200,6 @@ class Liveness:
     out: dict[Block, set[Value]] = field(default_factory=dict)
 
 
-def liveness(function: Function) -> Liveness:
-    """Return which values are still needed at each block's ends."""
-    order = reverse_postorder(function)
-    uses: dict[Block, set[Value]] = {}
-    defined: dict[Block, set[Value]] = {}
-    for block in order:
-        used = {a for v in block.body for a in v.args}
-        if block.condition is not None:
-            used.add(block.condition)
-        defined[block] = set(block.phis).union(block.body)
-        uses[block] = {v for v in used if v.op != "const"} - defined[block]
-    live = Liveness({b: set() for b in order}, {b: set() for b in order})
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(order):
-            out: set[Value] = set()
-            for target in block.targets:
-                out |= live.into[target]
-                for phi in target.phis:
-                    value = phi.args[target.preds.index(block)]
-                    if value.op != "const":
-                        out.add(value)
-            into = uses[block] | (out - defined[block])
-            if len(out) != len(live.out[block]) or len(into) != len(live.into[block]):
-                live.out[block], live.into[block] = out, into
-                changed = True
-    return live
-
-
 def users(function: Function) -> dict[Value, list[Value]]:
     """Return, for each value that an operation or phi uses, its users, once per operand.
 
@@ -342,17 +312,6 @@ def split_edge(function: Function, source: Block, target: Block) -> Block:
     place = target.preds.index(source)
     target.preds = [*target.preds[:place], middle, *target.preds[place + 1 :]]
     return middle
-
-
-def split_critical_edges(function: Function) -> list[Block]:
-    """Split every edge from a branch to a block with other predecessors."""
-    return [
-        split_edge(function, block, target)
-        for block in list(function.blocks)
-        if len(block.targets) > 1
-        for target in block.targets
-        if len(target.preds) > 1
-    ]
 
 
 def make_preheader(function: Function, loop: Loop) -> Block:
