@@ -77,9 +77,13 @@ class WarpPlan:
 
 @dataclass
 class Outcome:
-    """What playing an SM gave: its end in cycles, stalls and cycles by pc, summed over warps."""
+    """What playing an SM gave: its end in cycles, stalls and cycles by pc, summed over warps.
+
+    `block_ends` are the cycles at which blocks left the SM, in order.
+    """
 
     cycles: float
+    block_ends: list[float]
     stalls: list[int]
     by_pc: dict[int, int]
     instructions: int
@@ -144,6 +148,7 @@ class StreamingMultiprocessor:
         self.by_pc: dict[int, int] = {}
         self.runs: dict[int, tuple[WarpPlan, list[int]]] = {}
         self.instructions = 0
+        self.block_ends: list[int] = []
         self.end = 0
         self._next_block = 0
         self._on_sm = 0
@@ -206,6 +211,7 @@ class StreamingMultiprocessor:
                     self._charge(segment, run_ticks)
         return Outcome(
             cycles=self.end / TICKS,
+            block_ends=[end / TICKS for end in self.block_ends],
             stalls=self.stalls,
             by_pc=self.by_pc,
             instructions=self.instructions,
@@ -258,6 +264,7 @@ class StreamingMultiprocessor:
 
     def _end_block(self, event: simpy.Event) -> None:
         self._on_sm -= 1
+        self.block_ends.append(int(self.env.now))
         self.end = max(self.end, int(self.env.now))
         self._start_blocks()
 
