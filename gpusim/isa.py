@@ -419,6 +419,7 @@ OPS: dict[str, Op] = {
     # Values that the launch knows. detail of S2R: tid.x ... laneid; of LDC: what lies there.
     "S2R": Op("adu", kind="special"),
     "S2UR": Op("adu", kind="special"),
+    "R2UR": Op("alu"),
     "CS2R": Op("alu", kind="special"),
     "LDC": Op("adu", kind="constant"),
     "ULDC": Op("uniform", kind="constant"),
@@ -438,10 +439,12 @@ OPS: dict[str, Op] = {
     "VOTE": Op("alu", kind="vote"),  # detail: all any ballot; mask, predicate
     "ACTIVEMASK": Op("alu", kind="activemask"),
     "WARPSYNC": Op("cbu", kind="warpsync"),
+    "WARPSYNC.ALL": Op("cbu"),
     # Warps of a block together. detail: sync count and or
     "BAR": Op("adu", kind="barrier"),
     # Control.
     "BRA": Op("cbu", kind="branch"),
+    "BRA.DIV": Op("cbu"),  # asks whether lanes are together; taken by none
     "EXIT": Op("cbu", kind="exit"),
     "BSSY": Op("cbu", kind="bssy"),  # detail: number of the convergence barrier
     "BSYNC": Op("cbu", kind="bsync"),

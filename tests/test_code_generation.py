@@ -375,6 +375,52 @@ def test_64_bit_values_are_shuffled_in_halves() -> None:
     assert ops(lowered(kernel, values=Array("values", "global", FLOAT64)))["SHFL"] == 2
 
 
+@pytest.mark.parametrize(
+    ("mask", "question"), [(0xFFFFFFFF, ["UMOV", "BRA.DIV"]), (0xFFFF, ["MOV", "R2UR", "BRA.DIV"])]
+)
+def test_lanes_that_may_be_apart_ask_once_a_block_whether_they_are_together(
+    mask: int, question: list[str]
+) -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        if tid < n:
+            counts[tid] = 1
+            cuda.syncwarp(mask)
+            counts[tid + 1] = 2
+            cuda.syncwarp(mask)
+            counts[tid + 2] = 3
+        counts[tid + 3] = 4
+
+    names = [i.op for i in issued(lowered(kernel, counts=COUNTS, n=INT32))]
+    first = names.index("WARPSYNC")
+    assert names[first - len(question) : first] == question
+    assert (names.count("BRA.DIV"), names.count("WARPSYNC")) == (1, 2)
+
+
+def test_a_vote_of_lanes_that_may_be_apart_gathers_the_warp_first() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        if tid < n:
+            counts[tid] = cuda.ballot_sync(0xFFFFFFFF, counts[tid] > 1)
+        counts[tid + 1] = 2
+
+    names = [i.op for i in issued(lowered(kernel, counts=COUNTS, n=INT32))]
+    assert names[names.index("VOTE") - 1] == "WARPSYNC.ALL"
+
+
+def test_lanes_that_are_together_are_not_asked() -> None:
+    @cuda.jit
+    def kernel(counts):
+        tid = cuda.threadIdx.x
+        counts[tid] = cuda.shfl_down_sync(0xFFFFFFFF, counts[tid], 1)
+        cuda.syncwarp()
+
+    count = ops(lowered(kernel, counts=COUNTS))
+    assert count["BRA.DIV"] == count["WARPSYNC"] == 0
+
+
 def test_before_9_0_parameters_are_operands_and_shared_memory_begins_at_0() -> None:
     @cuda.jit
     def kernel(counts, n):

@@ -18,6 +18,7 @@ from gpusim.lowering.predicate import predicate
 from gpusim.lowering.reconverge import add_convergence_barriers, joins, unify_latches
 from gpusim.lowering.schedule import schedule
 from gpusim.lowering.select import select
+from gpusim.lowering.together import ask_whether_together
 from gpusim.lowering.uniform import Uniformity, is_end
 
 LEAST_REGISTERS = 16
@@ -39,6 +40,7 @@ def lower(function: Function, cc: ComputeCapability, level: str) -> Program:
     if optimised:
         predicate(code)
         schedule(code)
+        ask_whether_together(code, uniformity.apart, cc)
     barriers = add_convergence_barriers(code)
     peak = max(LEAST_REGISTERS, peak_registers(code))
     return link(

@@ -152,7 +152,7 @@ def thread_instructions_guard_on(tally: Tally) -> Array:
     return tally.lanes_on
 
 
-@counter("branches", "exact", "smsp__sass_branch_targets.sum", _op("BRA"))
+@counter("branches", "exact", "smsp__sass_branch_targets.sum", _op("BRA", "BRA.DIV"))
 def branches(tally: Tally) -> Array:
     """Branch instructions of the machine, counted once per warp."""
     return tally.one

@@ -1,0 +1,60 @@
+"""Where lanes meet that may be apart: a branch that asks first whether they are together.
+
+ptxas puts one before a shuffle or a warp barrier in code that not all lanes of a warp need have
+come to. Lanes that are not together would go another way about it, which is not written out
+here: they wait at the meeting itself. From compute capability 9.0 one question serves all
+meetings of a block that name the same lanes, and an instruction gathers the warp for votes.
+"""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import Block
+from gpusim.isa import OPS
+from gpusim.launch import ComputeCapability
+from gpusim.lowering.code import Code, Row
+
+ALL_LANES = 0xFFFFFFFF
+ASKED = frozenset(("shuffle", "warpsync"))
+
+
+def ask_whether_together(code: Code, apart: set[Block], cc: ComputeCapability) -> None:
+    """Put the questions into the blocks in which lanes may be `apart`."""
+    with_questions = _once_a_block if cc.major >= 9 else _every_time
+    for block in code.function.blocks:
+        if block in apart:
+            code.rows[block] = with_questions(code, code.rows[block])
+
+
+def _every_time(_: Code, rows: list[Row]) -> list[Row]:
+    result: list[Row] = []
+    for row in rows:
+        if OPS[row.op].kind in ASKED or OPS[row.op].kind == "vote":
+            result.append(Row("BRA.DIV", line=row.line))
+        result.append(row)
+    return result
+
+
+def _once_a_block(code: Code, rows: list[Row]) -> list[Row]:
+    asked: set[int] = set()
+    gathered = False
+    result: list[Row] = []
+    for row in rows:
+        kind = OPS[row.op].kind
+        if kind in ASKED and not gathered and row.src[0] not in asked:
+            asked.add(row.src[0])
+            result += [Row(op, line=row.line) for op in _question(code, row.src[0])]
+        elif kind == "vote" and not gathered:
+            gathered = True
+            result.append(Row("WARPSYNC.ALL", line=row.line))
+        result.append(row)
+    return result
+
+
+def _question(code: Code, mask: int) -> tuple[str, ...]:
+    """Return the ops that ask whether the lanes that a mask names are together."""
+    known = code.immediates.get(mask)
+    if known is None:
+        return ("R2UR", "BRA.DIV")
+    if int(known) & ALL_LANES == ALL_LANES:
+        return ("UMOV", "BRA.DIV")
+    return ("MOV", "R2UR", "BRA.DIV")
