@@ -7,36 +7,42 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpusim import device as devices
-from gpusim.catalogue import Entry, find
-from gpusim.errors import GpusimError
+from gpusim import inputs
+from gpusim.catalogue import find
+from gpusim.cli.options import Parser, print_json
+from gpusim.cli.progress import Bar
+from gpusim.errors import GpusimError, InputError
 
 from . import calibrate as calibration
-from . import cases, counters, files, page
-from . import compare as comparison
+from . import cases, counters, files, page, picture
 from .backend import PycudaBackend
-from .cases import Pair
 from .compilers import Stored
 from .measure import measure_all, today
 from .records import Measurement, Measurements
+from .report import all_misses, pieces, report
 
 SAVED_EVERY = 100
+PUBLISHED = "k40m,gtx1650,rtx3060ti"
+
+Choice = Callable[[str, int], bool]  # whether a kernel with so many elements is wanted
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands."""
-    made = argparse.ArgumentParser(prog="gpusim validate", description=__doc__)
+    made = Parser(prog="gpusim validate", description=__doc__)
     below = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = below.add_parser("run", help="measure the kernels on this computer's GPU")
-    _measuring(run)
-    count = below.add_parser("counters", help="read the hardware's counters, by Nsight Compute")
-    _measuring(count)
+    measured = below.add_parser("run", help="measure the kernels on this computer's GPU")
+    _measuring(measured, run)
+    counted = below.add_parser("counters", help="read the hardware's counters, by Nsight Compute")
+    _measuring(counted, count)
     calibrated = below.add_parser("calibrate", help="measure what a device file holds")
     calibrated.add_argument("--output", type=Path, default=Path("device.toml"), metavar="FILE")
     calibrated.add_argument(
@@ -45,36 +51,51 @@ def parser() -> argparse.ArgumentParser:
     calibrated.add_argument(
         "--json", type=Path, help="also write all that was found", metavar="FILE"
     )
+    calibrated.set_defaults(function=calibrate)
     held = below.add_parser("compare", help="hold predictions against measurements")
     held.add_argument(
         "--against",
-        default="k40m,gtx1650,rtx3060ti",
-        help="names or files of measurements, separated by commas; h200 takes minutes",
+        default=PUBLISHED,
+        help=f"names ({', '.join(files.names())}) or files of measurements, separated by commas; "
+        f"h200 takes minutes (default {PUBLISHED})",
         metavar="NAMES",
     )
+    _choosing(held)
     held.add_argument("--page", type=Path, help="write all as a Markdown page", metavar="FILE")
+    held.add_argument(
+        "--picture", type=Path, help="draw it: a file that ends in .png or .svg", metavar="FILE"
+    )
     held.add_argument("--json", action="store_true", help="print JSON")
-    replay = below.add_parser("replay", help="launch each kernel once, for a profiler")
-    _measuring(replay)
-    replay.add_argument("--group", required=True, metavar="NAME")
-    replay.add_argument("--binaries", type=Path, required=True, metavar="FOLDER")
+    held.add_argument("--workers", help="processes at work (one for each core)", metavar="N")
+    held.set_defaults(function=compare)
+    replayed = below.add_parser("replay", help="launch each kernel once, for a profiler")
+    _measuring(replayed, replay)
+    replayed.add_argument("--group", required=True, metavar="NAME")
+    replayed.add_argument("--binaries", type=Path, required=True, metavar="FOLDER")
     return made
 
 
-def _measuring(parser: argparse.ArgumentParser) -> None:
+def _measuring(
+    parser: argparse.ArgumentParser, function: Callable[[argparse.Namespace], int]
+) -> None:
     parser.add_argument("--output", type=Path, default=Path("measured.json"), metavar="FILE")
     parser.add_argument("--device", default="h200", help="the device file that it belongs to")
+    _choosing(parser)
+    parser.set_defaults(function=function)
+
+
+def _choosing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", default="", help="names, separated by commas; default all")
     parser.add_argument("--sizes", default="", help="numbers of elements; default all")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
-    chosen = parser().parse_args(arguments)
-    commands = {"run": run, "counters": count, "replay": replay, "calibrate": calibrate}
-    commands["compare"] = compare
     try:
-        return commands[chosen.command](chosen)
+        chosen = parser().parse_args(arguments)
+        chosen.words = list(arguments)
+        code: int = chosen.function(chosen)
+        return code
     except GpusimError as error:
         print(f"gpusim: {error}", file=sys.stderr)
         return 2
@@ -82,7 +103,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(chosen: argparse.Namespace) -> int:
     """Measure times; what else the file holds stays in it."""
-    pairs = _chosen(cases.all_times(), chosen)
+    wanted = _choice(chosen)
+    pairs = [pair for pair in cases.all_times() if wanted(pair[0].name, pair[1].n)]
+    _check_places(chosen.output)
     before = _before(chosen.output)
 
     def listen(so_far: Measurements) -> None:
@@ -111,7 +134,9 @@ def count(chosen: argparse.Namespace) -> int:
 
     All is compiled before: a profiled process that starts compilers may never end.
     """
-    pairs = _chosen(cases.all_counters(), chosen)
+    wanted = _choice(chosen)
+    pairs = [pair for pair in cases.all_counters() if wanted(pair[0].name, pair[1].n)]
+    _check_places(chosen.output)
     counters.program()
     with tempfile.TemporaryDirectory() as folder:
         backend = PycudaBackend()
@@ -137,7 +162,9 @@ def count(chosen: argparse.Namespace) -> int:
 
 def replay(chosen: argparse.Namespace) -> int:
     """Launch each kernel once, in the order of `counters`."""
-    groups = dict(cases.profiled_together(_chosen(cases.all_counters(), chosen)))
+    wanted = _choice(chosen)
+    pairs = [pair for pair in cases.all_counters() if wanted(pair[0].name, pair[1].n)]
+    groups = dict(cases.profiled_together(pairs))
     backend = PycudaBackend(compiler=Stored(chosen.binaries))
     for kernel, case in groups[chosen.group]:
         backend.launch_once(kernel, case)
@@ -147,30 +174,48 @@ def replay(chosen: argparse.Namespace) -> int:
 
 def compare(chosen: argparse.Namespace) -> int:
     """Hold predictions against measurements; 1 where a stated bar is missed."""
-    sections, missed, told = [], [], {}
-    for name in chosen.against.split(","):
-        measured = files.load(name)
-        found = comparison.compare(measured, wanted=comparison.is_comparable)
-        sections.append(page.section(measured, found))
-        cases = [c for c in found if isinstance(c, comparison.Compared)]
-        if cases:
-            whole = comparison.summary(cases)
-            told[name] = asdict(whole)
-            published = all(one.repetitions is None for one in measured.times)
-            told_of = comparison.misses(whole, order_alone=published)
-            missed += [f"{name}: {miss}" for miss in told_of]
+    workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
+    wanted = _choice(chosen)
+    if chosen.picture:
+        picture.check(chosen.picture)
+    _check_places(chosen.page, chosen.picture)
+    held = [_only(files.load(name), wanted) for name in chosen.against.split(",")]
+    with Bar(sum(map(pieces, held)), "launches") as bar:
+        bar.start()
+        reports = [report(one, workers=workers, done=bar.advance) for one in held]
+    if chosen.picture:
+        picture.draw(reports, chosen.picture)
     if chosen.page:
-        chosen.page.write_text("\n".join([page.INTRODUCTION, *sections]), encoding="utf-8")
+        command = shlex.join(["gpusim", "validate", *chosen.words])
+        chosen.page.write_text(page.page(reports, command, _link(chosen)), encoding="utf-8")
+    missed = all_misses(reports)
     if chosen.json:
-        print(json.dumps({"comparisons": told, "missed": missed}, indent=1))
+        print_json({"reports": [one.to_dict() for one in reports], "missed": missed})
     else:
-        print("\n".join([*sections, *(f"missed: {miss}" for miss in missed)]))
+        print("\n".join(page.section(one) for one in reports), end="")
     return 1 if missed else 0
+
+
+def _only(measured: Measurements, wanted: Choice) -> Measurements:
+    """Return the chosen part of a file; InputError where nothing of it is chosen."""
+    times = tuple(one for one in measured.times if wanted(one.kernel, one.case.n))
+    counts = tuple(one for one in measured.counters if wanted(one.kernel, one.case.n))
+    if not times and not counts:
+        raise InputError(f"{measured.machine.gpu}: nothing that was chosen has been measured")
+    return Measurements(measured.machine, times, counts)
+
+
+def _link(chosen: argparse.Namespace) -> str | None:
+    """Return the picture's place as the page sees it."""
+    if chosen.picture is None:
+        return None
+    return Path(os.path.relpath(chosen.picture, chosen.page.parent)).as_posix()
 
 
 def calibrate(chosen: argparse.Namespace) -> int:
     """Run the microbenchmarks and write a device file."""
     pattern = devices.load(chosen.pattern)
+    _check_places(chosen.output, chosen.json)
     backend = PycudaBackend()
     found = calibration.calibrate(backend, pattern.id)
     backend.close()
@@ -181,15 +226,19 @@ def calibrate(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _check_places(*paths: Path | None) -> None:
+    """Raise InputError where a file cannot be written, before anything takes long."""
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise InputError(f"{path}: cannot be written: there is no such directory")
+
+
 def _before(path: Path) -> Measurements | None:
     return files.read(path) if path.exists() else None
 
 
-def _chosen(pairs: list[Pair], chosen: argparse.Namespace) -> list[Pair]:
-    wanted: list[Entry] = [find(name) for name in chosen.kernels.split(",") if name]
-    sizes = {int(size) for size in chosen.sizes.split(",") if size}
-    return [
-        (kernel, case)
-        for kernel, case in pairs
-        if (not wanted or kernel in wanted) and (not sizes or case.n in sizes)
-    ]
+def _choice(chosen: argparse.Namespace) -> Choice:
+    """Return which kernels and sizes are wanted; InputError for names that there are not."""
+    kernels = {find(name).name for name in chosen.kernels.split(",") if name}
+    sizes = {inputs.count(size, "a size") for size in chosen.sizes.split(",") if size}
+    return lambda kernel, n: (not kernels or kernel in kernels) and (not sizes or n in sizes)

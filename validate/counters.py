@@ -49,7 +49,7 @@ STALLS = tuple(
 )  # fmt: skip
 
 # Counters of the source view take a slower way, and Nsight prints nothing else for them.
-_SOURCE_VIEW = "derived__"
+SOURCE_VIEW = "derived__"
 
 
 # Far longer than it takes; without a limit a profiler that hangs would hang gpusim.
@@ -63,7 +63,7 @@ class ProfilerError(GpusimError):
 def metrics() -> tuple[str, ...]:
     """Return the metrics that are collected: what gpusim counts too, and what explains time."""
     named = dict.fromkeys(spec.ncu for spec in COUNTERS.values())
-    wanted = [name for name in named if name and not name.startswith(_SOURCE_VIEW)]
+    wanted = [name for name in named if name and not name.startswith(SOURCE_VIEW)]
     return (*dict.fromkeys((*wanted, *METRICS)), *STALLS)
 
 

@@ -1,92 +1,164 @@
-"""A comparison as text: for a terminal, and as a section of docs/accuracy.md."""
+"""Reports as text: for a terminal, and as docs/accuracy.md."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from .compare import Compared, Refused, summary, wrong_pairs
-from .records import Measurements
+from .compare import ORDER, by_size, wrong_pairs
+from .counted import INSTRUCTIONS, Counted, Pair
+from .defects import Correctness, results
+from .predicted import Compared
+from .records import Case, Machine
+from .report import Report, Section
+
+MOST_ROWS = 50  # a longer table has a row for each kernel, not for each case
+MOST_WRONG_PAIRS = 20
 
 INTRODUCTION = """# Accuracy
 
-Predicted beside measured, misses as plainly as hits. Written by
-`gpusim validate compare --page docs/accuracy.md`; nothing on this page was fitted to.
+Predicted beside measured, misses as plainly as hits. `error` is predicted over measured, less
+one. Two launches of one size have an order where their measured times differ by more than 5 %.
+Nothing on this page was fitted to. It is written by
 
-`error` is predicted over measured, less one. Two launches of one size have an order where their
-measured times differ by more than 5 %.
+```sh
+{command}
+```
+
+Exit code 1 says that a stated bar is missed; the bars are in the last column of each first table.
 """
 
 
-def section(measurements: Measurements, found: Sequence[Compared | Refused]) -> str:
-    """Return one GPU's comparison in Markdown, which also reads well at a terminal."""
-    cases = [c for c in found if isinstance(c, Compared)]
-    machine = measurements.machine
-    lines = [f"## {machine.gpu}", "", f"{machine.source}."]
+def page(reports: Sequence[Report], command: str, picture: str | None) -> str:
+    """Return the page: all reports, the command that writes it, and a link to a picture."""
+    parts = [INTRODUCTION.format(command=command)]
+    if picture:
+        parts.append(f"![Predicted against measured times, and GB/s over size]({picture})\n")
+    return "\n".join([*parts, *map(section, reports)])
+
+
+def section(report: Report) -> str:
+    """Return one GPU's report in Markdown, which also reads well at a terminal."""
+    machine = report.measurements.machine
+    lines = [f"## {machine.gpu}", "", f"{machine.source}.", *_told(machine), ""]
+    if report.sections:
+        lines += [*_summaries(report.sections), "", *_errors(report.sections)]
+        for one in report.sections:
+            lines += _refused(one)
+            if ORDER in one.kind.bars:
+                lines += ["", *_wrong_order(one.cases)]
+    if report.correctness:
+        lines += ["", *_correctness(report.correctness)]
+    if report.counted.launches:
+        lines += ["", *_counters(report.counted)]
+    missed = report.misses()
+    lines += ["", *(f"missed: {miss}" for miss in missed)] if missed else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _told(machine: Machine) -> list[str]:
     known = [
         f"driver {machine.driver}" if machine.driver else "",
         f"CUDA {machine.cuda}" if machine.cuda else "",
+        machine.compiler,
         f"{machine.sm_clock_mhz:.0f} MHz" if machine.sm_clock_mhz else "",
         machine.date,
     ]
     told = ", ".join(part for part in known if part)
-    lines += [f"{told}." if told else "", machine.notes, ""]
-    if not cases:
-        return "\n".join([*lines, "Nothing of it can be predicted.", ""])
-    told_of = summary(cases)
-    lines += [
-        "| what | value |",
-        "| --- | --- |",
-        f"| cases | {told_of.cases} |",
-        f"| mean absolute error | {told_of.mean_error:.1%} |",
-        f"| 90th percentile | {told_of.percentile_90:.1%} |",
-        f"| worst | {told_of.worst:.1%} |",
-        f"| mean absolute error of a bare roofline | {told_of.roofline_mean_error:.1%} |",
-        f"| pairs of one size more than 5 % apart | {told_of.pairs_apart} |",
-        f"| of these in the wrong order | {told_of.pairs_wrong} |",
-        "",
-        "Kendall's tau by size: "
-        + ", ".join(f"{n:,}: {tau:.2f}" for n, tau in told_of.tau_by_size.items())
-        + ".",
-        "",
-        *_table(cases),
-        "",
-        *_wrong(cases),
-    ]
-    refused = [c for c in found if isinstance(c, Refused)]
-    lines += [f"- {r.kernel}, block {r.case.block}, n {r.case.n:,}: {r.reason}" for r in refused]
-    return "\n".join(lines).rstrip() + "\n"
+    return [*([f"{told}."] if told else []), *([machine.notes] if machine.notes else [])]
 
 
-def _table(cases: Sequence[Compared]) -> list[str]:
-    """Return a row for each case of a short table, for each kernel of a long one."""
-    if len(cases) <= 50:
-        rows = [
-            f"| {c.kernel} | {c.case.n:,} | {c.case.block} | {c.measured_us:,.1f} | "
-            f"{c.predicted_us:,.1f} | {c.error:+.1%} |"
-            for c in cases
-        ]
-        head = "| kernel | n | block | measured us | predicted us | error |"
-        return [head, "| --- | ---: | ---: | ---: | ---: | ---: |", *rows]
-    by_kernel: dict[str, list[Compared]] = {}
-    for case in cases:
-        by_kernel.setdefault(case.kernel, []).append(case)
-    rows = []
-    for kernel, group in by_kernel.items():
-        errors = [c.error for c in group]
-        mean = sum(map(abs, errors)) / len(errors)
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> list[str]:
+    """Return a Markdown table; the first `text` columns are text, the others numbers."""
+    rule = ["---"] * text + ["---:"] * (len(head) - text)
+    return [f"| {' | '.join(map(str, row))} |" for row in (head, rule, *rows)]
+
+
+def _summaries(sections: Sequence[Section]) -> list[str]:
+    """Return how far off each kind of launches is, then Kendall's tau by size."""
+    head = (
+        "launches", "cases", "mean error", "90th perc.", "worst", "bare roofline",
+        "pairs apart", "in wrong order", "held to",
+    )  # fmt: skip
+    rows, taus = [], []
+    for one in sections:
+        found = one.summary
+        if found is None:
+            continue
         rows.append(
-            f"| {kernel} | {len(group)} | {mean:.1%} | {min(errors):+.1%} | {max(errors):+.1%} |"
+            (
+                one.kind.title,
+                found.cases,
+                f"{found.mean_error:.1%}",
+                f"{found.percentile_90:.1%}",
+                f"{found.worst:.1%}",
+                f"{found.roofline_mean_error:.1%}",
+                f"{found.pairs_apart:,}",
+                f"{found.pairs_wrong:,}",
+                ", ".join(one.kind.bars) or "nothing",
+            )
         )
-    head = "| kernel | cases | mean absolute error | lowest | highest |"
-    return [head, "| --- | ---: | ---: | ---: | ---: |", *rows]
+        if found.tau_by_size:
+            told = ", ".join(f"{n:,}: {tau:.2f}" for n, tau in found.tau_by_size.items())
+            taus.append(f"Kendall's tau by size, {one.kind.title}: {told}.")
+    return [*table(head, rows), *(line for tau in taus for line in ("", tau))]
 
 
-def _wrong(cases: Sequence[Compared]) -> list[str]:
+def _errors(sections: Sequence[Section]) -> list[str]:
+    """Return a row for each case of a short comparison, for each kernel of a long one."""
+    first, *others = sections
+    if len(first.cases) <= MOST_ROWS:
+        return table(
+            ("kernel", "n", "block", "measured us", "predicted us", "error"),
+            (
+                (
+                    one.kernel,
+                    f"{one.case.n:,}",
+                    one.case.block,
+                    f"{one.measured_us:,.1f}",
+                    f"{one.predicted_us:,.1f}",
+                    f"{one.error:+.1%}",
+                )
+                for one in first.cases
+            ),
+        )
+    kernels = dict.fromkeys(one.kernel for one in first.cases)
+    rows = []
+    for kernel in kernels:
+        errors = _errors_of(kernel, first)
+        elsewhere = [_errors_of(kernel, other) for other in others]
+        rows.append(
+            (
+                kernel,
+                len(errors),
+                _mean(errors),
+                f"{min(errors):+.1%}",
+                f"{max(errors):+.1%}",
+                *(_mean(other) if other else "" for other in elsewhere),
+            )
+        )
+    head = ("kernel", "cases", "mean error", "lowest", "highest")
+    told = f"By kernel: {first.kind.title}; in the last columns the mean error elsewhere."
+    return [told, "", *table((*head, *(one.kind.short for one in others)), rows)]
+
+
+def _errors_of(kernel: str, section: Section) -> list[float]:
+    return [one.error for one in section.cases if one.kernel == kernel]
+
+
+def _mean(errors: Sequence[float]) -> str:
+    return f"{sum(map(abs, errors)) / len(errors):.1%}"
+
+
+def _refused(section: Section) -> list[str]:
+    return [
+        f"- {one.kernel}, block {one.case.block}, n {one.case.n:,}: {one.reason}"
+        for one in section.refused
+    ]
+
+
+def _wrong_order(cases: Sequence[Compared]) -> list[str]:
     """Return the pairs in the wrong order, the widest apart first; at most twenty."""
-    by_size: dict[int, list[Compared]] = {}
-    for case in cases:
-        by_size.setdefault(case.case.n, []).append(case)
-    wrong = [pair for group in by_size.values() for pair in wrong_pairs(group)]
+    wrong = [pair for group in by_size(cases).values() for pair in wrong_pairs(group)]
     wrong.sort(key=lambda pair: pair[1].measured_us / pair[0].measured_us)
     if not wrong:
         return ["Every pair is in the right order."]
@@ -95,6 +167,125 @@ def _wrong(cases: Sequence[Compared]) -> list[str]:
         f"{slow.measured_us:,.1f} us and {fast.kernel} at block {fast.case.block} "
         f"{fast.measured_us:,.1f} us; predicted are {slow.predicted_us:,.1f} and "
         f"{fast.predicted_us:,.1f} us"
-        for slow, fast in wrong[:20]
+        for slow, fast in wrong[:MOST_WRONG_PAIRS]
     ]
-    return [f"Pairs in the wrong order ({len(wrong)} in all, the widest apart first):", "", *shown]
+    return [
+        f"Pairs in the wrong order ({len(wrong):,} in all, the widest apart first):",
+        "",
+        *shown,
+    ]
+
+
+def _correctness(found: Sequence[Correctness]) -> list[str]:
+    """Return what was measured of kernels that are wrong, beside what the catalogue says."""
+    wrong = [one for one in found if one.wrong or one.defect]
+    right = [one for one in found if not one.wrong]
+    every = [shown.case for one in wrong for shown in one.shown]
+    blocks = sorted({case.block for case in every})
+    sizes = sorted({case.n for case in every if case.n > max(blocks)})
+    rows = []
+    for one in wrong:
+        by_block = {shown.case.block: results(shown) for shown in one.shown}
+        rows.append((one.kernel, *(by_block.get(block, "") for block in blocks)))
+    told = [
+        f"- {one.kernel}: {one.verdict}. {one.defect or 'The catalogue knows no defect of it.'}"
+        + (f" Corrected: {one.fixed_by}." if one.fixed_by else "")
+        for one in wrong
+    ]
+    return [
+        "### Wrong as published",
+        "",
+        f"Wrong results of one cold launch on fresh random data, by block size ("
+        f"{', '.join(f'{n:,}' for n in sizes)} elements; scans, as many as the block has threads). "
+        "Below, what the catalogue says.",
+        "",
+        *table(("kernel", *(f"block {block}" for block in blocks)), rows),
+        "",
+        *told,
+        "",
+        f"The other {len(right)} kernels gave right results in all of their "
+        f"{sum(one.launches for one in right):,} launches.",
+    ]
+
+
+def _counters(found: Counted) -> list[str]:
+    """Return how many launches agree metric by metric, and where they do not."""
+    rows = (
+        (
+            f"`{row.metric.name}`",
+            f"`{row.metric.counter}`",
+            row.metric.kind,
+            row.metric.bar or "nothing",
+            f"{row.equal} of {row.launches}",
+            f"{row.near} of {row.launches}" if row.metric.kind == "model" else "",
+        )
+        for row in found.agreements
+    )
+    held = sum(launch.is_held for launch in found.launches)
+    return [
+        "### Counters",
+        "",
+        f"Nsight Compute's counts of {len(found.launches)} launches beside gpusim's. The {held} of "
+        "kernels that run correctly are held to the bar: equal, or near where the count depends "
+        "on the compiler.",
+        "",
+        *table(("metric", "counter", "word", "held to", "equal", "within 5%"), rows, text=4),
+        "",
+        *_noise(found),
+        "",
+        *_unequal(found.unequal),
+        *(f"- {one.kernel}, block {one.case.block}: {one.reason}" for one in found.refused),
+    ]
+
+
+def _noise(found: Counted) -> list[str]:
+    """Return what arbitration has added to the wavefronts of loads, by kernel and block."""
+    noisy = found.noise
+    if not noisy:
+        return ["No load from shared memory has waited for arbitration."]
+    blocks = sorted({pair.case.block for pair in noisy})
+    by_kernel: dict[str, dict[int, Pair]] = {}
+    for pair in noisy:
+        by_kernel.setdefault(pair.kernel + _grid(pair.case), {})[pair.case.block] = pair
+    rows = (
+        (
+            kernel,
+            *(
+                f"{pairs[b].noise:,.0f} ({pairs[b].noise / pairs[b].predicted:.1%})"
+                if b in pairs
+                else "0"
+                for b in blocks
+            ),
+        )
+        for kernel, pairs in by_kernel.items()
+    )
+    return [
+        "Arbitration noise: wavefronts of shared loads that the hardware counted above those of "
+        "addresses. Its raw bank conflicts hold exactly as many more.",
+        "",
+        *table(("kernel", *(f"block {block}" for block in blocks)), rows),
+    ]
+
+
+def _unequal(pairs: Sequence[Pair]) -> list[str]:
+    """Return a row for each kernel and metric whose counts differ, with all of its blocks."""
+    if not pairs:
+        return ["Every exact counter is equal, and instructions too."]
+    groups: dict[tuple[str, str], list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault((pair.kernel, pair.metric.counter), []).append(pair)
+    rows = (
+        (kernel, f"`{counter}`", "; ".join(_difference(pair) for pair in group))
+        for (kernel, counter), group in groups.items()
+    )
+    return ["Not equal (measured, predicted):", "", *table(("kernel", "counter", ""), rows, text=3)]
+
+
+def _difference(pair: Pair) -> str:
+    error = f" ({pair.predicted / pair.measured - 1:+.1%})" if pair.measured else ""
+    share = error if pair.metric.counter == INSTRUCTIONS else ""
+    return f"{pair.case.block}: {pair.measured:,.0f}, {pair.predicted:,}{share}"
+
+
+def _grid(case: Case) -> str:
+    return f", {case.grid} blocks" if case.grid else ""

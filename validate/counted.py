@@ -1,0 +1,239 @@
+"""gpusim's counters beside the hardware's, launch by launch and metric by metric.
+
+Loads from shared memory wait for each other in the hardware now and then, without a conflict of
+addresses. Such arbitration adds the same number to two metrics, the wavefronts and Nsight's raw
+bank conflicts, and another one in every run: the noise. What is left without it must be equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpusim import trace
+from gpusim.errors import GpusimError
+from gpusim.observers.counters import COUNTERS
+
+from .arrays import random_data
+from .counters import SOURCE_VIEW
+from .records import Case, Counts
+from .workers import Listener, unheard, worked_out
+
+# Nsight's raw sums of bank conflicts, beside the metric of the source view that gpusim names.
+RAW_CONFLICTS = {
+    "shared_load_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared_store_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+}
+NOISY = ("shared_load_wavefronts", "shared_load_bank_conflicts")
+MOST_NOISE = 0.05  # of the wavefronts; more cannot be arbitration alone
+NEAR = 0.05
+INSTRUCTIONS = "instructions"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of Nsight Compute and the counter of gpusim that stands beside it.
+
+    `kind` is the counter's word: what is exact is held to be equal.
+    """
+
+    name: str
+    counter: str
+    kind: str
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether arbitration adds to what the hardware counts."""
+        return self.counter in NOISY
+
+    @property
+    def bar(self) -> str:
+        """What is asked of the metric, in words."""
+        if self.kind == "exact":
+            return "equal after noise" if self.is_noisy else "equal"
+        return f"within {NEAR:.0%}" if self.counter == INSTRUCTIONS else ""
+
+
+def metrics() -> list[Metric]:
+    """Return what gpusim and the hardware both count, in the order of gpusim's counters."""
+    named = {name: RAW_CONFLICTS.get(name, spec.ncu) for name, spec in COUNTERS.items()}
+    return [
+        Metric(ncu, name, COUNTERS[name].kind)
+        for name, ncu in named.items()
+        if ncu and not ncu.startswith(SOURCE_VIEW)
+    ]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One metric of one launch. `noise` is how much of `measured` arbitration has added."""
+
+    kernel: str
+    case: Case
+    metric: Metric
+    measured: float
+    predicted: int
+    noise: float = 0
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both are the same integer, without the noise."""
+        return self.measured - self.noise == self.predicted
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the prediction is within 5 % of what was measured."""
+        return abs(self.predicted - self.measured) <= NEAR * self.measured
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether the metric's bar is missed."""
+        if self.metric.kind == "exact":
+            return not self.is_equal
+        return self.metric.counter == INSTRUCTIONS and not self.is_near
+
+
+@dataclass(frozen=True)
+class Launch:
+    """All metrics of one launch, or why gpusim cannot run it.
+
+    Only kernels that run correctly are held to the bars.
+    """
+
+    kernel: str
+    case: Case
+    pairs: tuple[Pair, ...]
+    is_held: bool
+    reason: str = ""
+
+
+def compare_counters(counts: Counts) -> Launch:
+    """Return what the hardware counted in a launch beside what gpusim counts, on fresh data."""
+    try:
+        predicted = _predicted(counts)
+    except GpusimError as error:
+        reason = str(error).splitlines()[0]
+        return Launch(counts.kernel, counts.case, (), is_held=False, reason=reason)
+    noise = _noise(counts.values, predicted)
+    pairs = tuple(
+        Pair(
+            counts.kernel,
+            counts.case,
+            metric,
+            counts.values[metric.name],
+            predicted[metric.counter],
+            noise if metric.is_noisy else 0,
+        )
+        for metric in metrics()
+        if metric.name in counts.values
+    )
+    return Launch(counts.kernel, counts.case, pairs, is_held=counts.entry.defect is None)
+
+
+def _predicted(counts: Counts) -> dict[str, int]:
+    setup = counts.case.setups(counts.entry)[0]
+    call = setup.call(random_data(np.random.default_rng(), setup.n, setup.dtype))
+    return trace(call.configured, *call.arguments).counters
+
+
+def _noise(measured: Mapping[str, float], predicted: Mapping[str, int]) -> float:
+    """Return what arbitration has added to loads: raw conflicts above those of addresses.
+
+    0 where that is not possible for noise: negative, or more than a small part.
+    """
+    raw = measured.get(RAW_CONFLICTS["shared_load_bank_conflicts"], 0)
+    noise = raw - predicted["shared_load_bank_conflicts"]
+    most = MOST_NOISE * predicted["shared_load_wavefronts"]
+    return noise if 0 <= noise <= most else 0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many of the launches agree about one metric; `missed` of the held ones do not."""
+
+    metric: Metric
+    launches: int
+    equal: int
+    near: int
+    missed: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The counters of all launches that one file holds."""
+
+    launches: tuple[Launch, ...]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Every metric of every launch."""
+        return [pair for launch in self.launches for pair in launch.pairs]
+
+    @cached_property
+    def agreements(self) -> list[Agreement]:
+        """What the launches come to, a row for each metric that was measured."""
+        by_metric: dict[Metric, list[Pair]] = {metric: [] for metric in metrics()}
+        for pair in self.pairs:
+            by_metric[pair.metric].append(pair)
+        missed = [pair.metric for pair in self.missed]
+        return [
+            Agreement(
+                metric,
+                launches=len(pairs),
+                equal=sum(pair.is_equal for pair in pairs),
+                near=sum(pair.is_near for pair in pairs),
+                missed=missed.count(metric),
+            )
+            for metric, pairs in by_metric.items()
+            if pairs
+        ]
+
+    @cached_property
+    def missed(self) -> list[Pair]:
+        """What misses its bar in launches that are held to it."""
+        held = [pair for launch in self.launches if launch.is_held for pair in launch.pairs]
+        return [pair for pair in held if pair.is_missed]
+
+    @cached_property
+    def unequal(self) -> list[Pair]:
+        """What is not equal, or for instructions not near, in any launch."""
+        return [
+            pair
+            for pair in self.pairs
+            if pair.is_missed or (pair.metric.counter == INSTRUCTIONS and not pair.is_equal)
+        ]
+
+    @cached_property
+    def noise(self) -> list[Pair]:
+        """The wavefronts of loads to which arbitration has added some."""
+        return [p for p in self.pairs if p.metric.counter == NOISY[0] and p.noise]
+
+    @property
+    def refused(self) -> list[Launch]:
+        """Launches that gpusim cannot run."""
+        return [launch for launch in self.launches if launch.reason]
+
+    def misses(self) -> list[str]:
+        """Return which bars are missed, each as a sentence."""
+        return [
+            f"{a.metric.counter} ({a.metric.name}): {a.missed} launches are not {a.metric.bar}"
+            for a in self.agreements
+            if a.missed
+        ]
+
+
+def compare_all(
+    counts: Sequence[Counts],
+    *,
+    workers: int | None = None,
+    done: Listener = unheard,
+) -> Counted:
+    """Return all counters beside gpusim's; `done` hears of each that is finished."""
+    found: dict[int, Launch] = {}
+    for number, launch in worked_out(compare_counters, counts, workers):
+        found[number] = launch
+        done(launch.kernel)
+    return Counted(tuple(found[number] for number in range(len(counts))))

@@ -1,0 +1,140 @@
+"""Predictions of measured launches, worked out on all cores, and a bare roofline beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from gpusim import device as devices
+from gpusim.arguments import array_spec
+from gpusim.catalogue import Setup, find
+from gpusim.errors import GpusimError
+from gpusim.prediction import Prediction, predict, total_time_us
+
+from .records import Case, Measurement
+from .workers import Listener, unheard, worked_out
+
+# Launches that one process keeps: those of a case, and what its next cases have in common.
+KEPT_PREDICTIONS = 16
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One case: what was measured, what is predicted, and what a roofline says (us)."""
+
+    kernel: str
+    case: Case
+    measured_us: float
+    predicted_us: float
+    roofline_us: float
+
+    @property
+    def error(self) -> float:
+        """How far the prediction is off, as a part of what was measured."""
+        return self.predicted_us / self.measured_us - 1
+
+    @property
+    def roofline_error(self) -> float:
+        """How far the roofline is off, as a part of what was measured."""
+        return self.roofline_us / self.measured_us - 1
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A case that cannot be predicted, and why."""
+
+    kernel: str
+    case: Case
+    reason: str
+
+
+Result = Compared | Refused
+
+
+def predictions(kernel: str, case: Case, device: str) -> list[Prediction]:
+    """Return the predictions of a case's launches, in order; later ones find a warm L2."""
+    made = []
+    for number, setup in enumerate(case.setups(find(kernel))):
+        launch = replace(
+            case,
+            n=setup.n,
+            block=setup.block,
+            grid=setup.grid if setup.entry.grid_free else None,
+            l2=case.l2 if number == 0 else "warm",
+            scope="single",
+        )
+        made.append(_of_launch(kernel, launch, device))
+    return made
+
+
+@lru_cache(maxsize=KEPT_PREDICTIONS)
+def _of_launch(kernel: str, launch: Case, device: str) -> Prediction:
+    """Return the prediction of a single launch; several cases begin with the same one."""
+    (setup,) = launch.setups(find(kernel))
+    shape = setup.launch
+    configured = setup.kernel[shape.grid, shape.block, 0, shape.dynamic_shared_bytes]
+    return predict(configured, *_arguments(setup), device=devices.load(device), l2=launch.l2)
+
+
+def _arguments(setup: Setup) -> list[Any]:
+    """Return a launch's arguments, with arrays of which only the size is known."""
+    known = {
+        "input": array_spec(setup.length, setup.dtype),
+        "output": array_spec(setup.entry.family.outputs(setup), setup.dtype),
+    }
+    count = setup.length if setup.entry.one_block else setup.n
+    return [known[p] if isinstance(p, str) else p(count) for p in setup.entry.signature]
+
+
+def compared(measured: Measurement, device: str) -> Result:
+    """Return a measurement that has a time beside its prediction."""
+    assert measured.time_us is not None
+    case = measured.case
+    try:
+        passes = predictions(measured.kernel, case, device)
+    except GpusimError as error:
+        return Refused(measured.kernel, case, str(error).splitlines()[0])
+    gpu = devices.load(device)
+    size_bytes = case.n * np.dtype(case.dtype).itemsize
+    time = total_time_us(passes)
+    roofline = gpu.host.launch_overhead_us + size_bytes / gpu.bandwidth.dram_peak_gbps / 1000
+    if case.scope == "copy and all":
+        copy = 2 * size_bytes / gpu.bandwidth.dram_gbps / 1000 + gpu.host.pass_gap_us
+        time, roofline = time + copy, roofline + copy
+    return Compared(measured.kernel, case, measured.time_us, time, roofline)
+
+
+def compare(
+    times: Sequence[Measurement],
+    device: str,
+    *,
+    workers: int | None = None,
+    done: Listener = unheard,
+) -> list[Result]:
+    """Return measurements beside their predictions, in order; those without a time are left out.
+
+    `device` is a device file's name, `workers` a number of processes; `done` hears of
+    each that is finished.
+    """
+    timed = [one for one in times if one.time_us is not None]
+    groups: dict[tuple[object, ...], list[Measurement]] = {}
+    for one in timed:
+        case = one.case
+        key = (one.kernel, case.n, case.block, case.dtype, case.grid, case.coarse)
+        groups.setdefault(key, []).append(one)
+    pieces = list(groups.values())
+    found: dict[Measurement, Result] = {}
+    for number, results in worked_out(partial(_of_group, device=device), pieces, workers):
+        found.update(zip(pieces[number], results, strict=True))
+        for _ in results:
+            done(pieces[number][0].kernel)
+    return [found[one] for one in timed]
+
+
+def _of_group(group: Sequence[Measurement], device: str) -> list[Result]:
+    """Return cases that have launches in common, each beside its prediction."""
+    return [compared(one, device) for one in group]
