@@ -1,0 +1,82 @@
+"""Every kernel of the catalogue has a twin in CUDA C++, and NVIDIA's compiler takes all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from fake_gpu import FakeCompiler, FakeDriver
+
+from gpusim.catalogue import Entry, Setup, entries, find
+from validate import backend as backends
+from validate import nvrtc, twins
+from validate.backend import PycudaBackend
+from validate.calibrate import calibrate
+from validate.nvrtc import NvrtcMissingError
+from validate.twins import TwinError
+
+ARCH = "sm_90"
+FILES = sorted({twins.file_of(entry) for entry in entries()})
+
+
+def setups_of(file: str) -> Iterator[Setup]:
+    """Each kernel of a file: all types, all operations, and the least and greatest block."""
+    for entry in entries():
+        if twins.file_of(entry) == file:
+            first, block = entry.dtypes[0], entry.block_rule.nearest(entry.default_block)[0]
+            chosen = [(dtype, "sum", block) for dtype in entry.dtypes]
+            chosen += [(first, operation, block) for operation in entry.operations]
+            chosen += [(first, "sum", least_or_most) for least_or_most in (64, 1024)]
+            for dtype, operation, size in chosen:
+                yield entry.setup(64, block=size, operation=operation, dtype=dtype)
+
+
+@pytest.fixture(scope="module")
+def compiler() -> None:
+    try:
+        nvrtc.library()
+    except NvrtcMissingError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_a_kernel_has_a_twin(entry: Entry) -> None:
+    assert twins.file_of(entry) in FILES
+
+
+def test_a_kernel_without_a_twin_is_named() -> None:
+    entry = replace(find("reduce1"), name="reduce0")
+    with pytest.raises(TwinError, match=r"^reduce0 has no twin: validate/kernels/reduce\.cu"):
+        twins.file_of(entry)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_twin_compiles(file: str, compiler: None) -> None:
+    expressions = sorted({twins.twin_of(setup).expression for setup in setups_of(file)})
+    made = nvrtc.compile_file(file, expressions, ARCH)
+    assert made.cubin.startswith(b"\x7fELF")
+    for expression, name in made.names.items():
+        kernel = expression.partition("<")[0]
+        assert name.startswith(f"_Z{len(kernel)}{kernel}I")
+        assert name.encode() in made.cubin
+
+
+def test_every_microbenchmark_compiles(compiler: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `calibrate` would have compiled, asked for by running it on the fake GPU."""
+    monkeypatch.setattr(backends, "WARM_UP_US", 1.0)
+    asked = FakeCompiler()
+    calibrate(PycudaBackend(FakeDriver(), asked), "h200")
+    by_file: dict[str, list[str]] = {}
+    for twin in asked.compiled:
+        by_file.setdefault(twin.file, []).append(twin.expression)
+    assert {file for file in by_file if file.startswith("probe_kernels/")}
+    for file, expressions in by_file.items():
+        assert set(nvrtc.compile_file(file, expressions, ARCH).names) == set(expressions)
+
+
+def test_a_twin_that_does_not_compile_is_refused_in_the_compilers_words(compiler: None) -> None:
+    with pytest.raises(TwinError, match=r"(?s)^broken\.cu does not compile:\n.*no_such_type"):
+        nvrtc.compile_text(
+            "__global__ void broken(no_such_type *) {}", "broken.cu", [], [f"-arch={ARCH}"]
+        )
