@@ -278,6 +278,41 @@ def test_lanes_that_leave_two_loops_at_once_break_the_inner_barrier() -> None:
     assert leave.detail != outer.detail
 
 
+def test_lanes_also_meet_where_the_first_of_their_ways_do() -> None:
+    """Who goes on early breaks the inner barrier; the warp is gathered behind the outer one."""
+
+    @cuda.jit(device=True)
+    def store(counts, tid, first):
+        for k in range(9):
+            counts[tid + first + k] = tid * k
+
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        for k in range(n):
+            if counts[tid] > k:
+                store(counts, tid, 100)
+                if counts[tid + 1] > k:
+                    continue
+                store(counts, tid, 200)
+            store(counts, tid, 300)
+            cuda.syncthreads()
+
+    control = ("BSSY", "BREAK", "BSYNC", "WARPSYNC.ALL")
+    rows = [i for i in lowered(kernel, counts=COUNTS, n=INT32).instructions if i.op in control]
+    outer, inner = rows[0].detail, rows[1].detail
+    assert [(i.op, i.detail) for i in rows] == [
+        ("BSSY", outer),
+        ("BSSY", inner),
+        ("BREAK", inner),
+        ("BSYNC", inner),
+        ("BSYNC", outer),
+        ("WARPSYNC.ALL", None),
+    ]
+    before = lowered(kernel, ComputeCapability(7, 5), counts=COUNTS, n=INT32)
+    assert ops(before)["WARPSYNC.ALL"] == 0
+
+
 def test_lanes_that_go_on_early_meet_the_others_after_each_turn() -> None:
     """With two ways back to the loop's start, lanes would part for good."""
 

@@ -15,7 +15,7 @@ from gpusim.lowering.link import link
 from gpusim.lowering.optimise import optimise
 from gpusim.lowering.placement import place
 from gpusim.lowering.predicate import predicate
-from gpusim.lowering.reconverge import add_convergence_barriers, joins, unify_latches
+from gpusim.lowering.reconverge import add_convergence_barriers, meetings, unify_latches
 from gpusim.lowering.schedule import schedule
 from gpusim.lowering.select import select
 from gpusim.lowering.together import ask_whether_together
@@ -34,14 +34,14 @@ def lower(function: Function, cc: ComputeCapability, level: str) -> Program:
     addresses = expose(function, share=optimised)
     if optimised:
         place(function, addresses)
-    uniformity = Uniformity(function, joins(function, is_end))
+    uniformity = Uniformity(function, meetings(function, is_end).whole)
     code = select(function, cc, uniformity, addresses, fuse=optimised)
     leave_ssa(code, merge=optimised)
     if optimised:
         predicate(code)
         schedule(code)
         ask_whether_together(code, uniformity.apart, cc)
-    barriers = add_convergence_barriers(code)
+    barriers = add_convergence_barriers(code, gather=optimised and cc.major >= 8)
     peak = max(LEAST_REGISTERS, peak_registers(code))
     return link(
         code,
