@@ -80,6 +80,8 @@ class FakeDriver:
     class device_attribute:  # noqa: N801
         MULTIPROCESSOR_COUNT = 1
         L2_CACHE_SIZE = 2
+        MAX_THREADS_PER_MULTIPROCESSOR = 3
+        GLOBAL_L1_CACHE_SUPPORTED = 4
 
     class function_attribute:  # noqa: N801
         MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
@@ -126,7 +128,10 @@ class FakeDriver:
                 return "Fake GPU"
 
             def get_attribute(self, attribute: int) -> int:
-                return {1: 4, 2: 4096}[attribute]
+                return {1: 4, 2: 4096, 3: 1536, 4: 1}[attribute]
+
+            def total_memory(self) -> int:
+                return 2**30
 
         self.Event, self.Context, self.Device = Event, Context, Device
 

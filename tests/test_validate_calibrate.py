@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
 
 from gpusim import device as devices
+from gpusim.cli.app import main
 from gpusim.device import KEYS
 from validate import backend as backends
+from validate import calibrate as calibration
+from validate import compilers
 from validate.backend import PycudaBackend
 from validate.calibrate import Calibration, calibrate, device_file
-from validate.probes import PROBES, line
+from validate.probes import PROBES, Probe, line, waiting_when_held_up
 from validate.records import Machine
 
 
@@ -29,36 +33,117 @@ def test_every_probe_runs_and_says_how_it_measures(backend: PycudaBackend) -> No
     assert all(found.methods[key] for key in found.values)
 
 
-def test_probes_measure_keys_of_device_files() -> None:
-    assert {key for probe in PROBES for key in probe.keys} <= set(KEYS)
+def test_a_probe_that_fails_is_told_and_left_out(
+    backend: PycudaBackend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(_: object) -> list[float]:
+        raise backend.driver.Error("out of memory")
+
+    broken = Probe("dram", ("latency_cycles.dram",), "a method", refuse)
+    monkeypatch.setattr(calibration, "PROBES", [broken, PROBES[0]])
+    found = calibrate(backend, "h200")
+    assert found.failed == {"dram": "dram: out of memory"}
+    assert set(found.values) == set(PROBES[0].keys)
+    assert capsys.readouterr().err == "dram: dram: out of memory\n"
+
+
+def test_probes_measure_keys_of_device_files_once_each() -> None:
+    keys = [key for probe in PROBES for key in probe.keys]
+    assert set(keys) <= set(KEYS)
+    assert len(keys) == len(set(keys))
+
+
+def written(found: Calibration, tmp_path: Path) -> devices.Device:
+    path = tmp_path / "mine.toml"
+    path.write_text(device_file(found, devices.load("h200")), encoding="utf-8")
+    return devices.load(path)
+
+
+def h200(**values: float) -> Calibration:
+    named = {f"{group}.{key}": v for name, v in values.items() for group, key in [name.split("__")]}
+    machine = Machine("NVIDIA H200", "h200", "test", date="2026-01-31")
+    return Calibration(machine, named, {"gpu.name": "H200"}, dict.fromkeys(named, "one warp"))
 
 
 def test_a_device_file_holds_what_was_measured_and_keeps_the_rest(tmp_path: Path) -> None:
     pattern = devices.load("h200")
-    machine = Machine("Fake GPU", "h200", "test", date="2026-01-31")
-    found = Calibration(
-        machine,
-        {"latency_cycles.alu": 4.25, "queue.lsu_depth": 6.0},
-        {"latency_cycles.alu": "one warp", "queue.lsu_depth": "slow stores"},
-    )
-    path = tmp_path / "mine.toml"
-    path.write_text(device_file(found, pattern), encoding="utf-8")
-    device = devices.load(path)
+    device = written(h200(latency_cycles__alu=4.25, queue__lsu_depth=6.0), tmp_path)
     assert (device.latency_cycles.alu, device.queue.lsu_depth) == (4.25, 6)
     fact = device.facts["latency_cycles.alu"]
     assert fact.kind == "measured"
-    assert fact.source == "gpusim validate calibrate, Fake GPU, 2026-01-31: one warp"
-    assert device.facts["latency_cycles.l2"] == pattern.facts["latency_cycles.l2"]
+    assert fact.source == "gpusim validate calibrate, NVIDIA H200, 2026-01-31: one warp"
+    kept = set(KEYS) - {"latency_cycles.alu", "queue.lsu_depth"}
+    assert {key: device.facts[key] for key in kept} == {key: pattern.facts[key] for key in kept}
 
 
 def test_what_cannot_be_is_not_written(tmp_path: Path) -> None:
     pattern = devices.load("h200")
-    machine = Machine("Fake GPU", "h200", "test")
-    found = Calibration(machine, {"latency_cycles.alu": -1.0}, {"latency_cycles.alu": "broken"})
-    path = tmp_path / "mine.toml"
-    path.write_text(device_file(found, pattern), encoding="utf-8")
-    assert devices.load(path).latency_cycles.alu == pattern.latency_cycles.alu
+    device = written(h200(latency_cycles__alu=-1.0), tmp_path)
+    assert device.latency_cycles.alu == pattern.latency_cycles.alu
+
+
+def test_of_another_gpu_the_driver_tells_and_the_pattern_is_an_estimate(tmp_path: Path) -> None:
+    machine = Machine("Fake GPU", "h200", "test", sm_clock_mhz=1234.5, date="2026-01-31")
+    told = {"gpu.name": "Fake GPU", "gpu.sms": 4, "sm.max_threads": 1536}
+    device = written(Calibration(machine, told=dict(told)), tmp_path)
+    assert (device.name, device.gpu.sms, device.sm.max_threads) == ("Fake GPU", 4, 1536)
+    assert device.gpu.sm_clock_mhz == 1234.5
+    assert device.facts["gpu.sms"].source.endswith("2026-01-31: told by the CUDA driver")
+    kept = device.facts["latency_cycles.xu"]
+    assert kept.kind == "estimated"
+    assert kept.source.startswith("as the H200: ")
+
+
+def test_the_driver_is_asked_what_it_knows(backend: PycudaBackend) -> None:
+    """The fake driver lacks some names, as an older one does."""
+    assert calibration.told_by_driver(backend) == {
+        "gpu.name": "Fake GPU",
+        "gpu.compute_capability": "9.0",
+        "gpu.memory_bytes": 2**30,
+        "gpu.sms": 4,
+        "sm.max_threads": 1536,
+        "capacity.l2_bytes": 4096,
+        "capacity.l1_caches_global": True,
+    }
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(backends, "WARM_UP_US", 1.0)
+    monkeypatch.setattr(backends, "pycuda_driver", FakeDriver)
+    monkeypatch.setattr(compilers, "quick", FakeCompiler)
+    output, notes = str(tmp_path / "mine.toml"), str(tmp_path / "mine.json")
+    return ["validate", "calibrate", "--output", output, "--json", notes]
+
+
+def test_calibrate_writes_a_device_file_that_can_be_used(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "PROBES", PROBES[:1])
+    assert main(command) == 0
+    device = devices.load(tmp_path / "mine.toml")
+    assert device.name == "Fake GPU"
+    assert device.facts["latency_cycles.alu"].kind == "measured"
+    told = json.loads((tmp_path / "mine.json").read_text(encoding="utf-8"))
+    assert told["told"]["gpu.sms"] == 4
+    assert told["failed"] == {}
+
+
+def test_numbers_that_no_gpu_can_have_together_are_told(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the fake GPU DRAM answers before the L2 does."""
+    assert main(command) == 2
+    assert "latency_cycles.l2 = " in capsys.readouterr().err
 
 
 def test_a_line_through_points_on_a_line_is_that_line() -> None:
     assert line([(1, 5), (2, 7), (4, 11)]) == pytest.approx((3, 2))
+
+
+def test_what_waits_is_what_was_issued_less_what_was_served() -> None:
+    """Issued every 10 cycles, served every 64: held up at 310 cycles, when 4 have been served."""
+    quick = [10.0 * k for k in range(1, 33)]
+    held_up = [quick[-1] + 64.0 * k for k in range(1, 49)]
+    found = waiting_when_held_up([*quick, *held_up])
+    assert found == pytest.approx(32 - 310 / 64)

@@ -77,15 +77,15 @@ class PycudaBackend:
         self.driver = pycuda_driver() if driver is None else driver
         self._compiler = compilers.here() if compiler is None else compiler
         with self.naming("the GPU"):
-            device = self.driver.Device(0)
+            device = self._device = self.driver.Device(0)
             self._context = device.make_context()
             major, minor = device.compute_capability()
             self.arch = f"sm_{major}{minor}"
             self.compute_capability = f"{major}.{minor}"
             self.gpu_name = str(device.name())
-            attributes = self.driver.device_attribute
-            self.sms = int(device.get_attribute(attributes.MULTIPROCESSOR_COUNT))
-            l2 = int(device.get_attribute(attributes.L2_CACHE_SIZE))
+            self.memory_bytes = int(device.total_memory())
+            self.sms = self.attribute("MULTIPROCESSOR_COUNT") or 1
+            l2 = self.attribute("L2_CACHE_SIZE") or 0
             self._flush_bytes = max(FLUSH_TIMES * l2, FLUSH_LEAST)
             self._flush = self.driver.mem_alloc(self._flush_bytes)
             self.driver.memset_d8(self._flush, 0, self._flush_bytes)
@@ -131,6 +131,11 @@ class PycudaBackend:
             memory_clock_mhz=memory_clock,
             date=date,
         )
+
+    def attribute(self, name: str) -> int | None:
+        """Return what the driver tells of the GPU; None where it does not know the name."""
+        known = getattr(self.driver.device_attribute, name, None)
+        return None if known is None else int(self._device.get_attribute(known))
 
     def clock_mhz(self) -> float:
         """Return what the SMs' clock runs at, from a wait of known cycles."""

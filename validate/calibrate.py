@@ -1,7 +1,7 @@
 """From microbenchmarks to a device file: what is measured is written with how, the rest is kept.
 
-Numbers that no benchmark of `probes` measures (what the data sheet says, what the driver
-tells, estimates) come from the driver or from the device file that serves as the pattern.
+What the driver tells of the GPU is taken from there; what neither knows comes from the device
+file that serves as the pattern, and is an estimate where that file is of another GPU.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpusim import device as devices
@@ -22,13 +22,28 @@ from .measure import today
 from .probes import PROBES
 from .records import Machine
 
+# Keys of a device file, and the driver's name of the attribute that tells each.
+ATTRIBUTES = {
+    "gpu.sms": "MULTIPROCESSOR_COUNT",
+    "sm.max_threads": "MAX_THREADS_PER_MULTIPROCESSOR",
+    "sm.max_blocks": "MAX_BLOCKS_PER_MULTIPROCESSOR",
+    "sm.registers": "MAX_REGISTERS_PER_MULTIPROCESSOR",
+    "sm.shared_bytes": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+    "sm.shared_reserved_bytes": "RESERVED_SHARED_MEMORY_PER_BLOCK",
+    "capacity.l2_bytes": "L2_CACHE_SIZE",
+}
+
 
 @dataclass
 class Calibration:
-    """What the probes found on one GPU: values with their method, notes, probes that failed."""
+    """What the probes found on one GPU: values with their method, notes, probes that failed.
+
+    `told` is what the driver says.
+    """
 
     machine: Machine
     values: dict[str, float] = field(default_factory=dict)
+    told: dict[str, devices.Value] = field(default_factory=dict)
     methods: dict[str, str] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -38,6 +53,7 @@ class Calibration:
         return {
             "machine": vars(self.machine),
             "values": self.values,
+            "told": self.told,
             "methods": self.methods,
             "notes": self.notes,
             "failed": self.failed,
@@ -46,7 +62,7 @@ class Calibration:
 
 def calibrate(backend: PycudaBackend, device: str) -> Calibration:
     """Run every probe; one that fails is told and left out."""
-    found = Calibration(backend.machine(device, today()))
+    found = Calibration(backend.machine(device, today()), told=told_by_driver(backend))
     bench = Bench(backend)
     for probe in PROBES:
         try:
@@ -64,15 +80,54 @@ def calibrate(backend: PycudaBackend, device: str) -> Calibration:
     return found
 
 
+def told_by_driver(backend: PycudaBackend) -> dict[str, devices.Value]:
+    """Return the keys of a device file that the driver knows."""
+    attributes = {key: backend.attribute(name) for key, name in ATTRIBUTES.items()}
+    told: dict[str, devices.Value] = {
+        key: value for key, value in attributes.items() if value is not None
+    }
+    cached = backend.attribute("GLOBAL_L1_CACHE_SUPPORTED")
+    if cached is not None:
+        told["capacity.l1_caches_global"] = bool(cached)
+    told["gpu.name"] = backend.gpu_name.removeprefix("NVIDIA ")
+    told["gpu.compute_capability"] = backend.compute_capability
+    told["gpu.memory_bytes"] = backend.memory_bytes
+    return told
+
+
 def device_file(found: Calibration, pattern: Device) -> str:
-    """Return a device file in TOML: measured numbers with their method, the others as they were."""
-    facts = dict(pattern.facts)
+    """Return a device file in TOML: measured numbers with their method, then what is told.
+
+    InputError where the pattern does not go with what was found.
+    """
     where = f"gpusim validate calibrate, {found.machine.gpu}, {found.machine.date}"
-    for key, value in found.values.items():
-        if key in KEYS and KEYS[key].allows(_of_type(value, KEYS[key].type)):
-            source = f"{where}: {found.methods[key]}"
-            facts[key] = Fact(_of_type(value, KEYS[key].type), KEYS[key].unit, "measured", source)
+    is_same = found.told.get("gpu.name", pattern.name) == pattern.name
+    facts = {
+        key: fact if is_same else _estimate(fact, pattern.name)
+        for key, fact in pattern.facts.items()
+    }
+    for key, value in found.told.items():
+        if not is_same or facts[key].value != value:
+            facts[key] = _fact(key, value, "exact", f"{where}: told by the CUDA driver")
+    if found.machine.sm_clock_mhz and not is_same:
+        clock = found.machine.sm_clock_mhz
+        facts["gpu.sm_clock_mhz"] = _fact(
+            "gpu.sm_clock_mhz", clock, "measured", f"{where}: a wait of known cycles"
+        )
+    for key, number in found.values.items():
+        value = _of_type(number, KEYS[key].type)
+        if KEYS[key].allows(value):
+            facts[key] = _fact(key, value, "measured", f"{where}: {found.methods[key]}")
     return toml(facts, found.machine.gpu)
+
+
+def _fact(key: str, value: devices.Value, kind: str, source: str) -> Fact:
+    return Fact(value, KEYS[key].unit, kind, source)
+
+
+def _estimate(fact: Fact, name: str) -> Fact:
+    """Return what is known of another GPU as an estimate."""
+    return replace(fact, kind="estimated", source=f"as the {name}: {fact.source}")
 
 
 def _of_type(value: float, kind: str) -> Any:

@@ -22,7 +22,7 @@ from gpusim.cli.progress import Bar
 from gpusim.errors import GpusimError, InputError
 
 from . import calibrate as calibration
-from . import cases, counters, files, page, picture
+from . import cases, compilers, counters, files, page, picture
 from .backend import PycudaBackend
 from .compilers import Stored
 from .measure import measure_all, today
@@ -213,16 +213,17 @@ def _link(chosen: argparse.Namespace) -> str | None:
 
 
 def calibrate(chosen: argparse.Namespace) -> int:
-    """Run the microbenchmarks and write a device file."""
+    """Run the microbenchmarks and write a device file; DeviceError where its numbers disagree."""
     pattern = devices.load(chosen.pattern)
     _check_places(chosen.output, chosen.json)
-    backend = PycudaBackend()
+    backend = PycudaBackend(compiler=compilers.quick())
     found = calibration.calibrate(backend, pattern.id)
     backend.close()
     chosen.output.write_text(calibration.device_file(found, pattern), encoding="utf-8")
     if chosen.json:
         text = json.dumps(found.to_dict(), indent=1)
         chosen.json.write_text(text + "\n", encoding="utf-8")
+    devices.load(chosen.output)
     return 0
 
 

@@ -111,20 +111,26 @@ def registers_and_constants(bench: Bench) -> Values:
 
 @probe("latency_cycles.branch")
 def taken_branch(bench: Bench) -> Values:
-    """One warp: a turn of a loop of 8 dependent FFMA; the branch is issued behind the last.
+    """One warp: loops of 32, 64, 128 independent FFMA; a turn's cycles beyond them, less 3.
 
-    Then nothing is until the first of the next turn.
+    The 3 are the loop's own addition, comparison and branch. A chain of dependent FFMA beside it
+    shows how much of the loss other waiting hides.
     """
-    fma = _chain(bench, "FloatMultiplyAdd")
-    turns = {}
-    for length in (8, 16):
+
+    def turn(expression: str) -> float:
         times = [
-            bench.span("pipes", f"chain<FloatMultiplyAdd, {length}>", np.int32(rounds), np.int32(1))
-            for rounds in (100, 300)
+            bench.span("pipes", expression, np.int32(rounds), np.int32(1)) for rounds in (100, 300)
         ]
-        turns[length] = (times[1] - times[0]) / 200
-    bench.notes["loop_of_dependent_ffma"] = turns
-    return [max(0.0, turns[8] - 7 * fma - 2)]
+        return (times[1] - times[0]) / 200
+
+    lengths = (8, 16, 32)
+    loops = {4 * k: turn(f"flood<FloatMultiplyAdd, {k}>") for k in lengths}
+    bench.notes["loop_of_independent_ffma"] = loops
+    bench.notes["loop_of_dependent_ffma"] = {
+        k: turn(f"chain<FloatMultiplyAdd, {k}>") for k in lengths
+    }
+    beyond, _ = line([(float(k), cycles) for k, cycles in loops.items()])
+    return [max(0.0, beyond - 3)]
 
 
 @probe("latency_cycles.shared_load", "latency_cycles.shared_wavefront")
@@ -182,16 +188,35 @@ def store_conflicts(bench: Bench) -> Values:
 
 @probe("queue.lsu_depth")
 def queue_depth(bench: Bench) -> Values:
-    """One warp issues stores of 32 wavefronts in a row: how many before one is held up."""
-    held: list[int] = []
+    """A warp on each scheduler issues stores of 32 wavefronts in a row: how many wait unserved."""
+    notes: dict[str, Any] = {}
     for name, loads, count in (("stores", "false", 80), ("loads", "true", 40)):
-        memory = bench.stamps(2 + count)
-        bench.probe("shared", f"queue<{count}, {loads}>")(memory, grid=(1, 1, 1), block=(32, 1, 1))
-        cycles = bench.read(memory, 2 + count)[2:].tolist()
-        bench.notes[f"cycle_after_each_of_the_slow_{name}"] = cycles
-        if name == "stores":
-            held = [k for k in range(1, count) if cycles[k] - cycles[k - 1] > 16]
-    return [float(held[0] if held else 80)]
+        kernel = bench.probe("shared", f"queue<{count}, {loads}>")
+        for warps in (1, 4, 8, 16):
+            memory = bench.stamps((2 + count) * warps)
+            kernel(memory, grid=(1, 1, 1), block=(32 * warps, 1, 1))
+            cycles = bench.read(memory, (2 + count) * warps)[2 * warps :].reshape(warps, count)
+            waiting = [waiting_when_held_up(row.tolist()) for row in cycles]
+            notes[f"{name} by {warps} warps"] = {
+                "waiting_when_held_up": waiting,
+                "cycle_after_each_of_the_first_warp": cycles[0].tolist(),
+            }
+    bench.notes["queue"] = notes
+    return [float(np.median(notes["stores by 4 warps"]["waiting_when_held_up"]))]
+
+
+def waiting_when_held_up(cycles: Sequence[float]) -> float:
+    """Return how many accesses wait when a warp that issues them in a row is first held up.
+
+    `cycles` are those after each access. They are held up from where they are issued no faster
+    than they are served; what has been served until then no longer waits.
+    """
+    apart = np.diff(np.array(cycles, float))
+    served = float(np.median(apart[-len(apart) // 4 :]))
+    quick = float(np.min(apart))
+    late = np.flatnonzero(apart > (quick + served) / 2)
+    issued = int(late[0]) + 1 if len(late) else len(cycles)
+    return max(1.0, issued - (cycles[issued - 1] - cycles[0]) / max(served, 1.0))
 
 
 @probe("latency_cycles.barrier", "latency_cycles.barrier_per_warp")
@@ -415,19 +440,27 @@ def l1_throughput(bench: Bench) -> Values:
     "interval_cycles.global_atomic_float_same_address",
 )
 def global_atomics(bench: Bench) -> Values:
-    """ATOMG of one thread, each needing the one before; RED of all SMs on one word.
+    """ATOMG of one thread, each needing the one before, the median of 31 places in the L2.
 
-    Integers by a lane of each warp, floats by all.
+    RED of all SMs on one word: integers by a lane of each warp, floats by all.
     """
+    room = int(bench.room(2**20))
+    places = [room + place * (2**15 + 128) for place in range(31)]
+
+    def latency(place: int) -> float:
+        times = [
+            bench.span(
+                "memory", "atomic_chain<int>", np.uint64(place), np.int32(rounds), np.int32(0),
+                threads=1,
+            )
+            for rounds in (64, 192)
+        ]  # fmt: skip
+        return (times[1] - times[0]) / 128
+
+    by_place = [latency(place) for place in places]
+    bench.notes["global_atomic_by_place"] = by_place
+    found = [float(np.median(by_place))]
     memory = bench.stamps(2)
-    times = [
-        bench.span(
-            "memory", "atomic_chain<int>", bench.room(2**20), np.int32(rounds), np.int32(0),
-            threads=1,
-        )
-        for rounds in (64, 192)
-    ]  # fmt: skip
-    found = [(times[1] - times[0]) / 128]
     for expression, lanes in (("atomic_flood<int, 1>", 1), ("atomic_flood<float, 32>", 32)):
         kernel = bench.probe("memory", expression)
         spent = [

@@ -91,14 +91,15 @@ __global__ void store_load_chain(long long *stamps, int rounds, int stride) {
     stamp(stamps, begin, end, x);
 }
 
-// The cycle after each of COUNT accesses of 32 wavefronts that are issued in a row, from stamps[2]
-// on: they lie close together until a queue is full.
+// The cycle after each of COUNT accesses of 32 wavefronts that every warp issues in a row: they
+// lie close together until a queue is full. They stand behind the stamps, a row for each warp.
 template <int COUNT, bool LOADS>
 __global__ void queue(long long *stamps) {
     __shared__ unsigned words[WORDS];
     unsigned address = address_of(&words[threadIdx.x % 32 * 32]);
     unsigned loaded[COUNT];
     long long cycles[COUNT];
+    __syncthreads();
     long long begin = clock64();
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
@@ -112,8 +113,9 @@ __global__ void queue(long long *stamps) {
     unsigned sum = 0;
     if (LOADS)
         for (int i = 0; i < COUNT; ++i) sum ^= loaded[i];
-    if (threadIdx.x == 0)
-        for (int i = 0; i < COUNT; ++i) stamps[2 + i] = cycles[i] - begin;
+    long long *mine = stamps + blockDim.x / 32 * 2 + threadIdx.x / 32 * COUNT;
+    if (threadIdx.x % 32 == 0)
+        for (int i = 0; i < COUNT; ++i) mine[i] = cycles[i] - begin;
     stamp(stamps, begin, end, sum);
 }
 
