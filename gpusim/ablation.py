@@ -110,7 +110,9 @@ def conflict_wavefronts(prediction: Prediction, program: Program) -> int:
     added = 0
     for blocks, warp in _warps(prediction):
         fewest = least[warp.pc]
-        added += blocks * int(np.maximum(warp.cost - fewest, 0)[fewest > 0].sum())
+        added += blocks * int(
+            warp.times @ np.where(fewest > 0, np.maximum(warp.cost - fewest, 0), 0)
+        )
     return added
 
 
@@ -123,5 +125,5 @@ def _conflicts(prediction: Prediction, program: Program) -> float:
 
 def _divergence(prediction: Prediction) -> float:
     """Return the share of instructions that a warp would be spared by its longest lane alone."""
-    longest = sum(blocks * len(warp.of_longest_lane()) for blocks, warp in _warps(prediction))
+    longest = sum(blocks * int(warp.by_lane().max()) for blocks, warp in _warps(prediction))
     return 1 - longest / prediction.instructions

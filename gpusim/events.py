@@ -6,6 +6,7 @@ them. With nobody listening no step is built.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,6 +61,22 @@ class Step:
     on: Array
     addresses: Array | None = None
     taken: Array | None = None
+
+
+@dataclass(frozen=True)
+class Leap:
+    """Iterations of a loop that were left out, for they are like those just before them.
+
+    Each warp in `rows` would have issued its last `issued` instructions `times` more times;
+    `times` is shaped (copies or 1, len(rows)). With each time the addresses in an array move
+    on by `strides` bytes, by where the array begins.
+    """
+
+    placement: Placement
+    rows: Array
+    issued: int
+    times: Array
+    strides: Mapping[int, int]
 
 
 class Observer(Protocol):

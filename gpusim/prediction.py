@@ -219,9 +219,7 @@ def _share(
     from_l2 = min(
         gpu.bandwidth.l2_gbps * 1000 / clock / sms, gpu.bandwidth.l2_to_sm_bytes_per_cycle
     )
-    fetched = 32 * sum(
-        c.blocks * int(sum(w.fresh.sum() for w in c.stream.warps)) for c in classes.classes
-    )
+    fetched = 32 * sum(c.blocks * c.stream.fresh_sectors for c in classes.classes)
     footprint = sum(
         value.nbytes
         for value in arguments.values()
@@ -296,6 +294,7 @@ class _Plans:
     def _of_stream(self, stream: BlockStream) -> list[WarpPlan]:
         plans = []
         for warp in stream.warps:
+            warp = warp.of_part(1)
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
             if warp.key not in self._by_key:

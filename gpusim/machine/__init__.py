@@ -17,6 +17,7 @@ from gpusim.events import Observer
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.interpreter import Interpreter
+from gpusim.machine.loops import OnLeap
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import allocate
 from gpusim.programs import bind, program_for
@@ -45,11 +46,13 @@ def run(
     blocks_per_chunk: int | None = None,
     progress: Progress | None = None,
     blocks: Sequence[int] | None = None,
+    on_leap: OnLeap | None = None,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays in `arguments` hold the results.
 
     `step_limit` is how many instructions one block may run; NoProgressError beyond.
-    `progress` is told the number of blocks that have finished.
+    `progress` is told the number of blocks that have finished. With `on_leap`, iterations of a
+    loop that are all alike are left out and it is told which; the arrays then hold no results.
     """
     launch.check(cc, program.shared_bytes)
     allocations = allocate(arguments)
@@ -65,7 +68,7 @@ def run(
                 chunk = np.arange(following, min(following + size, count))
                 following += len(chunk)
                 batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
-                running.append(Interpreter(batch, arguments, allocations, observers))
+                running.append(Interpreter(batch, arguments, allocations, observers, on_leap))
             for interpreter in list(running):
                 if interpreter.run(QUANTUM):
                     running.remove(interpreter)

@@ -17,6 +17,7 @@ from gpusim.isa import OPS, Instruction
 from gpusim.machine import access, barrier, control, convergence, values, warp
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.kinds import KINDS
+from gpusim.machine.loops import Loops, OnLeap
 from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, AT_WARP, READY, Batch
 from gpusim.machine.storage import Allocation
 
@@ -36,6 +37,7 @@ class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays.
 
     `executed` counts the instructions that were run, each once for all splits in its group.
+    With `on_leap`, iterations of loops that are all alike are left out.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Interpreter:
         arguments: Mapping[str, Any],
         allocations: Mapping[str, Allocation],
         observers: Sequence[Observer] = (),
+        on_leap: OnLeap | None = None,
     ) -> None:
         self.batch = batch
         self.arguments = arguments
@@ -51,6 +54,7 @@ class Interpreter:
         self.observers = observers
         self.instructions = batch.program.instructions
         self.executed = 0
+        self._loops = None if on_leap is None else Loops(self, on_leap)
         self._handlers = [KINDS[OPS[instruction.op].kind] for instruction in self.instructions]
 
     def run(self, instructions: int) -> bool:
@@ -62,6 +66,8 @@ class Interpreter:
             group = self._next_group()
             if group is None:
                 raise BarrierError(self._standstill())
+            if self._loops is not None and group.pc in self._loops.heads:
+                self._loops.arrive(group)
             try:
                 self._run_group(group)
             except BlocksDisagreeError:
@@ -102,12 +108,14 @@ class Interpreter:
         taken: Array | None = None,
     ) -> None:
         """Tell observers, if there are any, that a group ran an instruction."""
-        if not self.observers:
+        if not self.observers and self._loops is None:
             return
         placement = self.batch.placement
         step = Step(group.pc, instruction, placement, group.rows, group.mask, on, addresses, taken)
         for observer in self.observers:
             observer.step(step)
+        if self._loops is not None:
+            self._loops.step(step)
 
     def _standstill(self) -> str:
         """Say who waits where, when nobody can run."""

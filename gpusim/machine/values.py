@@ -56,15 +56,18 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
 @runs("special")
 def _special(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
     if instruction.dst:
-        name, _, axis = str(instruction.detail).partition(".")
-        _set(group, instruction, SPECIAL[name](group, axis), on)
+        group.write(instruction.dst[0], special(group, instruction), on)
     machine.tell(group, instruction, on)
 
 
-def _set(group: Group, instruction: Instruction, value: Array, on: Array) -> None:
-    if instruction.dtype is not None:
-        value = value.astype(instruction.dtype, copy=False)
-    group.write(instruction.dst[0], value, on)
+def special(group: Group, instruction: Instruction) -> Array:
+    """Return what a special register holds in the rows of a group."""
+    name, _, axis = str(instruction.detail).partition(".")
+    return _typed(instruction, SPECIAL[name](group, axis))
+
+
+def _typed(instruction: Instruction, value: Array) -> Array:
+    return value if instruction.dtype is None else value.astype(instruction.dtype, copy=False)
 
 
 def _parameter(machine: Interpreter, name: str) -> Any:
@@ -104,7 +107,11 @@ CONSTANTS: Mapping[str, Callable[[Interpreter, Any], Any]] = {
 @runs("constant")
 def _constant(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
     if instruction.dst:
-        kind, what = instruction.detail
-        value = np.asarray(CONSTANTS[kind](machine, what)).reshape(1, 1, 1)
-        _set(group, instruction, value, on)
+        group.write(instruction.dst[0], constant(machine, instruction), on)
     machine.tell(group, instruction, on)
+
+
+def constant(machine: Interpreter, instruction: Instruction) -> Array:
+    """Return a value that the launch knows."""
+    kind, what = instruction.detail
+    return _typed(instruction, np.asarray(CONSTANTS[kind](machine, what)).reshape(1, 1, 1))

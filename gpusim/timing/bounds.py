@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpusim.device import Device
-from gpusim.isa import OPS, Program
+from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
 from gpusim.timing.clock import Share
@@ -58,15 +60,15 @@ def bounds_of(
 
 def _work(program: Program, stream: BlockStream, device: Device) -> tuple[float, float, float]:
     """Return a block's scheduler cycles, shared-memory wavefronts and sectors."""
-    slots = wavefronts = sectors = 0.0
+    is_shared = np.array([_is_shared_access(one) for one in program.instructions])
+    slots = wavefronts = 0.0
     for warp in stream.warps:
-        slots += len(warp) / device.sm.issue_width
-        for pc, cost, fresh in zip(warp.pc, warp.cost, warp.fresh, strict=True):
-            found = program.instructions[pc].memory
-            if found is None:
-                continue
-            if found.space == "shared" and OPS[program.instructions[pc].op].kind != "atomic":
-                wavefronts += int(cost)
-            elif found.space == "global":
-                sectors += int(fresh)
-    return slots, wavefronts, sectors
+        slots += int(warp.times.sum()) / device.sm.issue_width
+        wavefronts += int(warp.times @ np.where(is_shared[warp.pc], warp.cost, 0))
+    return slots, wavefronts, stream.fresh_sectors
+
+
+def _is_shared_access(instruction: Instruction) -> bool:
+    found = instruction.memory
+    shared = found is not None and found.space == "shared"
+    return shared and OPS[instruction.op].kind != "atomic"

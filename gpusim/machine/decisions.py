@@ -1,0 +1,61 @@
+"""What decides: the registers and memory on which control flow and addresses depend.
+
+All others hold data. They are what a kernel computes, but change nothing of how it runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.isa import OPS, Instruction, Program
+
+ACCESSES = ("load", "store", "atomic")
+WAITS_FOR_LANES = ("shuffle", "vote", "warpsync")
+DESCRIBES = ("compute", "source_branch")  # who takes part in these changes nothing else
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Registers that decide, and the memory (arrays by name, or "shared") that they come from."""
+
+    registers: frozenset[int]
+    memory: frozenset[str]
+
+
+def place(instruction: Instruction) -> str:
+    """Return the memory that an access touches: a global array's name, else the space."""
+    found = instruction.memory
+    assert found is not None
+    return found.name if found.space == "global" else found.space
+
+
+def decisions(program: Program) -> Decisions:
+    """Return what decides in a program, found backwards from guards and addresses."""
+    registers: set[int] = set()
+    memory: set[str] = set()
+    for instruction in program.instructions:
+        registers |= _decides_here(instruction)
+    size = -1
+    while size != len(registers) + len(memory):
+        size = len(registers) + len(memory)
+        for instruction in program.instructions:
+            if not registers.isdisjoint(instruction.dst):
+                registers |= {*instruction.src, *_guard(instruction)}
+                if OPS[instruction.op].kind in ("load", "atomic"):
+                    memory.add(place(instruction))
+            if OPS[instruction.op].kind in ("store", "atomic") and place(instruction) in memory:
+                registers |= set(instruction.src)
+    return Decisions(frozenset(registers), frozenset(memory))
+
+
+def _guard(instruction: Instruction) -> set[int]:
+    return set() if instruction.guard is None else {instruction.guard}
+
+
+def _decides_here(instruction: Instruction) -> set[int]:
+    """Return the registers on which it depends who runs an instruction, or what it touches."""
+    kind = OPS[instruction.op].kind
+    found = set() if kind in DESCRIBES else _guard(instruction)
+    if (kind in ACCESSES and instruction.src) or kind in WAITS_FOR_LANES:
+        found |= {instruction.src[0]}
+    return found

@@ -1,0 +1,316 @@
+"""One iteration of a loop, followed once more, to know how long those after it are like it.
+
+Each register that decides is followed as a pair, its value in this iteration and in the next.
+Where the loop moves it by the same step each time, linear instructions move by the same steps
+too, and comparisons come out the same until their sides have met. What is computed in another
+way from something that moves, or loaded, is unknown; a loop that is decided by what is unknown
+is not known to go on alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpusim.events import Step
+from gpusim.isa import OPS, Instruction
+from gpusim.machine import values
+from gpusim.machine.decisions import ACCESSES, DESCRIBES, WAITS_FOR_LANES, Decisions, place
+from gpusim.machine.group import Group
+from gpusim.machine.state import Batch
+
+if TYPE_CHECKING:
+    from gpusim.machine.interpreter import Interpreter
+
+Array = np.ndarray[Any, Any]
+
+ENDLESS = np.int64(2**62)
+LINE_BYTES = 128
+LONGEST_PERIOD = 32
+
+# Linear in all sources; of products, in one factor at a time.
+LINEAR = ("MOV", "UMOV", "IADD3", "UIADD3", "LEA", "ULEA", "SCALE", "I2I", "CAST")
+PRODUCTS = ("IMAD", "UIMAD", "IMAD.WIDE")
+SHIFTS = ("SHF", "USHF")
+SELECTIONS = ("SEL", "USEL")
+COMPARISONS = ("ISETP", "UISETP")
+WIDENING = ("IMAD.WIDE", "I2I", "CAST")
+
+
+class DiffersError(Exception):
+    """The next iteration is not known to be like this one."""
+
+
+class Pair(NamedTuple):
+    """A register in one iteration and in the next."""
+
+    now: Array
+    later: Array
+    moves: bool
+
+    @property
+    def step(self) -> Array:
+        """By how much it moves, as 64-bit numbers."""
+        signed = np.dtype(f"i{self.now.dtype.itemsize}")
+        return np.asarray((self.later - self.now).astype(signed).astype(np.int64))
+
+
+def _still(value: Array) -> Pair:
+    return Pair(value, value, moves=False)
+
+
+def _pair(now: Array, later: Array) -> Pair:
+    return Pair(now, later, moves=not np.array_equal(now, later))
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a loop goes on, as its last iteration shows.
+
+    Each block runs `alike` iterations alike, shaped (copies or 1, rows), the one followed being
+    the first. `steps` is by how much registers move in one; `strides` by how many bytes addresses
+    in an array do, by where the array begins. `period` iterations take accesses on by whole
+    128-byte lines. An iteration issues `issued` instructions.
+    """
+
+    alike: Array
+    steps: dict[int, Array]
+    strides: dict[int, int]
+    period: int
+    issued: int
+
+
+def follow(
+    machine: Interpreter,
+    group: Group,
+    before: Sequence[Array | None],
+    told: Sequence[Step],
+    decisions: Decisions,
+) -> Course:
+    """Return how a loop goes on whose last iteration a group has just run.
+
+    `before` are the registers as that iteration found them, `told` the steps since. Raises
+    DiffersError where nothing is known of the next.
+    """
+    iteration = _Iteration(machine, group, before, decisions)
+    for step in told:
+        iteration.run(step)
+    return iteration.course()
+
+
+class _Iteration:
+    """An iteration being followed."""
+
+    def __init__(
+        self,
+        machine: Interpreter,
+        group: Group,
+        before: Sequence[Array | None],
+        decisions: Decisions,
+    ) -> None:
+        self._machine = machine
+        self._group = group
+        self._before = before
+        self._decisions = decisions
+        self._pairs: dict[int, Pair | None] = {}
+        self._carried: dict[int, Pair] = {}
+        self._alike = np.full((1, len(group.rows)), ENDLESS)
+        self._strides: dict[int, int] = {}
+        self._period = 1
+        self._issued = 0
+
+    def run(self, step: Step) -> None:
+        """Follow one step."""
+        if not self._is_mine(step):
+            return
+        instruction, on = step.instruction, step.on
+        op = OPS[instruction.op]
+        self._issued += op.issued
+        decides = not self._decisions.registers.isdisjoint(instruction.dst)
+        if instruction.guard is not None and (decides or op.kind not in DESCRIBES):
+            self._expect_still(instruction.guard)
+        if op.kind in WAITS_FOR_LANES:
+            self._expect_still(instruction.src[0])
+        if op.kind == "barrier" and len(self._group.which) != len(self._group.batch.splits):
+            raise DiffersError
+        if op.kind in ACCESSES and on.any():
+            self._access(instruction, on)
+        if decides:
+            result = self._result(instruction, on)
+            for register in instruction.dst:
+                self._write(register, result, on)
+
+    def _is_mine(self, step: Step) -> bool:
+        """Return whether the group ran a step, as a whole or with some of each warp's lanes."""
+        rows = self._group.rows
+        if step.placement is not self._group.batch.placement:
+            raise DiffersError
+        if np.array_equal(step.rows, rows) and not (step.active & ~self._group.mask).any():
+            return True
+        if np.isin(step.rows, rows).any():
+            raise DiffersError
+        return False
+
+    # -- registers ---------------------------------------------------------------------
+
+    def _read(self, register: int) -> Pair | None:
+        if register not in self._pairs:
+            self._pairs[register] = self._at_begin(register)
+        return self._pairs[register]
+
+    def _at_begin(self, register: int) -> Pair:
+        """Return how the loop moves a register that this iteration found."""
+        found, left = self._before[register], self._group.batch.registers[register]
+        now = self._group.read(register)
+        if found is left:
+            return _still(now)
+        if found is None:
+            raise DiffersError
+        begin = self._group.of_rows(found)
+        pair = _pair(begin, now if self._group.is_full else np.where(self._group.mask, now, begin))
+        self._carried[register] = pair
+        if pair.moves:
+            if pair.now.dtype.kind not in "iu":
+                raise DiffersError
+            self._limit(_until_it_wraps(pair), self._group.mask)
+        return pair
+
+    def _write(self, register: int, pair: Pair | None, on: Array) -> None:
+        if not (on | ~self._group.mask).all():
+            old = self._read(register)
+            if pair is not None and old is not None:
+                pair = _pair(np.where(on, pair.now, old.now), np.where(on, pair.later, old.later))
+            else:
+                pair = None
+        self._pairs[register] = pair
+
+    def _expect_still(self, register: int) -> None:
+        pair = self._read(register)
+        if pair is None or pair.moves:
+            raise DiffersError
+
+    def _limit(self, count: Array, on: Array) -> None:
+        """Take note that for the lanes that are on no more than `count` iterations are alike."""
+        least = np.where(on, count, ENDLESS).min(axis=2)
+        self._alike = np.minimum(self._alike, least)
+
+    # -- instructions ------------------------------------------------------------------
+
+    def _result(self, instruction: Instruction, on: Array) -> Pair | None:
+        kind = OPS[instruction.op].kind
+        if kind == "constant":
+            return _still(values.constant(self._machine, instruction))
+        if kind == "special":
+            return _still(values.special(self._group, instruction))
+        return self._computed(instruction, on) if kind == "compute" else None
+
+    def _computed(self, instruction: Instruction, on: Array) -> Pair | None:
+        evaluate = OPS[instruction.op].evaluate
+        sources = [self._read(register) for register in instruction.src]
+        known = [source for source in sources if source is not None]
+        if evaluate is None or len(known) < len(sources):
+            return None
+        now = evaluate(instruction, *(source.now for source in known))
+        moving = [source.moves for source in known]
+        if not any(moving):
+            return _still(now)
+        if any(source.now.dtype.kind not in "iu" for source in known if source.moves):
+            return None
+        if instruction.op.lstrip(".") in COMPARISONS and not any(moving[2:]):
+            self._limit(_until_they_meet(*known[:2]), on)
+            return _still(now)
+        if not _is_linear(instruction, known, now.dtype):
+            return None
+        pair = _pair(now, evaluate(instruction, *(source.later for source in known)))
+        self._limit(_until_it_wraps(pair), on)
+        return pair
+
+    def _access(self, instruction: Instruction, on: Array) -> None:
+        name = place(instruction)
+        if OPS[instruction.op].kind != "load" and name in self._decisions.memory:
+            raise DiffersError
+        if not instruction.src:
+            return
+        address = self._read(instruction.src[0])
+        if address is None:
+            raise DiffersError
+        steps = np.broadcast_to(address.step, np.broadcast_shapes(address.step.shape, on.shape))
+        taking = steps[np.broadcast_to(on, steps.shape)]
+        stride = int(taking[0])
+        if (taking != stride).any():
+            raise DiffersError
+        self._period = math.lcm(self._period, LINE_BYTES // math.gcd(stride, LINE_BYTES))
+        if name in self._machine.allocations:
+            array = self._machine.allocations[name].address
+            if self._strides.setdefault(array, stride) != stride:
+                raise DiffersError
+
+    # -- the end -----------------------------------------------------------------------
+
+    def course(self) -> Course:
+        """Return how the loop goes on; DiffersError where it does not go on alike."""
+        mask = self._group.mask
+        for register, begin in self._carried.items():
+            end = self._pairs[register]
+            if end is None or ((end.now != begin.later) & mask).any():
+                raise DiffersError
+            if (begin.moves or end.moves) and ((end.step != begin.step) & mask).any():
+                raise DiffersError
+        if self._period > LONGEST_PERIOD:
+            raise DiffersError
+        return Course(
+            alike=_least_of_blocks(self._alike, self._group.batch, self._group.rows),
+            steps={r: p.later - p.now for r, p in self._carried.items() if p.moves},
+            strides=self._strides,
+            period=self._period,
+            issued=self._issued,
+        )
+
+
+def _is_linear(instruction: Instruction, sources: list[Pair], result: np.dtype[Any]) -> bool:
+    """Return whether the result moves by the same step each time, as its sources do."""
+    op = instruction.op.lstrip(".")
+    moving = [source.moves for source in sources]
+    wide = max(source.now.dtype.itemsize for source in sources if source.moves)
+    if result.kind not in "iu" or (result.itemsize > wide and op not in WIDENING):
+        return False
+    if op in PRODUCTS:
+        return not (moving[0] and moving[1])
+    if op in SHIFTS:
+        return instruction.detail == "left" and not moving[1]
+    if op in SELECTIONS:
+        return not moving[2]
+    return op in LINEAR
+
+
+def _until_it_wraps(pair: Pair) -> Array:
+    """Return for how many iterations, this one included, a register stays in its type's range."""
+    info = np.iinfo(pair.now.dtype)
+    low, high = max(int(info.min), -int(ENDLESS)), min(int(info.max), int(ENDLESS))
+    now, step = pair.now.astype(np.int64), pair.step
+    room = np.where(step > 0, high - now, now - low)
+    return np.asarray(np.where(step == 0, ENDLESS, room // np.maximum(np.abs(step), 1) + 1))
+
+
+def _until_they_meet(a: Pair, b: Pair) -> Array:
+    """Return for how many iterations, this one included, two registers compare alike."""
+    apart = a.now.astype(np.int64) - b.now.astype(np.int64)
+    step = a.step - b.step
+    near = np.where(apart > 0, -step, step)  # by how much they come nearer
+    count = -(-np.abs(apart) // np.maximum(near, 1))
+    count = np.where(near > 0, count, ENDLESS)
+    return np.asarray(np.where((apart == 0) & (step != 0), 1, count))
+
+
+def _least_of_blocks(count: Array, batch: Batch, rows: Array) -> Array:
+    """Return, for each row, the least count of its block's rows."""
+    if batch.placement.folded:
+        return np.broadcast_to(count.min(axis=1, keepdims=True), count.shape)
+    block = rows // batch.placement.warps_per_block
+    least = np.full(len(batch.placement.blocks), ENDLESS)
+    np.minimum.at(least, block, np.broadcast_to(count[0], block.shape))
+    return np.asarray(least[block].reshape(1, -1))

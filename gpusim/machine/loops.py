@@ -1,0 +1,133 @@
+"""Loops whose iterations are all alike: most of them are leapt over.
+
+A loop is watched where a branch comes back to. Once an iteration shows that those after it do
+the same, elsewhere in the arrays, the registers are set to what they are near the loop's end,
+and its last iterations are run again. What does not decide (data) is then left as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.events import Leap, Step
+from gpusim.isa import OPS, Program
+from gpusim.machine.decisions import decisions
+from gpusim.machine.group import Group
+from gpusim.machine.iteration import Course, DiffersError, follow
+
+if TYPE_CHECKING:
+    from gpusim.machine.interpreter import Interpreter
+
+Array = np.ndarray[Any, Any]
+
+# A shorter leap is not worth the search; a loop within a loop may then be leapt over with it.
+LEAST_LEFT_OUT = 16
+LONGEST_ITERATION = 4096  # steps
+
+OnLeap = Callable[[Leap], None]
+
+
+def heads(program: Program) -> frozenset[int]:
+    """Return the pcs to which branches go back."""
+    return frozenset(
+        instruction.target
+        for pc, instruction in enumerate(program.instructions)
+        if OPS[instruction.op].kind == "branch" and instruction.target <= pc
+    )
+
+
+class _Watch:
+    """A loop that a group of warps is in, since it came back to the head for the first time."""
+
+    def __init__(self, group: Group) -> None:
+        self.rows = group.rows
+        self.mask = group.mask
+        self.iterations = 0
+        self.look_at = 1
+        self.leap_at = 0
+        self.course: Course | None = None
+        self.begin(group)
+
+    def begin(self, group: Group) -> None:
+        """Let an iteration begin."""
+        self.before = list(group.batch.registers)
+        self.told: list[Step] = []
+
+    def is_of(self, group: Group) -> bool:
+        """Return whether a group is the one that is watched."""
+        return np.array_equal(self.rows, group.rows) and np.array_equal(self.mask, group.mask)
+
+
+class Loops:
+    """The loops of a batch. `on_leap` is told what is left out."""
+
+    def __init__(self, machine: Interpreter, on_leap: OnLeap) -> None:
+        self._machine = machine
+        self._on_leap = on_leap
+        self._decisions = decisions(machine.batch.program)
+        self.heads = heads(machine.batch.program)
+        self._watches: dict[tuple[int, int], _Watch] = {}
+
+    def step(self, step: Step) -> None:
+        """Keep a step for all that are watched."""
+        for key, watch in list(self._watches.items()):
+            watch.told.append(step)
+            if len(watch.told) > LONGEST_ITERATION:
+                del self._watches[key]
+
+    def arrive(self, group: Group) -> None:
+        """Take note that a group stands at the head of a loop; it may leave further on."""
+        key = (group.pc, int(group.rows[0]))
+        watch = self._watches.get(key)
+        if watch is None or not watch.is_of(group):
+            if len(np.unique(group.rows)) == len(group.rows):
+                self._watches[key] = _Watch(group)
+            return
+        watch.iterations += 1
+        if watch.iterations == watch.look_at:
+            self._look(watch, group)
+        if watch.course is not None and watch.iterations == watch.leap_at:
+            self._leap(watch.course, group)
+            self._watches.clear()
+            return
+        watch.begin(group)
+
+    def _look(self, watch: _Watch, group: Group) -> None:
+        """See whether the last iteration shows how the loop goes on."""
+        watch.look_at *= 2
+        try:
+            course = follow(self._machine, group, watch.before, watch.told, self._decisions)
+        except DiffersError:
+            return
+        if (_times(course) * course.period >= LEAST_LEFT_OUT).any():
+            watch.course = course
+            watch.leap_at = watch.iterations + course.period - 1
+            watch.look_at = 0
+
+    def _leap(self, course: Course, group: Group) -> None:
+        """Set the registers to what they are some periods on."""
+        times = _times(course)
+        iterations = (times * course.period)[..., None]
+        for register, step in course.steps.items():
+            now = group.read(register)
+            group.write(register, now + step * iterations.astype(now.dtype), group.mask)
+        self._on_leap(
+            Leap(
+                group.batch.placement,
+                group.rows,
+                course.issued * course.period,
+                times,
+                {array: stride * course.period for array, stride in course.strides.items()},
+            )
+        )
+
+
+def _times(course: Course) -> Array:
+    """Return how many periods can be left out after the first.
+
+    One iteration more is run that is known to be like them: it sets what it computes anew.
+    """
+    return np.asarray(np.maximum((course.alike - 1 - course.period) // course.period, 0))

@@ -1,0 +1,18 @@
+"""Warp streams: what each warp of a block runs, in columns, and nothing but what a clock needs.
+
+A loop whose iterations are all alike is kept once, with how often it runs. Blocks with the
+same streams form a class.
+"""
+
+from gpusim.streams.classes import BlockClass, Classes, classify, data_lines
+from gpusim.streams.stream import BlockStream, Repeat, WarpStream
+
+__all__ = [
+    "BlockClass",
+    "BlockStream",
+    "Classes",
+    "Repeat",
+    "WarpStream",
+    "classify",
+    "data_lines",
+]

@@ -1,0 +1,243 @@
+"""From steps and leaps, as the machine tells them, to streams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpusim import memory
+from gpusim.events import Leap, Placement, Step
+from gpusim.isa import OPS, Program
+from gpusim.launch import ComputeCapability, Launch
+from gpusim.streams.stream import BlockStream, Repeat, WarpStream, rolled
+from gpusim.streams.touches import LeftOut, Touches, first_touches, sectors_touched
+
+Array = np.ndarray[Any, Any]
+
+LINE_BYTES = 128
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One step: its warps, columns shaped (copies or 1, warps or 1), and sectors touched."""
+
+    pc: int
+    rows: Array
+    columns: tuple[Array, ...]
+    touched: Array | None
+
+    def unfolded(self, every: Array) -> _Row:
+        """Return the step of a folded batch for the rows of all blocks, which begin at `every`."""
+        shape = (len(every), len(self.rows))
+        columns = [np.broadcast_to(column, shape).reshape(1, -1) for column in self.columns]
+        touched = self.touched
+        if touched is not None:
+            touched = np.broadcast_to(touched, (*shape, 32)).reshape(1, -1, 32)
+        return _Row(self.pc, (self.rows + every).reshape(-1), tuple(columns), touched)
+
+
+class _Told:
+    """What the recorder was told of a batch: its steps, and its leaps, each after so many steps."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.steps: list[_Row] = []
+        self.leaps: list[tuple[int, Leap]] = []
+
+    def unfold(self, placement: Placement) -> None:
+        """Spread what was told of a folded batch over the rows of an unfolded one."""
+        copies = len(placement.blocks)
+        every = np.arange(copies)[:, None] * placement.warps_per_block
+        self.placement = placement
+        self.steps = [row.unfolded(every) for row in self.steps]
+        self.leaps = [(at, _unfolded(leap, placement, every)) for at, leap in self.leaps]
+
+    @cached_property
+    def starts(self) -> Array:
+        """The place of each step's first row: places count rows through all steps."""
+        return np.cumsum([0, *(len(step.rows) for step in self.steps)])
+
+    def places(self) -> list[Array]:
+        """Return, for each row of the batch, the places at which it runs an instruction."""
+        rows = np.concatenate([step.rows for step in self.steps])
+        counts = np.bincount(rows, minlength=self.placement.rows)
+        return np.split(np.argsort(rows, kind="stable"), np.cumsum(counts)[:-1])
+
+    def columns(self, touches: Touches) -> dict[str, Array]:
+        """Return the columns of streams, shaped (copies, places)."""
+        shape = self.placement.copies, int(self.starts[-1])
+        pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
+        is_on, is_taken, cost, lines, lanes = (self._column(number) for number in range(5))
+        fresh, joins = first_touches(touches, math.prod(shape))
+        return {
+            "pc": np.broadcast_to(pc.astype(np.int32), shape),
+            "is_on": is_on,
+            "is_taken": is_taken,
+            "cost": cost.astype(np.int32),
+            "lines": lines.astype(np.int32),
+            "fresh": fresh.reshape(shape).astype(np.int32),
+            "joins": joins.reshape(shape),
+            "lanes": lanes,
+        }
+
+    def _column(self, number: int) -> Array:
+        full = []
+        for step in self.steps:
+            part, shape = step.columns[number], (self.placement.copies, len(step.rows))
+            full.append(part if part.shape == shape else np.broadcast_to(part, shape))
+        return np.concatenate(full, axis=1)
+
+    def touches(self) -> Touches:
+        """Return all accesses of sectors."""
+        copies, warps = self.placement.copies, self.placement.warps_per_block
+        none = np.zeros(0, dtype=np.int64)
+        parts = [(none, none, none, none)]
+        for number, step in enumerate(self.steps):
+            if step.touched is None:
+                continue
+            sectors = np.broadcast_to(step.touched, (copies, len(step.rows), 32))
+            copy, row, lane = np.nonzero(sectors >= 0)
+            block = copy if self.placement.folded else step.rows[row] // warps
+            place = copy * self.starts[-1] + self.starts[number] + row
+            parts.append((block, np.full(len(row), number), place, sectors[copy, row, lane]))
+        return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def repeat(self, at: int, leap: Leap, places: Array, times: int) -> Repeat:
+        """Return what a leap after so many steps is in the stream of the row at these places."""
+        end = int(np.searchsorted(places, self.starts[at]))
+        return Repeat(end - leap.issued, end, times)
+
+    def steps_of(self, at: int, leap: Leap) -> Array:
+        """Return the numbers of the steps that stand for what a leap leaves out."""
+        like = [n for n in range(at) if np.array_equal(self.steps[n].rows, leap.rows)]
+        return np.array(like[-leap.issued :])
+
+    def times(self, leap: Leap) -> Array:
+        """Return how often a leap leaves out what a row did, shaped (copies, rows)."""
+        times = np.zeros((self.placement.copies, self.placement.rows), dtype=np.int64)
+        times[:, leap.rows] = leap.times
+        return times
+
+
+def _unfolded(leap: Leap, placement: Placement, every: Array) -> Leap:
+    times = np.broadcast_to(leap.times, (len(every), len(leap.rows))).reshape(1, -1)
+    rows = (leap.rows + every).reshape(-1)
+    return replace(leap, placement=placement, rows=rows, times=times)
+
+
+class Recorder:
+    """Turns steps and leaps into streams of the blocks of a run.
+
+    `is_sound` says whether what leaps left out touches as many sectors for the first time as
+    the iterations that stand for it.
+    """
+
+    def __init__(self, cc: ComputeCapability) -> None:
+        self._cc_major = cc.major
+        self._told: dict[int, _Told] = {}
+        self.streams: dict[int, BlockStream] = {}
+        self.is_sound = True
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """Prepare for a launch."""
+
+    def _of(self, placement: Placement) -> _Told:
+        told = self._told.setdefault(int(placement.blocks[0]), _Told(placement))
+        if told.placement is not placement:
+            told.unfold(placement)
+        return told
+
+    def step(self, step: Step) -> None:
+        """Keep what the clock needs of a step."""
+        instruction = step.instruction
+        if not OPS[instruction.op].issued:
+            return
+        is_on = np.asarray(step.on.any(axis=2))
+        is_taken: Array = np.zeros((1, 1), dtype=bool)
+        cost = lines = np.zeros((1, 1), dtype=np.int64)
+        touched = None
+        if step.taken is not None:
+            is_taken = np.asarray(step.taken.any(axis=2))
+        if step.addresses is not None and instruction.memory is not None:
+            cost, lines, touched = self._cost(step)
+        lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
+        row = _Row(step.pc, step.rows, (is_on, is_taken, cost, lines, lanes), touched)
+        self._of(step.placement).steps.append(row)
+
+    def leap(self, leap: Leap) -> None:
+        """Keep how often the iterations before it stand for those that it leaves out."""
+        told = self._of(leap.placement)
+        told.leaps.append((len(told.steps), leap))
+
+    def _cost(self, step: Step) -> tuple[Array, Array, Array | None]:
+        found, addresses = step.instruction.memory, step.addresses
+        assert found is not None
+        assert addresses is not None
+        nothing = np.zeros((1, 1), dtype=np.int64)
+        if OPS[step.instruction.op].kind == "atomic":
+            return memory.same_address_passes(addresses, step.on), nothing, None
+        if found.space == "shared":
+            passes = memory.wavefronts(addresses, step.on, found.width_bytes, self._cc_major)
+            return passes[0], nothing, None
+        if found.space == "global":
+            lines = memory.distinct(addresses // LINE_BYTES, step.on)
+            touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
+            return np.count_nonzero(touched >= 0, axis=2), lines, touched
+        return nothing, nothing, None
+
+    def batch_end(self, blocks: Array) -> None:
+        """Make the streams of these blocks."""
+        told = self._told.pop(int(blocks[0]), None)
+        if told is None:
+            return
+        folded, warps = told.placement.folded, told.placement.warps_per_block
+        places, touches = told.places(), told.touches()
+        columns = told.columns(touches)
+        times = [told.times(leap) for _, leap in told.leaps]
+        seen: dict[bytes, BlockStream] = {}
+        streams = []
+        for position in range(len(blocks)):
+            copy, first = (position, 0) if folded else (0, position * warps)
+            made = []
+            for row in range(first, first + warps):
+                mine = places[row]
+                repeats = [
+                    told.repeat(at, leap, mine, int(often[copy, row]))
+                    for (at, leap), often in zip(told.leaps, times, strict=True)
+                    if often[copy, row]
+                ]
+                own = {name: column[copy][mine] for name, column in columns.items()}
+                made.append(rolled(WarpStream(**own, repeats=tuple(repeats))))
+            block = BlockStream(tuple(made))
+            streams.append(seen.setdefault(block.key, block))
+        self.streams.update(zip(blocks.tolist(), streams, strict=True))
+        if told.leaps:
+            self._check(told, touches, times, streams)
+
+    def _check(
+        self,
+        told: _Told,
+        touches: Touches,
+        times: Sequence[Array],
+        streams: Sequence[BlockStream],
+    ) -> None:
+        """Compare the sectors that blocks touch with what their streams say."""
+        folded, warps = told.placement.folded, told.placement.warps_per_block
+        stood = [told.steps_of(at, leap) for at, leap in told.leaps]
+        for position, own in enumerate(touches.of_blocks(len(streams))):
+            copy, first = (position, 0) if folded else (0, position * warps)
+            often = [int(t[copy, first : first + warps].max()) for t in times]
+            left_out = [
+                LeftOut(steps, count, leap.strides)
+                for steps, count, (_, leap) in zip(stood, often, told.leaps, strict=True)
+                if count
+            ]
+            self.is_sound &= sectors_touched(own, left_out) == streams[position].fresh_sectors
+
+    def end(self) -> None:
+        """The launch is over."""
