@@ -62,7 +62,7 @@ def _rules() -> dict[str, Rule]:
     size: Rule = (_whole(1), "a whole number of at least 1")
     choice: Rule = (_or_none(_whole(1)), "a whole number of at least 1, or null")
     return {
-        "kernel": ((lambda v: v in known), "a kernel of the catalogue"),
+        "kernel": ((lambda v: isinstance(v, str) and v in known), "a kernel of the catalogue"),
         "n": size,
         "block": size,
         "dtype": _one_of(NUMBERS),
@@ -113,6 +113,8 @@ def read(path: Path) -> Measurements:
         raise MeasurementsError(
             f"{path}: line {error.lineno}, column {error.colno}: is not JSON: {error.msg}"
         ) from None
+    except RecursionError:
+        tree = None  # no measurements are nested so deeply
     if not isinstance(tree, dict) or tree.get("format") != FORMAT:
         raise MeasurementsError(f"{path}: is not a file of measurements: no format {FORMAT!r}")
     unknown = set(tree) - {"format", "machine", "times", "counters"}
