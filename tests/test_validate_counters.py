@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpusim.catalogue import entries
 from gpusim.cli.app import main
 from gpusim.observers.counters import COUNTERS
 from validate import files
-from validate.counted import Counted, Launch, compare_all, compare_counters, metrics
-from validate.defects import correctness, misses
+from validate.counted import Counted, Launch, compare_counters, metrics
 from validate.page import section
 from validate.records import Case, Counts, Machine, Measurement, Measurements
 from validate.report import Report, report
@@ -158,35 +156,6 @@ def test_a_fault_is_told_as_the_driver_names_it() -> None:
 )
 def test_a_gpu_that_disagrees_with_the_catalogue_misses_a_bar(one: Measurement, told: str) -> None:
     assert [miss for miss in made(times=(one,)).misses() if told in miss]
-
-
-# -- the H200 -------------------------------------------------------------------------------------
-
-
-def h200(kernels: tuple[str, ...] = (), blocks: tuple[int, ...] = ()) -> Counted:
-    chosen = [
-        one
-        for one in files.load("h200").counters
-        if (not kernels or one.kernel in kernels) and (not blocks or one.case.block in blocks)
-    ]
-    assert chosen
-    return compare_all(chosen, workers=1)
-
-
-def test_counters_of_every_kernel_at_block_128_equal_an_h200s() -> None:
-    """Exact ones as integers, instructions within 5 %; the other blocks are marked slow."""
-    assert h200(blocks=(128,)).misses() == []
-
-
-@pytest.mark.slow
-def test_counters_of_every_launch_equal_an_h200s() -> None:
-    assert h200().misses() == []
-
-
-def test_every_kernel_that_is_wrong_as_published_was_measured_as_wrong() -> None:
-    found = correctness(files.load("h200").times)
-    assert {one.kernel for one in found if one.wrong} == {e.name for e in entries() if e.defect}
-    assert misses(found) == []
 
 
 def test_a_miss_of_counters_makes_exit_code_1(

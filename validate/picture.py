@@ -24,6 +24,13 @@ COLOURS = ("#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#c
 MARKERS = "osD^vPX"
 GREY = "#808080"
 BAND = 0.10
+STYLE = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.dpi": 110,
+    "font.size": 10,
+    "svg.hashsalt": "gpusim",
+}
 
 # The series that most is written about; where it was not measured, the kernels that were.
 SERIES = (
@@ -44,23 +51,25 @@ def check(path: Path) -> None:
 
 
 def draw(reports: Sequence[Report], path: Path) -> None:
-    """Draw the reports that have predictions into a .png or .svg file."""
-    matplotlib = _matplotlib()
+    """Draw the reports that have predictions into a .png or .svg file; the same gives the same."""
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    with _matplotlib().rc_context(STYLE):
+        figure(reports).savefig(path, metadata=metadata)
+
+
+def figure(reports: Sequence[Report]) -> Any:
+    """Return a Matplotlib figure with a row of two panels for each report with predictions."""
     shown = [report for report in reports if any(section.cases for section in report.sections)]
     if not shown:
         raise InputError("there is nothing to draw: no launch can be predicted")
-    # The same bytes for the same reports: no date, and ids of the picture's own.
-    style: dict[str, Any] = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-    style |= {"svg.hashsalt": "gpusim", "figure.dpi": 110}
-    with matplotlib.rc_context(style):
-        figure = importlib.import_module("matplotlib.figure").Figure(
-            figsize=(11, 4.8 * len(shown)), layout="constrained"
-        )
-        rows = figure.subplots(len(shown), 2, squeeze=False)
-        for (left, right), report in zip(rows, shown, strict=True):
-            _scatter(left, report)
-            _rates(right, report)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    made = importlib.import_module("matplotlib.figure").Figure(
+        figsize=(11, 4.8 * len(shown)), layout="constrained"
+    )
+    rows = made.subplots(len(shown), 2, squeeze=False)
+    for (left, right), report in zip(rows, shown, strict=True):
+        _scatter(left, report)
+        _rates(right, report)
+    return made
 
 
 def _matplotlib() -> Any:
@@ -72,38 +81,50 @@ def _matplotlib() -> Any:
 
 def _scatter(axes: Any, report: Report) -> None:
     """Draw predicted against measured times, with the band of 10 %."""
-    cases = report.sections[0].cases
-    by_origin: dict[str, list[Compared]] = {}
-    for one in cases:
-        by_origin.setdefault(_series(one.kernel), []).append(one)
-    every = [time for one in cases for time in (one.measured_us, one.predicted_us)]
+    section = report.sections[0]
+    every = [time for one in section.cases for time in (one.measured_us, one.predicted_us)]
     ends = np.array([min(every) / 1.3, max(every) * 1.3])
-    axes.fill_between(ends, ends * (1 - BAND), ends * (1 + BAND), color="#dddddd", lw=0)
+    axes.fill_between(
+        ends, ends * (1 - BAND), ends * (1 + BAND), color="#dddddd", lw=0, label="within 10 %"
+    )
     axes.plot(ends, ends, color=GREY, lw=0.8)
-    for (origin, group), colour, marker in zip(by_origin.items(), COLOURS, MARKERS, strict=False):
+    files: dict[str, list[Compared]] = {}
+    for one in section.cases:
+        files.setdefault(_file(one.kernel), []).append(one)
+    for (file, group), colour, marker in zip(files.items(), COLOURS, MARKERS, strict=False):
         axes.scatter(
             [one.measured_us for one in group],
             [one.predicted_us for one in group],
-            s=14,
+            s=16,
             marker=marker,
             facecolors="none",
             edgecolors=colour,
-            linewidths=0.8,
-            label=f"{origin} ({len(group)})",
+            linewidths=0.9,
+            label=f"{file}: {len(group)} launches",
         )
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     axes.set(xlabel="measured, us", ylabel="predicted, us")
-    axes.annotate(
-        "grey: within 10 %", (0.97, 0.03), xycoords="axes fraction", ha="right", color=GREY
-    )
-    title = report.sections[0].kind.title
-    axes.set_title(f"{report.measurements.machine.gpu}: {title}", loc="left", fontsize=9)
-    axes.legend(loc="upper left", frameon=False, fontsize=8, handletextpad=0.2)
+    _plain_numbers(axes.xaxis, axes.yaxis)
+    axes.legend(loc="lower right", frameon=False, handletextpad=0.3, borderaxespad=0.2)
+    _title(axes, report.measurements.machine.gpu, section.kind.title)
 
 
-def _series(kernel: str) -> str:
-    """Return the name by which readers know a kernel's series: its first kernel to its last."""
-    return find(kernel).origin.title
+def _file(kernel: str) -> str:
+    """Return the file of `gpusim/kernels/` that a kernel stands in: a published series each."""
+    return find(kernel).factory.__module__.rpartition(".")[2]
+
+
+def _title(axes: Any, first: str, second: str) -> None:
+    axes.set_title(f"{first}\n{second}", loc="left", fontsize=10)
+
+
+def _plain_numbers(*axes: Any) -> None:
+    """Write the numbers of logarithmic axes out: 1, 2, 5, 10 and so on."""
+    ticker = importlib.import_module("matplotlib.ticker")
+    for axis in axes:
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+        axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _rates(axes: Any, report: Report) -> None:
@@ -114,33 +135,25 @@ def _rates(axes: Any, report: Report) -> None:
     for (kernel, group), colour, marker in zip(lines.items(), COLOURS, MARKERS, strict=False):
         sizes = [one.case.n for one in group]
         predicted = [_gbps(one, one.predicted_us) for one in group]
-        axes.plot(sizes, predicted, color=colour, lw=1.3)
+        measured = [_gbps(one, one.measured_us) for one in group]
+        axes.plot(sizes, predicted, color=colour, lw=1.4)
         axes.scatter(
-            sizes,
-            [_gbps(one, one.measured_us) for one in group],
-            s=22,
-            marker=marker,
-            color=colour,
-            zorder=3,
-            linewidths=0,
+            sizes, measured, s=34, marker=marker, color=colour, zorder=3, lw=0.6, edgecolors="white"
         )
         grid = f", {group[0].case.grid} blocks" if group[0].case.grid else ""
-        ends.append((predicted[-1], f"{kernel}{grid}", colour))
+        ends.append(((sizes[-1], predicted[-1]), f"{kernel}{grid}", colour))
     axes.axhline(peak, color=GREY, lw=1, ls="--")
-    axes.set(xscale="log", yscale="log", xlabel="elements", ylabel="GB/s of useful bytes")
+    axes.set(xlabel="elements", ylabel="GB/s of useful bytes", yscale="log")
     axes.set_xscale("log", base=2)
-    axes.set_ylim(top=peak * 1.5)
+    axes.set_ylim(top=peak * 1.25)
+    _plain_numbers(axes.yaxis)
     axes.annotate(
-        f"peak {peak:,.0f} GB/s", (0.01, peak), xycoords=("axes fraction", "data"),
-        xytext=(0, 3), textcoords="offset points", color=GREY,
+        f"DRAM's peak, {peak:,.0f} GB/s", (0.01, peak), xycoords=("axes fraction", "data"),
+        xytext=(0, -4), textcoords="offset points", va="top", color=GREY,
     )  # fmt: skip
     _label(axes, ends)
-    block = {one.case.block for group in lines.values() for one in group}
-    axes.set_title(
-        f"block {', '.join(map(str, sorted(block)))}: lines predicted, points measured",
-        loc="left",
-        fontsize=9,
-    )
+    blocks = sorted({one.case.block for group in lines.values() for one in group})
+    _title(axes, "Lines predicted, points measured", f"block {', '.join(map(str, blocks))}")
 
 
 def _lines(report: Report) -> dict[str, list[Compared]]:
@@ -168,18 +181,31 @@ def _gbps(one: Compared, time_us: float) -> float:
     return float(one.case.n * np.dtype(one.case.dtype).itemsize / time_us / 1000)
 
 
-def _label(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Name each line at its right end, one label above the other where lines lie close."""
-    step = 1.14  # of the axis, which is logarithmic: the height of a label
-    place = 0.0
-    for rate, text, colour in sorted(ends):
-        place = max(rate, place * step)
+def _label(axes: Any, ends: Sequence[tuple[tuple[float, float], str, str]]) -> None:
+    """Name each line at its right end, labels far enough apart to be read."""
+    low, high = np.log(axes.get_ylim())
+    ordered = sorted(ends, key=lambda end: end[0][1])
+    places = _apart([float(np.log(rate)) for (_, rate), _, _ in ordered], (high - low) * 0.05)
+    for ((size, rate), text, colour), place in zip(ordered, places, strict=True):
         axes.annotate(
             text,
-            (1.01, place),
-            xycoords=("axes fraction", "data"),
+            xy=(size, rate),
+            xytext=(1.03, np.exp(place)),
+            textcoords=("axes fraction", "data"),
             va="center",
             color=colour,
-            fontsize=8,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "shrinkB": 4},
             annotation_clip=False,
         )
+
+
+def _apart(places: Sequence[float], least: float) -> list[float]:
+    """Return ascending places moved as little as need be until all are `least` apart."""
+    moved = list(places)
+    for _ in range(100):
+        for k in range(len(moved) - 1):
+            short = least - (moved[k + 1] - moved[k])
+            if short > 0:
+                moved[k] -= short / 2
+                moved[k + 1] += short / 2
+    return moved
