@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,11 @@ def timed(kernel: str = "reduce3", time_us: float | None = 10.0, **facts: object
     fault = facts.pop("fault", None)
     chosen = Case(**{"n": 2**20, "block": 128, "dtype": "int32", **facts})  # type: ignore[arg-type]
     return Measurement(kernel, chosen, time_us, 9.0, 11.0, 15, 64, wrong, fault)  # type: ignore[arg-type]
+
+
+def plain(text: str) -> str:
+    """A text without what aligns the columns of its tables."""
+    return re.sub(" +", " ", text)
 
 
 # -- arithmetic -----------------------------------------------------------------------------------
@@ -161,7 +167,7 @@ def test_a_launch_that_cannot_be_predicted_is_told_with_the_reason() -> None:
 
 
 def test_a_page_names_the_pairs_in_the_wrong_order() -> None:
-    text = section(made(case(100, 100, kernel="reduce1"), case(50, 120, kernel="reduce2")))
+    text = plain(section(made(case(100, 100, kernel="reduce1"), case(50, 120, kernel="reduce2"))))
     assert "reduce1 at block 128 took 100.0 us and reduce2 at block 128 50.0 us" in text
     assert "| reduce2 | 1,024 | 128 | 50.0 | 120.0 | +140.0% |" in text
     assert "missed: 1 of 1 pairs are in the wrong order" in text
@@ -200,7 +206,7 @@ def test_compare_exits_with_0_where_every_bar_is_kept(
     files.write(mine, Measurements(MADE, (timed(time_us=one.predicted_us * 1.01),)))
     words = ["--against", str(mine), "--workers", "1", "--page", str(written)]
     assert main(["validate", "compare", *words]) == 0
-    assert "| 1 | 1.0% | 1.0% | 1.0% |" in capsys.readouterr().out
+    assert "| 1 | 1.0% | 1.0% | 1.0% |" in plain(capsys.readouterr().out)
     assert "gpusim validate compare --against" in written.read_text(encoding="utf-8")
 
 

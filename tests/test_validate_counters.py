@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -101,12 +102,17 @@ def test_a_launch_that_gpusim_cannot_run_is_told_with_the_reason() -> None:
     assert not one.is_held
 
 
+def told(report: Report) -> str:
+    """A report as text, without what aligns the columns of its tables."""
+    return re.sub(" +", " ", section(report))
+
+
 def made(*counts: Counts, times: tuple[Measurement, ...] = ()) -> Report:
     return report(Measurements(Machine("a GPU", "h200", "made"), times, counts), workers=1)
 
 
 def test_the_page_names_each_count_that_differs_and_the_noise() -> None:
-    text = section(
+    text = told(
         made(
             measured(shared_store_instructions=1, instructions=1000),
             measured("reduce1", shared_load_wavefronts=3, shared_load_bank_conflicts=3),
@@ -115,15 +121,15 @@ def test_the_page_names_each_count_that_differs_and_the_noise() -> None:
     assert "| reduce2 | `shared_store_instructions` | 128: 1,025, 1,024 |" in text
     assert "| reduce2 | `instructions` | 128: 16,744, 15,744 (-6.0%) |" in text
     assert "| reduce1 | 3 (0.2%) |" in text
-    assert f"| `{STORES}` | `shared_store_instructions` | exact | equal | 1 of 2 |  |" in text
+    assert f"| `{STORES}` | `shared_store_instructions` | exact | equal | 1 of 2 |" in text
 
 
 def test_the_json_names_them_too() -> None:
-    told = made(measured(shared_store_instructions=1)).to_dict()["counters"]
-    (differs,) = told["unequal"]
+    found = made(measured(shared_store_instructions=1)).to_dict()["counters"]
+    (differs,) = found["unequal"]
     assert (differs["kernel"], differs["block"], differs["metric"]) == ("reduce2", 128, STORES)
     assert (differs["measured"], differs["predicted"]) == (1025, 1024)
-    assert sum(row["missed"] for row in told["metrics"]) == 1
+    assert sum(row["missed"] for row in found["metrics"]) == 1
 
 
 # -- kernels that are wrong as published ----------------------------------------------------------
@@ -134,7 +140,7 @@ def gave(kernel: str, wrong: int) -> Measurement:
 
 
 def test_a_kernel_that_is_wrong_as_published_is_told_beside_its_defect() -> None:
-    text = section(made(times=(gave("reduce5", 32), gave("reduce3", 0))))
+    text = told(made(times=(gave("reduce5", 32), gave("reduce3", 0))))
     assert "| reduce5 | 32 of 32 |" in text
     assert "- reduce5: 1 of 1 launches wrong. The last warp adds in plain shared memory" in text
     assert "Corrected: reduce5_fixed." in text
@@ -143,19 +149,19 @@ def test_a_kernel_that_is_wrong_as_published_is_told_beside_its_defect() -> None
 
 def test_a_fault_is_told_as_the_driver_names_it() -> None:
     case, fault = Case(64, 64, "float32"), "an illegal memory access"
-    text = section(made(times=(Measurement("kogge_stone_scan", case, fault=fault),)))
+    text = told(made(times=(Measurement("kogge_stone_scan", case, fault=fault),)))
     assert "| kogge_stone_scan | an illegal memory access |" in text
 
 
 @pytest.mark.parametrize(
-    ("one", "told"),
+    ("one", "miss"),
     [
         (gave("reduce5", 0), "reduce5: 0 of 1 launches wrong, and the catalogue knows a defect"),
         (gave("reduce3", 1), "reduce3: 1 of 1 launches wrong, and the catalogue knows no defect"),
     ],
 )
-def test_a_gpu_that_disagrees_with_the_catalogue_misses_a_bar(one: Measurement, told: str) -> None:
-    assert [miss for miss in made(times=(one,)).misses() if told in miss]
+def test_a_gpu_that_disagrees_with_the_catalogue_misses_a_bar(one: Measurement, miss: str) -> None:
+    assert any(found.startswith(miss) for found in made(times=(one,)).misses())
 
 
 def test_a_miss_of_counters_makes_exit_code_1(

@@ -23,17 +23,24 @@ MOST_ELEMENTS_HELD = 2**26
 LEAST_ELEMENTS_PUBLISHED = 2**22
 
 
+ORDER, TIME, TAU = "order", "time", "tau"
+
+BARS = {
+    ORDER: f"every two launches of a size more than {APART:.0%} apart are in the right order",
+    TAU: f"Kendall's tau of each size with {FEWEST_FOR_TAU} launches is at least {LEAST_TAU}",
+    TIME: f"the mean error is at most {MOST_MEAN_ERROR:.0%}, the 90th percentile "
+    f"{MOST_90TH_PERCENTILE:.0%}",
+}
+
+
 @dataclass(frozen=True)
 class Kind:
-    """Launches that are looked at together; `bars` says which of the bars they are held to."""
+    """Launches that are looked at together; `bars` names those of BARS that they are held to."""
 
     title: str
     short: str
     wanted: Callable[[Measurement], bool]
     bars: tuple[str, ...] = ()
-
-
-ORDER, TIME, TAU = "order", "time", "tau"
 
 
 def _is_playable(one: Measurement) -> bool:

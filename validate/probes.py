@@ -148,17 +148,19 @@ def shared_latency(bench: Bench) -> Values:
     return [times[1], slope]
 
 
-def _shared_flood(bench: Bench, name: str, stride: int, schedulers: int) -> float:
-    """Return cycles of the SM for one access of a warp."""
+def _shared_flood(
+    bench: Bench, name: str, stride: int, schedulers: int, warps: int = WARPS
+) -> float:
+    """Return cycles of the SM for one access of a warp; `warps` are those of all schedulers."""
     step = bench.step(
         "shared",
         f"{name}<LENGTH>",
         np.int32(stride),
         np.int32(schedulers),
-        threads=32 * WARPS,
+        threads=32 * warps,
         lengths=(2, 4),
     )
-    return step / 8 / (WARPS / 4 * schedulers)
+    return step / 8 / max(1, warps / 4 * schedulers)
 
 
 @probe(
@@ -182,6 +184,9 @@ def store_conflicts(bench: Bench) -> Values:
     """Stores to shared memory by 32 warps, lanes 1 to 32 words apart: the slope."""
     by_ways = {ways: _shared_flood(bench, "store_flood", ways, 4) for ways in (1, 2, 4, 8, 16, 32)}
     bench.notes["shared_store_interval_by_wavefronts"] = by_ways
+    bench.notes["shared_store_interval_by_wavefronts_one_warp"] = {
+        ways: _shared_flood(bench, "store_flood", ways, 1, warps=1) for ways in (1, 2, 4, 8, 16, 32)
+    }
     bench.notes["shared_store_interval_one_scheduler"] = _shared_flood(bench, "store_flood", 1, 1)
     return [line([(float(k), v) for k, v in by_ways.items()])[1]]
 
