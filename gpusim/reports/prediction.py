@@ -165,11 +165,13 @@ def _waves(prediction: Prediction) -> tuple[str, str]:
 def _simulated(prediction: Prediction) -> Iterator[Text]:
     done = prediction.simulated
     played = f"{done.played:,} of one SM's {done.blocks_on_sm:,} blocks"
-    if not done.extrapolated:
+    parts = [f"{done.extrapolated:,} extrapolated"] if done.extrapolated else []
+    if done.rounds_played < done.rounds:
+        parts.append(f"{done.rounds_played:,} of the longest loop's {done.rounds:,} rounds")
+    if not parts:
         yield _fact("simulated", played, "; nothing is extrapolated")
         return
-    spread = percent(done.spread, 2)
-    yield _fact("simulated", played, f"; {done.extrapolated:,} extrapolated, spread {spread}")
+    yield _fact("simulated", played, f"; {', '.join(parts)}, spread {percent(done.spread, 2)}")
 
 
 def _passes(forecast: Forecast) -> Columns:

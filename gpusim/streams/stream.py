@@ -85,7 +85,8 @@ class WarpStream:
         return np.asarray(self.times @ self._bits())
 
     def _bits(self) -> Array:
-        return (self.lanes[:, None] >> np.arange(32, dtype=np.uint32) & np.uint32(1)) != 0
+        bits = self.lanes[:, None] >> np.arange(32, dtype=np.uint32) & np.uint32(1)
+        return np.asarray(bits != 0)
 
     def at(self, places: Array, repeats: tuple[Repeat, ...] = ()) -> WarpStream:
         """Return the stream with the entries at some places alone."""

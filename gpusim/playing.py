@@ -1,0 +1,233 @@
+"""What one SM does, from its first block to its last, of which only a part is played.
+
+Waves of blocks that do the same take a time each that settles; so do rounds of a loop. Both are
+carried on at the rate that was found. Beginning, ramp and tail are played.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean
+
+from gpusim.device import Device
+from gpusim.isa import Program
+from gpusim.launch import Launch
+from gpusim.streams import BlockStream, Classes
+from gpusim.timing.clock import Outcome, Share, SpanListener, StreamingMultiprocessor, WarpPlan
+from gpusim.timing.costs import instruction_costs, segments
+
+# Waves of resident blocks, and rounds of the longest loop, that are played first. Twice as many
+# are played as long as two stretches of them disagree about the rate by more than what counts as
+# settled.
+FIRST_WAVES = 8
+MOST_WAVES = 16
+WAVES_SETTLED = 0.005
+FIRST_ROUNDS = 6
+MOST_ROUNDS = 96
+ROUNDS_SETTLED = 0.01
+WHOLE_LOOP = 48  # rounds, up to which it costs no more to play the loop as it is
+
+
+class Plans:
+    """The plans of the blocks that one SM gets, made once for each different warp.
+
+    It is the SM with the most work, for the launch ends with it.
+    """
+
+    def __init__(self, program: Program, gpu: Device, classes: Classes, launch: Launch) -> None:
+        self._program, self._gpu = program, gpu
+        self._costs = instruction_costs(program, gpu)
+        self._by_key: dict[bytes, WarpPlan] = {}
+        self._by_stream: dict[tuple[int, float], list[WarpPlan]] = {}
+        self._ranges = sorted(
+            (first, last, c.stream) for c in classes.classes for first, last in c.ranges
+        )
+        self._sms = gpu.gpu.sms
+        self._blocks = launch.blocks
+        self._first = max(self._candidates(), key=self._work)
+        self.blocks_on_sm = self._count(self._first)
+        warps = [warp for _, _, stream in self._ranges for warp in stream.warps]
+        self.longest_loop = max((r.times for warp in warps for r in warp.repeats), default=0)
+
+    def _candidates(self) -> list[int]:
+        """Return SMs that may have the most work: the first, and those of the longest blocks."""
+        longest = max(stream.instructions for _, _, stream in self._ranges)
+        blocks = [last for _, last, stream in self._ranges if stream.instructions == longest]
+        return sorted({0, *(block % self._sms for block in blocks[:8])})
+
+    def _count(self, sm: int) -> int:
+        return math.ceil((self._blocks - sm) / self._sms)
+
+    def _work(self, sm: int) -> int:
+        """Return the instructions of an SM's blocks; of a large grid, of some of them."""
+        count = self._count(sm)
+        places = range(0, count, max(1, count // 64))
+        return sum(self._stream(sm + k * self._sms).instructions for k in places)
+
+    def _stream(self, number: int) -> BlockStream:
+        """Return the stream of a block of the grid."""
+        low, high = 0, len(self._ranges) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self._ranges[middle][1] < number:
+                low = middle + 1
+            else:
+                high = middle
+        return self._ranges[low][2]
+
+    def of_block(self, number: int, part: float) -> list[WarpPlan]:
+        """Return the plans of the warps of a block of the grid, with a part of loops' rounds."""
+        stream = self._stream(number)
+        key = id(stream), part
+        if key not in self._by_stream:
+            self._by_stream[key] = self._of_stream(stream, part)
+        return self._by_stream[key]
+
+    def _of_stream(self, stream: BlockStream, part: float) -> list[WarpPlan]:
+        plans = []
+        for whole in stream.warps:
+            warp = whole.of_part(part)
+            if "divergence" in self._gpu.ablations:
+                warp = warp.of_longest_lane()
+            if warp.key not in self._by_key:
+                made, tags = segments(warp, self._program, self._costs, self._gpu)
+                self._by_key[warp.key] = WarpPlan(made, tags)
+            plans.append(self._by_key[warp.key])
+        return plans
+
+    def some(self, count: int, part: float) -> list[list[WarpPlan]]:
+        """Return plans of `count` of the SM's blocks, the first, the last, and evenly between."""
+        steps, whole = max(1, count - 1), self.blocks_on_sm - 1
+        places = [k * whole // steps for k in range(count)]
+        return [self.of_block(self._first + place * self._sms, part) for place in places]
+
+    def are_alike(self, but: int) -> bool:
+        """Return whether all but so many of the SM's blocks do the same."""
+        counts: dict[int, int] = {}
+        for first, last, stream in self._ranges:
+            here = self._upto(last) - self._upto(first - 1)
+            counts[id(stream)] = counts.get(id(stream), 0) + here
+        return max(counts.values()) >= self.blocks_on_sm - but
+
+    def _upto(self, number: int) -> int:
+        """Return how many of the SM's blocks have a number up to this one."""
+        return max(0, (number - self._first) // self._sms + 1)
+
+
+@dataclass(frozen=True)
+class Played:
+    """An SM's work, played or carried on: cycles, and where the warps' ticks went.
+
+    `blocks` of its blocks were played, with `rounds` of the longest loop. `spread` is how far
+    two stretches of them disagreed about the rate, as a part.
+    """
+
+    cycles: float
+    stalls: tuple[float, ...]
+    by_pc: dict[int, float]
+    blocks: int
+    rounds: int = 0
+    spread: float = 0.0
+
+    def carried_on(self, before: Played, times: float) -> Played:
+        """Return what this becomes where all that came since `before` comes `times` more."""
+
+        def grown(now: float, then: float) -> float:
+            return max(0.0, now + times * (now - then))
+
+        stalls = map(grown, self.stalls, before.stalls)
+        by_pc = {pc: grown(now, before.by_pc.get(pc, 0)) for pc, now in self.by_pc.items()}
+        cycles = grown(self.cycles, before.cycles)
+        return replace(self, cycles=cycles, stalls=tuple(stalls), by_pc=by_pc)
+
+
+def play_all(
+    device: Device,
+    share: Share,
+    plans: Plans,
+    resident: int,
+    listener: SpanListener | None = None,
+) -> Played:
+    """Return what an SM that holds `resident` blocks at a time does with all of its blocks."""
+
+    def play(part: float, count: int) -> Outcome:
+        blocks = plans.some(count, part)
+        return StreamingMultiprocessor(device, share, blocks, resident, listener).play()
+
+    return _all_rounds(
+        lambda part: _all_waves(partial(play, part), plans, resident), plans.longest_loop
+    )
+
+
+def play_alone(device: Device, share: Share, plans: Plans) -> Played:
+    """Return what a block does that has an SM for itself."""
+
+    def play(part: float) -> Played:
+        blocks = plans.some(1, part)
+        return _as_played(StreamingMultiprocessor(device, share, blocks, 1).play(), 1)
+
+    return _all_rounds(play, plans.longest_loop)
+
+
+def _as_played(outcome: Outcome, blocks: int) -> Played:
+    stalls, by_pc = tuple(map(float, outcome.stalls)), dict(outcome.by_pc)
+    return Played(outcome.cycles, stalls, {pc: float(t) for pc, t in by_pc.items()}, blocks)
+
+
+def _all_rounds(play: Callable[[float], Played], longest: int) -> Played:
+    """Play a part of all loops' rounds, then more of them, and carry on to all.
+
+    `longest` is how many the longest loop has.
+    """
+    if longest <= WHOLE_LOOP:
+        return replace(play(1.0), rounds=longest)
+    rounds = 2 * FIRST_ROUNDS
+    made = [play(rounds / 2 / longest), play(rounds / longest)]
+    spread = math.inf
+    while spread > ROUNDS_SETTLED and 2 * rounds <= min(longest, MOST_ROUNDS):
+        rounds *= 2
+        made.append(play(rounds / longest))
+        spread = _apart((made[-1].cycles - made[-2].cycles) / 2, made[-2].cycles - made[-3].cycles)
+    last = made[-1]
+    whole = last.carried_on(made[-2], (longest - rounds) / (rounds / 2))
+    return replace(whole, rounds=rounds, spread=max(last.spread, spread))
+
+
+def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> Played:
+    """Play some waves of blocks, then more of them, and carry on to all.
+
+    Whole waves are left out, so that the tail that is played is as full as the launch's.
+    """
+    whole = plans.blocks_on_sm
+    waves, before = FIRST_WAVES, 0.0
+    while True:
+        count = min(whole, waves * resident + whole % resident)
+        outcome = play(count)
+        made = _as_played(outcome, count)
+        if count == whole:
+            return made
+        early, rate = _rates(outcome.block_ends, resident)
+        spread = _apart(rate, early if plans.are_alike(resident) else before)
+        if spread <= WAVES_SETTLED or 2 * waves > MOST_WAVES:
+            cycles = made.cycles + (whole - count) / resident * rate
+            return replace(made, cycles=cycles, spread=spread)
+        waves, before = 2 * waves, rate
+
+
+def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:
+    """Return the cycles between waves that leave, in the first half of them and in all.
+
+    The first wave begins all at once, and the last has the SM for itself: both are left out.
+    """
+    waves = len(ends) // resident
+    means = [fmean(ends[wave * resident : (wave + 1) * resident]) for wave in range(waves)]
+    middle, last = waves // 2, waves - 2
+    return (means[middle] - means[1]) / (middle - 1), (means[last] - means[1]) / (last - 1)
+
+
+def _apart(one: float, other: float) -> float:
+    """Return how far two rates are apart, as a part of the second."""
+    return abs(one / other - 1) if other else math.inf
