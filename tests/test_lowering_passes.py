@@ -60,6 +60,12 @@ def of(function: Function, op: str) -> list[Value]:
     return [v for v in function.values() if v.op == op]
 
 
+def loads_of_blocks(function: Function) -> list[int]:
+    """Return how many loads each block has that has any."""
+    loads = (sum(v.op == "load" for v in b.body) for b in function.blocks)
+    return [n for n in loads if n]
+
+
 def spaces(function: Function, op: str) -> list[str]:
     return [v.detail.space for v in of(function, op)]
 
@@ -300,8 +306,7 @@ def test_a_small_loop_runs_in_rows_of_sixteen_eight_four_and_one() -> None:
         out[0] = total
 
     function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
-    loads = [sum(v.op == "load" for v in b.body) for b in function.blocks]
-    assert [n for n in loads if n] == [16, 8, 4, 1]
+    assert loads_of_blocks(function) == [16, 8, 4, 1]
     row = next(b for b in function.blocks if b.targets and b in b.targets)
     assert Counter(v.op for v in row.body) == {
         "load": 16, "add": 21, "or": 12, "source_branch": 16, "lt": 1, "gt": 1,
@@ -316,8 +321,54 @@ def test_a_loop_that_begins_at_a_variable_takes_what_is_left_over_first() -> Non
         out[0] = total
 
     function = optimised(kernel, numbers=NUMBERS, out=OUT, first=INT32, n=INT32)
-    loads = [sum(v.op == "load" for v in b.body) for b in function.blocks]
-    assert [n for n in loads if n] == [1, 1, 1, 16, 8, 4]
+    assert loads_of_blocks(function) == [1, 16, 8, 4]
+
+
+def test_what_rows_leave_over_is_written_as_ifs_where_there_is_a_loop_around() -> None:
+    def from_zero(numbers, out, n):
+        for k in range(n):
+            total = np.float32(0)
+            for i in range(n):
+                total += numbers[i]
+            out[k] = total
+
+    def from_variable(numbers, out, n):
+        for k in range(n):
+            total = np.float32(0)
+            for i in range(k, n):
+                total += numbers[i]
+            out[k] = total
+
+    function = optimised(from_zero, numbers=NUMBERS, out=OUT, n=INT32)
+    assert loads_of_blocks(function) == [16, 8, 4, 1, 1, 1]
+    function = optimised(from_variable, numbers=NUMBERS, out=OUT, n=INT32)
+    assert loads_of_blocks(function) == [1, 1, 1, 16, 8, 4]
+
+
+def test_turns_are_counted_of_a_loop_whose_steps_decide_how_often_another_runs() -> None:
+    """As LLVM has it, the inner one runs (n - tid) - turns * step times, not n - i."""
+
+    def kernel(numbers, out, n):
+        total = np.float32(0)
+        for i in range(cuda.threadIdx.x, n, cuda.gridDim.x * 256):
+            for k in range(i, n):
+                total += numbers[k]
+        out[0] = total
+
+    def by_one(numbers, out, n):
+        total = np.float32(0)
+        for i in range(n):
+            for k in range(i, n):
+                total += numbers[k]
+        out[0] = total
+
+    def turns(function: Function) -> list[Value]:
+        outermost = graph.natural_loops(function)[-1]
+        integers = [phi for phi in outermost.header.phis if phi.dtype == INT32]
+        return [v for v in of(function, "mul") if any(a in integers for a in v.args)]
+
+    assert len(turns(optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32))) == 1
+    assert not turns(optimised(by_one, numbers=NUMBERS, out=OUT, n=INT32))
 
 
 @pytest.mark.parametrize("n", [-3, 0, 1, 3, 4, 5, 11, 12, 16, 17, 29, 64])
@@ -341,7 +392,32 @@ def test_an_unrolled_loop_takes_every_element_once(first: int, n: int) -> None:
         out[0] = total
         out[1] = np.float32(i)
 
-    for kernel in (from_zero, from_first):
+    def unsigned(numbers, out, first, n):
+        total = np.float32(0)
+        i = np.uint32(first)
+        while i < np.uint32(max(n, 0)):
+            total += numbers[i]
+            i += 1
+        out[0] = total
+
+    def until_equal(numbers, out, first, n):
+        total = np.float32(0)
+        i = first
+        while i != max(first, n):
+            total += numbers[i]
+            i += 1
+        out[0] = total
+
+    def in_steps(numbers, out, first, n):
+        total = np.float32(0)
+        for i in range(first, n, 3 + first):
+            for k in range(i, n):
+                total += numbers[k] * np.float32(k)
+            for k in range(i):
+                total -= numbers[k] * np.float32(i)
+        out[0] = total
+
+    for kernel in (from_zero, from_first, unsigned, until_equal, in_steps):
         function = compiled(kernel, numbers=NUMBERS, out=OUT, first=INT32, n=INT32)
         same_results(
             function,

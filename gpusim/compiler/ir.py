@@ -99,6 +99,7 @@ OPERATIONS: dict[str, Operation] = {
     **_rows("lt le gt ge eq ne", Operation(2)),
     "select": Operation(3),  # condition, where true, where false
     "cast": Operation(1),  # to dtype, as C converts
+    "held": Operation(1),  # a constant in a register, not to be folded into what uses it
     "math": Operation(-1, detail="name of the function, as in CUDA: sqrt exp log sin ... fma"),
     **_rows("popc ffs clz brev", Operation(1)),
     # Memory. Indices count elements from the array's start.
@@ -128,7 +129,8 @@ class Block:
     """Straight-line code: phis, then operations, then one way out.
 
     `targets` is () for a return, (next,) for a jump, and (if_true, if_false) for a
-    branch on `condition`. `line` is the way out's.
+    branch on `condition`. `line` is the way out's. `late` marks what unrolling has written that
+    comes after other optimisations: it is neither guarded nor is anything moved out of it.
     """
 
     name: int
@@ -138,6 +140,7 @@ class Block:
     targets: tuple[Block, ...] = ()
     preds: list[Block] = field(default_factory=list)
     line: int = 0
+    late: bool = False
 
     def __repr__(self) -> str:
         return f"<block {self.name}>"

@@ -29,6 +29,8 @@ def zero_bits(value: Value, seen: frozenset[Value] = frozenset(), depth: int = D
     if depth == 0:
         return 0
     depth -= 1
+    if value.op in ("held", "neg"):
+        return zero_bits(value.args[0], seen, depth)
     if value.op == "phi":
         return min(zero_bits(a, seen | {value}, depth) for a in value.args)
     if value.op in ("add", "sub", "or", "xor"):

@@ -41,6 +41,7 @@ EVALUATORS: dict[str, Callable[..., Any]] = {
     "ffs": _row("FFS"),
     "clz": _row("FLO"),
     "brev": _row("BREV"),
+    "held": np.asarray,
 }
 
 
@@ -60,7 +61,7 @@ def evaluate(op: str, dtype: DType, detail: Any, sources: list[Any]) -> Any:
 
 def constant_result(value: Value) -> Any:
     """Return what `value` gives if all its operands are constants, else None."""
-    if value.dtype is None or not value.args:
+    if value.dtype is None or not value.args or value.op == "held":
         return None
     sources = [a.detail for a in value.args]
     if any(a.op != "const" for a in value.args):

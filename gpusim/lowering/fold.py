@@ -72,9 +72,10 @@ class Folder:
         return None if rule is None else rule(self, value)
 
     def replace(self, value: Value, found: Value) -> None:
-        """Let `found` stand for `value` from here on."""
+        """Let `found` stand for `value` from here on; it is either new or `value` used it."""
         self.replacements[value] = found
-        self.uses[found] = self.uses.get(found, 0) + self.uses.get(value, 0) - 1
+        others = max(self.uses.get(found, 0) - 1, 0)
+        self.uses[found] = others + self.uses.get(value, 0)
 
     def now(self, value: Value) -> Value:
         """Return what stands for `value` by now."""
@@ -498,7 +499,7 @@ def _compare_narrow(folder: Folder, value: Value) -> Value | None:
 def _equal_constant(folder: Folder, value: Value, c: int) -> Value | None:
     a = value.args[0]
     dtype = _type(a)
-    if a.op == "add" and a.args[1].op == "const":
+    if a.op == "add" and a.args[1].op == "const" and folder.once(a):
         rest = _wrap(c - int(a.args[1].detail), dtype)
         return folder.emit(value.op, BOOL, a.args[0], constant(rest, dtype))
     if a.op == "xor" and a.args[1].op == "const":

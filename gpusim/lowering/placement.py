@@ -181,10 +181,15 @@ class _Placer:
         return use.user is not None and use.user not in self.needed
 
     def _outside_loops(self, op: str, block: Block, index: int) -> tuple[Block, int]:
-        """Leave the loops around; parameters stay in one that holds another loop."""
+        """Leave the loops around; parameters stay in one that holds another loop.
+
+        Pointers stay also in what was written late.
+        """
         for loop in self.loops:
             if block in loop.blocks and loop.preheader is not None:
                 if op in PARAMETERS and loop in self.around_others:
+                    break
+                if op == "pointer" and loop.header.late:
                     break
                 block = loop.preheader
                 index = len(block.body)

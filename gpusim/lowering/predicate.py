@@ -113,6 +113,8 @@ def _is_body(body: Block, before: Block, after: Block) -> bool:
 
 def _is_short(code: Code, body: Block, guard: int, loops: bool) -> bool:
     rows = code.rows[body]
+    if body.late:
+        return False
     if any(row.guard is not None or OPS[row.op].kind in MEETING for row in rows):
         return False
     if any(guard in row.dst for row in rows):

@@ -312,6 +312,13 @@ class _Selector:
     def _only_stored(self, value: Value) -> bool:
         return all(u.op in ("store", "store_vector") for u in self.users.get(value, ()))
 
+    def _held(self, value: Value) -> None:
+        assert value.dtype is not None
+        register = self.register(value.args[0])
+        if value.dtype.itemsize == WIDE and not self.code.is_zero(register):
+            self.emit.blank("MOV")
+        self.write(value, "MOV", register)
+
     def _division(self, value: Value) -> None:
         assert value.dtype is not None
         a, b = self.sources(value)
@@ -499,6 +506,7 @@ HANDLERS: dict[str, Callable[[_Selector, Value], None]] = {
     "undef": _Selector._undefined,
     "select": _Selector._select,
     "cast": _Selector._cast,
+    "held": _Selector._held,
     "idiv": _Selector._division,
     "rem": _Selector._division,
     "math": _Selector._math,

@@ -93,7 +93,7 @@ class Uniformity:
 # What the uniform datapath computes, and which operations read its registers as operands.
 ARITHMETIC = frozenset(("add", "sub", "mul", "shl", "shr", "and", "or", "xor", "not"))
 COMPARES = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-COMPUTED = ARITHMETIC | {"cast", "phi", "param", "length"}
+COMPUTED = ARITHMETIC | {"cast", "held", "phi", "param", "length"}
 READERS = COMPUTED | COMPARES | {"min", "max", "select", "address"}
 
 

@@ -8,24 +8,15 @@ another way out stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numpy as np
 
-from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
-from gpusim.lowering.counter import Counter, counter_of, emit_count
-from gpusim.lowering.graph import (
-    Loop,
-    add_edge,
-    clone_region,
-    make_preheader,
-    natural_loops,
-    new_block,
-    remove_edge,
-    remove_unreachable,
-    split_edge,
-)
+from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
+from gpusim.lowering.counter import Counter, Trips, counter_of, emit_trips
+from gpusim.lowering.graph import Loop, natural_loops, remove_edge
 from gpusim.lowering.rotate import CONVERGENT
-from gpusim.lowering.ssa import Variable, place_phis, repair
+from gpusim.lowering.ssa import Variable
 from gpusim.lowering.unroll import body_size
+from gpusim.lowering.unrolling import Unrolling, branch
 
 ROW = 4
 # Found by compiling loops with nvcc 13.0 -O3 for sm_90: a body of 43 operations is put in
@@ -43,7 +34,7 @@ def unroll_partly(function: Function) -> bool:
         loop = next(o for o in natural_loops(function) if o.header is header)
         counter = counter_of(loop)
         if counter is not None and _worthwhile(loop):
-            _Unrolling(function, loop, counter).run()
+            _unroll(function, loop, counter)
             changed = True
     return changed
 
@@ -53,238 +44,167 @@ def _worthwhile(loop: Loop) -> bool:
     return not met and body_size(loop) * ROW <= LARGEST_ROW
 
 
-class _Unrolling:
-    """One loop while it is being unrolled.
+def _unroll(function: Function, loop: Loop, counter: Counter) -> None:
+    """Replace the loop by rows of copies, with what these leave before or after them."""
+    copies = Unrolling(function, loop, counter)
+    before, join = copies.before, copies.join
+    trips = emit_trips(function, counter, loop.parent, before, ROW)
+    enough = copies.compare(before, "ge", trips.back, constant(ROW - 1, counter.count_type))
+    remove_edge(before, copies.header)
+    first, rest = copies.block(), copies.block()
+    # LLVM's choice: what is left over comes last where the counter begins at a constant.
+    if counter.start.op == "const":
+        branch(before, enough, first, rest)
+        _Rows(copies, trips, first, rest).write()
+        _write_left_over(copies, trips, rest, join)
+    else:
+        branch(rest, enough, first, join)
+        _Rows(copies, trips, first, join).write()
+        _write_left_over(copies, trips, before, rest)
+    copies.settle()
 
-    First the graph is laid out, with operands still open that depend on how control comes;
-    then `Variable`s say what they are.
+
+def _write_left_over(copies: Unrolling, trips: Trips, here: Block, after: Block) -> None:
+    """Write up to three iterations: the loop itself, or ifs where there is a loop around."""
+    dtype = copies.counter.count_type
+    if copies.loop.parent is None:
+        some = copies.compare(here, "ne", trips.extra, constant(0, dtype))
+        extra = copies.variable(dtype)
+        extra.ends[here] = trips.extra
+        branch(here, some, copies.header, after)
+        fewer = copies.fewer(extra, copies.header, copies.latch, 1)
+        copies.keep(copies.compare(copies.latch, "ne", fewer, constant(0, dtype)), after)
+        return
+    for done in range(ROW - 1):
+        more = copies.compare(here, "ne", trips.extra, constant(done, dtype))
+        head, tail = copies.row(1)
+        branch(here, more, head, after)
+        here = tail
+    branch(here, None, after)
+    copies.drop()
+
+
+class _Rows:
+    """The rows that run from `first` while four or more iterations are left, then go to `rest`.
+
+    They ask how many are left: a number that is counted down where what is left over comes
+    last, else the loop's own question.
     """
 
-    def __init__(self, function: Function, loop: Loop, counter: Counter) -> None:
-        self.function = function
-        self.loop = loop
-        self.counter = counter
-        self.count_type = counter.count_type
-        self.header, (self.latch,) = loop.header, loop.latches
-        self.before = make_preheader(function, loop)
-        self.join = split_edge(function, self.latch, loop.exits[0][1])
-        self.home = {v: b for b in loop.blocks for v in (*b.phis, *b.body)}
-        self.copies: dict[Value, dict[Block, Value]] = {v: {b: v} for v, b in self.home.items()}
-        at_entry, back = (self.header.preds.index(b) for b in (self.before, self.latch))
-        self.following = {phi: phi.args[back] for phi in self.header.phis}
-        self.states = {
-            phi: Variable(function, phi.dtype, {self.before: phi.args[at_entry]}, phi.line)
-            for phi in self.header.phis
-        }
-        self.header.phis = []
-        self.heads: list[tuple[Block, Mapping[Value, Value]]] = []
-        self.left = Variable(function, self.count_type, {}, self.header.line)
-        self.extra = Variable(function, self.count_type, {}, self.header.line)
-        self.open: list[tuple[Value, Variable, Block]] = []
-        self.replacements: dict[Value, Value] = {}
+    def __init__(self, copies: Unrolling, trips: Trips, first: Block, rest: Block) -> None:
+        self.copies = copies
+        self.counter = copies.counter
+        self.first = first
+        self.rest = rest
+        self.bound = self.counter.bound
+        self.counts = self.counter.start.op == "const" or self.counter.comparison == "ne"
+        signed: DType = np.dtype(f"i{self.counter.dtype.itemsize}")
+        self.left: Variable = copies.variable(signed)
+        if self.counts:
+            before = copies.before
+            count = copies.emit(before, "sub", self.counter.count_type, trips.count, trips.extra)
+            self.left.ends[before] = copies.emit(before, "cast", signed, count)
 
-    def run(self) -> None:
-        """Replace the loop by rows of copies, and by itself for what they leave."""
-        before, number = self.before, self._number
-        count = emit_count(self.function, self.counter, before)
-        extra = self._emit(before, "and", count, number(ROW - 1))
-        self.left.ends[before] = self._emit(before, "sub", count, extra)
-        self.extra.ends[before] = extra
-        enough = self._compare(before, "ge", count, number(ROW))
-        remove_edge(before, self.header)
-        # LLVM's choice: what is left over comes last where the counter begins at a constant.
+    def write(self) -> None:
+        """Write the rows: of four, or of sixteen, eight and four."""
+        copies, first = self.copies, self.first
         if self.counter.start.op == "const":
-            first, rest = self._block(), self._block()
-            _branch(before, enough, first, rest)
-            self._rows(first, rest)
-            some = self._compare(rest, "ne", extra, number(0))
-            _branch(rest, some, self.header, self.join)
-            self._count_down()
-        else:
-            self._singles(extra, enough)
-            for block in self.loop.blocks:
-                for target in block.targets:
-                    remove_edge(block, target)
-                self.function.blocks.remove(block)
-        self._settle()
-
-    def _singles(self, extra: Value, enough: Value) -> None:
-        """Write up to three iterations first, each if there is that much left over."""
-        first, check = self._block(), self._block()
-        here = self.before
-        for done in range(ROW - 1):
-            more = self._compare(here, "ne", extra, self._number(done))
-            head, tail = self._row(1)
-            _branch(here, more, head, check)
-            here = tail
-        _branch(here, None, check)
-        _branch(check, enough, first, self.join)
-        self._rows(first, self.join)
-
-    def _rows(self, first: Block, rest: Block) -> None:
-        """Write the rows that run while four or more iterations are left, then lead to `rest`."""
-        if body_size(self.loop) * ROW > LARGEST_TO_MULTIPLY:
-            head, tail = self._row(ROW)
-            _branch(first, None, head)
-            self._repeat(head, tail, "ne", 0, rest)
+            copies.hold_constants(first)
+        if body_size(copies.loop) * ROW > LARGEST_TO_MULTIPLY:
+            head, tail = copies.row(ROW)
+            branch(first, None, head)
+            branch(tail, self._goes_on(head, tail), head, self.rest)
             return
-        middle, last = self._block(), self._block()
-        head, tail = self._row(4 * ROW)
-        _branch(first, self._compare_left(first, "gt", 3 * ROW), head, middle)
-        self._repeat(head, tail, "gt", 3 * ROW, middle)
-        head, tail = self._row(2 * ROW)
-        _branch(middle, self._compare_left(middle, "gt", ROW), head, last)
-        self._fewer(self.left, head, tail, 2 * ROW)
-        _branch(tail, None, last)
-        head, tail = self._row(ROW)
-        _branch(last, self._compare_left(last, "ne", 0), head, rest)
-        _branch(tail, None, rest)
+        self._multiply()
 
-    def _repeat(self, head: Block, tail: Block, op: str, limit: int, rest: Block) -> None:
-        """Run a row again while the number of iterations left compares so with `limit`."""
-        length = 4 * ROW if limit else ROW
-        fewer = self._fewer(self.left, head, tail, length)
-        _branch(tail, self._compare(tail, op, fewer, self._number(limit)), head, rest)
+    def _multiply(self) -> None:
+        """Write what ptxas makes of a small row: it asks whether one of its own rows ran."""
+        copies, first = self.copies, self.first
+        sixteen, middle, eight, last = (copies.block() for _ in range(4))
+        four, end = copies.row(ROW, late=True)
+        if self.counts:
+            some = self._more_left(first, 0)
+            first, unsure = copies.block(), first
+            branch(unsure, some, first, four)
+        none_yet = copies.variable(BOOL)
+        none_yet.ends[first] = self._held(first, is_true=True)
+        branch(first, self._more_left(first, 3 * ROW), sixteen, middle)
 
-    def _count_down(self) -> None:
-        """Let the original loop run as often as `extra` says."""
-        question = self.latch.condition
-        fewer = self._fewer(self.extra, self.header, self.latch, 1)
-        more = self._compare(self.latch, "ne", fewer, self._number(0))
-        for value in self.latch.body:
-            if value.op == "source_branch" and value.args[0] is question:
-                self.latch.body.remove(value)
-                value.args = [more]
-                self.latch.body.append(value)
-                break
-        self.latch.condition = more
-        self.heads.append((self.header, {}))
-        for phi, state in self.states.items():
-            state.ends[self.latch] = self.following[phi]
+        head, tail = copies.row(4 * ROW, late=True)
+        none_yet.ends[tail] = self._held(sixteen, is_true=False)
+        limit = self._limit(sixteen)
+        branch(sixteen, None, head)
+        branch(tail, self._more_after(head, tail, limit), head, middle)
 
-    def _row(self, length: int) -> tuple[Block, Block]:
-        """Copy the body `length` times in a row; return the first block and the last.
+        branch(middle, self._more_left(middle, ROW), eight, last)
+        head, tail = copies.row(2 * ROW, late=True)
+        none_yet.ends[tail] = self._held(eight, is_true=False)
+        branch(eight, None, head)
+        if self.counts:
+            copies.fewer(self.left, head, tail, 2 * ROW)
+        branch(tail, None, last)
 
-        How the last goes on is for the caller to say.
-        """
-        first: Block | None = None
-        tail: Block | None = None
-        values: dict[Value, Value] = {}
-        for position in range(length):
-            past, values = values, {v: Value("phi", v.dtype, line=v.line) for v in self.states}
-            blocks = clone_region(self.function, self.loop.blocks, values)
-            head, end = blocks[self.header], blocks[self.latch]
-            head.preds = []
-            remove_edge(end, self.join)
-            if position < length - 1:
-                _goes_on(end)
-            end.condition, end.targets = None, ()
-            for value, copy in values.items():
-                self.copies[value][blocks[self.home[value]]] = copy
-            if tail is None:
-                first = head
-                self.heads.append((head, values))
-            else:
-                _branch(tail, None, head)
-                for phi, following in self.following.items():
-                    self.replacements[values[phi]] = past.get(following, following)
-            tail = end
-        assert first is not None
-        assert tail is not None
-        for phi, state in self.states.items():
-            state.ends[tail] = values.get(self.following[phi], self.following[phi])
-        return first, tail
+        any_left = copies.read(self._question(last), 0, *self._asked_of(last))
+        either = copies.emit(last, "or", BOOL, any_left, any_left)
+        branch(last, copies.read(either, 1, none_yet, last), four, self.rest)
+        if self.counts:
+            branch(end, self._goes_on(four, end), four, self.rest)
+        else:
+            branch(end, None, self.rest)
 
-    def _settle(self) -> None:
-        """Fill in what was left open, now that the graph is complete."""
-        self._read_after()
-        used = self._used_outside()
-        for head, values in self.heads:
-            for phi, state in self.states.items():
-                self.replacements[values.get(phi, phi)] = state.at_start(head)
-        for value, variable, block in self.open:
-            value.args[0] = variable.at_start(block)
-        variables = [*self.states.values(), self.left, self.extra]
-        final = place_phis(self.function, variables, self.replacements)
-        remove_unreachable(self.function)
-        present = set(self.function.blocks)
-        repair(
-            self.function,
-            {
-                final(v): {b: final(copy) for b, copy in self.copies[v].items() if b in present}
-                for v in used
-            },
-        )
+    def _held(self, block: Block, *, is_true: bool) -> Value:
+        return self.copies.emit(block, "held", BOOL, constant(is_true, BOOL))
 
-    def _outside(self) -> list[Block]:
-        """Return the blocks that hold no copy of the loop's."""
-        copied = {block for where in self.copies.values() for block in where}
-        return [b for b in self.function.blocks if b not in copied]
+    # -- how many iterations are left ------------------------------------------------------
 
-    def _read_after(self) -> None:
-        """Let code after the loop see what the next iteration would have seen."""
-        outside = {
-            following: state.at_start(self.join)
-            for following, state in zip(self.following.values(), self.states.values(), strict=True)
-            if following in self.home
-        }
-        for block in self._outside():
-            for value in (*block.phis, *block.body):
-                value.args = [outside.get(a, a) for a in value.args]
-            if block.condition in outside:
-                assert block.condition is not None
-                block.condition = outside[block.condition]
+    def _left_type(self, number: int) -> Value:
+        assert self.left.dtype is not None
+        return constant(number, self.left.dtype)
 
-    def _used_outside(self) -> list[Value]:
-        """Return the loop's values that other blocks use."""
-        used: dict[Value, None] = {}
-        for block in self._outside():
-            for value in (*block.phis, *block.body):
-                used.update((a, None) for a in value.args if a in self.home)
-            if block.condition in self.home:
-                assert block.condition is not None
-                used[block.condition] = None
-        return list(used)
+    def _more_left(self, block: Block, limit: int) -> Value:
+        """Ask at the start of `block` whether more than `limit` iterations are left."""
+        copies = self.copies
+        if self.counts:
+            asked = copies.compare(block, "gt", self._left_type(0), self._left_type(limit))
+            return copies.read(asked, 0, self.left, block)
+        up, dtype = self.counter.step > 0, self.counter.dtype
+        left = copies.emit(block, "sub", dtype, self.bound, self.bound)
+        copies.read(left, 1 if up else 0, copies.counted, block)
+        enough = copies.compare(block, "gt", left, constant(limit * abs(self.counter.step), dtype))
+        if dtype.kind != "u":
+            return enough
+        inside = copies.compare(block, self.counter.comparison, self.bound, self.bound)
+        copies.read(inside, 0, copies.counted, block)
+        return copies.emit(block, "and", BOOL, inside, enough)
 
-    def _block(self) -> Block:
-        return new_block(self.function, self.header.line)
+    def _limit(self, block: Block) -> Value | None:
+        """Write what the counter is compared with to know whether sixteen more are left."""
+        if self.counts:
+            return None
+        distance = constant(3 * ROW * self.counter.step, self.counter.dtype)
+        return self.copies.emit(block, "sub", self.counter.dtype, self.bound, distance)
 
-    def _number(self, number: int) -> Value:
-        return constant(number, self.count_type)
+    def _more_after(self, head: Block, tail: Block, limit: Value | None) -> Value:
+        """Ask at the end of a row of sixteen whether to run it again."""
+        if limit is not None:
+            now = self.copies.counted.ends[tail]
+            return self.copies.compare(tail, self.counter.comparison, now, limit)
+        fewer = self.copies.fewer(self.left, head, tail, 4 * ROW)
+        return self.copies.compare(tail, "gt", fewer, self._left_type(3 * ROW))
 
-    def _emit(self, block: Block, op: str, *args: Value) -> Value:
-        value = Value(op, self.count_type, list(args), line=block.line)
-        block.body.append(value)
-        return value
+    def _goes_on(self, head: Block, tail: Block) -> Value:
+        """Ask at the end of a row of four whether any iteration is left."""
+        if self.counts:
+            fewer = self.copies.fewer(self.left, head, tail, ROW)
+            return self.copies.compare(tail, "ne", fewer, self._left_type(0))
+        now = self.copies.counted.ends[tail]
+        return self.copies.compare(tail, self.counter.comparison, now, self.bound)
 
-    def _compare(self, block: Block, op: str, *args: Value) -> Value:
-        value = Value(op, BOOL, list(args), line=block.line)
-        block.body.append(value)
-        return value
+    def _question(self, block: Block) -> Value:
+        """Write the question whether any iteration is left, its first operand still open."""
+        if self.counts:
+            return self.copies.compare(block, "ne", self._left_type(0), self._left_type(0))
+        return self.copies.compare(block, self.counter.comparison, self.bound, self.bound)
 
-    def _compare_left(self, block: Block, op: str, limit: int) -> Value:
-        """Compare the number of iterations left at the start of `block`."""
-        value = self._compare(block, op, self._number(0), self._number(limit))
-        self.open.append((value, self.left, block))
-        return value
-
-    def _fewer(self, variable: Variable, head: Block, tail: Block, count: int) -> Value:
-        """Count `variable` down at the end of `tail` from what it is at the start of `head`."""
-        value = self._emit(tail, "sub", self._number(0), self._number(count))
-        variable.ends[tail] = value
-        self.open.append((value, variable, head))
-        return value
-
-
-def _branch(block: Block, condition: Value | None, *targets: Block) -> None:
-    """End `block`; the targets' phis come later."""
-    block.condition, block.targets = condition, targets
-    for target in targets:
-        add_edge(block, target)
-
-
-def _goes_on(end: Block) -> None:
-    """Let the conditional of the source at an iteration's end say that another follows."""
-    for value in end.body:
-        if value.op == "source_branch" and value.args[0] is end.condition:
-            value.args = [constant(True, BOOL)]
+    def _asked_of(self, block: Block) -> tuple[Variable, Block]:
+        return (self.left if self.counts else self.copies.counted), block
