@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gpusim.catalogue import find
+
 from .compare import BARS, ORDER, by_size, wrong_pairs
 from .counted import INSTRUCTIONS, Counted, Pair
 from .defects import Correctness, results
-from .predicted import Compared
-from .records import Case, Machine
+from .predicted import Compared, Refused
+from .records import Machine
 from .report import Report, Section
 
 MOST_ROWS = 50  # a longer table has a row for each kernel, not for each case
@@ -124,7 +126,7 @@ def _errors(sections: Sequence[Section]) -> list[str]:
             ("kernel", "n", "block", "measured us", "predicted us", "error"),
             (
                 (
-                    one.kernel,
+                    _name(one),
                     f"{one.case.n:,}",
                     one.case.block,
                     f"{one.measured_us:,.1f}",
@@ -164,7 +166,7 @@ def _mean(errors: Sequence[float]) -> str:
 
 def _refused(section: Section) -> list[str]:
     return [
-        f"- {one.kernel}, block {one.case.block}, n {one.case.n:,}: {one.reason}"
+        f"- {_name(one)}, block {one.case.block}, n {one.case.n:,}: {one.reason}"
         for one in section.refused
     ]
 
@@ -176,8 +178,8 @@ def _wrong_order(cases: Sequence[Compared]) -> list[str]:
     if not wrong:
         return ["Every pair is in the right order."]
     shown = [
-        f"- n {slow.case.n:,}: {slow.kernel} at block {slow.case.block} took "
-        f"{slow.measured_us:,.1f} us and {fast.kernel} at block {fast.case.block} "
+        f"- n {slow.case.n:,}: {_name(slow)} at block {slow.case.block} took "
+        f"{slow.measured_us:,.1f} us and {_name(fast)} at block {fast.case.block} "
         f"{fast.measured_us:,.1f} us; predicted are {slow.predicted_us:,.1f} and "
         f"{fast.predicted_us:,.1f} us"
         for slow, fast in wrong[:MOST_WRONG_PAIRS]
@@ -259,7 +261,7 @@ def _noise(found: Counted) -> list[str]:
     blocks = sorted({pair.case.block for pair in noisy})
     by_kernel: dict[str, dict[int, Pair]] = {}
     for pair in noisy:
-        by_kernel.setdefault(pair.kernel + _grid(pair.case), {})[pair.case.block] = pair
+        by_kernel.setdefault(_name(pair), {})[pair.case.block] = pair
     rows = (
         (
             kernel,
@@ -286,7 +288,7 @@ def _unequal(pairs: Sequence[Pair]) -> list[str]:
         return ["Every exact counter is equal, and instructions too."]
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
-        groups.setdefault((pair.kernel, pair.metric.counter), []).append(pair)
+        groups.setdefault((_name(pair), pair.metric.counter), []).append(pair)
     rows = (
         (kernel, f"`{counter}`", "; ".join(_difference(pair) for pair in group))
         for (kernel, counter), group in groups.items()
@@ -300,5 +302,9 @@ def _difference(pair: Pair) -> str:
     return f"{pair.case.block}: {pair.measured:,.0f}, {pair.predicted:,}{share}"
 
 
-def _grid(case: Case) -> str:
-    return f", {case.grid} blocks" if case.grid else ""
+def _name(launch: Compared | Refused | Pair) -> str:
+    """Return a launch's kernel, with its grid and its type where they are not the kernel's own."""
+    case = launch.case
+    grid = f", {case.grid} blocks" if case.grid else ""
+    dtype = f" of {case.dtype}" if case.dtype != find(launch.kernel).dtypes[0] else ""
+    return f"{launch.kernel}{dtype}{grid}"
