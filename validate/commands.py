@@ -24,6 +24,7 @@ from gpusim.errors import GpusimError, InputError
 from . import calibrate as calibration
 from . import cases, compilers, counters, files, page, picture
 from .backend import PycudaBackend
+from .cases import Pair
 from .compilers import Stored
 from .measure import measure_all, today
 from .records import Measurement, Measurements
@@ -68,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
     held.add_argument("--json", action="store_true", help="print JSON")
     held.add_argument("--workers", help="processes at work (one for each core)", metavar="N")
     held.set_defaults(function=compare)
-    replayed = below.add_parser("replay", help="launch each kernel once, for a profiler")
+    replayed = below.add_parser("replay")  # for the profiler, which users need not know
     _measuring(replayed, replay)
     replayed.add_argument("--group", required=True, metavar="NAME")
     replayed.add_argument("--binaries", type=Path, required=True, metavar="FOLDER")
@@ -103,8 +104,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(chosen: argparse.Namespace) -> int:
     """Measure times; what else the file holds stays in it."""
-    wanted = _choice(chosen)
-    pairs = [pair for pair in cases.all_times() if wanted(pair[0].name, pair[1].n)]
+    pairs = _pairs(cases.all_times(), chosen)
     _check_places(chosen.output)
     before = _before(chosen.output)
 
@@ -134,8 +134,7 @@ def count(chosen: argparse.Namespace) -> int:
 
     All is compiled before: a profiled process that starts compilers may never end.
     """
-    wanted = _choice(chosen)
-    pairs = [pair for pair in cases.all_counters() if wanted(pair[0].name, pair[1].n)]
+    pairs = _pairs(cases.all_counters(), chosen)
     _check_places(chosen.output)
     counters.program()
     with tempfile.TemporaryDirectory() as folder:
@@ -162,9 +161,7 @@ def count(chosen: argparse.Namespace) -> int:
 
 def replay(chosen: argparse.Namespace) -> int:
     """Launch each kernel once, in the order of `counters`."""
-    wanted = _choice(chosen)
-    pairs = [pair for pair in cases.all_counters() if wanted(pair[0].name, pair[1].n)]
-    groups = dict(cases.profiled_together(pairs))
+    groups = dict(cases.profiled_together(_pairs(cases.all_counters(), chosen)))
     backend = PycudaBackend(compiler=Stored(chosen.binaries))
     for kernel, case in groups[chosen.group]:
         backend.launch_once(kernel, case)
@@ -236,6 +233,16 @@ def _check_places(*paths: Path | None) -> None:
 
 def _before(path: Path) -> Measurements | None:
     return files.read(path) if path.exists() else None
+
+
+def _pairs(every: Sequence[Pair], chosen: argparse.Namespace) -> list[Pair]:
+    """Return the chosen launches; InputError where there is none, or no such device."""
+    devices.load(chosen.device)
+    wanted = _choice(chosen)
+    pairs = [(kernel, case) for kernel, case in every if wanted(kernel.name, case.n)]
+    if not pairs:
+        raise InputError("nothing is measured: no launch has these kernels and sizes")
+    return pairs
 
 
 def _choice(chosen: argparse.Namespace) -> Choice:

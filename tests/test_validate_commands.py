@@ -1,0 +1,107 @@
+"""The commands that measure, against a fake GPU and a fake profiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpusim.cli.app import main
+from validate import commands, counters, files
+from validate.cases import Pair
+from validate.measure import Listener
+from validate.records import Machine, Measurement, Measurements
+
+MACHINE = Machine("a GPU", "h200", "made by hand")
+
+
+@pytest.fixture
+def _quick_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every launch takes 10 us and is right."""
+
+    def measure_all(pairs: list[Pair], device: str, listen: Listener) -> Measurements:
+        times = tuple(
+            Measurement(kernel.name, case, 10.0, 9.0, 11.0, 15, 1, 0) for kernel, case in pairs
+        )
+        for count in range(1, len(times) + 1):
+            listen(Measurements(MACHINE, times[:count]))
+        return Measurements(MACHINE, times)
+
+    monkeypatch.setattr(commands, "measure_all", measure_all)
+
+
+@pytest.mark.usefixtures("_quick_gpu")
+def test_run_measures_what_is_chosen_and_keeps_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.json"
+    words = ["validate", "run", "--output", str(path), "--sizes", "2^20"]
+    assert main([*words, "--kernels", "reduce1"]) == 0
+    assert main([*words, "--kernels", "reduce2,reduce3"]) == 0
+    assert {one.kernel for one in files.read(path).times} == {"reduce1", "reduce2", "reduce3"}
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "[1/15] reduce1 int32 64 n=1048576 cold single: 10.00 us"
+    assert len(told) == 15 + 30
+
+
+@pytest.mark.parametrize("command", ["run", "counters"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--device", "nope"], "there is no device 'nope'"),
+        (["--kernels", "nope"], "there is no kernel 'nope'"),
+        (["--sizes", "17"], "nothing is measured: no launch has these kernels and sizes"),
+        (["--output", "/nowhere/x.json"], "/nowhere/x.json: cannot be written"),
+    ],
+)
+def test_what_cannot_be_measured_is_told_before_anything_is(
+    command: str, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", command, *words]) == 2
+    assert capsys.readouterr().err.startswith(f"gpusim: {told}")
+
+
+def test_without_the_profiler_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert main(["validate", "counters"]) == 2
+    told = capsys.readouterr().err
+    assert told == f"gpusim: reading hardware counters needs ncu: {counters.INSTALL}\n"
+
+
+def test_a_table_of_the_profiler_is_read_behind_what_else_it_prints() -> None:
+    printed = (
+        "==PROF== Connected to process 7\n"
+        '"ID","Kernel Name","smsp__inst_executed.sum"\n'
+        '"","","inst"\n'
+        '"0","void reduce1<int>(int)","1,234"\n'
+    )
+    (row,) = counters.table(printed)
+    assert row["smsp__inst_executed.sum"] == "1,234"
+    assert counters._values(row, "reduce1") == {"smsp__inst_executed.sum": 1234}
+    with pytest.raises(counters.ProfilerError, match=r"ncu counted void reduce1.* where reduce2"):
+        counters._values(row, "reduce2")
+
+
+FAKE_NCU = """#!/bin/sh
+case "$*" in
+  *sm__unknown*) echo "==ERROR== Failed to find metric sm__unknown"; exit 1 ;;
+esac
+echo '"ID","Kernel Name","smsp__inst_executed.sum"'
+echo '"","","inst"'
+echo '"0","void reduce1<int>(int)","77"'
+"""
+
+
+def test_metrics_that_the_profiler_does_not_know_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ncu = tmp_path / "ncu"
+    ncu.write_text(FAKE_NCU, encoding="utf-8")
+    ncu.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(counters, "METRICS", (*counters.METRICS, "sm__unknown"))
+    kernel, case = next((k, c) for k, c in commands.cases.all_counters() if k.name == "reduce1")
+    (found,) = counters.collect([(kernel, case)], ["true"])
+    assert (found.kernel, found.values) == ("reduce1", {"smsp__inst_executed.sum": 77})
