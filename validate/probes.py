@@ -500,16 +500,13 @@ def block_launch(bench: Bench) -> Values:
 def block_turn(bench: Bench) -> Values:
     """Blocks that fill an SM each: from a last cycle to the next block's first, 30 for the end."""
     notes: dict[str, Any] = {}
-    for name, block, shared, stays in (
-        ("alone, 32 threads", 32, 200 * 1024, 5000),
-        ("alone, 1024 threads", 1024, 200 * 1024, 5000),
-        ("full SM, 64 threads", 64, 0, 20000),
-        ("full SM, 64 threads, short", 64, 0, 500),
-        ("full SM, 256 threads", 256, 0, 20000),
-        ("full SM, 256 threads, short", 256, 0, 500),
-        ("full SM, 1024 threads", 1024, 0, 20000),
-        ("full SM, 1024 threads, short", 1024, 0, 500),
-    ):
+    alone = [(f"alone, {block} threads", block, 200 * 1024, 5000) for block in (32, 1024)]
+    full = [
+        (f"full SM, {block} threads, {stays} cycles each", block, 0, stays)
+        for block in (64, 128, 256, 512, 1024)
+        for stays in (20000, 500)
+    ]
+    for name, block, shared, stays in (*alone, *full):
         told = _stays(bench, block, shared, stays, (40 if shared else 200) * bench.sms)
         gaps, spacing = _gaps(told)
         here = told[told[:, 0] == told[0, 0]]
