@@ -432,6 +432,42 @@ def test_an_unrolled_loop_takes_every_element_once(first: int, n: int) -> None:
         )
 
 
+def test_what_only_one_way_needs_is_computed_there_but_in_no_loop() -> None:
+    def kernel(numbers, out, n):
+        step = n * 5
+        tid = cuda.threadIdx.x
+        total = np.float32(0)
+        if tid < n:
+            for i in range(tid, n, step):
+                total += numbers[i]
+        out[tid] = total
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    (loop,) = graph.natural_loops(function)
+    (step,) = of(function, "mul")
+    home = graph.definitions(function)[step]
+    assert home is not function.entry
+    assert home not in loop.blocks
+
+
+def test_ways_that_meet_twice_in_a_row_meet_once() -> None:
+    def kernel(numbers, out, n):
+        found = np.float32(0)
+        if n > 3:
+            found = numbers[0]
+            if n > 4:
+                out[5] = found
+                found = numbers[1]
+                if n > 5:
+                    out[6] = found
+                    found = numbers[2]
+        out[0] = found
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    (phi,) = of(function, "phi")
+    assert len(phi.args) == 4
+
+
 def test_what_a_loop_does_not_change_is_computed_before_it() -> None:
     def kernel(numbers, out, n, step):
         i = 0

@@ -11,12 +11,14 @@ from gpusim.lowering.fold import fold
 from gpusim.lowering.forward import forward
 from gpusim.lowering.graph import reverse_postorder
 from gpusim.lowering.hoist import hoist
+from gpusim.lowering.meet_once import meet_once
 from gpusim.lowering.number import number
 from gpusim.lowering.overwritten import overwritten
 from gpusim.lowering.promote import promote
 from gpusim.lowering.rotate import rotate
 from gpusim.lowering.scatter import scatter
 from gpusim.lowering.share import share
+from gpusim.lowering.sink import sink
 from gpusim.lowering.ssa import remove_trivial_phis
 from gpusim.lowering.tidy import tidy
 from gpusim.lowering.unroll import unroll
@@ -64,6 +66,8 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     disjoint,
     simplify,
+    meet_once,
+    sink,
 )
 
 

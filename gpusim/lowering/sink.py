@@ -1,0 +1,63 @@
+"""Compute a value only where it is needed: behind the branches that may lead past its uses.
+
+It goes to the nearest block that all uses lie behind, but into no loop.
+"""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import OPERATIONS, Block, Function, Value
+from gpusim.lowering.graph import Dominators, definitions, dominators, natural_loops
+
+# What is read anew wherever it is needed, and divisions, which share their first steps.
+STAYING = frozenset({"const", "undef", "param", "length", "sreg", "cast", "idiv", "rem"})
+
+
+def sink(function: Function) -> bool:
+    """Move operations down the dominator tree; return whether any was moved."""
+    tree = dominators(function)
+    depth = {b: loop.depth for loop in reversed(natural_loops(function, tree)) for b in loop.blocks}
+    uses = _uses(function)
+    home = definitions(function)
+    changed = False
+    for block in reversed(tree.preorder()):
+        for value in reversed(list(block.body)):
+            if not OPERATIONS[value.op].pure or value.op in STAYING or not uses.get(value):
+                continue
+            places = [home[u] if isinstance(u, Value) else u for u in uses[value]]
+            target = _above_all(tree, places)
+            while depth.get(target, 0) > depth.get(block, 0):
+                parent = tree.parent[target]
+                assert parent is not None
+                target = parent
+            if target is not block:
+                block.body.remove(value)
+                target.body.insert(0, value)
+                home[value] = target
+                changed = True
+    return changed
+
+
+def _uses(function: Function) -> dict[Value, list[Value | Block]]:
+    """Return where each value is needed: the operations, the ends of blocks."""
+    uses: dict[Value, list[Value | Block]] = {}
+    for block in function.blocks:
+        for phi in block.phis:
+            for arg, pred in zip(phi.args, block.preds, strict=True):
+                uses.setdefault(arg, []).append(pred)
+        for value in block.body:
+            for arg in value.args:
+                uses.setdefault(arg, []).append(value)
+        if block.condition is not None:
+            uses.setdefault(block.condition, []).append(block)
+    return uses
+
+
+def _above_all(tree: Dominators, places: list[Block]) -> Block:
+    """Return the nearest block that dominates all these."""
+    above = places[0]
+    for place in places[1:]:
+        while not tree.dominates(above, place):
+            parent = tree.parent[above]
+            assert parent is not None
+            above = parent
+    return above
