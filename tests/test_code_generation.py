@@ -114,6 +114,52 @@ def test_remainder_by_a_variable_takes_seventeen_instructions() -> None:
     assert Counter(r.op for r in rows)["IMAD.HI"] == 2
 
 
+@pytest.mark.parametrize(("dtype", "in_loop"), [(UINT32, 8), (INT32, 11)])
+def test_a_loop_divides_with_a_reciprocal_that_was_computed_before_it(
+    dtype: DType, in_loop: int
+) -> None:
+    @cuda.jit
+    def kernel(values, n, by):
+        tid = values[cuda.threadIdx.x]
+        total = tid - tid
+        for turn in range(n):
+            total += (tid + turn) % by
+            cuda.syncthreads()
+        values[cuda.threadIdx.x] = total
+
+    array = Array("values", "global", dtype)
+    rows = issued(lowered(kernel, values=array, n=dtype, by=dtype))
+    first = next(p for p, i in enumerate(rows) if i.op == "BAR")
+    assert "MUFU.RCP" in [i.op for i in rows[:first]]
+    start = max(p for p in range(first) if rows[p].op in ("MOV", "UMOV"))
+    division = [i.op for i in rows[start + 1 : first]][1:-1]
+    assert len(division) == in_loop
+    assert division.count("IMAD.HI") == 1
+    for by in (7, 0):
+        values = np.arange(1, 33).astype(dtype)
+        arguments = bind(kernel, (values, dtype.type(3), dtype.type(by)))
+        run(program_for(kernel, arguments, HOPPER, "O3"), Launch.of(1, 32), arguments)
+        rests = [(k + turn) % by if by else -1 for k in range(1, 33) for turn in range(3)]
+        assert values.tolist() == np.reshape(rests, (32, 3)).sum(axis=1).astype(dtype).tolist()
+
+
+def test_a_fixed_dividend_is_made_positive_before_the_loop_and_again_in_it() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        tid = cuda.threadIdx.x
+        step = 1
+        while step < n:
+            if tid % step == 0:
+                counts[tid] += step
+            cuda.syncthreads()
+            step *= 2
+
+    rows = lowered(kernel, counts=COUNTS, n=INT32).instructions
+    top = next(i.target for p, i in enumerate(rows) if i.op == "BRA" and i.target < p)
+    assert [i.op for i in rows[:top]].count("IABS") == 1
+    assert [i.op for i in rows[top:]].count("IABS") == 3
+
+
 def test_remainder_by_a_power_of_two_is_a_mask() -> None:
     _, code = quotient_or_rest("rem", UINT32, 17, 8, known=True)
     (rows,) = code.rows.values()

@@ -1,13 +1,14 @@
 """Division and remainder as the machine does them: there is no instruction for either.
 
 By a constant it is a multiplication by the reciprocal (Hacker's Delight, chapter 10; Granlund
-and Montgomery), by a 32-bit variable a reciprocal in float32 and corrections. The rows compute
+and Montgomery), by a 32-bit variable a reciprocal in float32 and corrections. What
+depends on the divisor alone is computed before a loop that does not change it. The rows compute
 what they say, so the results are exact because the sequence is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,99 +70,123 @@ class Emitter:
         return self.code.immediate(np.asarray(value).astype(dtype).reshape(1)[0])
 
 
-def divide(emit: Emitter, op: str, a: int, b: int, dtype: DType, dst: int) -> None:
-    """Write rows that leave `a / b` (op "idiv") or `a % b` ("rem") in `dst`."""
+@dataclass(frozen=True)
+class Reciprocal:
+    """What a division computes from its divisor alone.
+
+    `size` is its absolute value, `better` close to 2**32 / size, `nonzero` a predicate. The
+    divisor's `complement` is there where all this was computed before a loop.
+    """
+
+    size: int
+    better: int
+    nonzero: int
+    complement: int | None = None
+
+
+def divide(
+    emit: Emitter,
+    op: str,
+    a: int,
+    b: int,
+    dtype: DType,
+    dst: int,
+    reciprocal: Reciprocal | None = None,
+) -> None:
+    """Write rows that leave `a / b` (op "idiv") or `a % b` ("rem") in `dst`.
+
+    `reciprocal` is given where it was computed before.
+    """
     known = emit.code.immediates.get(b)
-    wide = dtype.itemsize == 8
-    if known is not None and int(known) != 0 and not wide:
-        _by_constant(emit, op, a, int(known), dtype, dst)
-    elif wide:
+    if dtype.itemsize == 8:
         # The short way that both operands below 2**32 take.
         emit.blank("LOP3 ISETP I2F IADD3 ISETP MUFU IADD3 F2I MOV IMAD IMAD.HI IMAD.HI")
         emit.blank("IADD3 IMAD ISETP IADD3 ISETP IADD3 LOP3 MOV")
         emit.row("LIBM", dtype, a, b, detail=op, dst=dst)
+    elif known is not None and int(known) != 0:
+        _by_constant(emit, op, a, int(known), dtype, dst)
     elif dtype.kind == "u":
-        _unsigned(emit, op, a, b, dst)
+        _unsigned(emit, op, a, b, dst, reciprocal or _reciprocal(emit, b, dtype))
     else:
-        _signed(emit, op, a, b, dst)
+        _signed(emit, op, a, b, dst, reciprocal or _reciprocal(emit, b, dtype))
 
 
-def _estimate(emit: Emitter, b: int) -> int:
-    """Return an underestimate of 2**32 / b, exact enough for one correction."""
-    near = emit.row("I2F.RP", FLOAT32, b)
+def reciprocal_before(emit: Emitter, b: int, dtype: DType) -> Reciprocal:
+    """Write, before a loop, what divisions by `b` in the loop have in common."""
+    found = _reciprocal(emit, b, dtype)
+    return replace(found, complement=emit.row("LOP3", dtype, b, detail="not"))
+
+
+def _reciprocal(emit: Emitter, b: int, dtype: DType) -> Reciprocal:
+    """Write an underestimate of 2**32 / b in float32, and better it once."""
+    size = b
+    if dtype.kind == "i":
+        size = emit.row("IABS", UINT32, b)
+        emit.blank("IABS")
+    nonzero = emit.row("ISETP", BOOL, b, emit.number(0, dtype), detail=("ne",))
+    near = emit.row("I2F.RP", FLOAT32, size)
     bits = emit.row("MUFU.RCP", UINT32, near)
     below = emit.row("IADD3", UINT32, bits, emit.number(0xFFFFFFE, UINT32), detail="++")
-    return emit.row("F2I.U32", UINT32, below)
-
-
-def _quotient(emit: Emitter, a: int, minus_b: int, first: int, dst: int | None) -> int:
-    emit.blank("MOV")
-    error = _multiply(emit, minus_b, first)
-    zero = emit.number(0, UINT32)
-    better = emit.row("IMAD.HI", UINT32, first, error, first)
-    return emit.row("IMAD.HI", UINT32, better, a, zero, dst=dst)
-
-
-def _multiply(emit: Emitter, a: int, b: int) -> int:
-    return emit.row("IMAD", UINT32, a, b, emit.number(0, UINT32))
-
-
-def _unsigned(emit: Emitter, op: str, a: int, b: int, dst: int) -> None:
-    zero = emit.number(0, UINT32)
-    minus_b = emit.row("IADD3", UINT32, b, detail="-")
-    nonzero = emit.row("ISETP", BOOL, b, zero, detail=("ne",))
-    quotient = _quotient(emit, a, minus_b, _estimate(emit, b), dst if op == "idiv" else None)
-    minus = emit.row("IADD3", UINT32, quotient, detail="-")
-    if op == "rem":
-        rest = emit.row("IMAD", UINT32, b, minus, a, dst=dst)
-        for _ in range(2):
-            over = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
-            emit.row("IADD3", UINT32, rest, b, detail="+-", dst=rest, guard=over)
-    else:
-        one = emit.number(1, UINT32)
-        rest = emit.row("IMAD", UINT32, b, minus, a)
-        over = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
-        emit.row("IADD3", UINT32, rest, b, detail="+-", dst=rest, guard=over)
-        emit.row("IADD3", UINT32, dst, one, detail="++", dst=dst, guard=over)
-        again = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
-        emit.row("IADD3", UINT32, dst, one, detail="++", dst=dst, guard=again)
-    emit.row("LOP3", UINT32, b, detail="not", dst=dst, guard=nonzero, negated=True)
-
-
-def _signed(emit: Emitter, op: str, a: int, b: int, dst: int) -> None:
-    zero = emit.number(0, UINT32)
-    size_a = emit.row("IABS", UINT32, a)
-    size_b = emit.row("IABS", UINT32, b)
-    emit.blank("IABS")
-    if op == "rem":
-        sign = emit.row("ISETP", BOOL, a, emit.number(0, INT32), detail=("ge",))
-    else:
-        mixed = emit.row("LOP3", INT32, a, b, detail="xor")
-        sign = emit.row("ISETP", BOOL, mixed, emit.number(0, INT32), detail=("ge",))
-    first = _estimate(emit, size_b)
+    first = emit.row("F2I.U32", UINT32, below)
     minus_first = emit.row("IADD3", UINT32, first, detail="-")
     emit.blank("MOV")
-    error = _multiply(emit, minus_first, size_b)
-    better = emit.row("IMAD.HI", UINT32, first, error, first)
-    minus_b = emit.row("IADD3", UINT32, size_b, detail="-")
-    quotient = emit.row("IMAD.HI", UINT32, better, size_a, zero)
-    rest = emit.row("IMAD", UINT32, quotient, minus_b, size_a)
-    over = emit.row("ISETP", BOOL, size_b, rest, detail=("gt",))
-    emit.row("IADD3", UINT32, rest, size_b, detail="+-", dst=rest, guard=over, negated=True)
-    result = rest
+    error = emit.row("IMAD", UINT32, minus_first, size, emit.number(0, UINT32))
+    return Reciprocal(size, emit.row("IMAD.HI", UINT32, first, error, first), nonzero)
+
+
+def _quotient_and_rest(
+    emit: Emitter, a: int, by: Reciprocal, quotient: int | None, rest: int | None
+) -> tuple[int, int]:
+    """Write the estimated quotient of `a`, and what it leaves over."""
+    found = emit.row("IMAD.HI", UINT32, by.better, a, emit.number(0, UINT32), dst=quotient)
+    minus = emit.row("IADD3", UINT32, found, detail="-")
+    return found, emit.row("IMAD", UINT32, by.size, minus, a, dst=rest)
+
+
+def _where_zero(emit: Emitter, b: int, by: Reciprocal, dtype: DType, dst: int) -> None:
+    """Let a division by zero give what the machine's does: all bits of `b` inverted."""
+    if by.complement is None:
+        emit.row("LOP3", dtype, b, detail="not", dst=dst, guard=by.nonzero, negated=True)
+    else:
+        emit.row("SEL", dtype, dst, by.complement, by.nonzero, dst=dst)
+
+
+def _unsigned(emit: Emitter, op: str, a: int, b: int, dst: int, by: Reciprocal) -> None:
+    own = (dst, None) if op == "idiv" else (None, dst)
+    _, rest = _quotient_and_rest(emit, a, by, *own)
+    one = emit.number(1, UINT32)
+    over = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
+    emit.row("IADD3", UINT32, rest, b, detail="+-", dst=rest, guard=over)
+    if op == "idiv":
+        emit.row("IADD3", UINT32, dst, one, detail="++", dst=dst, guard=over)
+    again = emit.row("ISETP", BOOL, rest, b, detail=("ge",))
+    if op == "idiv":
+        emit.row("IADD3", UINT32, dst, one, detail="++", dst=dst, guard=again)
+    else:
+        emit.row("IADD3", UINT32, rest, b, detail="+-", dst=rest, guard=again)
+    _where_zero(emit, b, by, UINT32, dst)
+
+
+def _signed(emit: Emitter, op: str, a: int, b: int, dst: int, by: Reciprocal) -> None:
+    size_a = emit.row("IABS", UINT32, a)
+    signed = a if op == "rem" else emit.row("LOP3", INT32, a, b, detail="xor")
+    sign = emit.row("ISETP", BOOL, signed, emit.number(0, INT32), detail=("ge",))
+    quotient, rest = _quotient_and_rest(emit, size_a, by, None, None)
+    over = emit.row("ISETP", BOOL, by.size, rest, detail=("gt",))
+    emit.row("IADD3", UINT32, rest, by.size, detail="+-", dst=rest, guard=over, negated=True)
     if op == "idiv":
         one = emit.number(1, UINT32)
-        result = quotient
-        emit.row("IADD3", UINT32, result, one, detail="++", dst=result, guard=over, negated=True)
-        over = emit.row("ISETP", BOOL, rest, size_b, detail=("ge",))
-        emit.row("IADD3", UINT32, result, one, detail="++", dst=result, guard=over)
+        emit.row(
+            "IADD3", UINT32, quotient, one, detail="++", dst=quotient, guard=over, negated=True
+        )
+        over = emit.row("ISETP", BOOL, rest, by.size, detail=("ge",))
+        emit.row("IADD3", UINT32, quotient, one, detail="++", dst=quotient, guard=over)
     else:
-        over = emit.row("ISETP", BOOL, size_b, rest, detail=("gt",))
-        emit.row("IADD3", UINT32, rest, size_b, detail="+-", dst=rest, guard=over, negated=True)
-    nonzero = emit.row("ISETP", BOOL, b, emit.number(0, INT32), detail=("ne",))
-    emit.row(".CAST", INT32, result, dst=dst)
+        over = emit.row("ISETP", BOOL, by.size, rest, detail=("gt",))
+        emit.row("IADD3", UINT32, rest, by.size, detail="+-", dst=rest, guard=over, negated=True)
+    emit.row(".CAST", INT32, quotient if op == "idiv" else rest, dst=dst)
     emit.row("IADD3", INT32, dst, detail="-", dst=dst, guard=sign, negated=True)
-    emit.row("LOP3", INT32, b, detail="not", dst=dst, guard=nonzero, negated=True)
+    _where_zero(emit, b, by, INT32, dst)
 
 
 def _by_constant(emit: Emitter, op: str, a: int, b: int, dtype: DType, dst: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from gpusim.isa import Memory
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.addresses import ACCESSES, Addresses, array_of
 from gpusim.lowering.code import Code, Phi, Row
-from gpusim.lowering.division import Emitter, divide
+from gpusim.lowering.division import Emitter, Reciprocal, divide, reciprocal_before
+from gpusim.lowering.graph import Dominators, Loop, definitions, dominators, natural_loops
 from gpusim.lowering.needed import needed_values
 from gpusim.lowering.rows import CHOICES, SEQUENCES, type_class
 from gpusim.lowering.uniform import COMPARES, Uniformity, uniform_values
@@ -67,6 +69,7 @@ class _Selector:
         self.function = function
         self.cc = cc
         self.apart = uniformity.apart
+        self.fuse = fuse
         self.addresses = addresses
         self.code = Code(function, divergent=set(uniformity.branches))
         self.emit = Emitter(self.code, [])
@@ -77,6 +80,7 @@ class _Selector:
         self.constants: dict[int, int] = {}
         self.users: dict[Value, list[Value]] = {}
         self.branches: dict[Value, int] = {}
+        self.reciprocals: dict[tuple[Block, int], Reciprocal] = {}
         self.of_source: set[Value] = set()
         self.absorbed: dict[Value, Value] = {}
         self.inside: set[Value] = set()
@@ -322,7 +326,54 @@ class _Selector:
     def _division(self, value: Value) -> None:
         assert value.dtype is not None
         a, b = self.sources(value)
-        divide(self.emit, value.op, a, b, value.dtype, self.register(value))
+        known = self._before_loop(value)
+        divide(self.emit, value.op, a, b, value.dtype, self.register(value), known)
+
+    def _before_loop(self, value: Value) -> Reciprocal | None:
+        """Write before the loop around what a division need not compute in it."""
+        assert value.dtype is not None
+        dividend, divisor = value.args
+        wide = value.dtype.itemsize == WIDE
+        if not self.fuse or self.emit.shadow or wide or divisor.constant is not None:
+            return None
+        before = self._preheader(divisor)
+        if before is None:
+            first = self._preheader(dividend)
+            if first is not None and value.dtype.kind == "i" and dividend.constant is None:
+                # ptxas takes the absolute value there, and a second time in the loop.
+                Emitter(self.code, self.code.rows[first], value.line).blank("IABS")
+            return None
+        key = (before, self.register(divisor))
+        if key not in self.reciprocals:
+            emit = Emitter(self.code, self.code.rows[before], value.line)
+            self.reciprocals[key] = reciprocal_before(emit, key[1], value.dtype)
+        return self.reciprocals[key]
+
+    def _preheader(self, operand: Value) -> Block | None:
+        """Return the block before the loops in which an operand is fixed.
+
+        Only those count that come to the present block in every turn.
+        """
+        found = None
+        for loop in self.loops:
+            if self.block in loop.blocks:
+                always = all(self.tree.dominates(self.block, latch) for latch in loop.latches)
+                if self.home.get(operand) in loop.blocks or not always or loop.preheader is None:
+                    break
+                found = loop.preheader
+        return found
+
+    @cached_property
+    def tree(self) -> Dominators:
+        return dominators(self.function)
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        return natural_loops(self.function, self.tree)
+
+    @cached_property
+    def home(self) -> dict[Value, Block]:
+        return definitions(self.function)
 
     def _math(self, value: Value) -> None:
         dtype = value.args[0].dtype
