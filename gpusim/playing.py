@@ -7,9 +7,9 @@ carried on at the rate that was found. Beginning, ramp and tail are played.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from statistics import fmean
 
 from gpusim.device import Device
@@ -19,16 +19,16 @@ from gpusim.streams import BlockStream, Classes
 from gpusim.timing.clock import Outcome, Share, SpanListener, StreamingMultiprocessor, WarpPlan
 from gpusim.timing.costs import instruction_costs, segments
 
-# Waves of resident blocks, and rounds of the longest loop, that are played first. Twice as many
-# are played as long as two stretches of them disagree about the rate by more than what counts as
-# settled.
+# How many waves of resident blocks are played first, and at most; how many rounds of the longest
+# loop make the first step. It is twice as many as long as a further stretch changes the rate by
+# more than counts as settled.
 FIRST_WAVES = 8
 MOST_WAVES = 16
 WAVES_SETTLED = 0.005
-FIRST_ROUNDS = 6
+FIRST_STEP = 8
 MOST_ROUNDS = 96
 ROUNDS_SETTLED = 0.01
-WHOLE_LOOP = 48  # rounds, up to which it costs no more to play the loop as it is
+FEW_ROUNDS = 2  # loops that differ by no more still do when they are shortened
 
 
 class Plans:
@@ -49,8 +49,8 @@ class Plans:
         self._blocks = launch.blocks
         self._first = max(self._candidates(), key=self._work)
         self.blocks_on_sm = self._count(self._first)
-        warps = [warp for _, _, stream in self._ranges for warp in stream.warps]
-        self.longest_loop = max((r.times for warp in warps for r in warp.repeats), default=0)
+        self._near = _near({r.times for c in classes.classes for r in c.stream.repeats})
+        self.longest_loop = max(self._near, default=0)
 
     def _candidates(self) -> list[int]:
         """Return SMs that may have the most work: the first, and those of the longest blocks."""
@@ -89,7 +89,7 @@ class Plans:
     def _of_stream(self, stream: BlockStream, part: float) -> list[WarpPlan]:
         plans = []
         for whole in stream.warps:
-            warp = whole.of_part(part)
+            warp = whole.written_out(lambda times: self._rounds(times, part))
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
             if warp.key not in self._by_key:
@@ -97,6 +97,11 @@ class Plans:
                 self._by_key[warp.key] = WarpPlan(made, tags)
             plans.append(self._by_key[warp.key])
         return plans
+
+    def _rounds(self, times: int, part: float) -> int:
+        """Return how many of a loop's rounds are played: as many are left out of those near it."""
+        near = self._near[times]
+        return max(0, times - near + round(part * near))
 
     def some(self, count: int, part: float) -> list[list[WarpPlan]]:
         """Return plans of `count` of the SM's blocks, the first, the last, and evenly between."""
@@ -117,12 +122,23 @@ class Plans:
         return max(0, (number - self._first) // self._sms + 1)
 
 
+def _near(times: Iterable[int]) -> dict[int, int]:
+    """Return, for each loop's rounds, those of the longest loop that has only few more."""
+    found: dict[int, int] = {}
+    most = math.inf
+    for count in sorted(times, reverse=True):
+        if most - count > FEW_ROUNDS:
+            most = count
+        found[count] = int(most)
+    return found
+
+
 @dataclass(frozen=True)
 class Played:
     """An SM's work, played or carried on: cycles, and where the warps' ticks went.
 
     `blocks` of its blocks were played, with `rounds` of the longest loop. `spread` is how far
-    two stretches of them disagreed about the rate, as a part.
+    the last stretch changed the rate, as a part.
     """
 
     cycles: float
@@ -157,14 +173,17 @@ def play_all(
         blocks = plans.some(count, part)
         return StreamingMultiprocessor(device, share, blocks, resident, listener).play()
 
-    return _all_rounds(
-        lambda part: _all_waves(partial(play, part), plans, resident), plans.longest_loop
-    )
+    @cache
+    def all_blocks(part: float) -> Played:
+        return _all_waves(partial(play, part), plans, resident)
+
+    return _all_rounds(all_blocks, plans.longest_loop)
 
 
 def play_alone(device: Device, share: Share, plans: Plans) -> Played:
     """Return what a block does that has an SM for itself."""
 
+    @cache
     def play(part: float) -> Played:
         blocks = plans.some(1, part)
         return _as_played(StreamingMultiprocessor(device, share, blocks, 1).play(), 1)
@@ -178,22 +197,21 @@ def _as_played(outcome: Outcome, blocks: int) -> Played:
 
 
 def _all_rounds(play: Callable[[float], Played], longest: int) -> Played:
-    """Play a part of all loops' rounds, then more of them, and carry on to all.
+    """Play some of the longest loop's rounds, twice and three times as many, and carry on to all.
 
-    `longest` is how many the longest loop has.
+    `longest` is how many there are. Of other loops the same part is played.
     """
-    if longest <= WHOLE_LOOP:
+    step = FIRST_STEP
+    if longest <= 3 * step:
         return replace(play(1.0), rounds=longest)
-    rounds = 2 * FIRST_ROUNDS
-    made = [play(rounds / 2 / longest), play(rounds / longest)]
-    spread = math.inf
-    while spread > ROUNDS_SETTLED and 2 * rounds <= min(longest, MOST_ROUNDS):
-        rounds *= 2
-        made.append(play(rounds / longest))
-        spread = _apart((made[-1].cycles - made[-2].cycles) / 2, made[-2].cycles - made[-3].cycles)
-    last = made[-1]
-    whole = last.carried_on(made[-2], (longest - rounds) / (rounds / 2))
-    return replace(whole, rounds=rounds, spread=max(last.spread, spread))
+    while True:
+        one, two, three = (play(count * step / longest) for count in (1, 2, 3))
+        spread = _apart((three.cycles - one.cycles) / 2, two.cycles - one.cycles)
+        if spread <= ROUNDS_SETTLED or 6 * step > min(longest, MOST_ROUNDS):
+            break
+        step *= 2
+    whole = three.carried_on(one, (longest - 3 * step) / (2 * step))
+    return replace(whole, rounds=3 * step, spread=max(three.spread, spread))
 
 
 def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> Played:

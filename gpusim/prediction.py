@@ -32,7 +32,7 @@ class Simulated:
     """What was played of the SM's blocks and of the longest loop, and carried on from that.
 
     `rounds` are those of the longest loop in which all warps do the same in each, or in each
-    few. `spread` is how far two stretches of what was played disagreed about the rate, as a part.
+    few. `spread` is how far the last stretch that was played changed the rate, as a part.
     """
 
     blocks_on_sm: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -62,14 +63,14 @@ class WarpStream:
             times[first:end] += more
         return times
 
-    def of_part(self, part: float) -> WarpStream:
-        """Return the stream with a part of each loop's repeats written out, the rest left out."""
+    def written_out(self, rounds: Callable[[int], int]) -> WarpStream:
+        """Return the stream with its loops written out, `rounds` of times in place of times."""
         if not self.repeats:
             return self
         places, done = [], 0
         for first, end, times in self.repeats:
             places.append(np.arange(done, first))
-            places.append(np.tile(np.arange(first, end), round(part * times)))
+            places.append(np.tile(np.arange(first, end), rounds(times)))
             done = first
         return self.at(np.concatenate([*places, np.arange(done, len(self))]))
 
@@ -114,6 +115,11 @@ class BlockStream:
     def fresh_sectors(self) -> int:
         """Sectors that the block touches."""
         return sum(int(warp.times @ warp.fresh) for warp in self.warps)
+
+    @property
+    def repeats(self) -> list[Repeat]:
+        """All loops that are kept once."""
+        return [repeat for warp in self.warps for repeat in warp.repeats]
 
     @property
     def kept(self) -> int:
