@@ -197,7 +197,7 @@ def queue_depth(bench: Bench) -> Values:
     notes: dict[str, Any] = {}
     for name, loads, count in (("stores", "false", 80), ("loads", "true", 40)):
         kernel = bench.probe("shared", f"queue<{count}, {loads}>")
-        for warps in (1, 4, 8, 16):
+        for warps in (1, 4, 8):
             memory = bench.stamps((2 + count) * warps)
             kernel(memory, grid=(1, 1, 1), block=(32 * warps, 1, 1))
             cycles = bench.read(memory, (2 + count) * warps)[2 * warps :].reshape(warps, count)
