@@ -141,12 +141,12 @@ def test_only_cold_single_passes_and_published_orders_are_held_to_bars() -> None
 # -- predictions ----------------------------------------------------------------------------------
 
 
-def test_all_passes_take_longer_than_the_first_and_a_warm_l2_is_no_slower() -> None:
+def test_all_passes_take_longer_than_the_first_and_a_warm_l2_is_faster() -> None:
     times = [timed(), timed(l2="warm"), timed(scope="all")]
     cold, warm, whole = (
         one.predicted_us for one in compare(times, "h200", workers=1) if isinstance(one, Compared)
     )
-    assert warm <= cold < whole
+    assert warm < cold < whole
 
 
 def test_predictions_are_the_same_with_any_number_of_workers() -> None:
