@@ -15,7 +15,14 @@ from gpusim.events import Leap, Placement, Step
 from gpusim.isa import OPS, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.streams.stream import BlockStream, Repeat, WarpStream, rolled
-from gpusim.streams.touches import LeftOut, Touches, first_touches, sectors_touched
+from gpusim.streams.touches import (
+    NOTHING,
+    LeftOut,
+    Touches,
+    first_touches,
+    joined,
+    sectors_touched,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -93,19 +100,28 @@ class _Told:
         return np.concatenate(full, axis=1)
 
     def touches(self) -> Touches:
-        """Return all accesses of sectors."""
+        """Return all accesses of sectors, and what leaps left out the last time, in order."""
+        parts = [self._touched(number) for number in range(len(self.steps))]
+        made, done = [], 0
+        for at, leap in self.leaps:
+            period = joined([parts[number] for number in self.steps_of(at, leap)])
+            made += [*parts[done:at], period.left_out(self.times(leap).max(axis=1), leap.strides)]
+            done = at
+        return joined([*made, *parts[done:]])
+
+    def _touched(self, number: int) -> Touches:
+        step = self.steps[number]
+        if step.touched is None:
+            return NOTHING
         copies, warps = self.placement.copies, self.placement.warps_per_block
-        none = np.zeros(0, dtype=np.int64)
-        parts = [(none, none, none, none)]
-        for number, step in enumerate(self.steps):
-            if step.touched is None:
-                continue
-            sectors = np.broadcast_to(step.touched, (copies, len(step.rows), 32))
-            copy, row, lane = np.nonzero(sectors >= 0)
-            block = copy if self.placement.folded else step.rows[row] // warps
-            place = copy * self.starts[-1] + self.starts[number] + row
-            parts.append((block, np.full(len(row), number), place, sectors[copy, row, lane]))
-        return Touches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        sectors = np.broadcast_to(step.touched, (copies, len(step.rows), 32))
+        copy, row, lane = np.nonzero(sectors >= 0)
+        return Touches(
+            block=copy if self.placement.folded else step.rows[row] // warps,
+            step=np.full(len(row), number),
+            place=copy * self.starts[-1] + self.starts[number] + row,
+            sector=sectors[copy, row, lane],
+        )
 
     def repeat(self, at: int, leap: Leap, places: Array, times: int) -> Repeat:
         """Return what a leap after so many steps is in the stream of the row at these places."""
@@ -118,10 +134,10 @@ class _Told:
         return np.array(like[-leap.issued :])
 
     def times(self, leap: Leap) -> Array:
-        """Return how often a leap leaves out what a row did, shaped (copies, rows)."""
+        """Return how often a leap leaves out what a warp did, shaped (blocks, warps)."""
         times = np.zeros((self.placement.copies, self.placement.rows), dtype=np.int64)
         times[:, leap.rows] = leap.times
-        return times
+        return times.reshape(-1, self.placement.warps_per_block)
 
 
 def _unfolded(leap: Leap, placement: Placement, every: Array) -> Leap:
@@ -157,7 +173,9 @@ class Recorder:
         instruction = step.instruction
         if not OPS[instruction.op].issued:
             return
-        is_on = np.asarray(step.on.any(axis=2))
+        is_on: Array = np.ones((1, 1), dtype=bool)
+        if OPS[instruction.op].kind != "compute":
+            is_on = np.asarray(step.on.any(axis=2))
         is_taken: Array = np.zeros((1, 1), dtype=bool)
         cost = lines = np.zeros((1, 1), dtype=np.int64)
         touched = None
@@ -195,49 +213,44 @@ class Recorder:
         told = self._told.pop(int(blocks[0]), None)
         if told is None:
             return
+        touches = told.touches()
+        columns, places = told.columns(touches), told.places()
         folded, warps = told.placement.folded, told.placement.warps_per_block
-        places, touches = told.places(), told.touches()
-        columns = told.columns(touches)
         times = [told.times(leap) for _, leap in told.leaps]
         seen: dict[bytes, BlockStream] = {}
         streams = []
         for position in range(len(blocks)):
             copy, first = (position, 0) if folded else (0, position * warps)
             made = []
-            for row in range(first, first + warps):
-                mine = places[row]
-                repeats = [
-                    told.repeat(at, leap, mine, int(often[copy, row]))
+            for warp in range(warps):
+                mine = places[first + warp]
+                repeats = tuple(
+                    told.repeat(at, leap, mine, int(often[position, warp]))
                     for (at, leap), often in zip(told.leaps, times, strict=True)
-                    if often[copy, row]
-                ]
+                    if often[position, warp]
+                )
                 own = {name: column[copy][mine] for name, column in columns.items()}
-                made.append(rolled(WarpStream(**own, repeats=tuple(repeats))))
+                made.append(rolled(WarpStream(**own, repeats=repeats)))
             block = BlockStream(tuple(made))
             streams.append(seen.setdefault(block.key, block))
         self.streams.update(zip(blocks.tolist(), streams, strict=True))
         if told.leaps:
-            self._check(told, touches, times, streams)
-
-    def _check(
-        self,
-        told: _Told,
-        touches: Touches,
-        times: Sequence[Array],
-        streams: Sequence[BlockStream],
-    ) -> None:
-        """Compare the sectors that blocks touch with what their streams say."""
-        folded, warps = told.placement.folded, told.placement.warps_per_block
-        stood = [told.steps_of(at, leap) for at, leap in told.leaps]
-        for position, own in enumerate(touches.of_blocks(len(streams))):
-            copy, first = (position, 0) if folded else (0, position * warps)
-            often = [int(t[copy, first : first + warps].max()) for t in times]
-            left_out = [
-                LeftOut(steps, count, leap.strides)
-                for steps, count, (_, leap) in zip(stood, often, told.leaps, strict=True)
-                if count
-            ]
-            self.is_sound &= sectors_touched(own, left_out) == streams[position].fresh_sectors
+            self.is_sound &= _is_sound(told, touches, streams)
 
     def end(self) -> None:
         """The launch is over."""
+
+
+def _is_sound(told: _Told, touches: Touches, streams: Sequence[BlockStream]) -> bool:
+    """Compare the sectors that blocks touch with what their streams say."""
+    stood = [told.steps_of(at, leap) for at, leap in told.leaps]
+    times = [told.times(leap).max(axis=1) for _, leap in told.leaps]
+    for position, own in enumerate(touches.of_blocks(len(streams))):
+        left_out = [
+            LeftOut(steps, int(often[position]), leap.strides)
+            for steps, often, (_, leap) in zip(stood, times, told.leaps, strict=True)
+            if often[position]
+        ]
+        if sectors_touched(own, left_out) != streams[position].fresh_sectors:
+            return False
+    return True

@@ -28,12 +28,13 @@ class WarpStream:
     """What one warp runs, in order: columns of one length.
 
     `pc` is the instruction, `is_on` whether a lane takes part (a guarded-off access touches
-    nothing), `is_taken` whether a branch is taken. `cost` is wavefronts for shared memory,
-    sectors for global memory, and the most lanes with one address for atomics; `lines` the
-    128-byte lines that a global access touches, `fresh` those of its sectors that the block
-    has not touched before; `joins` says that another warp touches one of its sectors for the
-    first time in the same step, so that it waits for the same fetch. `lanes` are the lanes that
-    run the instruction, a bit each. `repeats`, in order, are the loops that are kept once.
+    nothing; what only computes counts as on), `is_taken` whether a branch is taken. `cost` is
+    wavefronts for shared memory, sectors for global memory, and the most lanes with one address
+    for atomics; `lines` the 128-byte lines that a global access touches, `fresh` those of its
+    sectors that the block has not touched before; `joins` says that another warp touches one of
+    its sectors for the first time in the same step, so that it waits for the same fetch. `lanes`
+    are the lanes that run the instruction, a bit each. `repeats`, in order, are the loops that
+    are kept once.
     """
 
     pc: Array

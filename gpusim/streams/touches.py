@@ -19,7 +19,8 @@ FAR = 1 << 40  # further apart than sectors of one array are
 class Touches:
     """Accesses of sectors in order: by which block of a batch, in which step, at which place.
 
-    A place is one warp's run of an instruction, numbered through all steps and blocks.
+    A place is one warp's run of an instruction, numbered through all steps and blocks. What was
+    left out has neither: its step and place are -1.
     """
 
     block: Array
@@ -27,14 +28,35 @@ class Touches:
     place: Array
     sector: Array
 
+    def at(self, which: Array) -> Touches:
+        """Return some of them."""
+        return Touches(self.block[which], self.step[which], self.place[which], self.sector[which])
+
     def of_blocks(self, count: int) -> list[Touches]:
         """Return each block's own."""
         order = np.argsort(self.block, kind="stable")
         ends = np.searchsorted(self.block[order], np.arange(1, count))
-        return [
-            Touches(self.block[mine], self.step[mine], self.place[mine], self.sector[mine])
-            for mine in np.split(order, ends)
-        ]
+        return [self.at(mine) for mine in np.split(order, ends)]
+
+    def left_out(self, times: Array, strides: Mapping[int, int]) -> Touches:
+        """Return these moved on by strides, as often as the block says; none where it is never."""
+        some = self.at(times[self.block] > 0)
+        moved = some.sector + times[some.block] * _steps(some.sector, strides)
+        nowhere = np.full(len(moved), -1)
+        return Touches(some.block, nowhere, nowhere, moved)
+
+
+NOTHING = Touches(*[np.zeros(0, dtype=np.int64)] * 4)
+
+
+def joined(parts: Sequence[Touches]) -> Touches:
+    """Return touches one after the other."""
+    return Touches(
+        np.concatenate([NOTHING.block, *(part.block for part in parts)]),
+        np.concatenate([NOTHING.step, *(part.step for part in parts)]),
+        np.concatenate([NOTHING.place, *(part.place for part in parts)]),
+        np.concatenate([NOTHING.sector, *(part.sector for part in parts)]),
+    )
 
 
 def first_touches(touches: Touches, places: int) -> tuple[Array, Array]:
@@ -47,8 +69,10 @@ def first_touches(touches: Touches, places: int) -> tuple[Array, Array]:
     _, first, same = np.unique(
         touches.block * FAR + touches.sector, return_index=True, return_inverse=True
     )
-    fresh = np.bincount(touches.place[first], minlength=places)
-    joins[touches.place[touches.step[first][same] == touches.step]] = True
+    place = touches.place[first]
+    fresh = np.bincount(place[place >= 0], minlength=places)
+    with_first = (touches.step[first][same] == touches.step) & (touches.place >= 0)
+    joins[touches.place[with_first]] = True
     return fresh, joins & (fresh == 0)
 
 
@@ -66,21 +90,26 @@ def sectors_touched(touches: Touches, leaps: Sequence[LeftOut]) -> int | None:
 
     None where that is not known: loops move through one array by different strides.
     """
-    ran = np.unique(touches.sector)
+    ran = np.unique(touches.sector[touches.place >= 0])
     strides: dict[int, int] = {}
-    moved: dict[int, list[tuple[Array, int]]] = {}
+    runs: dict[int, list[tuple[Array, int]]] = {}
     for leap in leaps:
+        if any(strides.setdefault(array, s) != s for array, s in leap.strides.items()):
+            return None
         sectors = np.unique(touches.sector[np.isin(touches.step, leap.steps)])
-        arrays = np.array(sorted(leap.strides), dtype=np.int64)
-        of = np.searchsorted(arrays, sectors * SECTOR_BYTES, side="right") - 1
-        for number, array in enumerate(arrays.tolist()):
-            stride = leap.strides[array]
-            if strides.setdefault(array, stride) != stride:
-                return None
-            if stride:
-                run = sectors[of == number], leap.times
-                moved.setdefault(stride // SECTOR_BYTES, []).append(run)
-    return len(ran) + sum(_reached(ran, step, runs) for step, runs in moved.items())
+        steps = _steps(sectors, leap.strides)
+        for step in np.unique(steps[steps != 0]).tolist():
+            runs.setdefault(step, []).append((sectors[steps == step], leap.times))
+    return len(ran) + sum(_reached(ran, step, found) for step, found in runs.items())
+
+
+def _steps(sectors: Array, strides: Mapping[int, int]) -> Array:
+    """Return by how many sectors each moves on, which the array that it lies in decides."""
+    if not strides:
+        return np.zeros_like(sectors)
+    arrays = np.array(sorted(strides), dtype=np.int64)
+    steps = np.array([strides[array] // SECTOR_BYTES for array in arrays.tolist()])
+    return np.asarray(steps[np.searchsorted(arrays, sectors * SECTOR_BYTES, side="right") - 1])
 
 
 def _reached(ran: Array, step: int, runs: Sequence[tuple[Array, int]]) -> int:
