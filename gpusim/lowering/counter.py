@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, Block, DType, Function, Value
-from gpusim.lowering.fold import Folder, number
+from gpusim.lowering.algebra import number
+from gpusim.lowering.folder import Folder
 from gpusim.lowering.graph import Loop, make_preheader
 from gpusim.lowering.linear import Linear, Writer, linear
 from gpusim.lowering.number import operation_key

@@ -7,7 +7,7 @@ of four: `i | 3` is `i + 3`, and one address with a constant offset will do for 
 from __future__ import annotations
 
 from gpusim.compiler.ir import Function, Value, constant
-from gpusim.lowering.fold import number
+from gpusim.lowering.algebra import number
 
 # NVVM unrolls by four and knows of two bits; what ptxas unrolls again it does not see.
 ROW = 4

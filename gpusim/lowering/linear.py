@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpusim.compiler.ir import Block, DType, Value, constant
+from gpusim.lowering.algebra import number
 from gpusim.lowering.disjoint import zero_bits
-from gpusim.lowering.fold import number
 
 # Terms of terms are followed so far.
 DEPTH = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.compiler.ir import BOOL, OPERATIONS, Block, Function, Value, constant
-from gpusim.lowering.fold import COMMUTATIVE
+from gpusim.lowering.algebra import COMMUTATIVE
 from gpusim.lowering.graph import dominators, remove_values, replace_uses
 
 
