@@ -221,18 +221,65 @@ def test_a_loop_through_addresses_that_are_hashed_is_run_in_full() -> None:
     expect_alike(own(kernel, 1, 32, *arrays, 100), leaps=False)
 
 
-def test_a_loop_whose_step_grows_is_run_in_full() -> None:
-    @cuda.jit
-    def kernel(a, out, n):
-        i, step, total = cuda.threadIdx.x, 1, 0
-        while i < n:
-            total += a[i]
-            i += step
-            step += 1
-        out[cuda.threadIdx.x] = total
+@cuda.jit
+def by_growing_steps(a, out, n):
+    i, step, total = cuda.threadIdx.x, 1, 0
+    while i < n * n // 2:
+        total += a[i]
+        i += step
+        step += 1
+    out[cuda.threadIdx.x] = total
 
-    arrays = array_spec(8192, "int32"), array_spec(32, "int32")
-    expect_alike(own(kernel, 1, 32, *arrays, 8192), leaps=False)
+
+@cuda.jit
+def at_squares(a, out, n):
+    total = 0
+    for i in range(n):
+        total += a[i * i]
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def around_in_a_ring(a, out, n):
+    total = 0
+    for i in range(n):
+        total += a[(32 * i + cuda.threadIdx.x) & 2047]
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def more_at_every_third(a, out, n):
+    total = 0
+    for i in range(n):
+        if i % 3 == 0:
+            total += a[32 * i]
+        cuda.syncthreads()
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def lanes_at_a_pace_of_their_own(a, out, n):
+    total = 0
+    for i in range(n):
+        total += a[32 * i * cuda.threadIdx.x]
+    out[cuda.threadIdx.x] = total
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        by_growing_steps,
+        at_squares,
+        around_in_a_ring,
+        more_at_every_third,
+        lanes_at_a_pace_of_their_own,
+    ],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_a_loop_whose_iterations_differ_is_run_in_full(kernel: Kernel) -> None:
+    n = 160
+    arrays = array_spec(32 * 32 * n, "int32"), array_spec(32, "int32")
+    expect_alike(own(kernel, 1, 32, *arrays, n), leaps=False, level="O0")
 
 
 def test_a_loop_that_the_data_lead_is_run_in_full() -> None:
