@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,12 +34,19 @@ def made(kernels: tuple[str, ...] = picture.SERIES) -> Report:
     return Report(measurements, (Section(KINDS[1], tuple(cases)),), (), Counted(()))
 
 
+def drawn(axes: Any, style: str) -> list[Any]:
+    """The lines of a panel that have a style; "None" are points."""
+    return [line for line in axes.get_lines() if line.get_linestyle() == style]
+
+
 def test_one_panel_has_a_point_for_each_case_and_the_band() -> None:
     report = made()
     left, _ = picture.figure([report]).axes
-    points = np.concatenate([np.asarray(one.get_offsets()) for one in left.collections[1:]])
+    (points,) = drawn(left, "None")
     cases = report.sections[0].cases
-    assert sorted(map(tuple, points)) == sorted((c.measured_us, c.predicted_us) for c in cases)
+    assert sorted(zip(*points.get_data(), strict=True)) == sorted(
+        (one.measured_us, one.predicted_us) for one in cases
+    )
     labels = [text.get_text() for text in left.get_legend().get_texts()]
     assert labels == ["within 10 %", "reduce: 42 launches"]
     assert (left.get_xscale(), left.get_yscale()) == ("log", "log")
@@ -46,7 +54,7 @@ def test_one_panel_has_a_point_for_each_case_and_the_band() -> None:
 
 def test_the_other_has_a_line_for_each_kernel_and_the_peak() -> None:
     _, right = picture.figure([made()]).axes
-    *lines, peak = right.get_lines()
+    lines, (peak,) = drawn(right, "-"), drawn(right, "--")
     assert [len(line.get_xdata()) for line in lines] == [3] * 7
     first = 4 * np.array(SIZES) / 10.5 / 1000
     assert np.asarray(lines[0].get_ydata()) == pytest.approx(first)
@@ -58,9 +66,10 @@ def test_the_other_has_a_line_for_each_kernel_and_the_peak() -> None:
 
 def test_lines_differ_in_colour_and_points_in_shape() -> None:
     _, right = picture.figure([made()]).axes
-    assert len({line.get_color() for line in right.get_lines()}) == 8
-    shapes = {one.get_paths()[0].vertices.tobytes() for one in right.collections}
-    assert len(shapes) == 7
+    lines, points = drawn(right, "-"), drawn(right, "None")
+    assert [line.get_color() for line in lines] == [point.get_color() for point in points]
+    assert len({line.get_color() for line in lines}) == 7
+    assert len({point.get_marker() for point in points}) == 7
 
 
 def test_labels_are_moved_apart_no_further_than_need_be() -> None:
