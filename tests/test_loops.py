@@ -265,6 +265,17 @@ def lanes_at_a_pace_of_their_own(a, out, n):
     out[cuda.threadIdx.x] = total
 
 
+@cuda.jit
+def lanes_further_and_further_apart(a, out, n):
+    banks = cuda.shared.array(32 * 160, np.int32)
+    t = cuda.threadIdx.x
+    banks[t] = a[t]
+    total = 0
+    for i in range(n):
+        total += banks[i * t]
+    out[t] = total
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -273,6 +284,7 @@ def lanes_at_a_pace_of_their_own(a, out, n):
         around_in_a_ring,
         more_at_every_third,
         lanes_at_a_pace_of_their_own,
+        lanes_further_and_further_apart,
     ],
     ids=lambda kernel: kernel.__name__,
 )
