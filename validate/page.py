@@ -75,17 +75,18 @@ def _told(machine: Machine) -> list[str]:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> list[str]:
     """Return a Markdown table in columns; the first `text` of them are text, the others numbers."""
-    cells = [list(map(str, row)) for row in (head, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    rule = [
-        "-" * max(3, width) if k < text else "-" * max(2, width - 1) + ":"
-        for k, width in enumerate(widths)
-    ]
-    aligned = [
-        [cell.ljust(w) if k < text else cell.rjust(w) for k, (cell, w) in enumerate(pairs)]
-        for pairs in (list(zip(row, map(len, rule), strict=True)) for row in cells)
-    ]
-    return [f"| {' | '.join(row).rstrip()} |" for row in (aligned[0], rule, *aligned[1:])]
+    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+    rule = ["---" if k < text else "--:" for k in range(len(head))]
+
+    def line(row: Sequence[str], fill: str = " ") -> str:
+        aligned = (
+            cell.ljust(width, fill) if k < text else cell.rjust(width, fill)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return f"| {' | '.join(aligned)} |"
+
+    return [line(cells[0]), line(rule, "-"), *map(line, cells[1:])]
 
 
 def _summaries(sections: Sequence[Section]) -> list[str]:
