@@ -17,7 +17,7 @@ from validate.counted import compare_all
 from validate.counters import ProfilerError
 from validate.measure import measure_all
 from validate.nvrtc import NvrtcMissingError
-from validate.probes import latency
+from validate.probes.pipes import latency
 from validate.records import Case
 
 pytestmark = pytest.mark.gpu

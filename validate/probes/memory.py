@@ -1,0 +1,224 @@
+"""Global memory: latencies and bandwidths of L1, L2 and DRAM, stores, atomics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bench import Bench
+from .probing import WARPS, Values, probe
+
+DRAM_BYTES = 2**32
+
+
+@probe("latency_cycles.l1", "latency_cycles.l2", "latency_cycles.dram")
+def memory_latency(bench: Bench) -> Values:
+    """One thread follows pointers in random order: 8 KB in L1; 8 MB past the L1; 16 MB in DRAM.
+
+    For the last the L2 was emptied before.
+    """
+
+    def pursued(where: str, nodes: int, apart: int, before: int, cold: bool) -> float:
+        memory = bench.room(nodes * apart)
+        first = bench.ring(memory, nodes, apart)
+        steps = nodes - nodes % 16
+        cycles = bench.span(
+            "memory",
+            f"pursue<{where}>",
+            np.uint64(first),
+            np.int32(before),
+            np.int32(steps),
+            threads=1,
+            before=bench.backend.empty_l2 if cold else lambda: None,
+        )
+        return cycles / steps
+
+    bench.notes["l2_latency_by_bytes"] = {
+        size: pursued("L2", size // 128, 128, size // 128, False)
+        for size in (2**16, 2**18, 2**20, 2**23, 2**24)
+    }
+    bench.notes["dram_latency_by_bytes"] = {
+        size: pursued("L2", size // 4096, 4096, 0, True) for size in (2**22, 2**24, 2**26)
+    }
+    return [
+        pursued("L1", 64, 128, 64, False),
+        bench.notes["l2_latency_by_bytes"][2**23],
+        bench.notes["dram_latency_by_bytes"][2**24],
+    ]
+
+
+@probe("bandwidth.dram_gbps")
+def dram_bandwidth(bench: Bench) -> Values:
+    """Reading 4 GiB less reading 1 GiB, 16 bytes a thread at a time, the best of several grids."""
+    memory = bench.room(DRAM_BYTES)
+    never = bench.stamps(1)
+    rates = {}
+    for ahead in (1, 2, 4, 8):
+        kernel = bench.probe("memory", f"stream<{ahead}>")
+        for blocks, block in ((2, 1024), (4, 512), (8, 256), (32, 256)):
+            times = [
+                bench.time_us(
+                    kernel, memory, np.uint64(size // 16), np.int32(1), never,
+                    grid=blocks * bench.sms, block=block, repetitions=5,
+                )
+                for size in (DRAM_BYTES // 4, DRAM_BYTES)
+            ]  # fmt: skip
+            rates[f"{ahead} ahead, {blocks} blocks of {block} an SM"] = (
+                DRAM_BYTES * 3 / 4 / (times[1] - times[0]) / 1000
+            )
+    bench.notes["dram_gbps"] = rates
+    return [max(rates.values())]
+
+
+@probe("bandwidth.l2_gbps", "bandwidth.l2_to_sm_bytes_per_cycle")
+def l2_bandwidth(bench: Bench) -> Values:
+    """Reading 24 MiB past the L1 over and over, by all SMs; 1 MiB by one."""
+    size = 24 * 2**20
+    memory = bench.room(DRAM_BYTES)
+    never = bench.stamps(1)
+    rates: dict[str, dict[str, float]] = {"all": {}, "one": {}}
+    for ahead in (1, 2, 4):
+        kernel = bench.probe("memory", f"stream<{ahead}>")
+        for blocks, block in ((2, 1024), (4, 512), (8, 256)):
+            name = f"{ahead} ahead, {blocks} blocks of {block} an SM"
+            times = [
+                bench.time_us(
+                    kernel, memory, np.uint64(size // 16), np.int32(rounds), never,
+                    grid=blocks * bench.sms, block=block, cold=False, repetitions=5,
+                )
+                for rounds in (4, 36)
+            ]  # fmt: skip
+            if 2 * ahead * blocks * block * bench.sms <= size // 16:
+                rates["all"][name] = 32 * size / (times[1] - times[0]) / 1000
+            part = 2**20
+            times = [
+                bench.time_us(
+                    kernel, memory, np.uint64(part // 16), np.int32(rounds), never,
+                    grid=1, block=block, cold=False, repetitions=5,
+                )
+                for rounds in (2, 10)
+            ]  # fmt: skip
+            rates["one"][f"{ahead} ahead, a block of {block}"] = (
+                8 * part / (times[1] - times[0]) / bench.clock_mhz
+            )
+    bench.notes["l2_gbps"] = rates
+    return [max(rates["all"].values()), max(rates["one"].values())]
+
+
+@probe("bandwidth.dram_grain_bytes")
+def dram_grain(bench: Bench) -> Values:
+    """Reading one sector of 32 bytes in 32, 64 or 128: what comes along costs no more time."""
+    memory = bench.room(DRAM_BYTES)
+    never = bench.stamps(1)
+    times = {}
+    for stride in (8, 16, 32):
+        threads = DRAM_BYTES // 4 // stride
+        times[4 * stride] = bench.time_us(
+            bench.probe("memory", f"sparse<{stride}>"), memory, np.uint64(threads), never,
+            grid=16 * bench.sms, block=256, repetitions=5,
+        )  # fmt: skip
+    bench.notes["time_us_of_4_gib_one_sector_in"] = times
+    return [64 if times[64] > 0.8 * times[32] else 32]
+
+
+@probe("bandwidth.dram_latency_growth")
+def loaded_latency(bench: Bench) -> Values:
+    """One thread follows pointers while all SMs read with pauses: over utilisation squared."""
+    nodes, apart, warps = 2048, 4096, 2 * bench.sms * 16
+    points = []
+    for pause in (200_000, 40_000, 20_000, 12_000, 8_000, 6_000, 4_000, 3_000, 2_000, 1_000, 0):
+        memory = bench.room(DRAM_BYTES)
+        first = bench.ring(memory, nodes, apart)
+        words = int(memory) + nodes * apart
+        found = []
+        for _ in range(3):
+            told = bench.stamps(8 + 2 * warps)
+            bench.backend.empty_l2()
+            bench.probe("memory", "loaded<200000>")(
+                told, np.uint64(first), np.int32(nodes), np.uint64(words),
+                np.uint64((DRAM_BYTES - nodes * apart) // 16), np.int32(pause),
+                np.uint64(int(told) + 16), np.uint64(int(told) + 16),
+                grid=(2 * bench.sms + 1, 1, 1), block=(512, 1, 1),
+            )  # fmt: skip
+            numbers = bench.read(told, 8 + 2 * warps)
+            each = numbers[3 : 3 + 2 * warps].reshape(warps, 2)
+            rate = float((each[:, 0] * 512 / np.maximum(each[:, 1], 1)).sum())
+            found.append((float(numbers[1] - numbers[0]) / nodes, rate * bench.clock_mhz / 1000))
+        cycles, gbps = sorted(found)[1]
+        points.append((gbps, cycles))
+    bench.notes["dram_latency_by_gbps"] = points
+    most = max(rate for rate, _ in points)
+    idle = points[0][1]
+    squares = [((rate / most) ** 2, cycles / idle - 1) for rate, cycles in points]
+    return [max(0.0, sum(u * g for u, g in squares) / sum(u * u for u, _ in squares))]
+
+
+@probe("interval_cycles.store_packet")
+def store_packets(bench: Bench) -> Values:
+    """32 warps of one SM store words to global memory, a line a warp: cycles a line."""
+    memory = bench.room(DRAM_BYTES)
+
+    def lines(stride: int) -> float:
+        times = [
+            bench.span("memory", f"write<{stride}>", memory, np.int32(rounds), threads=1024)
+            for rounds in (64, 192)
+        ]
+        return (times[1] - times[0]) / (128 * 8 * WARPS)
+
+    bench.notes["cycles_of_a_store_of_32_lines"] = lines(32)
+    return [lines(1)]
+
+
+@probe()
+def l1_throughput(bench: Bench) -> Values:
+    """32 warps of one SM load lines that are in L1, 4 and 16 bytes a lane."""
+    memory = bench.room(2**20)
+    for width in (1, 4):
+        times = [
+            bench.span("memory", f"hits<{width}>", memory, np.int32(rounds), threads=1024)
+            for rounds in (16, 80)
+        ]
+        bench.notes[f"cycles_of_an_l1_load_of_{4 * width}_bytes_a_lane"] = (times[1] - times[0]) / (
+            64 * 8 * WARPS
+        )
+    return []
+
+
+@probe(
+    "latency_cycles.global_atomic",
+    "interval_cycles.global_atomic_same_address",
+    "interval_cycles.global_atomic_float_same_address",
+)
+def global_atomics(bench: Bench) -> Values:
+    """ATOMG of one thread, each needing the one before, the median of 31 places in the L2.
+
+    RED of all SMs on one word: integers by a lane of each warp, floats by all.
+    """
+    room = int(bench.room(2**20))
+    places = [room + place * (2**15 + 128) for place in range(31)]
+
+    def latency(place: int) -> float:
+        times = [
+            bench.span(
+                "memory", "atomic_chain<int>", np.uint64(place), np.int32(rounds), np.int32(0),
+                threads=1,
+            )
+            for rounds in (64, 192)
+        ]  # fmt: skip
+        return (times[1] - times[0]) / 128
+
+    by_place = [latency(place) for place in places]
+    bench.notes["global_atomic_by_place"] = by_place
+    found = [float(np.median(by_place))]
+    memory = bench.stamps(2)
+    for expression, lanes in (("atomic_flood<int, 1>", 1), ("atomic_flood<float, 32>", 32)):
+        kernel = bench.probe("memory", expression)
+        spent = [
+            bench.time_us(
+                kernel, memory, np.int32(rounds), np.int32(0),
+                grid=bench.sms, block=512, cold=False, repetitions=5,
+            )
+            for rounds in (16, 80)
+        ]  # fmt: skip
+        operations = 64 * bench.sms * 16 * lanes
+        found.append((spent[1] - spent[0]) * bench.clock_mhz / operations)
+    return found

@@ -1,0 +1,113 @@
+"""Shared memory: latency, wavefronts, the queue before it, atomics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..bench import Bench
+from .probing import WARPS, Values, line, probe
+
+
+@probe("latency_cycles.shared_load", "latency_cycles.shared_wavefront")
+def shared_latency(bench: Bench) -> Values:
+    """One warp follows addresses in shared memory; lanes 1 to 32 words apart, line through all."""
+    times = {
+        stride: bench.step("shared", "load_chain<LENGTH>", np.int32(stride))
+        for stride in (1, 2, 4, 8, 16, 32)
+    }
+    bench.notes["shared_load_latency_by_wavefronts"] = times
+    bench.notes["shared_store_then_load"] = bench.step(
+        "shared", "store_load_chain<LENGTH>", np.int32(1)
+    )
+    _, slope = line([(float(k), v) for k, v in times.items()])
+    return [times[1], slope]
+
+
+def _shared_flood(
+    bench: Bench, name: str, stride: int, schedulers: int, warps: int = WARPS
+) -> float:
+    """Return cycles of the SM for one access of a warp; `warps` are those of all schedulers."""
+    step = bench.step(
+        "shared",
+        f"{name}<LENGTH>",
+        np.int32(stride),
+        np.int32(schedulers),
+        threads=32 * warps,
+        lengths=(2, 4),
+    )
+    return step / 8 / max(1, warps / 4 * schedulers)
+
+
+@probe(
+    "interval_cycles.lsu_scheduler", "interval_cycles.lsu_sm", "interval_cycles.shared_wavefront"
+)
+def shared_throughput(bench: Bench) -> Values:
+    """Independent loads from shared memory: by 8 warps of a scheduler, by 32 of all.
+
+    The last is the slope over wavefronts a load.
+    """
+    one = _shared_flood(bench, "load_flood", 1, 1)
+    by_ways = {ways: _shared_flood(bench, "load_flood", ways, 4) for ways in (1, 2, 4, 8, 16, 32)}
+    bench.notes["shared_load_interval_by_wavefronts"] = by_ways
+    bench.notes["shared_load_interval_two_schedulers"] = _shared_flood(bench, "load_flood", 1, 2)
+    _, slope = line([(float(k), v) for k, v in by_ways.items() if k > 1])
+    return [one, by_ways[1], slope]
+
+
+@probe("interval_cycles.shared_store_conflict")
+def store_conflicts(bench: Bench) -> Values:
+    """Stores to shared memory by 32 warps, lanes 1 to 32 words apart: the slope."""
+    by_ways = {ways: _shared_flood(bench, "store_flood", ways, 4) for ways in (1, 2, 4, 8, 16, 32)}
+    bench.notes["shared_store_interval_by_wavefronts"] = by_ways
+    bench.notes["shared_store_interval_by_wavefronts_one_warp"] = {
+        ways: _shared_flood(bench, "store_flood", ways, 1, warps=1) for ways in (1, 2, 4, 8, 16, 32)
+    }
+    bench.notes["shared_store_interval_one_scheduler"] = _shared_flood(bench, "store_flood", 1, 1)
+    return [line([(float(k), v) for k, v in by_ways.items()])[1]]
+
+
+@probe("queue.lsu_depth")
+def queue_depth(bench: Bench) -> Values:
+    """A warp on each scheduler issues stores of 32 wavefronts in a row: how many wait unserved."""
+    notes: dict[str, Any] = {}
+    for name, loads, count in (("stores", "false", 80), ("loads", "true", 40)):
+        kernel = bench.probe("shared", f"queue<{count}, {loads}>")
+        for warps in (1, 4, 8):
+            memory = bench.stamps((2 + count) * warps)
+            kernel(memory, grid=(1, 1, 1), block=(32 * warps, 1, 1))
+            cycles = bench.read(memory, (2 + count) * warps)[2 * warps :].reshape(warps, count)
+            waiting = [waiting_when_held_up(row.tolist()) for row in cycles]
+            notes[f"{name} by {warps} warps"] = {
+                "waiting_when_held_up": waiting,
+                "cycle_after_each_of_the_first_warp": cycles[0].tolist(),
+            }
+    bench.notes["queue"] = notes
+    return [float(np.median(notes["stores by 4 warps"]["waiting_when_held_up"]))]
+
+
+def waiting_when_held_up(cycles: Sequence[float]) -> float:
+    """Return how many accesses wait when a warp that issues them in a row is first held up.
+
+    `cycles` are those after each access. They are held up from where they are issued no faster
+    than they are served; what has been served until then no longer waits.
+    """
+    apart = np.diff(np.array(cycles, float))
+    served = float(np.median(apart[-len(apart) // 4 :]))
+    quick = float(np.min(apart))
+    late = np.flatnonzero(apart > (quick + served) / 2)
+    issued = int(late[0]) + 1 if len(late) else len(cycles)
+    return max(1.0, issued - (cycles[issued - 1] - cycles[0]) / max(served, 1.0))
+
+
+@probe("latency_cycles.shared_atomic", "interval_cycles.shared_atomic_pass")
+def shared_atomics(bench: Bench) -> Values:
+    """ATOMS.ADD of one lane, each needing the one before; of more lanes on one word, the slope."""
+    times = {
+        lanes: bench.step("shared", "atomic_chain<LENGTH>", np.int32(lanes), np.int32(0))
+        for lanes in (1, 2, 4, 8, 16, 32)
+    }
+    bench.notes["shared_atomic_by_lanes"] = times
+    return [times[1], line([(float(k), v) for k, v in times.items()])[1]]
