@@ -250,7 +250,11 @@ def _counters(found: Counted) -> list[str]:
         *_noise(found),
         "",
         *_unequal(found.unequal),
-        *(f"- {one.kernel}, block {one.case.block}: {one.reason}" for one in found.refused),
+        "",
+        *(
+            f"- {one.kernel}, block {one.case.block}, cannot be run: {one.reason}"
+            for one in found.refused
+        ),
     ]
 
 
@@ -294,7 +298,8 @@ def _unequal(pairs: Sequence[Pair]) -> list[str]:
         (kernel, f"`{counter}`", "; ".join(_difference(pair) for pair in group))
         for (kernel, counter), group in groups.items()
     )
-    return ["Not equal (measured, predicted):", "", *table(("kernel", "counter", ""), rows, text=3)]
+    head = ("kernel", "counter", "block: measured, predicted")
+    return ["Not equal:", "", *table(head, rows, text=3)]
 
 
 def _difference(pair: Pair) -> str:
