@@ -19,11 +19,11 @@ from gpusim.streams import BlockStream, Classes
 from gpusim.timing.clock import Outcome, Share, SpanListener, StreamingMultiprocessor, WarpPlan
 from gpusim.timing.costs import instruction_costs, segments
 
-# How many waves of resident blocks are played first, and at most; how many rounds of the longest
-# loop make the first step. It is twice as many as long as a further stretch changes the rate by
-# more than counts as settled.
+# How many waves of resident blocks are played, with at least so many blocks; how many rounds of the
+# longest loop make the first step. Where a further stretch changes the rate by more than counts
+# as settled, it is twice as many.
 FIRST_WAVES = 8
-MOST_WAVES = 16
+FIRST_BLOCKS = 32
 WAVES_SETTLED = 0.005
 FIRST_STEP = 8
 MOST_ROUNDS = 96
@@ -220,19 +220,20 @@ def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> P
     Whole waves are left out, so that the tail that is played is as full as the launch's.
     """
     whole = plans.blocks_on_sm
-    waves, before = FIRST_WAVES, 0.0
-    while True:
-        count = min(whole, waves * resident + whole % resident)
+    waves, before = max(FIRST_WAVES, -(-FIRST_BLOCKS // resident)), 0.0
+    for count in (waves * resident, 2 * waves * resident):
+        count = min(whole, count + whole % resident)
         outcome = play(count)
         made = _as_played(outcome, count)
         if count == whole:
             return made
         early, rate = _rates(outcome.block_ends, resident)
         spread = _apart(rate, early if plans.are_alike(resident) else before)
-        if spread <= WAVES_SETTLED or 2 * waves > MOST_WAVES:
-            cycles = made.cycles + (whole - count) / resident * rate
-            return replace(made, cycles=cycles, spread=spread)
-        waves, before = 2 * waves, rate
+        if spread <= WAVES_SETTLED:
+            break
+        before = rate
+    cycles = made.cycles + (whole - count) / resident * rate
+    return replace(made, cycles=cycles, spread=spread)
 
 
 def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusim import catalogue, cuda, device
+from gpusim import catalogue, cuda, device, playing
 from gpusim.arguments import array_spec
 from gpusim.catalogue import Setup
 from gpusim.cuda import Kernel
@@ -145,7 +145,42 @@ def test_a_huge_grid_costs_about_what_a_large_one_does() -> None:
     end = time.perf_counter()
     assert large.simulated.extrapolated > large.simulated.played
     assert large.cycles == pytest.approx(64 * small.cycles, rel=0.05)
-    assert end - middle < 5 * (middle - start)
+    assert end - middle < 3 * (middle - start)
+
+
+@pytest.mark.parametrize("block", [64, 256, 1024])
+@pytest.mark.parametrize("name", ["reduce1", "reduce3", "reduce7"])
+def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(
+    name: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = predicted(name, 2**24 + block, block)
+    monkeypatch.setattr(playing, "FIRST_WAVES", 1000)
+    whole = predicted(name, 2**24 + block, block)
+    assert part.simulated.played < part.simulated.blocks_on_sm
+    # Whole waves are left out: the tail is played.
+    assert part.simulated.extrapolated % part.occupancy.blocks == 0
+    assert whole.simulated.extrapolated == 0
+    assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
+
+
+def test_blocks_that_differ_are_all_played_in_their_proportions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @cuda.jit
+    def kernel(a, out, n):
+        i = cuda.grid(1)
+        total = 0
+        if cuda.blockIdx.x < n:
+            for k in range(20):
+                total += a[(i + 64 * k) % 64]
+        out[i] = total
+
+    arguments = array_spec(64, "int32"), array_spec(64 * 150_000, "int32"), 50_000
+    part = predict(kernel[150_000, 64], *arguments)
+    monkeypatch.setattr(playing, "FIRST_WAVES", 1000)
+    whole = predict(kernel[150_000, 64], *arguments)
+    assert part.simulated.extrapolated > 0 == whole.simulated.extrapolated
+    assert part.cycles == pytest.approx(whole.cycles, rel=0.05)
 
 
 def test_the_same_prediction_comes_out_twice() -> None:
