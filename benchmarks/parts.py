@@ -32,6 +32,15 @@ NUMBA_ELEMENTS = 2**10
 NUMBA_BLOCK = 128
 
 CLOCK_BLOCK = 256
+# A grid that grows with n, and grids that do not: there a thread's loop grows.
+HUGE = {
+    "reduce3": None,
+    "reduce7": 528,
+    "kernel0": None,
+    "kernel1": None,
+    "kernel2": None,
+    "kernel4": None,
+}
 
 COLD_STARTS = 11
 COLD_COMMAND = ("trace", "reduce2", "--block", "128")
@@ -157,7 +166,7 @@ def cold() -> dict[str, Any]:
 
 
 def clock() -> dict[str, Any]:
-    """Predict the seven reductions on one device, and the same kernel for small and huge n."""
+    """Predict the seven reductions on one device, and some kernels for large and huge n."""
     from gpusim import planning
     from gpusim.timing.clock import StreamingMultiprocessor
 
@@ -171,9 +180,9 @@ def clock() -> dict[str, Any]:
         played[1] += time.perf_counter() - started
         return outcome
 
-    def predicted(name: str, elements: int) -> float:
+    def predicted(name: str, elements: int, grid: int | None = None) -> float:
         started = time.perf_counter()
-        planning.catalogue_job(name, elements, block=CLOCK_BLOCK).on("h200")
+        planning.catalogue_job(name, elements, block=CLOCK_BLOCK, grid=grid).on("h200")
         return time.perf_counter() - started
 
     predicted(SEVEN[0], 2**20)  # imports and compiles
@@ -184,15 +193,18 @@ def clock() -> dict[str, Any]:
         seconds = predicted(name, MEMORY_ELEMENTS)
         rate = played[0] / played[1]
         rows.append({"kernel": name, "seconds": seconds, "warp_instructions_per_s": rate})
-    small, huge = (
-        statistics.median(predicted(MEMORY_KERNEL, n) for _ in range(REPEATS))
-        for n in (2**24, 2**30)
-    )
+    sizes = []
+    for name, grid in HUGE.items():
+        seconds = [
+            statistics.median(predicted(name, n, grid) for _ in range(REPEATS))
+            for n in (2**24, 2**30)
+        ]
+        sizes.append({"kernel": name, "grid": grid, "large": seconds[0], "huge": seconds[1]})
     return {
         "block": CLOCK_BLOCK,
         "elements": MEMORY_ELEMENTS,
         "rows": rows,
-        "huge_over_small": huge / small,
+        "sizes": sizes,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
