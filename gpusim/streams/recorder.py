@@ -28,6 +28,10 @@ Array = np.ndarray[Any, Any]
 
 LINE_BYTES = 128
 
+# Columns of a step in which all warps are alike.
+YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
+ZERO = np.zeros((1, 1), dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class _Row:
@@ -93,11 +97,11 @@ class _Told:
         }
 
     def _column(self, number: int) -> Array:
-        full = []
-        for step in self.steps:
-            part, shape = step.columns[number], (self.placement.copies, len(step.rows))
-            full.append(part if part.shape == shape else np.broadcast_to(part, shape))
-        return np.concatenate(full, axis=1)
+        parts = [step.columns[number] for step in self.steps]
+        full = np.empty((self.placement.copies, int(self.starts[-1])), dtype=parts[0].dtype)
+        for part, first, end in zip(parts, self.starts, self.starts[1:], strict=False):
+            full[:, first:end] = part
+        return full
 
     def touches(self) -> Touches:
         """Return all accesses of sectors, and what leaps left out the last time, in order."""
@@ -163,7 +167,10 @@ class Recorder:
         """Prepare for a launch."""
 
     def _of(self, placement: Placement) -> _Told:
-        told = self._told.setdefault(int(placement.blocks[0]), _Told(placement))
+        number = int(placement.blocks[0])
+        told = self._told.get(number)
+        if told is None:
+            told = self._told[number] = _Told(placement)
         if told.placement is not placement:
             told.unfold(placement)
         return told
@@ -173,12 +180,9 @@ class Recorder:
         instruction = step.instruction
         if not OPS[instruction.op].issued:
             return
-        is_on: Array = np.ones((1, 1), dtype=bool)
+        is_on, is_taken, cost, lines, touched = YES, NO, ZERO, ZERO, None
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
-        is_taken: Array = np.zeros((1, 1), dtype=bool)
-        cost = lines = np.zeros((1, 1), dtype=np.int64)
-        touched = None
         if step.taken is not None:
             is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
@@ -196,17 +200,16 @@ class Recorder:
         found, addresses = step.instruction.memory, step.addresses
         assert found is not None
         assert addresses is not None
-        nothing = np.zeros((1, 1), dtype=np.int64)
         if OPS[step.instruction.op].kind == "atomic":
-            return memory.same_address_passes(addresses, step.on), nothing, None
+            return memory.same_address_passes(addresses, step.on), ZERO, None
         if found.space == "shared":
             passes = memory.wavefronts(addresses, step.on, found.width_bytes, self._cc_major)
-            return passes[0], nothing, None
+            return passes[0], ZERO, None
         if found.space == "global":
             lines = memory.distinct(addresses // LINE_BYTES, step.on)
             touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
             return np.count_nonzero(touched >= 0, axis=2), lines, touched
-        return nothing, nothing, None
+        return ZERO, ZERO, None
 
     def batch_end(self, blocks: Array) -> None:
         """Make the streams of these blocks."""
