@@ -122,9 +122,11 @@ def test_a_loop_divides_with_a_reciprocal_that_was_computed_before_it(
     def kernel(values, n, by):
         tid = values[cuda.threadIdx.x]
         total = tid - tid
-        for turn in range(n):
+        turn = n - n
+        while turn < n:
             total += (tid + turn) % by
             cuda.syncthreads()
+            turn = 2 * turn + 1
         values[cuda.threadIdx.x] = total
 
     array = Array("values", "global", dtype)
@@ -139,8 +141,8 @@ def test_a_loop_divides_with_a_reciprocal_that_was_computed_before_it(
         values = np.arange(1, 33).astype(dtype)
         arguments = bind(kernel, (values, dtype.type(3), dtype.type(by)))
         run(program_for(kernel, arguments, HOPPER, "O3"), Launch.of(1, 32), arguments)
-        rests = [(k + turn) % by if by else -1 for k in range(1, 33) for turn in range(3)]
-        assert values.tolist() == np.reshape(rests, (32, 3)).sum(axis=1).astype(dtype).tolist()
+        rests = [(k + turn) % by if by else -1 for k in range(1, 33) for turn in (0, 1)]
+        assert values.tolist() == np.reshape(rests, (32, 2)).sum(axis=1).astype(dtype).tolist()
 
 
 def test_a_fixed_dividend_is_made_positive_before_the_loop_and_again_in_it() -> None:
@@ -335,7 +337,9 @@ def test_lanes_also_meet_where_the_first_of_their_ways_do() -> None:
     @cuda.jit
     def kernel(counts, n):
         tid = cuda.threadIdx.x
-        for k in range(n):
+        k = 1
+        while k < n:
+            k *= 2
             if counts[tid] > k:
                 store(counts, tid, 100)
                 if counts[tid + 1] > k:
@@ -406,6 +410,30 @@ def test_an_unsigned_index_that_may_wrap_keeps_its_addition() -> None:
 
     program = lowered(kernel, numbers=NUMBERS, start=UINT32)
     assert ops(program)["IMAD.WIDE"] == 2
+
+
+@pytest.mark.parametrize("dtype", [INT32, UINT32])
+def test_an_index_that_is_needed_again_behind_a_branch_is_widened_anew(dtype: DType) -> None:
+    @cuda.jit
+    def kernel(counts, numbers, first, n):
+        tid = first + first
+        value = counts[tid]
+        if n > 3:
+            for k in range(5):
+                cuda.syncthreads()
+                counts[k] = n
+        numbers[tid] = value
+
+    @cuda.jit
+    def at_once(counts, numbers, first, n):
+        tid = first + first
+        numbers[tid] = counts[tid]
+
+    types = {"counts": COUNTS, "numbers": NUMBERS, "first": dtype, "n": INT32}
+    count = ops(lowered(kernel, **types))
+    assert count["LEA.HI"] == 1
+    assert count["SHF"] - ops(lowered(at_once, **types))["SHF"] == (1 if dtype == INT32 else 0)
+    assert ops(lowered(at_once, **types))["LEA.HI"] == 0
 
 
 def test_a_product_and_a_sum_are_one_instruction() -> None:

@@ -273,13 +273,15 @@ def test_a_loop_of_known_length_is_written_out_with_its_barriers() -> None:
     assert limits == [128, 64, 32, 16, 8, 4, 2, 1]
 
 
-def test_a_loop_of_known_length_that_is_large_stays() -> None:
+def test_a_loop_of_known_length_that_is_large_is_not_written_out_in_full() -> None:
     def kernel(out):
         for i in range(1000):
             cuda.syncthreads()
             out[i] = 1
 
-    assert len(graph.natural_loops(optimised(kernel, out=OUT))) == 1
+    function = optimised(kernel, out=OUT)
+    assert graph.natural_loops(function)
+    assert counts(function)["barrier"] <= 16 + 8 + 4 + 1
 
 
 def test_a_loop_that_steps_by_a_variable_stays_as_it_is() -> None:
@@ -322,6 +324,29 @@ def test_a_loop_that_begins_at_a_variable_takes_what_is_left_over_first() -> Non
 
     function = optimised(kernel, numbers=NUMBERS, out=OUT, first=INT32, n=INT32)
     assert loads_of_blocks(function) == [1, 16, 8, 4]
+
+
+def test_a_loop_in_which_threads_meet_runs_in_rows_too() -> None:
+    def kernel(numbers, out, n):
+        total = np.float32(0)
+        for i in range(n):
+            cuda.syncthreads()
+            total += numbers[i]
+        out[0] = total
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    barriers = [sum(v.op == "barrier" for v in b.body) for b in function.blocks]
+    assert [n for n in barriers if n] == [16, 8, 4, 1]
+
+
+def test_rows_of_atomics_are_not_put_in_rows_again() -> None:
+    def kernel(wholes, n):
+        for i in range(n):
+            cuda.atomic.add(wholes, i, 1)
+
+    function = optimised(kernel, wholes=WHOLES, n=INT32)
+    atomics = [sum(v.op == "atomic" for v in b.body) for b in function.blocks]
+    assert [n for n in atomics if n] == [4, 1]
 
 
 def test_what_rows_leave_over_is_written_as_ifs_where_there_is_a_loop_around() -> None:

@@ -98,10 +98,15 @@ def _may_wrap(total: Value, step: int) -> bool:
 
 @dataclass
 class Addresses:
-    """The displacement in bytes of each access, and whether its address is a constant."""
+    """The displacement in bytes of each access, and whether its address is a constant.
+
+    `again` are addresses in global memory whose index has made another one, in a block above:
+    widened to 64 bits it is at hand there, but too far away to be kept.
+    """
 
     displacement: dict[Value, int] = field(default_factory=dict)
     direct: set[Value] = field(default_factory=set)
+    again: set[Value] = field(default_factory=set)
 
 
 def expose(function: Function, *, share: bool) -> Addresses:
@@ -125,6 +130,7 @@ class _Exposer:
         self.loops: list[Loop] = natural_loops(function, self.tree)
         self.home = {v: b for b in function.blocks for v in (*b.phis, *b.body)}
         self.known: dict[tuple[str, int, Value], list[tuple[Block, Value]]] = {}
+        self.widened: dict[Value, list[Block]] = {}
         self.found = Addresses()
         self.body: list[Value] = []
 
@@ -228,4 +234,12 @@ class _Exposer:
         (self.body if home is block else home.body).append(address)
         self.home[address] = home
         self.known.setdefault((where, size, index), []).append((home, address))
+        if self.share and dtype == INT64:
+            self._note_widening(address, index, home)
         return address
+
+    def _note_widening(self, address: Value, index: Value, home: Block) -> None:
+        before = self.widened.setdefault(index, [])
+        if home not in before and any(self.tree.dominates(b, home) for b in before):
+            self.found.again.add(address)
+        before.append(home)

@@ -8,7 +8,7 @@ from gpusim.compiler.ir import INT32, INT64, UINT32, Array, DType, Value
 from gpusim.isa import Memory
 from gpusim.lowering.addresses import ACCESSES, array_of
 from gpusim.lowering.code import Row
-from gpusim.lowering.selection import REGISTER_BYTES, Selection, selects
+from gpusim.lowering.selection import REGISTER_BYTES, WIDE, Selection, selects
 
 LOADS = {"global": "LDG", "shared": "LDS", "local": "LDL"}
 STORES = {"global": "STG", "shared": "STS", "local": "STL"}
@@ -70,14 +70,7 @@ def _address(selection: Selection, value: Value) -> None:
     shift = size.bit_length() - 1
     register = selection.register(index)
     if base.dtype == INT64:
-        if index.dtype.itemsize == 8:
-            selection.emit.blank("LEA.HI")
-            selection.write(value, "LEA", register, selection.register(base), detail=shift)
-            return
-        if selection.cc.major < 9:
-            selection.emit.blank("MOV")
-        width = selection.emit.number(size, INT32)
-        selection.write(value, "IMAD.WIDE", register, width, selection.register(base))
+        _address_of_64_bits(selection, value)
         return
     origin = selection.register(base)
     scaled = origin in selection.code.immediates
@@ -87,6 +80,25 @@ def _address(selection: Selection, value: Value) -> None:
         selection.write(value, ".CAST", register)
     else:
         selection.write(value, "LEA", register, origin, detail=shift)
+
+
+def _address_of_64_bits(selection: Selection, value: Value) -> None:
+    """Multiply and add a 32-bit index at once; shift and add one that has 64 bits, by halves."""
+    index, base = value.args
+    assert index.dtype is not None
+    size = int(value.detail)
+    register, origin = selection.register(index), selection.register(base)
+    if index.dtype.itemsize < WIDE and value not in selection.addresses.again:
+        if selection.cc.major < 9:
+            selection.emit.blank("MOV")
+        width = selection.emit.number(size, INT32)
+        selection.write(value, "IMAD.WIDE", register, width, origin)
+        return
+    if index.dtype.itemsize < WIDE:
+        selection.emit.blank("SHF" if index.dtype.kind == "i" else "")
+        register = selection.emit.row(".CAST", INT64, register)
+    selection.emit.blank("LEA.HI")
+    selection.write(value, "LEA", register, origin, detail=size.bit_length() - 1)
 
 
 @selects("load")

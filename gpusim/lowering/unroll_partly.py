@@ -2,8 +2,8 @@
 
 As nvcc does it: NVVM puts four iterations in a row, with what is left over before or after
 them; ptxas then puts four such rows in a row where they are small, with rows of eight and
-of four for what that leaves. Loops that step by a variable, meet other threads or have
-another way out stay as they are.
+of four for what that leaves. Loops that step by a variable or have another way out stay as they
+are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
 from gpusim.lowering.counter import Counter, Trips, counter_of, emit_trips
 from gpusim.lowering.graph import Loop, natural_loops, remove_edge
-from gpusim.lowering.rotate import CONVERGENT
 from gpusim.lowering.ssa import Variable
 from gpusim.lowering.unroll import body_size
 from gpusim.lowering.unrolling import Unrolling, branch
@@ -40,8 +39,13 @@ def unroll_partly(function: Function) -> bool:
 
 
 def _worthwhile(loop: Loop) -> bool:
-    met = any(v.op in CONVERGENT or v.op == "atomic" for b in loop.blocks for v in b.body)
-    return not met and body_size(loop) * ROW <= LARGEST_ROW
+    return body_size(loop) * ROW <= LARGEST_ROW
+
+
+def _multiplies(loop: Loop) -> bool:
+    """Whether ptxas puts rows in rows again."""
+    ordered = any(v.op in ("atomic", "fence") for b in loop.blocks for v in b.body)
+    return not ordered and body_size(loop) * ROW <= LARGEST_TO_MULTIPLY
 
 
 def _unroll(function: Function, loop: Loop, counter: Counter) -> None:
@@ -110,7 +114,7 @@ class _Rows:
         copies, first = self.copies, self.first
         if self.counter.start.op == "const":
             copies.hold_constants(first)
-        if body_size(copies.loop) * ROW > LARGEST_TO_MULTIPLY:
+        if not _multiplies(copies.loop):
             head, tail = copies.row(ROW)
             branch(first, None, head)
             branch(tail, self._goes_on(head, tail), head, self.rest)
