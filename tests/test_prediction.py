@@ -81,6 +81,22 @@ def test_sectors_are_fresh_the_first_time_a_block_touches_them() -> None:
     assert loads == [(4, 4), (4, 0), (4, 4)]
 
 
+def test_an_array_that_is_passed_twice_is_not_two_that_are_alike() -> None:
+    @cuda.jit
+    def kernel(a, b, out):
+        t = cuda.threadIdx.x
+        cuda.syncthreads()
+        out[t] = a[t]
+        cuda.syncthreads()
+        out[t] += b[t]
+
+    one, other, out = (array_spec(32, "int32") for _ in range(3))
+    twice = classes_of(kernel, 1, 32, one, one, out)
+    apart = classes_of(kernel, 1, 32, one, other, out)
+    assert [c.stream.fresh_sectors for c in twice.classes] == [8]
+    assert [c.stream.fresh_sectors for c in apart.classes] == [12]
+
+
 def test_control_flow_that_depends_on_missing_elements_is_refused() -> None:
     @cuda.jit
     def kernel(a, out):

@@ -5,8 +5,9 @@ Where two of these differ, more between them are run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -100,10 +101,82 @@ def classify(
 ) -> Classes:
     """Return the classes of a launch's blocks. Arrays that the kernel writes are left alone.
 
-    With `leaps`, loops whose iterations are all alike are run in part and kept once.
+    With `leaps`, loops whose iterations are all alike are run in part and kept once. Where arrays
+    have no elements, the answer is kept for the next time.
 
     Raises InputError where control flow or addresses depend on an array that has no elements.
     """
+    given = list(map(id, arguments.values()))
+    same = tuple(map(given.index, given))  # an array may be passed twice
+    probe = _Probe(_Same(program), launch, tuple(arguments.items()), same, cc, step_limit)
+    if any(isinstance(value, np.ndarray) for value in arguments.values()):
+        return _classes(probe, leaps)
+    return _kept_classes(probe, leaps)
+
+
+class _Same:
+    """A program as a key: equal to itself alone."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.program is self.program
+
+    def __hash__(self) -> int:
+        return id(self.program)
+
+
+class _UnsoundError(Exception):
+    """What leaps left out is not like what stands for it."""
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """A launch of which blocks can be run. Equal ones have the same classes.
+
+    `same_arguments` says which argument is the first that is the same object as each.
+    """
+
+    key: _Same
+    launch: Launch
+    arguments: tuple[tuple[str, Any], ...]
+    same_arguments: tuple[int, ...]
+    cc: ComputeCapability
+    step_limit: int
+
+    def run(self, blocks: Sequence[int], *, leaps: bool) -> dict[int, BlockStream]:
+        """Return the streams of some blocks."""
+        recorder = Recorder(self.cc)
+        machine.run(
+            self.key.program,
+            self.launch,
+            _private(self.key.program, dict(self.arguments)),
+            cc=self.cc,
+            observers=(recorder,),
+            step_limit=self.step_limit,
+            blocks=blocks,
+            on_leap=recorder.leap if leaps else None,
+        )
+        if not recorder.is_sound:
+            raise _UnsoundError
+        return recorder.streams
+
+
+def _classes(probe: _Probe, leaps: bool) -> Classes:
+    _refuse_missing_elements(probe.key.program, dict(probe.arguments))
+    if leaps:
+        try:
+            return _found(partial(probe.run, leaps=True), probe.launch.blocks)
+        except _UnsoundError:
+            pass
+    return _found(partial(probe.run, leaps=False), probe.launch.blocks)
+
+
+_kept_classes = lru_cache(maxsize=64)(_classes)
+
+
+def _refuse_missing_elements(program: Program, arguments: Mapping[str, Any]) -> None:
     unknown = data_lines(program, arguments)
     if unknown:
         where = ", ".join(map(str, unknown[:4]))
@@ -112,29 +185,13 @@ def classify(
             "give the arrays themselves, not array_spec (on the command line a filling: "
             "NAME=TYPE[SHAPE]=random)"
         )
-    private = _private(program, arguments)
 
-    def run(blocks: Sequence[int], *, leaps: bool) -> Recorder:
-        recorder = Recorder(cc)
-        machine.run(
-            program,
-            launch,
-            private,
-            cc=cc,
-            observers=(recorder,),
-            step_limit=step_limit,
-            blocks=blocks,
-            on_leap=recorder.leap if leaps else None,
-        )
-        return recorder
 
-    def probe(blocks: Sequence[int]) -> dict[int, BlockStream]:
-        recorder = run(blocks, leaps=leaps)
-        return recorder.streams if recorder.is_sound else run(blocks, leaps=False).streams
-
-    last = launch.blocks - 1
+def _found(run: Callable[[Sequence[int]], dict[int, BlockStream]], blocks: int) -> Classes:
+    """Return the classes of so many blocks, some of which are run."""
+    last = blocks - 1
     first = {round(k * last / (FIRST_PROBES - 1)) for k in range(FIRST_PROBES)} | {min(1, last)}
-    streams = probe(sorted(first))
+    streams = run(sorted(first))
     while True:
         known = sorted(streams)
         between = [
@@ -150,8 +207,8 @@ def classify(
             or done > MAX_PROBED_INSTRUCTIONS
         ):
             break
-        streams |= probe(between)
-    return _grouped(streams, launch.blocks, is_sampled=bool(between))
+        streams |= run(between)
+    return _grouped(streams, blocks, is_sampled=bool(between))
 
 
 def _spaced(first: int, last: int) -> list[int]:
