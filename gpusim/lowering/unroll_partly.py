@@ -13,7 +13,6 @@ import numpy as np
 from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
 from gpusim.lowering.counter import Counter, Trips, counter_of, emit_trips
 from gpusim.lowering.graph import Loop, natural_loops, remove_edge
-from gpusim.lowering.ssa import Variable
 from gpusim.lowering.unroll import body_size
 from gpusim.lowering.unrolling import Unrolling, branch
 
@@ -59,11 +58,11 @@ def _unroll(function: Function, loop: Loop, counter: Counter) -> None:
     # LLVM's choice: what is left over comes last where the counter begins at a constant.
     if counter.start.op == "const":
         branch(before, enough, first, rest)
-        _Rows(copies, trips, first, rest).write()
+        _write_rows(copies, trips, first, rest)
         _write_left_over(copies, trips, rest, join)
     else:
         branch(rest, enough, first, join)
-        _Rows(copies, trips, first, join).write()
+        _write_rows(copies, trips, first, join)
         _write_left_over(copies, trips, before, rest)
     copies.settle()
 
@@ -88,127 +87,139 @@ def _write_left_over(copies: Unrolling, trips: Trips, here: Block, after: Block)
     copies.drop()
 
 
-class _Rows:
-    """The rows that run from `first` while four or more iterations are left, then go to `rest`.
+class _Countdown:
+    """Rows ask for a number that says how many iterations are left.
 
-    They ask how many are left: a number that is counted down where what is left over comes
-    last, else the loop's own question.
+    ptxas reckons with any number, one below 0 too.
     """
 
-    def __init__(self, copies: Unrolling, trips: Trips, first: Block, rest: Block) -> None:
+    may_be_any = True
+
+    def __init__(self, copies: Unrolling, trips: Trips) -> None:
+        self.copies = copies
+        before, counter = copies.before, copies.counter
+        self.dtype: DType = np.dtype(f"i{counter.dtype.itemsize}")
+        self.left = copies.variable(self.dtype)
+        count = copies.emit(before, "sub", counter.count_type, trips.count, trips.extra)
+        self.left.ends[before] = copies.emit(before, "cast", self.dtype, count)
+
+    def more(self, block: Block, limit: int) -> Value:
+        """Ask at the start of `block` whether more than `limit` iterations are left."""
+        return self._asked(block, "gt", limit)
+
+    def some(self, block: Block) -> Value:
+        """Ask at the start of `block` whether any iteration is left."""
+        return self._asked(block, "ne", 0)
+
+    def before_row(self, block: Block) -> None:
+        """Compute nothing before a row that runs again and again."""
+
+    def after_row(self, head: Block, tail: Block, length: int) -> Value:
+        """Ask at the end of a row whether it can run again."""
+        fewer = self.copies.fewer(self.left, head, tail, length)
+        op, limit = ("ne", 0) if length == ROW else ("gt", length - ROW)
+        return self.copies.compare(tail, op, fewer, constant(limit, self.dtype))
+
+    def after_one(self, head: Block, tail: Block, length: int) -> None:
+        """Count at the end of a row that runs once."""
+        self.copies.fewer(self.left, head, tail, length)
+
+    def _asked(self, block: Block, op: str, limit: int) -> Value:
+        zero = constant(0, self.dtype)
+        asked = self.copies.compare(block, op, zero, constant(limit, self.dtype))
+        return self.copies.read(asked, 0, self.left, block)
+
+
+class _OwnQuestion:
+    """Rows ask what the loop asks: how its counter compares with its bound."""
+
+    may_be_any = False
+
+    def __init__(self, copies: Unrolling) -> None:
         self.copies = copies
         self.counter = copies.counter
-        self.first = first
-        self.rest = rest
-        self.bound = self.counter.bound
-        self.counts = self.counter.start.op == "const" or self.counter.comparison == "ne"
-        signed: DType = np.dtype(f"i{self.counter.dtype.itemsize}")
-        self.left: Variable = copies.variable(signed)
-        if self.counts:
-            before = copies.before
-            count = copies.emit(before, "sub", self.counter.count_type, trips.count, trips.extra)
-            self.left.ends[before] = copies.emit(before, "cast", signed, count)
+        self.dtype = copies.counter.dtype
+        self.bound = copies.counter.bound
+        self.limit = self.bound
 
-    def write(self) -> None:
-        """Write the rows: of four, or of sixteen, eight and four."""
-        copies, first = self.copies, self.first
-        if self.counter.start.op == "const":
-            copies.hold_constants(first)
-        if not _multiplies(copies.loop):
-            head, tail = copies.row(ROW)
-            branch(first, None, head)
-            branch(tail, self._goes_on(head, tail), head, self.rest)
-            return
-        self._multiply()
-
-    def _multiply(self) -> None:
-        """Write what ptxas makes of a small row: it asks whether one of its own rows ran."""
-        copies, first = self.copies, self.first
-        sixteen, middle, eight, last = (copies.block() for _ in range(4))
-        four, end = copies.row(ROW, late=True)
-        if self.counts:
-            some = self._more_left(first, 0)
-            first, unsure = copies.block(), first
-            branch(unsure, some, first, four)
-        none_yet = copies.variable(BOOL)
-        none_yet.ends[first] = self._held(first, is_true=True)
-        branch(first, self._more_left(first, 3 * ROW), sixteen, middle)
-
-        head, tail = copies.row(4 * ROW, late=True)
-        none_yet.ends[tail] = self._held(sixteen, is_true=False)
-        limit = self._limit(sixteen)
-        branch(sixteen, None, head)
-        branch(tail, self._more_after(head, tail, limit), head, middle)
-
-        branch(middle, self._more_left(middle, ROW), eight, last)
-        head, tail = copies.row(2 * ROW, late=True)
-        none_yet.ends[tail] = self._held(eight, is_true=False)
-        branch(eight, None, head)
-        if self.counts:
-            copies.fewer(self.left, head, tail, 2 * ROW)
-        branch(tail, None, last)
-
-        any_left = copies.read(self._question(last), 0, *self._asked_of(last))
-        either = copies.emit(last, "or", BOOL, any_left, any_left)
-        branch(last, copies.read(either, 1, none_yet, last), four, self.rest)
-        if self.counts:
-            branch(end, self._goes_on(four, end), four, self.rest)
-        else:
-            branch(end, None, self.rest)
-
-    def _held(self, block: Block, *, is_true: bool) -> Value:
-        return self.copies.emit(block, "held", BOOL, constant(is_true, BOOL))
-
-    # -- how many iterations are left ------------------------------------------------------
-
-    def _left_type(self, number: int) -> Value:
-        assert self.left.dtype is not None
-        return constant(number, self.left.dtype)
-
-    def _more_left(self, block: Block, limit: int) -> Value:
+    def more(self, block: Block, limit: int) -> Value:
         """Ask at the start of `block` whether more than `limit` iterations are left."""
-        copies = self.copies
-        if self.counts:
-            asked = copies.compare(block, "gt", self._left_type(0), self._left_type(limit))
-            return copies.read(asked, 0, self.left, block)
-        up, dtype = self.counter.step > 0, self.counter.dtype
-        left = copies.emit(block, "sub", dtype, self.bound, self.bound)
-        copies.read(left, 1 if up else 0, copies.counted, block)
-        enough = copies.compare(block, "gt", left, constant(limit * abs(self.counter.step), dtype))
-        if dtype.kind != "u":
+        copies, step = self.copies, self.counter.step
+        left = copies.emit(block, "sub", self.dtype, self.bound, self.bound)
+        copies.read(left, 1 if step > 0 else 0, copies.counted, block)
+        enough = copies.compare(block, "gt", left, constant(limit * abs(step), self.dtype))
+        if self.dtype.kind != "u":
             return enough
-        inside = copies.compare(block, self.counter.comparison, self.bound, self.bound)
-        copies.read(inside, 0, copies.counted, block)
-        return copies.emit(block, "and", BOOL, inside, enough)
+        return copies.emit(block, "and", BOOL, self.some(block), enough)
 
-    def _limit(self, block: Block) -> Value | None:
-        """Write what the counter is compared with to know whether sixteen more are left."""
-        if self.counts:
-            return None
-        distance = constant(3 * ROW * self.counter.step, self.counter.dtype)
-        return self.copies.emit(block, "sub", self.counter.dtype, self.bound, distance)
+    def some(self, block: Block) -> Value:
+        """Ask at the start of `block` whether any iteration is left."""
+        asked = self._compared(block, self.bound, self.bound)
+        return self.copies.read(asked, 0, self.copies.counted, block)
 
-    def _more_after(self, head: Block, tail: Block, limit: Value | None) -> Value:
-        """Ask at the end of a row of sixteen whether to run it again."""
-        if limit is not None:
-            now = self.copies.counted.ends[tail]
-            return self.copies.compare(tail, self.counter.comparison, now, limit)
-        fewer = self.copies.fewer(self.left, head, tail, 4 * ROW)
-        return self.copies.compare(tail, "gt", fewer, self._left_type(3 * ROW))
+    def before_row(self, block: Block) -> None:
+        """Compute how far the counter may be so that a row of sixteen can run again."""
+        distance = constant(3 * ROW * self.counter.step, self.dtype)
+        self.limit = self.copies.emit(block, "sub", self.dtype, self.bound, distance)
 
-    def _goes_on(self, head: Block, tail: Block) -> Value:
-        """Ask at the end of a row of four whether any iteration is left."""
-        if self.counts:
-            fewer = self.copies.fewer(self.left, head, tail, ROW)
-            return self.copies.compare(tail, "ne", fewer, self._left_type(0))
-        now = self.copies.counted.ends[tail]
-        return self.copies.compare(tail, self.counter.comparison, now, self.bound)
+    def after_row(self, _: Block, tail: Block, length: int) -> Value:
+        """Ask at the end of a row whether it can run again."""
+        limit = self.bound if length == ROW else self.limit
+        return self._compared(tail, self.copies.counted.ends[tail], limit)
 
-    def _question(self, block: Block) -> Value:
-        """Write the question whether any iteration is left, its first operand still open."""
-        if self.counts:
-            return self.copies.compare(block, "ne", self._left_type(0), self._left_type(0))
-        return self.copies.compare(block, self.counter.comparison, self.bound, self.bound)
+    def after_one(self, head: Block, tail: Block, length: int) -> None:
+        """Count nothing at the end of a row that runs once: the counter tells."""
 
-    def _asked_of(self, block: Block) -> tuple[Variable, Block]:
-        return (self.left if self.counts else self.copies.counted), block
+    def _compared(self, block: Block, now: Value, limit: Value) -> Value:
+        return self.copies.compare(block, self.counter.comparison, now, limit)
+
+
+def _write_rows(copies: Unrolling, trips: Trips, first: Block, rest: Block) -> None:
+    """Write the rows that run from `first` while four or more are left, then go to `rest`."""
+    from_constant = copies.counter.start.op == "const"
+    if from_constant:
+        copies.hold_constants(first)
+    counts = from_constant or copies.counter.comparison == "ne"
+    ask = _Countdown(copies, trips) if counts else _OwnQuestion(copies)
+    if _multiplies(copies.loop):
+        _multiply(copies, ask, first, rest)
+        return
+    head, tail = copies.row(ROW)
+    branch(first, None, head)
+    branch(tail, ask.after_row(head, tail, ROW), head, rest)
+
+
+def _multiply(copies: Unrolling, ask: _Countdown | _OwnQuestion, first: Block, rest: Block) -> None:
+    """Write rows of sixteen, eight and four, as ptxas does.
+
+    It remembers whether none of its own rows has run, and then lets one of four run anyway.
+    """
+    sixteen, middle, eight, last = (copies.block() for _ in range(4))
+    four, end = copies.row(ROW, late=True)
+    if ask.may_be_any:
+        first, unsure = copies.block(), first
+        branch(unsure, ask.more(unsure, 0), first, four)
+    none_yet = copies.variable(BOOL)
+    none_yet.ends[first] = copies.emit(first, "held", BOOL, constant(True, BOOL))
+    branch(first, ask.more(first, 3 * ROW), sixteen, middle)
+
+    head, tail = copies.row(4 * ROW, late=True)
+    none_yet.ends[tail] = copies.emit(sixteen, "held", BOOL, constant(False, BOOL))
+    ask.before_row(sixteen)
+    branch(sixteen, None, head)
+    branch(tail, ask.after_row(head, tail, 4 * ROW), head, middle)
+
+    branch(middle, ask.more(middle, ROW), eight, last)
+    head, tail = copies.row(2 * ROW, late=True)
+    none_yet.ends[tail] = copies.emit(eight, "held", BOOL, constant(False, BOOL))
+    branch(eight, None, head)
+    ask.after_one(head, tail, 2 * ROW)
+    branch(tail, None, last)
+
+    some = ask.some(last)
+    either = copies.emit(last, "or", BOOL, some, some)
+    branch(last, copies.read(either, 1, none_yet, last), four, rest)
+    if ask.may_be_any:
+        branch(end, ask.after_row(four, end, ROW), four, rest)
+    else:
+        branch(end, None, rest)
