@@ -24,6 +24,7 @@ COLOURS = ("#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#c
 MARKERS = "osD^vPX"
 GREY = "#808080"
 BAND = 0.10
+LONG_AXIS = 300  # from end to end
 STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -122,10 +123,12 @@ def _title(axes: Any, first: str, second: str) -> None:
 
 
 def _plain_numbers(*axes: Any) -> None:
-    """Write the numbers of logarithmic axes out: 1, 2, 5, 10 and so on."""
+    """Write the numbers of logarithmic axes out: 1, 2, 5, 10, and of long ones 1, 10, 100."""
     ticker = importlib.import_module("matplotlib.ticker")
     for axis in axes:
-        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        low, high = axis.get_view_interval()
+        subs = (1, 2, 5) if high < LONG_AXIS * low else (1,)
+        axis.set_major_locator(ticker.LogLocator(subs=subs))
         axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         axis.set_minor_formatter(ticker.NullFormatter())
 
@@ -139,7 +142,8 @@ def _rates(axes: Any, report: Report) -> None:
         sizes = [one.case.n for one in group]
         predicted = [_gbps(one, one.predicted_us) for one in group]
         measured = [_gbps(one, one.measured_us) for one in group]
-        axes.plot(sizes, predicted, color=colour, lw=1.4)
+        dash = "_" if len(sizes) == 1 else ""  # one point alone makes no line
+        axes.plot(sizes, predicted, color=colour, lw=1.4, marker=dash, ms=24)
         axes.plot(
             sizes, measured, ls="none", marker=marker, ms=6, color=colour, mec="white", mew=0.6
         )
