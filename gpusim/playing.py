@@ -21,12 +21,13 @@ from gpusim.timing.costs import instruction_costs, segments
 
 # How many waves of resident blocks are played, with at least so many blocks; how many rounds of the
 # longest loop make the first step. Where a further stretch changes the rate by more than counts
-# as settled, it is twice as many.
+# as settled, it is twice as many, unless that were more warp instructions than are worth it.
 FIRST_WAVES = 8
 FIRST_BLOCKS = 32
 WAVES_SETTLED = 0.005
 FIRST_STEP = 8
 MOST_ROUNDS = 96
+MOST_INSTRUCTIONS = 1_000_000
 ROUNDS_SETTLED = 0.01
 FEW_ROUNDS = 2  # loops that differ by no more still do when they are shortened
 
@@ -137,14 +138,15 @@ def _near(times: Iterable[int]) -> dict[int, int]:
 class Played:
     """An SM's work, played or carried on: cycles, and where the warps' ticks went.
 
-    `blocks` of its blocks were played, with `rounds` of the longest loop. `spread` is how far
-    the last stretch changed the rate, as a part.
+    `blocks` of its blocks were played, with `rounds` of the longest loop: so many warp
+    `instructions`. `spread` is how far the last stretch changed the rate, as a part.
     """
 
     cycles: float
     stalls: tuple[float, ...]
     by_pc: dict[int, float]
     blocks: int
+    instructions: int
     rounds: int = 0
     spread: float = 0.0
 
@@ -192,8 +194,13 @@ def play_alone(device: Device, share: Share, plans: Plans) -> Played:
 
 
 def _as_played(outcome: Outcome, blocks: int) -> Played:
-    stalls, by_pc = tuple(map(float, outcome.stalls)), dict(outcome.by_pc)
-    return Played(outcome.cycles, stalls, {pc: float(t) for pc, t in by_pc.items()}, blocks)
+    return Played(
+        cycles=outcome.cycles,
+        stalls=tuple(map(float, outcome.stalls)),
+        by_pc={pc: float(spent) for pc, spent in outcome.by_pc.items()},
+        blocks=blocks,
+        instructions=outcome.instructions,
+    )
 
 
 def _all_rounds(play: Callable[[float], Played], longest: int) -> Played:
@@ -207,7 +214,8 @@ def _all_rounds(play: Callable[[float], Played], longest: int) -> Played:
     while True:
         one, two, three = (play(count * step / longest) for count in (1, 2, 3))
         spread = _apart((three.cycles - one.cycles) / 2, two.cycles - one.cycles)
-        if spread <= ROUNDS_SETTLED or 6 * step > min(longest, MOST_ROUNDS):
+        more = 6 * step <= min(longest, MOST_ROUNDS) and _is_worth_twice(three)
+        if spread <= ROUNDS_SETTLED or not more:
             break
         step *= 2
     whole = three.carried_on(one, (longest - 3 * step) / (2 * step))
@@ -228,8 +236,9 @@ def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> P
         if count == whole:
             return made
         early, rate = _rates(outcome.block_ends, resident)
-        spread = _apart(rate, early if plans.are_alike(resident) else before)
-        if spread <= WAVES_SETTLED:
+        spread = _apart(rate, before or early)
+        settled = spread <= WAVES_SETTLED and (before or plans.are_alike(resident))
+        if settled or not _is_worth_twice(made):
             break
         before = rate
     cycles = made.cycles + (whole - count) / resident * rate
@@ -245,6 +254,10 @@ def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:
     means = [fmean(ends[wave * resident : (wave + 1) * resident]) for wave in range(waves)]
     middle, last = waves // 2, waves - 2
     return (means[middle] - means[1]) / (middle - 1), (means[last] - means[1]) / (last - 1)
+
+
+def _is_worth_twice(played: Played) -> bool:
+    return 2 * played.instructions <= MOST_INSTRUCTIONS
 
 
 def _apart(one: float, other: float) -> float:

@@ -26,6 +26,7 @@ Array = np.ndarray[Any, Any]
 # A shorter leap is not worth the search; a loop within a loop may then be leapt over with it.
 LEAST_LEFT_OUT = 16
 LONGEST_ITERATION = 4096  # steps
+MOST_WATCHED = 8
 
 OnLeap = Callable[[Leap], None]
 
@@ -85,6 +86,8 @@ class Loops:
         if watch is None or not watch.is_of(group):
             if len(np.unique(group.rows)) == len(group.rows):
                 self._watches[key] = _Watch(group)
+            if len(self._watches) > MOST_WATCHED:
+                del self._watches[next(iter(self._watches))]
             return
         watch.iterations += 1
         if watch.iterations == watch.look_at:
