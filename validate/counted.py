@@ -199,11 +199,12 @@ class Counted:
 
     @cached_property
     def unequal(self) -> list[Pair]:
-        """What is not equal, or for instructions not near, in any launch."""
+        """Exact counts that are not equal, and instructions that are not, in any launch."""
         return [
             pair
             for pair in self.pairs
-            if pair.is_missed or (pair.metric.counter == INSTRUCTIONS and not pair.is_equal)
+            if not pair.is_equal
+            and (pair.metric.kind == "exact" or pair.metric.counter == INSTRUCTIONS)
         ]
 
     @cached_property

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpusim.catalogue import find
-
 from .compare import BARS, ORDER, by_size, wrong_pairs
 from .counted import INSTRUCTIONS, Counted, Pair
 from .defects import Correctness, results
 from .predicted import Compared, Refused
-from .records import Machine
+from .records import Machine, launch_name
 from .report import Report, Section
 
 MOST_ROWS = 50  # a longer table has a row for each kernel, not for each case
@@ -309,8 +307,4 @@ def _difference(pair: Pair) -> str:
 
 
 def _name(launch: Compared | Refused | Pair) -> str:
-    """Return a launch's kernel, with its grid and its type where they are not the kernel's own."""
-    case = launch.case
-    grid = f", {case.grid} blocks" if case.grid else ""
-    dtype = f" of {case.dtype}" if case.dtype != find(launch.kernel).dtypes[0] else ""
-    return f"{launch.kernel}{dtype}{grid}"
+    return launch_name(launch.kernel, launch.case)

@@ -14,6 +14,7 @@ from gpusim.catalogue import find
 from gpusim.errors import InputError
 
 from .predicted import Compared
+from .records import launch_name
 from .report import Report
 
 INSTALL = "pip install 'gpusim[plot]'"
@@ -147,8 +148,7 @@ def _rates(axes: Any, report: Report) -> None:
         axes.plot(
             sizes, measured, ls="none", marker=marker, ms=6, color=colour, mec="white", mew=0.6
         )
-        grid = f", {group[0].case.grid} blocks" if group[0].case.grid else ""
-        ends.append(((sizes[-1], predicted[-1]), f"{kernel}{grid}", colour))
+        ends.append(((sizes[-1], predicted[-1]), launch_name(kernel, group[0].case), colour))
     axes.axhline(peak, color=GREY, lw=1, ls="--")
     axes.set(xlabel="elements", ylabel="GB/s of useful bytes", yscale="log")
     axes.set_xscale("log", base=2)

@@ -56,6 +56,13 @@ class Case:
         )
 
 
+def launch_name(kernel: str, case: Case) -> str:
+    """Return a launch's kernel, with its type and grid where they are not the kernel's own."""
+    dtype = f" of {case.dtype}" if case.dtype != find(kernel).dtypes[0] else ""
+    grid = f", {case.grid} blocks" if case.grid else ""
+    return f"{kernel}{dtype}{grid}"
+
+
 @dataclass(frozen=True)
 class Measurement:
     """How long a case took on a real GPU, and whether its results were right.
