@@ -78,6 +78,11 @@ def test_a_device_file_holds_what_was_measured_and_keeps_the_rest(tmp_path: Path
     assert {key: device.facts[key] for key in kept} == {key: pattern.facts[key] for key in kept}
 
 
+@pytest.mark.parametrize(("measured", "given"), [(3.9988, 4.0), (4.2549, 4.25), (648.428, 648.0)])
+def test_a_device_file_gives_three_digits(measured: float, given: float, tmp_path: Path) -> None:
+    assert written(h200(latency_cycles__fp64=measured), tmp_path).latency_cycles.fp64 == given
+
+
 def test_what_cannot_be_is_not_written(tmp_path: Path) -> None:
     pattern = devices.load("h200")
     device = written(h200(latency_cycles__alu=-1.0), tmp_path)

@@ -131,8 +131,8 @@ def _estimate(fact: Fact, name: str) -> Fact:
 
 
 def _of_type(value: float, kind: str) -> Any:
-    """Return a number as a file gives it: with three digits, for further ones are noise."""
-    return round(value) if kind == "int" else float(f"{value:.3g}")
+    """Return a number as a file gives it: with three digits, two of a part; others are noise."""
+    return round(value) if kind == "int" else float(f"{round(value, 2):.3g}")
 
 
 def toml(facts: Mapping[str, Fact], title: str) -> str:
