@@ -185,6 +185,25 @@ def test_blocks_may_run_a_loop_differently_often() -> None:
     assert len(classes_of(launch, leaps=True).classes) == 8
 
 
+def test_warps_that_meet_at_a_barrier_leap_together() -> None:
+    @cuda.jit
+    def kernel(a, out, n):
+        tile = cuda.shared.array(64, np.int32)
+        t = cuda.threadIdx.x
+        if cuda.blockIdx.x % 3 == 0:
+            return
+        total = 0
+        for start in range(0, n * cuda.blockIdx.x, 64):
+            tile[t] = a[start + t]
+            cuda.syncthreads()
+            total += tile[63 - t]
+            cuda.syncthreads()
+        out[t] = total
+
+    arrays = array_spec(64 * 160 * 6, "int32"), array_spec(64, "int32")
+    expect_alike(own(kernel, 6, 64, *arrays, 64 * 160), in_order=False)
+
+
 @pytest.mark.parametrize("rest", [0, 1, 33, 200])
 @pytest.mark.parametrize(
     ("name", "per_thread"), [("kernel0", 1), ("kernel1", 1), ("kernel2", 4), ("kernel4", 4)]

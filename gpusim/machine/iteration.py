@@ -135,7 +135,7 @@ class _Iteration:
             self._expect_still(instruction.guard)
         if op.kind in WAITS_FOR_LANES:
             self._expect_still(instruction.src[0])
-        if op.kind == "barrier" and len(self._group.which) != len(self._group.batch.splits):
+        if op.kind == "barrier" and not self._group.is_of_whole_blocks():
             raise DiffersError
         if op.kind in ACCESSES and on.any():
             self._access(instruction, on)
