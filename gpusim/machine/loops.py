@@ -41,9 +41,14 @@ def heads(program: Program) -> frozenset[int]:
 
 
 class _Watch:
-    """A loop that a group of warps is in, since it came back to the head for the first time."""
+    """A loop that a group of warps is in, since it came back to the head for the first time.
+
+    It is looked at after 1, 2, 4, 8 ... iterations. Once its course is known, the leap waits until
+    a whole period has been run.
+    """
 
     def __init__(self, group: Group) -> None:
+        self.placement = group.batch.placement
         self.rows = group.rows
         self.mask = group.mask
         self.iterations = 0
@@ -59,7 +64,11 @@ class _Watch:
 
     def is_of(self, group: Group) -> bool:
         """Return whether a group is the one that is watched."""
-        return np.array_equal(self.rows, group.rows) and np.array_equal(self.mask, group.mask)
+        return (
+            self.placement is group.batch.placement
+            and np.array_equal(self.rows, group.rows)
+            and np.array_equal(self.mask, group.mask)
+        )
 
 
 class Loops:
