@@ -69,7 +69,7 @@ class Key:
     type: str
     least: float | None
     above: float | None
-    choices: tuple[int, ...]
+    choices: tuple[int | str, ...]
     multiple_of: int
 
     @property
@@ -91,7 +91,8 @@ class Key:
         if self.type == "bool":
             return isinstance(value, bool)
         if self.type == "str":
-            return isinstance(value, str) and bool(value.strip())
+            is_text = isinstance(value, str) and bool(value.strip())
+            return is_text and (not self.choices or value in self.choices)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         if isinstance(value, float) and (self.type == "int" or not math.isfinite(value)):
@@ -110,7 +111,7 @@ def _key(
     *,
     least: float | None = None,
     above: float | None = None,
-    choices: tuple[int, ...] = (),
+    choices: tuple[int | str, ...] = (),
     multiple_of: int = 1,
 ) -> Any:
     limits = {"least": least, "above": above, "choices": choices, "multiple_of": multiple_of}
@@ -152,6 +153,10 @@ class Sm:
     issue_width: int = _count(
         "instructions that a scheduler issues in a cycle, from one warp", "instructions per cycle"
     )
+    policy: str = _key(
+        "which of its ready warps a scheduler serves",
+        choices=("greedy-then-oldest", "greedy-then-youngest", "loose-round-robin"),
+    )
     max_threads: int = _count("threads resident on an SM", "threads", multiple_of=WARP_SIZE)
     max_blocks: int = _count("blocks resident on an SM", "blocks")
     registers: int = _count("32-bit registers of an SM", "registers")
@@ -168,6 +173,7 @@ class Latency:
     alu: float = _latency("integer addition, logic, comparison, move", least=1)
     fma: float = _latency("floating-point add, multiply, multiply-add of 32 bits", least=1)
     imad: float = _latency("integer multiply and multiply-add", least=1)
+    imad_wide: float = _latency("integer multiplication with a result of 64 bits", least=1)
     fp64: float = _latency("floating point of 64 bits", least=1)
     predicate: float = _latency("a comparison, until a guard or branch may use it", least=1)
     other_pipe: float = _latency("added where another pipe takes a pipe's result")
@@ -183,13 +189,17 @@ class Latency:
     vote: float = _latency("ballot, any, all", least=1)
     l1: float = _latency("a global load that hits L1", least=1)
     l2: float = _latency("a global load that hits L2", least=1)
-    dram: float = _latency("a global load from idle DRAM, seen from the SM", least=1)
+    dram: float = _latency("a global load from idle DRAM, seen from the SM: the mean", least=1)
+    dram_least: float = _latency("a global load from idle DRAM: the shortest", least=1)
     barrier: float = _latency("a barrier after its last warp came: the fixed part")
     barrier_per_warp: float = _latency(
         "a barrier: added for each warp of the block", "cycles per warp"
     )
-    branch: float = _latency("issue slots lost to the warp after a taken branch")
+    branch: float = _latency("lost to the warp after a taken branch")
+    control: float = _latency("lost to the warp after a branch that is not taken, and its like")
     block_start: float = _latency("from a block's launch to its first instruction")
+    warp_start: float = _latency("between the first instructions of a block's warps")
+    cold_start: float = _latency("added for an SM's first blocks: code and arguments are fetched")
     block_end: float = _latency("from a block's last exit until its place is free")
     shared_atomic: float = _latency("an atomic on shared memory, nobody else there", least=1)
     global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)
@@ -202,10 +212,14 @@ class Interval:
     alu: float = _interval("ALU of a scheduler")
     fma: float = _interval("FMA pipe of a scheduler: 32-bit floating point")
     imad: float = _interval("integer multiply and multiply-add of a scheduler")
+    imad_wide: float = _interval("integer multiplication with 64-bit results of a scheduler")
     fp64: float = _interval("64-bit floating point, per scheduler")
     xu: float = _interval("special functions and conversions, per scheduler")
+    xu_dispatch: float = _interval("the scheduler itself, by a special function")
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
+    adu: float = _interval("address unit of the SM: special registers and constants")
     lsu_scheduler: float = _interval("memory instructions of one scheduler, sustained")
+    store_scheduler: float = _interval("stores of one scheduler, sustained")
     lsu_sm: float = _interval("memory requests of the whole SM")
     shared_wavefront: float = _interval(
         "data stage of shared memory, whole SM", "cycles per wavefront"
@@ -214,12 +228,17 @@ class Interval:
         "data stage of shared memory: a wavefront that a store's conflicts add",
         "cycles per wavefront",
     )
-    store_packet: float = _interval("global stores, whole SM", "cycles per 128-byte line")
+    store_packet: float = _interval(
+        "global stores, whole SM: each 128-byte line, and each sector of it", "cycles per packet"
+    )
+    barrier: float = _interval("data stage of shared memory, by a barrier", "cycles per barrier")
     shuffle: float = _interval("shuffles of the whole SM")
     shared_atomic_pass: float = _interval(
         "shared-memory atomics: each lane that shares an address with another", "cycles per pass"
     )
     block_launch: float = _interval("between two block launches on one SM", "cycles per block")
+    grid_launch: float = _interval("between first blocks on two SMs", "cycles per SM")
+    block_completion: float = _interval("between two blocks' ends on one SM", "cycles per block")
     global_atomic_same_address: float = _interval(
         "integer atomics on one address, one after the other in the L2, after a warp's lanes "
         "have been added up",
@@ -239,11 +258,16 @@ class Bandwidth:
     dram_gbps: float = _key("DRAM bandwidth that reading kernels reach", "GB/s", above=0)
     l2_gbps: float = _key("bandwidth that kernels reach out of L2, all SMs", "GB/s", above=0)
     l2_to_sm_bytes_per_cycle: float = _key("what one SM receives", "bytes per cycle", above=0)
+    l2_stores_per_cycle: float = _key(
+        "stores that all of L2 takes: 128-byte lines and their sectors, counted together",
+        "packets per cycle",
+        above=0,
+    )
     dram_grain_bytes: int = _key(
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
     )
     dram_latency_growth: float = _key(
-        "g in: loaded latency = idle latency * (1 + g u^2) at utilisation u", "", least=0
+        "g in: loaded latency = idle latency * (1 + g u^4) at utilisation u", "", least=0
     )
 
 

@@ -16,13 +16,15 @@ from gpusim.device import Device
 from gpusim.isa import Program
 from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
-from gpusim.timing.clock import Outcome, Share, SpanListener, StreamingMultiprocessor, WarpPlan
-from gpusim.timing.costs import instruction_costs, segments
+from gpusim.timing.clock import Outcome, SpanListener, StreamingMultiprocessor, WarpPlan
+from gpusim.timing.costs import instruction_costs
+from gpusim.timing.segments import segments
+from gpusim.timing.units import Share, slowest_excess_cycles
 
 # How many waves of resident blocks are played, with at least so many blocks; how many rounds of the
 # longest loop make the first step. Where a further stretch changes the rate by more than counts
 # as settled, it is twice as many, unless that were more warp instructions than are worth it.
-FIRST_WAVES = 8
+FIRST_WAVES = 16
 FIRST_BLOCKS = 32
 WAVES_SETTLED = 0.005
 FIRST_STEP = 8
@@ -84,17 +86,17 @@ class Plans:
         stream = self._stream(number)
         key = id(stream), part
         if key not in self._by_stream:
-            self._by_stream[key] = self._of_stream(stream, part)
+            self._by_stream[key] = self._cut(stream, lambda times: self._rounds(times, part))
         return self._by_stream[key]
 
-    def _of_stream(self, stream: BlockStream, part: float) -> list[WarpPlan]:
+    def _cut(self, stream: BlockStream, rounds: Callable[[int], int]) -> list[WarpPlan]:
         plans = []
         for whole in stream.warps:
-            warp = whole.written_out(lambda times: self._rounds(times, part))
+            warp = whole.written_out(rounds)
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
             if warp.key not in self._by_key:
-                made, tags = segments(warp, self._program, self._costs, self._gpu)
+                made, tags = segments(warp, self._program, self._costs)
                 self._by_key[warp.key] = WarpPlan(made, tags)
             plans.append(self._by_key[warp.key])
         return plans
@@ -109,6 +111,17 @@ class Plans:
         steps, whole = max(1, count - 1), self.blocks_on_sm - 1
         places = [k * whole // steps for k in range(count)]
         return [self.of_block(self._first + place * self._sms, part) for place in places]
+
+    def waits_for_memory(self) -> int:
+        """Return how often a warp of the SM's last block waits for global memory, at most."""
+        last = self._stream(self._first + (self.blocks_on_sm - 1) * self._sms)
+        none, once = self._long_waits(last, 0), self._long_waits(last, 1)
+        rounds = max(1, self.longest_loop)
+        return max(least + (more - least) * rounds for least, more in zip(none, once, strict=True))
+
+    def _long_waits(self, stream: BlockStream, rounds: int) -> list[int]:
+        cut = self._cut(stream, lambda _: rounds)
+        return [sum(segment.waits_long for segment in plan.segments) for plan in cut]
 
     def are_alike(self, but: int) -> bool:
         """Return whether all but so many of the SM's blocks do the same."""
@@ -179,16 +192,20 @@ def play_all(
     def all_blocks(part: float) -> Played:
         return _all_waves(partial(play, part), plans, resident)
 
-    return _all_rounds(all_blocks, plans.longest_loop)
+    done = _all_rounds(all_blocks, plans.longest_loop)
+    warps = resident * len(plans.some(1, 0.0)[0])
+    late = slowest_excess_cycles(device, share, warps, plans.waits_for_memory())
+    return replace(done, cycles=done.cycles + late)
 
 
 def play_alone(device: Device, share: Share, plans: Plans) -> Played:
-    """Return what a block does that has an SM for itself."""
+    """Return what a block does that has an SM for itself, neither the first nor the last."""
 
     @cache
     def play(part: float) -> Played:
         blocks = plans.some(1, part)
-        return _as_played(StreamingMultiprocessor(device, share, blocks, 1).play(), 1)
+        alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True)
+        return _as_played(alone.play(), 1)
 
     return _all_rounds(play, plans.longest_loop)
 

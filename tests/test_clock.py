@@ -12,8 +12,10 @@ from gpusim import device
 from gpusim.device import Device
 from gpusim.isa import Instruction, Memory, Program
 from gpusim.streams import WarpStream
-from gpusim.timing.clock import STALLS, Outcome, Share, Span, StreamingMultiprocessor, WarpPlan
-from gpusim.timing.costs import instruction_costs, segments
+from gpusim.timing.clock import POLICIES, STALLS, Outcome, Span, StreamingMultiprocessor, WarpPlan
+from gpusim.timing.costs import instruction_costs
+from gpusim.timing.segments import segments
+from gpusim.timing.units import Share, slowest_excess_cycles
 
 INT32 = np.dtype(np.int32)
 SHARED = Memory("shared", "shared", INT32, size=1024)
@@ -23,15 +25,26 @@ GLOBAL = Memory("global", "numbers", INT32)
 def plain_device(**latency: float) -> Device:
     """Return an H200 on which everything that a test does not set costs nothing or one cycle."""
     gpu = device.load("h200")
-    quick = {"alu": 4, "fma": 4, "imad": 4, "shared_load": 23, "shared_wavefront": 2, "branch": 0}
-    nothing = {"block_start": 0, "block_end": 0, "barrier": 20, "barrier_per_warp": 2}
+    quick = {"alu": 4, "fma": 4, "imad": 4, "shared_load": 23, "shared_wavefront": 2, "xu": 17}
+    nothing = dict.fromkeys(
+        ("branch", "control", "block_start", "block_end", "warp_start", "cold_start"), 0
+    )
+    given = {"dram": 100, "dram_least": 100, "barrier": 20, "barrier_per_warp": 2, **latency}
     return replace(
         gpu,
-        latency_cycles=replace(gpu.latency_cycles, **{**quick, **nothing, **latency}),
+        latency_cycles=replace(gpu.latency_cycles, **{**quick, **nothing, **given}),
         interval_cycles=replace(
-            gpu.interval_cycles, alu=1, fma=1, imad=1, lsu_scheduler=1, block_launch=0
+            gpu.interval_cycles,
+            **dict.fromkeys(("alu", "fma", "imad", "lsu_scheduler", "store_scheduler"), 1),
+            **dict.fromkeys(("barrier", "block_launch", "block_completion", "grid_launch"), 0),
+            xu=8,
+            xu_dispatch=1,
         ),
     )
+
+
+def with_intervals(gpu: Device, **cycles: float) -> Device:
+    return replace(gpu, interval_cycles=replace(gpu.interval_cycles, **cycles))
 
 
 def add(dst: int, *src: int) -> Instruction:
@@ -54,6 +67,9 @@ def play(
     resident: int = 8,
     cost: int = 1,
     bytes_per_cycle: float = 1e9,
+    share: Share | None = None,
+    is_on: bool = True,
+    is_taken: bool = False,
     listener: object = None,
 ) -> Outcome:
     """Play blocks of warps that all run `instructions` once, accesses costing `cost`."""
@@ -63,17 +79,17 @@ def play(
     accesses = np.array([i.memory is not None for i in instructions])
     stream = WarpStream(
         pc=np.arange(count, dtype=np.int32),
-        is_on=np.ones(count, dtype=bool),
-        is_taken=np.zeros(count, dtype=bool),
+        is_on=np.full(count, is_on),
+        is_taken=np.array([i.op == "BRA" and is_taken for i in instructions]),
         cost=np.where(accesses, cost, 0).astype(np.int32),
         lines=accesses.astype(np.int32),
         fresh=np.where(accesses, cost, 0).astype(np.int32),
         joins=np.zeros(count, dtype=bool),
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
-    made, tags = segments(stream, program, instruction_costs(program, gpu), gpu)
+    made, tags = segments(stream, program, instruction_costs(program, gpu))
     plan = WarpPlan(made, tags)
-    share = Share(bytes_per_cycle, bytes_per_cycle, 1.0, 1.0, 1)
+    share = share or Share(bytes_per_cycle, bytes_per_cycle, 1.0, 1.0, 1, 1)
     plans = [[plan] * warps for _ in range(blocks)]
     sm = StreamingMultiprocessor(gpu, share, plans, resident, listener)  # type: ignore[arg-type]
     return sm.play()
@@ -97,8 +113,7 @@ def test_two_warps_on_one_scheduler_take_turns() -> None:
 
 def test_a_narrow_pipe_spaces_its_instructions() -> None:
     """With a pipe of half the rate: issue at 0, 2 and 4, exit at 5, over at 6."""
-    gpu = plain_device()
-    gpu = replace(gpu, interval_cycles=replace(gpu.interval_cycles, alu=2))
+    gpu = with_intervals(plain_device(), alu=2)
     assert play([add(2, 0), add(3, 0), add(4, 0), EXIT], gpu=gpu).cycles == 6
 
 
@@ -138,9 +153,162 @@ def test_a_copy_is_bound_by_bandwidth() -> None:
 
 
 def test_a_grid_of_tiny_blocks_is_bound_by_the_launch_rate() -> None:
-    gpu = plain_device()
-    gpu = replace(gpu, interval_cycles=replace(gpu.interval_cycles, block_launch=100))
+    gpu = with_intervals(plain_device(), block_launch=100)
     assert play([add(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 49 * 100 + 2
+
+
+def test_a_grid_of_tiny_blocks_is_bound_by_the_rate_at_which_blocks_end() -> None:
+    gpu = with_intervals(plain_device(block_end=10), block_completion=100)
+    assert play([add(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 2 + 10 + 49 * 100
+
+
+def test_the_first_block_of_an_sm_starts_later_and_its_warps_one_by_one() -> None:
+    """30 cycles of its own, 2 for each of 10 SMs; the last of 4 warps 3 x 5 after the first."""
+    gpu = with_intervals(plain_device(cold_start=30, warp_start=5), grid_launch=2)
+    share = Share(1e9, 1e9, 1.0, 1.0, 10, 10)
+    work = [add(2, 0), EXIT]
+    first = 30 + 2 * 10 + 3 * 5 + 2
+    assert play(work, gpu=gpu, warps=4, share=share).cycles == first
+    later = play(work, gpu=gpu, warps=4, blocks=2, resident=1, share=share).cycles
+    assert later == first + 3 * 5 + 2
+
+
+def test_an_access_without_a_lane_takes_its_turn_and_its_latency() -> None:
+    assert play([LOAD, add(2, 1), EXIT], cost=8, is_on=False).cycles == 23 + 2
+
+
+@pytest.mark.parametrize(("ways", "cycles"), [(1, 1), (4, 4), (32, 32)])
+def test_a_conflict_of_a_store_keeps_the_data_stage_for_a_cycle_a_wavefront(
+    ways: int, cycles: int
+) -> None:
+    """A load behind it begins when the store's wavefronts are through."""
+    assert play([STORE, LOAD, add(2, 1), EXIT], cost=ways).cycles == (
+        cycles + 23 + 2 * (ways - 1) + 2
+    )
+
+
+def test_a_special_function_is_ready_late_and_the_unit_takes_one_in_eight_cycles() -> None:
+    """Two of one warp: issued at 0 and 1, served at 0 and 8, the second known at 25."""
+    special = [Instruction("MUFU", (k,), (0,), INT32) for k in (2, 3)]
+    assert play([special[0], add(4, 2), EXIT]).cycles == 17 + 2
+    assert play([*special, add(4, 3), EXIT]).cycles == 8 + 17 + 2
+
+
+def test_barriers_and_special_registers_share_the_address_unit() -> None:
+    """Eight warps ask at 0 and 1 for a register that takes 25; the last is served at 14."""
+    gpu = with_intervals(plain_device(special_register=25), adu=2)
+    work = [Instruction("S2R", (1,), (), INT32), add(2, 1), EXIT]
+    assert play(work, gpu=gpu).cycles == 25 + 2
+    assert play(work, gpu=gpu, warps=8).cycles == 14 + 25 + 2
+
+
+def test_two_instructions_behind_a_barrier_are_issued_before_the_warp_is_held() -> None:
+    """The result of the one behind is ready when the barrier opens: the use waits no longer."""
+    behind = play([BARRIER, add(2, 0), add(3, 2), add(4, 3), EXIT]).cycles
+    bare = play([BARRIER, EXIT]).cycles
+    assert behind == bare + 1  # the third addition
+
+
+def test_a_taken_branch_costs_more_than_one_that_is_not() -> None:
+    gpu = plain_device(branch=9, control=4)
+    work = [Instruction("BRA", target=1), add(2, 0), EXIT]
+    assert play(work, gpu=gpu, is_taken=False).cycles == 1 + 4 + 2
+    assert play(work, gpu=gpu, is_taken=True).cycles == 1 + 9 + 2
+
+
+def test_a_predicate_is_later_known_to_a_guard_than_to_a_choice() -> None:
+    compare = Instruction("ISETP", (2,), (0, 1), INT32)
+    choose = Instruction("SEL", (3,), (2, 0, 1), INT32)
+    guarded = replace(add(3, 0), guard=2)
+    gpu = plain_device(predicate=13)
+    assert play([compare, choose, EXIT], gpu=gpu).cycles == 4 + 2
+    assert play([compare, guarded, EXIT], gpu=gpu).cycles == 13 + 2
+
+
+def test_the_last_blocks_share_what_the_other_sms_leave() -> None:
+    """Of 10 SMs one gets a second block: while that runs alone it has ten times its share."""
+    share = Share(1, 1, 1.0, 1.0, 10, 1)
+    assert share.gain(left=2, resident=1) == 1
+    assert share.gain(left=1, resident=1) == 10
+    gpu = replace(
+        plain_device(), bandwidth=replace(plain_device().bandwidth, l2_stores_per_cycle=1e9)
+    )
+    work = [FETCH, add(2, 1), EXIT]
+    both = play(work, gpu=gpu, blocks=2, resident=1, cost=4, share=share).cycles
+    alike = play(
+        work, gpu=gpu, blocks=2, resident=1, cost=4, share=replace(share, busiest=10)
+    ).cycles
+    assert both < alike
+
+
+def test_latencies_of_dram_spread_around_their_mean() -> None:
+    """Blocks one after the other: their mean is the mean, though none need have it."""
+    gpu = plain_device(l2=50, dram=600, dram_least=500)
+    blocks = 400
+    cycles = play([FETCH, add(2, 1), EXIT], gpu=gpu, blocks=blocks, resident=1).cycles
+    assert cycles / blocks == pytest.approx(602, rel=0.02)
+
+
+def test_the_slowest_of_many_warps_waits_longer_than_their_mean() -> None:
+    """Four fetches of 132 x 8 warps: 2 sqrt(2 ln 1056) deviations of 100; half if half is near."""
+    gpu = plain_device(dram=600, dram_least=500)
+    share = Share(1e9, 1e9, 1.0, 1.0, 132, 132)
+    excess = 100 * 2 * (2 * np.log(132 * 8)) ** 0.5
+    assert slowest_excess_cycles(gpu, share, warps=8, fetches=4) == pytest.approx(excess)
+    near = replace(share, late_part=0.5)
+    assert slowest_excess_cycles(gpu, near, warps=8, fetches=4) == pytest.approx(excess / 2)
+
+
+def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -> None:
+    """Ten stores of a line and four sectors: the last begins 9 x 5 later, and takes an L2 trip."""
+    gpu = with_intervals(plain_device(l2=50), store_packet=1)
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_stores_per_cycle=1e9))
+    send = Instruction("STG", (), (0, 1), INT32, memory=GLOBAL)
+    assert play([*[send] * 10, EXIT], gpu=gpu, cost=4).cycles == 9 * 5 + 50
+
+
+def test_atomics_on_floats_go_lane_by_lane_and_those_on_integers_together() -> None:
+    gpu = with_intervals(
+        plain_device(global_atomic=100),
+        global_atomic_same_address=2,
+        global_atomic_float_same_address=3,
+    )
+    float32 = np.dtype(np.float32)
+    cycles = {}
+    for dtype in (INT32, float32):
+        atomic = Instruction("RED", (), (0, 1), dtype, memory=Memory("global", "sum", dtype))
+        cycles[dtype] = play([*[atomic] * 10, EXIT], gpu=gpu, cost=32).cycles
+    assert cycles == {INT32: 10 * 2, float32: 10 * 32 * 3}
+
+
+def test_a_round_robin_serves_warps_in_turn_and_a_greedy_scheduler_the_one_before() -> None:
+    ready = [(1, "a"), (4, "b"), (2, "c")]
+    chosen = {
+        name: [choose(ready, last) for last in (1, 2, 4, 7)] for name, choose in POLICIES.items()
+    }
+    assert chosen["greedy-then-oldest"] == [0, 2, 1, 0]
+    assert chosen["greedy-then-youngest"] == [0, 2, 1, 1]
+    assert chosen["loose-round-robin"] == [2, 1, 0, 0]
+
+
+def test_a_policy_decides_who_is_served_first() -> None:
+    """Two warps on each scheduler, three stretches of work each: in turn, or one to its end."""
+    stretch = [LOAD, *[add(k, 0) for k in range(2, 30)]]
+    served: dict[str, list[int]] = {}
+    for policy in POLICIES:
+        spans: list[Span] = []
+
+        class Listener:
+            def span(self, span: Span, into: list[Span] = spans) -> None:
+                into.append(span)
+
+        gpu = plain_device()
+        gpu = replace(gpu, sm=replace(gpu.sm, policy=policy))
+        play([*stretch * 3, EXIT], warps=8, gpu=gpu, listener=Listener())
+        mine = [s for s in spans if s.warp in (0, 4) and s.reason == "selected"]
+        served[policy] = [s.warp for s in sorted(mine, key=lambda s: s.start)]
+    assert served["greedy-then-oldest"] == [0, 0, 0, 0, 4, 4, 4, 4]
+    assert served["loose-round-robin"] == [0, 4, 0, 4, 0, 4, 0, 4]
 
 
 def test_blocks_wait_for_room() -> None:

@@ -169,9 +169,9 @@ def test_a_huge_grid_costs_about_what_a_large_one_does() -> None:
 def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(
     name: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    part = predicted(name, 2**24 + block, block)
+    part = predicted(name, 2**25 + block, block)
     monkeypatch.setattr(playing, "FIRST_WAVES", 1000)
-    whole = predicted(name, 2**24 + block, block)
+    whole = predicted(name, 2**25 + block, block)
     assert part.simulated.played < part.simulated.blocks_on_sm
     # Whole waves are left out: the tail is played.
     assert part.simulated.extrapolated % part.occupancy.blocks == 0

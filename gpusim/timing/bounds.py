@@ -10,7 +10,7 @@ from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
-from gpusim.timing.clock import Share
+from gpusim.timing.units import Share
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def bounds_of(
         "shared memory": shared * interval.shared_wavefront / sms,
         "L2": sectors * 32 / sms / share.l2_bytes_per_cycle,
         "DRAM": sectors * 32 * share.dram_part / sms / share.dram_bytes_per_cycle,
-        "block launch": rounds * interval.block_launch,
+        "block launch": rounds * interval.block_completion,
     }
     for mechanism, names in _ABLATED.items():
         if mechanism in device.ablations:

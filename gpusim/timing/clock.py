@@ -1,21 +1,23 @@
 """One SM at work, event by event: SimPy where something waits, arithmetic where nothing does.
 
 A process is a warp scheduler, an event the release of a barrier or the start of a block. What
-serves requests in turn (data stage, L2 and DRAM, atomics) is a time from which it is free.
-All SMs are alike: the one that is played has its share of the device's bandwidth.
+serves requests in turn is in `units`. All SMs are alike: the one that is played has its share of
+the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, Protocol
 
 import simpy
 
 from gpusim.device import Device
-from gpusim.timing.costs import PIPES, TICKS, Action, Segment, ticks
+from gpusim.timing.costs import PIPES, TICKS, ticks
+from gpusim.timing.segments import Action, Segment
+from gpusim.timing.units import Fetcher, Share, Units
 
 STALLS = (
     "selected",
@@ -30,7 +32,41 @@ STALLS = (
 )
 (SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, MATH, BARRIER) = range(len(STALLS))
 RUNNING = -1  # in place of a pc: the segment knows which instructions take the time
-UTILISATION_WINDOW = 2048 * TICKS
+
+_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
+_STORES = (Action.SHARED_STORE, Action.GLOBAL_STORE)
+
+# Chooses among the warps that are ready, each with its age; 0 is the place of the oldest. The
+# second argument is the age of the warp that was served last.
+Policy = Callable[[Sequence[tuple[int, Any]], int], int]
+
+
+def greedy_then_oldest(ready: Sequence[tuple[int, Any]], last: int) -> int:
+    """Choose the warp that was served last while it is ready, else the oldest."""
+    if ready[0][0] != last:
+        for place, (order, _) in enumerate(ready):
+            if order == last:
+                return place
+    return 0
+
+
+def loose_round_robin(ready: Sequence[tuple[int, Any]], last: int) -> int:
+    """Choose the next younger warp than the one that was served last, in a circle."""
+    younger = [(order, place) for place, (order, _) in enumerate(ready) if order > last]
+    return min(younger)[1] if younger else 0
+
+
+def greedy_then_youngest(ready: Sequence[tuple[int, Any]], last: int) -> int:
+    """Choose the warp that was served last while it is ready, else the youngest."""
+    places = {order: place for place, (order, _) in enumerate(ready)}
+    return places.get(last, places[max(places)])
+
+
+POLICIES: dict[str, Policy] = {
+    "greedy-then-oldest": greedy_then_oldest,
+    "greedy-then-youngest": greedy_then_youngest,
+    "loose-round-robin": loose_round_robin,
+}
 
 
 @dataclass(frozen=True)
@@ -50,21 +86,6 @@ class SpanListener(Protocol):
 
     def span(self, span: Span) -> None:
         """Take note of a span."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
-
-    `dram_part` is the part of fresh sectors that come from DRAM, not the L2; `late_part` the
-    part that is there as late as if it did: blocks that run together wait for one fetch.
-    """
-
-    dram_bytes_per_cycle: float
-    l2_bytes_per_cycle: float
-    dram_part: float
-    late_part: float
-    sms: int
 
 
 @dataclass(frozen=True)
@@ -93,19 +114,21 @@ class _Warp:
     """A warp on the SM: where it is in its segments, and when each result will be there."""
 
     __slots__ = (
-        "at", "block", "number", "order", "plan", "results", "scheduler", "seen", "spent", "stored",
+        "at", "block", "fetcher", "number", "order", "plan", "results", "scheduler", "seen",
+        "spent", "stored",
     )  # fmt: skip
 
     scheduler: _Scheduler
 
     def __init__(
-        self, plan: WarpPlan, spent: list[int], block: _Block, number: int, order: int, now: int
+        self, plan: WarpPlan, spent: list[int], block: _Block, fetcher: Fetcher, now: int
     ) -> None:
         self.plan = plan.segments
         self.spent = spent  # ticks that all warps of this plan took for each segment
         self.block = block
-        self.number = number
-        self.order = order
+        self.number = fetcher.number
+        self.order = fetcher.order
+        self.fetcher = fetcher
         self.at = 0
         self.results = [0] * plan.tags
         self.seen = now  # until when its life is accounted for
@@ -115,11 +138,12 @@ class _Warp:
 class _Block:
     """A block on the SM: how many of its warps still run, and who waits at its barrier."""
 
-    __slots__ = ("live", "number", "waiting")
+    __slots__ = ("live", "met", "number", "waiting")
 
     def __init__(self, number: int, warps: int) -> None:
         self.number = number
         self.live = warps
+        self.met = 0  # when the last warp that came has been counted
         self.waiting: list[_Warp] = []
 
 
@@ -127,7 +151,7 @@ class StreamingMultiprocessor:
     """Plays blocks on one SM of a device.
 
     `plans[i]` are the warps of the i-th block that comes to this SM; `resident` is how many
-    blocks it holds at a time.
+    blocks it holds at a time. `is_steady` leaves out what only the first blocks have.
     """
 
     def __init__(
@@ -137,12 +161,15 @@ class StreamingMultiprocessor:
         plans: Sequence[Sequence[WarpPlan]],
         resident: int,
         listener: SpanListener | None = None,
+        *,
+        is_steady: bool = False,
     ) -> None:
         self.env = simpy.Environment()
         self.device = device
         self.share = share
         self.plans = plans
         self.resident = resident
+        self.is_steady = is_steady
         self.listener = listener
         self.stalls = [0] * len(STALLS)
         self.by_pc: dict[int, int] = {}
@@ -154,50 +181,34 @@ class StreamingMultiprocessor:
         self._on_sm = 0
         self._launch_free = 0
         self._order = 0
-        self._data_free = 0
-        self._dram_free = 0
-        self._l2_free = 0
-        self._barrier_free = 0
-        self._atomic_free = 0
-        self._busy_from = 0
-        self._busy = 0
-        self._utilisation = 0.0
-        self._rates()
-        self.schedulers = [_Scheduler(self, k) for k in range(device.sm.schedulers)]
+        self._completion_free = 0
+        self._left = len(plans)
+        self.units = Units(device, share)
+        self._set_rates()
+        choose = POLICIES[device.sm.policy]
+        self.schedulers = [_Scheduler(self, choose) for _ in range(device.sm.schedulers)]
+        self._share_bandwidth()
 
-    def _rates(self) -> None:
+    def _set_rates(self) -> None:
         latency, interval = self.device.latency_cycles, self.device.interval_cycles
         free = self.device.ablations
-        self._shared_latency = ticks(latency.shared_load)
-        self._shared_step = ticks(latency.shared_wavefront)
-        self._wavefront = ticks(interval.shared_wavefront)
-        self._store_conflict = ticks(interval.shared_store_conflict)
-        self._conflicts_cost = "bank-conflicts" not in free
-        self._request = ticks(interval.lsu_sm)
-        self._packet = ticks(interval.store_packet)
-        self._shuffle_latency = ticks(latency.shuffle)
-        self._shuffle = ticks(interval.shuffle)
-        self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
-        self._growth = self.device.bandwidth.dram_latency_growth
-        self._barrier = 0 if "barriers" in free else ticks(latency.barrier)
-        self._per_warp = 0 if "barriers" in free else ticks(latency.barrier_per_warp)
+        self.special = ticks(interval.xu)
+        self.special_latency = ticks(latency.xu)
+        self.load_port = ticks(interval.lsu_scheduler)
+        self.store_port = ticks(interval.store_scheduler)
         self._barriers_wait = "barriers" not in free
+        self._barrier = ticks(latency.barrier)
         at_once = "block-launch" in free
         self._block_start = 0 if at_once else ticks(latency.block_start)
         self._block_end = 0 if at_once else ticks(latency.block_end)
         self._launch = 0 if at_once else ticks(interval.block_launch)
-        self._atomic_pass = 0 if "atomics" in free else ticks(interval.shared_atomic_pass)
-        self._atomic_latency = ticks(latency.shared_atomic)
-        self._global_atomic_latency = ticks(latency.global_atomic)
-        turn = interval.global_atomic_same_address * self.share.sms
-        self._same_address = 0 if "atomics" in free else ticks(turn)
-        self._queue = ticks(self.device.queue.lsu_depth * interval.lsu_scheduler)
-        self.lsu_scheduler = ticks(interval.lsu_scheduler)
-        grain = self.device.bandwidth.dram_grain_bytes
-        unlimited = "bandwidth" in free
-        self._dram_sector = 0.0 if unlimited else 32 * TICKS / self.share.dram_bytes_per_cycle
-        self._l2_sector = 0.0 if unlimited else 32 * TICKS / self.share.l2_bytes_per_cycle
-        self._grain_sectors = grain // 32
+        self._completion = 0 if at_once else ticks(interval.block_completion)
+        self._warp_start = 0 if at_once else ticks(latency.warp_start)
+        first = latency.cold_start + interval.grid_launch * self.share.sms
+        self._first_start = 0 if self.is_steady or at_once else ticks(first)
+
+    def _share_bandwidth(self) -> None:
+        self.units.share_bandwidth(self.share.gain(self._left, self.resident))
 
     # -- running -----------------------------------------------------------------------
 
@@ -210,7 +221,7 @@ class StreamingMultiprocessor:
                 if run_ticks:
                     self._charge(segment, run_ticks)
         return Outcome(
-            cycles=self.end / TICKS,
+            cycles=max(self.end, self.units.end) / TICKS,
             block_ends=[end / TICKS for end in self.block_ends],
             stalls=self.stalls,
             by_pc=self.by_pc,
@@ -236,20 +247,23 @@ class StreamingMultiprocessor:
             self._next_block += 1
             at = max(int(self.env.now), self._launch_free)
             self._launch_free = at + self._launch
-            begin = self.env.timeout(at + self._block_start - self.env.now, number)
+            first = self._first_start if number < self.resident else 0
+            begin = self.env.timeout(at + self._block_start + first - self.env.now, number)
             begin.callbacks.append(self._begin_block)
 
     def _begin_block(self, event: simpy.Event) -> None:
         number: int = event.value  # type: ignore[assignment]
         plans = self.plans[number]
         block = _Block(number, len(plans))
-        now = int(self.env.now)
+        begin = int(self.env.now)
         for warp_number, plan in enumerate(plans):
             _, spent = self.runs.setdefault(id(plan), (plan, [0] * len(plan.segments)))
-            warp = _Warp(plan, spent, block, warp_number, self._order, now)
-            self._order += 1
+            fetcher = Fetcher(self._order, warp_number, self._order + warp_number)
+            warp = _Warp(plan, spent, block, fetcher, begin)
             warp.scheduler = min(self.schedulers, key=lambda scheduler: scheduler.warps)
-            warp.scheduler.add(warp, now)
+            warp.scheduler.add(warp, begin)
+            begin += self._warp_start
+        self._order += len(plans)
 
     def warp_left(self, warp: _Warp, now: int) -> None:
         """Take note that a warp has run its last instruction."""
@@ -257,8 +271,12 @@ class StreamingMultiprocessor:
         block.live -= 1
         self.end = max(self.end, now)
         if block.live == 0:
-            leave = self.env.timeout(now + self._block_end - self.env.now)
+            at = max(now + self._block_end, self._completion_free)
+            self._completion_free = at + self._completion
+            leave = self.env.timeout(at - self.env.now)
             leave.callbacks.append(self._end_block)
+            self._left -= 1
+            self._share_bandwidth()
         elif block.waiting and len(block.waiting) == block.live:
             self._release(block, now)
 
@@ -284,91 +302,6 @@ class StreamingMultiprocessor:
                 Span(warp.block.number, warp.number, start / TICKS, end / TICKS, STALLS[reason], pc)
             )
 
-    # -- what serves requests in turn --------------------------------------------------
-
-    def request(self, segment: Segment, now: int) -> tuple[int, int]:
-        """Serve a segment's access; return when its result is there, and when it is accepted.
-
-        A warp whose request is not accepted at once holds the scheduler's queue.
-        """
-        return _SERVE[segment.action](self, segment, now)
-
-    def _accepted(self, start: int, now: int) -> int:
-        return max(now, start - self._queue)
-
-    def _shared_load(self, segment: Segment, now: int) -> tuple[int, int]:
-        start = max(now, self._data_free)
-        passes = segment.cost if self._conflicts_cost else min(segment.cost, 1)
-        self._data_free = start + max(self._request, passes * self._wavefront)
-        done = start + self._shared_latency + (passes - 1) * self._shared_step
-        return done, self._accepted(start, now)
-
-    def _shared_store(self, segment: Segment, now: int) -> tuple[int, int]:
-        start = max(now, self._data_free)
-        extra = (segment.cost - 1) * self._store_conflict if self._conflicts_cost else 0
-        self._data_free = start + max(self._request, self._wavefront) + extra
-        return self._data_free, self._accepted(start, now)
-
-    def _shuffle_lanes(self, segment: Segment, now: int) -> tuple[int, int]:
-        start = max(now, self._data_free)
-        self._data_free = start + self._shuffle
-        return start + self._shuffle_latency, self._accepted(start, now)
-
-    def _fetch(self, sectors: int, at: int) -> int:
-        """Return when sectors that missed the L1 are there, requested at a time."""
-        from_dram = sectors * self.share.dram_part
-        grains = -(-sectors // self._grain_sectors) * self._grain_sectors
-        served = max(at, self._l2_free)
-        self._l2_free = served + round(sectors * self._l2_sector)
-        if from_dram:
-            busy = round(grains * self.share.dram_part * self._dram_sector)
-            begin = max(at, self._dram_free)
-            self._dram_free = begin + busy
-            self._note_busy(at, busy)
-            return max(begin + busy, self._l2_free) + self._fetch_latency()
-        return self._l2_free + self._fetch_latency()
-
-    def _fetch_latency(self) -> int:
-        """Return the mean latency of what misses the L1, as busy as DRAM is."""
-        growth = 1 + self._growth * self._utilisation**2
-        return round(self._l2 + (self._dram * growth - self._l2) * self.share.late_part)
-
-    def _note_busy(self, now: int, busy: int) -> None:
-        """Keep the DRAM's utilisation of the last window."""
-        if now - self._busy_from > UTILISATION_WINDOW:
-            self._utilisation = min(1.0, self._busy / (now - self._busy_from))
-            self._busy_from, self._busy = now, 0
-        self._busy += busy
-
-    def _global_load(self, segment: Segment, now: int) -> tuple[int, int]:
-        start = max(now, self._data_free)
-        self._data_free = start + max(self._request, segment.lines * self._wavefront)
-        missed = segment.fresh if self.device.capacity.l1_caches_global else segment.cost
-        if missed:
-            done = self._fetch(missed, start)
-        else:
-            done = start + (self._fetch_latency() if segment.joins else self._l1)
-        return done, self._accepted(start, now)
-
-    def _global_store(self, segment: Segment, now: int) -> tuple[int, int]:
-        start = max(now, self._data_free)
-        self._data_free = start + max(self._request, segment.lines * self._packet)
-        begin = max(start, self._dram_free)
-        self._dram_free = begin + round(segment.cost * self._dram_sector * self.share.dram_part)
-        return 0, self._accepted(start, now)
-
-    def _shared_atomic(self, segment: Segment, now: int) -> tuple[int, int]:
-        start = max(now, self._data_free)
-        self._data_free = start + self._request + (segment.cost - 1) * self._atomic_pass
-        return self._data_free + self._atomic_latency, self._accepted(start, now)
-
-    def _global_atomic(self, segment: Segment, now: int) -> tuple[int, int]:
-        start = max(now, self._data_free)
-        self._data_free = start + self._request
-        begin = max(start, self._atomic_free)
-        self._atomic_free = begin + self._same_address
-        return begin + self._global_atomic_latency, self._accepted(start, now)
-
     # -- barriers ----------------------------------------------------------------------
 
     def arrive(self, warp: _Warp, now: int) -> bool:
@@ -377,14 +310,15 @@ class StreamingMultiprocessor:
             return True
         block = warp.block
         # Other warps may read what this one stored: it has not come before its stores have.
-        self._barrier_free = max(self._barrier_free, now, warp.stored) + self._per_warp
+        block.met = max(block.met, self.units.arrive(now), warp.stored)
         block.waiting.append(warp)
         if len(block.waiting) == block.live:
             self._release(block, now)
         return False
 
     def _release(self, block: _Block, now: int) -> None:
-        at = max(self._barrier_free, now) + self._barrier
+        at = max(block.met, now) + self._barrier
+        self.units.release(now)
         waiting, block.waiting = block.waiting, []
         opened = self.env.timeout(at - self.env.now, waiting)
         opened.callbacks.append(self._open)
@@ -392,22 +326,26 @@ class StreamingMultiprocessor:
     def _open(self, event: simpy.Event) -> None:
         now = int(self.env.now)
         for warp in event.value or ():
+            warp.fetcher.is_apart = False
             self.account(warp, now, BARRIER, warp.plan[warp.at].pc)
             warp.scheduler.resume(warp, now)
 
 
 class _Scheduler:
-    """A warp scheduler: issues for the warp it served last while that is ready, else the oldest."""
+    """A warp scheduler: a process that issues segments of its warps, which a policy chooses."""
 
-    def __init__(self, sm: StreamingMultiprocessor, number: int) -> None:
+    def __init__(self, sm: StreamingMultiprocessor, choose: Policy) -> None:
         self.sm = sm
-        self.number = number
+        self.choose = choose
         self.free = 0
-        self.lsu_free = 0
+        self.port_free = 0
+        self.special_free = 0
+        self.queued = [0] * sm.device.queue.lsu_depth
+        self.requests = 0
         self.pipe_free = [0] * len(PIPES)
         self.waiting: list[tuple[int, int, _Warp]] = []
         self.ready: list[tuple[int, _Warp]] = []
-        self.greedy = -1
+        self.last = -1
         self.warps = 0
         self._alarm: simpy.Event | None = None
         self._alarm_at = 0
@@ -451,7 +389,7 @@ class _Scheduler:
                 _, order, warp = heappop(waiting)
                 heappush(ready, (order, warp))
             if ready and self.free <= now:
-                self._issue(self._choose(), now)
+                self._issue(self._take(), now)
                 continue
             if ready:
                 until: int | None = self.free
@@ -465,17 +403,14 @@ class _Scheduler:
             yield self._sleep(until)
             now = int(env.now)
 
-    def _choose(self) -> _Warp:
-        ready = self.ready
-        if ready[0][0] != self.greedy:
-            for place, (order, warp) in enumerate(ready):
-                if order == self.greedy:
-                    ready[place] = ready[-1]
-                    ready.pop()
-                    ready.sort()
-                    return warp
-        order, warp = heappop(ready)
-        self.greedy = order
+    def _take(self) -> _Warp:
+        """Take the warp that the policy chooses from those that are ready."""
+        place = self.choose(self.ready, self.last)
+        if place == 0:
+            self.last, warp = heappop(self.ready)
+        else:
+            self.last, warp = self.ready.pop(place)
+            heapify(self.ready)
         return warp
 
     def _issue(self, warp: _Warp, now: int) -> None:
@@ -496,25 +431,52 @@ class _Scheduler:
             sm.warp_left(warp, now + TICKS)
             return
         if action is Action.BARRIER:
-            self.free = now + TICKS
-            sm.account(warp, now + TICKS, SELECTED, RUNNING)
+            self.free = now + segment.slots
+            sm.account(warp, now + segment.slots, SELECTED, RUNNING)
             sm.instructions += segment.issued
-            warp.spent[warp.at] += TICKS
+            warp.spent[warp.at] += segment.slots
             if sm.arrive(warp, now + TICKS):
-                self.resume(warp, now + TICKS)
+                self.resume(warp, now + segment.chain)
             return
-        begin = max(now, self.lsu_free - sm._queue)
+        if action is Action.SPECIAL:
+            self._issue_special(warp, segment, now)
+        elif action is Action.ADDRESS:
+            self._keep(warp, segment, sm.units.address(segment.touched, now))
+            self._after(warp, segment, now)
+        else:
+            self._issue_access(warp, segment, now)
+
+    def _issue_special(self, warp: _Warp, segment: Segment, now: int) -> None:
+        """Give the special function unit an operation; one may wait before it."""
+        sm = self.sm
+        begin = self.special_free if self.special_free > now else now
+        self.special_free = begin + sm.special
+        self._keep(warp, segment, begin + sm.special_latency)
+        self._after(warp, segment, now, begin - sm.special)
+
+    def _issue_access(self, warp: _Warp, segment: Segment, now: int) -> None:
+        """Give the load/store unit an access, or let the warp wait for a place in its queue."""
+        sm, action = self.sm, segment.action
+        place = self.requests % len(self.queued)
+        begin = self.queued[place]
         if begin > now:
-            sm.account(warp, begin, MIO, segment.pc)
+            reason = LG if action in _GLOBAL else MIO
+            sm.account(warp, begin, reason, segment.pc)
             heappush(self.waiting, (begin, warp.order, warp))
             return
-        self.lsu_free = max(now, self.lsu_free) + sm.lsu_scheduler
-        done, accepted = sm.request(segment, now)
+        at = self.port_free if self.port_free > now else now
+        self.port_free = at + (sm.store_port if action in _STORES else sm.load_port)
+        done, self.queued[place] = sm.units.serve(action, segment.touched, warp.fetcher, at)
+        self.requests += 1
+        self._keep(warp, segment, done)
+        if action is Action.SHARED_STORE:
+            warp.stored = done
+        self._after(warp, segment, now)
+
+    @staticmethod
+    def _keep(warp: _Warp, segment: Segment, done: int) -> None:
         if segment.tag >= 0:
             warp.results[segment.tag] = done
-        elif action is Action.SHARED_STORE:
-            warp.stored = done
-        self._after(warp, segment, now, accepted)
 
     def _after(self, warp: _Warp, segment: Segment, now: int, accepted: int = 0) -> None:
         """Let a warp issue the rest of a segment, and come back for the next one."""
@@ -523,8 +485,7 @@ class _Scheduler:
         slots, start = segment.slots, now
         if accepted > now:
             start = accepted
-            reason = LG if segment.action is Action.GLOBAL_LOAD else MIO
-            sm.account(warp, accepted, reason, segment.pc)
+            sm.account(warp, accepted, MATH, segment.pc)
         self.free = now + slots
         if segment.pipes:
             begin = self._take_pipes(segment, start, now)
@@ -544,6 +505,8 @@ class _Scheduler:
             results = warp.results
             needs = segment.needs
             there = results[needs[0]] if len(needs) == 1 else max([results[n] for n in needs])
+            if segment.waits_long:
+                warp.fetcher.is_apart = True
             if there > back:
                 sm.account(warp, there, LONG if segment.waits_long else SHORT, segment.waits_pc)
                 back = there
@@ -559,14 +522,3 @@ class _Scheduler:
                 start = begin
             free[pipe] = (begin if begin > now else now) + busy
         return start
-
-
-_SERVE = {
-    Action.SHARED_LOAD: StreamingMultiprocessor._shared_load,
-    Action.SHARED_STORE: StreamingMultiprocessor._shared_store,
-    Action.SHUFFLE: StreamingMultiprocessor._shuffle_lanes,
-    Action.GLOBAL_LOAD: StreamingMultiprocessor._global_load,
-    Action.GLOBAL_STORE: StreamingMultiprocessor._global_store,
-    Action.SHARED_ATOMIC: StreamingMultiprocessor._shared_atomic,
-    Action.GLOBAL_ATOMIC: StreamingMultiprocessor._global_atomic,
-}

@@ -1,0 +1,271 @@
+"""What serves an SM's warps in turn, behind its schedulers: each unit is free from a time on.
+
+The data stage passes shared memory's wavefronts and global memory's lines; behind it lie L1, L2
+and DRAM with this SM's share of the device. All times are in ticks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpusim.device import Device
+from gpusim.timing.costs import TICKS, ticks
+from gpusim.timing.segments import Action, Touched
+
+SECTOR_BYTES = 32
+WINDOW = 2048 * TICKS  # in which the use of DRAM is averaged, and a share may be made up for
+
+# The law of DRAM's latencies, played evenly: the golden ratio spreads any number of draws.
+GOLDEN = (math.sqrt(5) - 1) / 2
+MOST_DRAWN = 0.99
+LINES_TOGETHER = 16  # 2 KB: what is fetched together there is there together
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
+
+    `dram_part` is the part of fresh sectors that come from DRAM, not the L2; `late_part` the
+    part that is there as late as if it did: blocks that run together wait for one fetch.
+    `busiest` of the `sms` get as many blocks as this one, the others one less.
+    """
+
+    dram_bytes_per_cycle: float
+    l2_bytes_per_cycle: float
+    dram_part: float
+    late_part: float
+    sms: int
+    busiest: int
+
+    def gain(self, left: int, resident: int) -> float:
+        """Return how much more than its share an SM has while `left` of its blocks remain.
+
+        Where other SMs have no blocks left, those that have share what there is.
+        """
+        if left > resident or not left:
+            return 1.0
+        others = (self.sms - self.busiest) * (left - 1)
+        return left * self.sms / (self.busiest * left + others)
+
+
+@dataclass(slots=True)
+class Fetcher:
+    """What the latencies of a warp's fetches depend on: where its data lie, and who it is.
+
+    `page` tells blocks apart, `number` the warps of a block, `order` all warps. A warp that has
+    waited for a fetch `is_apart` from the others of its block, until the next barrier.
+    """
+
+    page: int
+    number: int
+    order: int
+    fetches: int = 0
+    is_apart: bool = False
+
+
+class Units:
+    """The units of one SM."""
+
+    def __init__(self, device: Device, share: Share) -> None:
+        self.end = 0  # when the last store has arrived
+        self._device, self._share = device, share
+        self._data_free = self._address_free = self._store_free = self._atomic_free = 0
+        self._dram_free = self._l2_free = -1
+        self._busy_from = self._busy = 0
+        self._utilisation = 0.0
+        self._set_latencies()
+        self._set_intervals()
+        self._set_bandwidths()
+        self._serves: dict[Action, Callable[[Touched, Fetcher, int], tuple[int, int]]] = {
+            Action.SHARED_LOAD: self._shared_load,
+            Action.SHARED_STORE: self._shared_store,
+            Action.SHUFFLE: self._shuffle_lanes,
+            Action.GLOBAL_LOAD: self._global_load,
+            Action.GLOBAL_STORE: self._global_store,
+            Action.SHARED_ATOMIC: self._shared_atomic,
+            Action.GLOBAL_ATOMIC: self._global_atomic,
+        }
+
+    def _set_latencies(self) -> None:
+        latency = self._device.latency_cycles
+        self._shared_latency = ticks(latency.shared_load)
+        self._shared_step = ticks(latency.shared_wavefront)
+        self._shuffle_latency = ticks(latency.shuffle)
+        self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
+        self._least = latency.dram_least / latency.dram
+        self._growth = self._device.bandwidth.dram_latency_growth
+        self._atomic_latency = ticks(latency.shared_atomic)
+        self._global_atomic_latency = ticks(latency.global_atomic)
+
+    def _set_intervals(self) -> None:
+        interval, free = self._device.interval_cycles, self._device.ablations
+        self._wavefront = ticks(interval.shared_wavefront)
+        self._store_conflict = ticks(interval.shared_store_conflict)
+        self._conflicts_cost = "bank-conflicts" not in free
+        self._request = ticks(interval.lsu_sm)
+        self._shuffle = ticks(interval.shuffle)
+        self._address = ticks(interval.adu)
+        barrier = "barriers" not in free
+        self._arrival = ticks(self._device.latency_cycles.barrier_per_warp) if barrier else 0
+        self._barrier = ticks(interval.barrier) if barrier else 0
+        atomics, sms = "atomics" not in free, self._share.sms
+        self._atomic_pass = ticks(interval.shared_atomic_pass) if atomics else 0
+        whole, parts = (
+            interval.global_atomic_same_address,
+            interval.global_atomic_float_same_address,
+        )
+        self._same_address = ticks(whole * sms) if atomics else 0
+        self._same_address_float = ticks(parts * sms) if atomics else 0
+
+    def _set_bandwidths(self) -> None:
+        bandwidth, share = self._device.bandwidth, self._share
+        limited = "bandwidth" not in self._device.ablations
+        of_l2 = share.sms / bandwidth.l2_stores_per_cycle
+        per_packet = max(self._device.interval_cycles.store_packet, of_l2)
+        sector = SECTOR_BYTES * TICKS if limited else 0
+        self._packet = per_packet * TICKS if limited else 0.0
+        self._own_dram = sector / share.dram_bytes_per_cycle
+        self._own_l2 = sector / share.l2_bytes_per_cycle
+        self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
+        self._grain_sectors = bandwidth.dram_grain_bytes // SECTOR_BYTES
+        self.share_bandwidth(1.0)
+
+    def share_bandwidth(self, gain: float) -> None:
+        """Let the SM have so much more than its share of the bandwidth from now on."""
+        self._dram_sector = self._own_dram / gain
+        self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
+
+    def serve(self, action: Action, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        """Serve an access; return when its result is there, and when it begins."""
+        return self._serves[action](touched, warp, now)
+
+    # -- address unit and barriers -----------------------------------------------------
+
+    def address(self, touched: Touched, now: int) -> int:
+        """Read a special register or a constant; return when it is there."""
+        begin = max(now, self._address_free)
+        self._address_free = begin + self._address
+        return begin + touched.cost
+
+    def arrive(self, now: int) -> int:
+        """Count a warp at its barrier; return when it has been counted."""
+        self._address_free = max(self._address_free, now) + self._arrival
+        return self._address_free
+
+    def release(self, now: int) -> None:
+        """Let a barrier pass the data stage."""
+        self._data_free = max(self._data_free, now) + self._barrier
+
+    # -- shared memory and shuffles ----------------------------------------------------
+
+    def _stage(self, now: int, busy: int) -> int:
+        """Keep the data stage for a time, without a lane for a cycle; return when it begins."""
+        start = now if now > self._data_free else self._data_free
+        least = self._request if busy else TICKS
+        self._data_free = start + (busy if busy > least else least)
+        return start
+
+    def _shared_load(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
+        start = self._stage(now, passes * self._wavefront)
+        return start + self._shared_latency + max(0, passes - 1) * self._shared_step, start
+
+    def _shared_store(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        extra = max(0, touched.cost - 1) * self._store_conflict if self._conflicts_cost else 0
+        start = self._stage(now, self._wavefront + extra if touched.cost else 0)
+        return self._data_free, start
+
+    def _shuffle_lanes(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        start = self._stage(now, self._shuffle)
+        return start + self._shuffle_latency, start
+
+    def _shared_atomic(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        passes = max(0, touched.cost - 1)
+        start = self._stage(now, self._request + passes * self._atomic_pass if touched.cost else 0)
+        return self._data_free + self._atomic_latency, start
+
+    # -- global memory -----------------------------------------------------------------
+
+    def _global_load(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        start = max(self._stage(now, touched.lines * self._wavefront), self._store_free)
+        missed = touched.fresh if self._device.capacity.l1_caches_global else touched.cost
+        if missed:
+            return self._fetch(missed, touched.lines, warp, start), start
+        return start + (self._fetch_latency(warp, 1) if touched.joins else self._l1), start
+
+    def _global_store(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        """Send a store's packets: each line and each sector of it is one. Loads queue behind."""
+        start = max(self._stage(now, touched.lines * self._wavefront), self._store_free)
+        self._store_free = start + round((touched.lines + touched.cost) * self._packet)
+        busy = round(touched.fresh * self._dram_sector * self._share.dram_part)
+        self._dram_free = _made_up(self._dram_free, start) + busy
+        self.end = max(self.end, start + self._l2)
+        return 0, start
+
+    def _global_atomic(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+        """Send an atomic to the L2, where those on one address are served one after the other.
+
+        A warp's integers on one address have been added up before; floats go lane by lane.
+        """
+        start = self._stage(now, self._request if touched.cost else 0)
+        begin = max(start, self._atomic_free)
+        busy = touched.cost * self._same_address_float if touched.is_float else self._same_address
+        self._atomic_free = begin + busy
+        self.end = max(self.end, self._atomic_free)
+        return begin + self._global_atomic_latency, start
+
+    def _fetch(self, sectors: int, lines: int, warp: Fetcher, at: int) -> int:
+        """Return when sectors that missed the L1 are there, requested at a time.
+
+        What others leave of the bandwidth may be used: an SM that took less than its share
+        for some time may take more.
+        """
+        self._l2_free = _made_up(self._l2_free, at) + round(sectors * self._l2_sector)
+        served = self._l2_free
+        if self._share.dram_part:
+            grains = -(-sectors // self._grain_sectors) * self._grain_sectors
+            busy = round(grains * self._share.dram_part * self._dram_sector)
+            self._dram_free = _made_up(self._dram_free, at) + busy
+            self._note_busy(at, busy)
+            served = max(served, self._dram_free)
+        return max(at, served) + self._fetch_latency(warp, lines)
+
+    def _fetch_latency(self, warp: Fetcher, lines: int) -> int:
+        """Return the latency of what misses the L1, as busy as DRAM is.
+
+        DRAM's differs from fetch to fetch: an exponential law above the least. Warps of a block
+        that fetch together wait equally long, those that drifted apart do not.
+        """
+        place = warp.page + warp.number * lines // LINES_TOGETHER
+        who = warp.order if warp.is_apart else place
+        drawn = (who * GOLDEN + warp.fetches * GOLDEN**2) % 1.0 * MOST_DRAWN
+        warp.fetches += 1
+        above = -math.log(1 - drawn ** (1 / math.sqrt(lines)))
+        varied = self._least + (1 - self._least) * above
+        loaded = self._dram * varied * (1 + self._growth * self._utilisation**4)
+        return round(self._l2 + (loaded - self._l2) * self._share.late_part)
+
+    def _note_busy(self, now: int, busy: int) -> None:
+        """Keep DRAM's utilisation of the last window."""
+        if now - self._busy_from > WINDOW:
+            self._utilisation = min(1.0, self._busy / (now - self._busy_from))
+            self._busy_from, self._busy = now, 0
+        self._busy += busy
+
+
+def slowest_excess_cycles(device: Device, share: Share, warps: int, fetches: int) -> float:
+    """Return how much longer than the mean the slowest of a launch's last warps waits for DRAM.
+
+    The latencies of its fetches add up to a sum that is normal for many of them; the greatest
+    of n such lies about sqrt(2 ln n) standard deviations above the mean.
+    """
+    latency = device.latency_cycles
+    deviation = (latency.dram - latency.dram_least) * share.late_part
+    return deviation * math.sqrt(fetches * 2 * math.log(max(1, warps * share.sms)))
+
+
+def _made_up(free: int, now: int) -> int:
+    """Return from when a server with a share is free, what was left unused in a window used."""
+    return now if free < 0 else max(free, now - WINDOW)
