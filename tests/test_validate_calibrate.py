@@ -14,9 +14,11 @@ from gpusim.device import KEYS
 from validate import backend as backends
 from validate import calibrate as calibration
 from validate import compilers
-from validate.backend import PycudaBackend
+from validate.backend import CudaError, PycudaBackend
+from validate.bench import Bench
 from validate.calibrate import Calibration, calibrate, device_file
 from validate.probes import PROBES, Probe
+from validate.probes.memory import growth
 from validate.probes.probing import line
 from validate.probes.shared import waiting_when_held_up
 from validate.records import Machine
@@ -146,6 +148,20 @@ def test_numbers_that_no_gpu_can_have_together_are_told(
 
 def test_a_line_through_points_on_a_line_is_that_line() -> None:
     assert line([(1, 5), (2, 7), (4, 11)]) == pytest.approx((3, 2))
+
+
+def test_growth_is_read_off_below_saturation() -> None:
+    """Idle 600; half again as long at 0.8 of the highest rate; what saturates is left out."""
+    points = [(1.0, 600.0), (80.0, 600 * (1 + 1.5 * 0.8**4)), (99.0, 3000.0), (100.0, 9000.0)]
+    assert growth(points) == pytest.approx(1.5, rel=1e-3)
+
+
+def test_a_number_that_others_need_is_missed_by_name(backend: PycudaBackend) -> None:
+    bench = Bench(backend)
+    bench.values = {"latency_cycles.alu": 4.0, "latency_cycles.fma": 3.0}
+    assert bench.known("latency_cycles.alu", "latency_cycles.fma") == 7.0
+    with pytest.raises(CudaError, match=r"latency_cycles\.dram, which it needs, was not measured"):
+        bench.known("latency_cycles.alu", "latency_cycles.dram")
 
 
 def test_what_waits_is_what_was_issued_less_what_was_served() -> None:

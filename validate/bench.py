@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Buffer
-from .backend import PycudaBackend
+from .backend import CudaError, PycudaBackend
 from .statistics import quantile
 from .twins import Twin
 
@@ -18,7 +18,10 @@ REPETITIONS = 5
 
 
 class Bench:
-    """A GPU with room for the probes' numbers; `notes` collects what is worth knowing besides."""
+    """A GPU with room for the probes' numbers.
+
+    `values` are the keys that have been measured, `notes` what is worth knowing besides.
+    """
 
     def __init__(self, backend: PycudaBackend) -> None:
         self.backend = backend
@@ -26,11 +29,19 @@ class Bench:
         self.sms = backend.sms
         self.clock_mhz = backend.clock_mhz()
         self.notes: dict[str, Any] = {}
+        self.values: dict[str, float] = {}
         self._stamps, self._room = Buffer(self.driver), Buffer(self.driver)
 
     def probe(self, file: str, expression: str) -> Any:
         """Return a kernel of `probe_kernels/`."""
         return self.backend.function(Twin(f"probe_kernels/{file}.cu", expression))
+
+    def known(self, *keys: str) -> float:
+        """Return the sum of keys that have been measured; CudaError names one that has not."""
+        for key in keys:
+            if key not in self.values:
+                raise CudaError(f"{key}, which it needs, was not measured")
+        return sum(self.values[key] for key in keys)
 
     def stamps(self, numbers: int) -> Any:
         """Return memory for so many 64-bit numbers, all zero."""

@@ -64,6 +64,7 @@ def calibrate(backend: PycudaBackend, device: str) -> Calibration:
     """Run every probe; one that fails is told and left out."""
     found = Calibration(backend.machine(device, today()), told=told_by_driver(backend))
     bench = Bench(backend)
+    bench.values = found.values
     for probe in PROBES:
         try:
             with backend.naming(probe.name):

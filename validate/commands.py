@@ -216,10 +216,10 @@ def calibrate(chosen: argparse.Namespace) -> int:
     backend = PycudaBackend(compiler=compilers.quick())
     found = calibration.calibrate(backend, pattern.id)
     backend.close()
-    chosen.output.write_text(calibration.device_file(found, pattern), encoding="utf-8")
     if chosen.json:
         text = json.dumps(found.to_dict(), indent=1)
         chosen.json.write_text(text + "\n", encoding="utf-8")
+    chosen.output.write_text(calibration.device_file(found, pattern), encoding="utf-8")
     devices.load(chosen.output)
     return 0
 

@@ -48,3 +48,41 @@ __global__ void meet(T *told, int rounds) {
         mine[3] = end;
     }
 }
+
+// Each warp tells its SM and its first cycle, and the block stays for a while.
+template <typename T>
+__global__ void begin(T *told, T cycles) {
+    T first = clock64();
+    T *mine = told + 2 * ((T)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32);
+    if (threadIdx.x % 32 == 0) {
+        mine[0] = this_sm();
+        mine[1] = first;
+    }
+    while (clock64() - first < cycles) {
+    }
+}
+
+// A short block: it uses its parameter, and tells its SM, its first and its last cycle.
+template <typename T>
+__global__ void brief(T *told, unsigned seed) {
+    T first = clock64();
+    unsigned x = seed ^ (unsigned)first;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) asm volatile("shf.l.wrap.b32 %0, %0, %0, 7;" : "+r"(x));
+    T last = clock64();
+    T *mine = told + 4 * (T)blockIdx.x;
+    if (threadIdx.x == 0) {
+        mine[0] = this_sm();
+        mine[1] = first;
+        mine[2] = x;
+        mine[3] = last;
+    }
+}
+
+// Each block tells when it begins, in nanoseconds of the clock that all SMs share.
+template <typename T>
+__global__ void when(T *told) {
+    T now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    if (threadIdx.x == 0) told[blockIdx.x] = now;
+}

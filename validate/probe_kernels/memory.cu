@@ -115,6 +115,40 @@ __global__ void loaded(long long *stamps, unsigned long long at, int steps, cons
     if (sum == 0x5eed) *never = sum;
 }
 
+// Each warp loads lines at random places, one after the other, and tells the cycles of each. There
+// are `mask` lines and one more, a power of two.
+template <int STEPS>
+__global__ void scattered(int *told, const int *words, unsigned mask) {
+    unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) / 32 * 2654435761u + 1, sum = 0;
+    for (int i = 0; i < STEPS; ++i) {
+        place = place * 1664525u + 1013904223u;
+        const int *from = words + (place >> 4 & mask) * 32ull + threadIdx.x % 32;
+        long long begin = clock64();
+        int v;
+        asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(v) : "l"(from));
+        sum += v;
+        asm volatile("" ::"r"(sum) : "memory");
+        if (sum == 0x5eed) told[1] = sum;
+        long long end = clock64();
+        if (threadIdx.x % 32 == 0)
+            told[(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * STEPS + i] = end - begin;
+    }
+}
+
+// All SMs store 8 bytes a lane, 16 bytes apart, over and over into the same part of the memory.
+template <int STEPS>
+__global__ void spread(long long *words, int rounds) {
+    unsigned long long threads = gridDim.x * (unsigned long long)blockDim.x;
+    unsigned long long mine = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+#pragma unroll
+        for (int i = 0; i < STEPS; ++i)
+            asm volatile("st.global.u64 [%0], %1;" ::"l"(words + 2 * (mine + i * threads)),
+                         "l"((long long)r));
+    }
+}
+
 // One block writes whole lines, or one word a line, `rounds` times over the same lines.
 template <int STRIDE>
 __global__ void write(long long *stamps, int *words, int rounds) {

@@ -28,6 +28,21 @@ struct MultiplyAdd {
     }
 };
 
+// The upper half of a product: alone, and added to.
+struct MultiplyHigh {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("mul.hi.u32 %0, %0, %1;" : "+r"(o.x) : "r"(o.a));
+    }
+};
+
+struct MultiplyHighAdd {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("mad.hi.u32 %0, %0, %1, %2;" : "+r"(o.x) : "r"(o.a), "r"(o.b));
+    }
+};
+
 struct FloatMultiplyAdd {
     using T = float;
     static __device__ void step(Operands<T> &o) {

@@ -9,9 +9,19 @@ import numpy as np
 from ..bench import Bench
 from .probing import Values, probe
 
+# What a block without work takes that is launched alone.
+BLOCK_ALONE = (
+    "latency_cycles.block_start",
+    "latency_cycles.cold_start",
+    "interval_cycles.grid_launch",
+    "latency_cycles.block_end",
+)
+STAMPS_CYCLES = 30  # what reading clocks adds to the gap between two blocks
+START_PART = 0.64  # of that gap; the rest passes before a place is free
 
-@probe("interval_cycles.block_launch")
-def block_launch(bench: Bench) -> Values:
+
+@probe("interval_cycles.block_completion")
+def block_completion(bench: Bench) -> Values:
     """Blocks of 32 to 1024 threads without work: the least time a block, per SM."""
     kernel = bench.probe("launch", "nothing<int>")
     found = {}
@@ -22,13 +32,13 @@ def block_launch(bench: Bench) -> Values:
             for grid in (few, many)
         ]
         found[block] = (times[1] - times[0]) * bench.clock_mhz / 2048
-    bench.notes["block_launch_by_threads"] = found
+    bench.notes["block_completion_by_threads"] = found
     return [found[64]]
 
 
 @probe("latency_cycles.block_start", "latency_cycles.block_end")
 def block_turn(bench: Bench) -> Values:
-    """Blocks that fill an SM each: from a last cycle to the next block's first, 30 for the end."""
+    """Blocks that fill an SM each: from a last cycle to the next block's first, 64 to 36."""
     notes: dict[str, Any] = {}
     alone = [(f"alone, {block} threads", block, 200 * 1024, 5000) for block in (32, 1024)]
     full = [
@@ -50,8 +60,68 @@ def block_turn(bench: Bench) -> Values:
             "blocks_on_one_sm": [int(np.flatnonzero((told == row).all(1))[0]) for row in here],
         }
     bench.notes["block_turn"] = notes
-    gap = notes["alone, 32 threads"]["gap_median"]
-    return [max(0.0, gap - 30), 30]
+    gap = max(0.0, notes["alone, 32 threads"]["gap_median"] - STAMPS_CYCLES)
+    return [START_PART * gap, (1 - START_PART) * gap]
+
+
+@probe("interval_cycles.block_launch")
+def first_fill(bench: Bench) -> Values:
+    """32 blocks of 64 threads an SM that stay: from the first to the last begin."""
+    apart = {}
+    for block in (64, 128, 256, 512, 1024):
+        resident = min(32, 2048 // block)
+        told = _stays(bench, block, 0, 100_000, resident * bench.sms)
+        apart[block] = float(np.median([_mean_gap(told, sm) for sm in np.unique(told[:, 0])]))
+    bench.notes["first_blocks_apart_by_threads"] = apart
+    return [apart[64]]
+
+
+def _mean_gap(told: Any, sm: int) -> float:
+    begins = told[told[:, 0] == sm, 1]
+    return float(np.ptp(begins)) / max(1, len(begins) - 1)
+
+
+@probe("latency_cycles.warp_start")
+def warps_of_a_block(bench: Bench) -> Values:
+    """Later blocks of 1024 threads: from the first warp's first cycle to the last warp's."""
+    blocks, warps = 8 * bench.sms, 32
+    memory = bench.stamps(2 * blocks * warps)
+    bench.probe("launch", "begin<long long>")(
+        memory, np.int64(2000), grid=(blocks, 1, 1), block=(32 * warps, 1, 1)
+    )
+    told = bench.read(memory, 2 * blocks * warps).reshape(blocks, warps, 2)
+    spans = np.ptp(told[blocks // 2 :, :, 1], axis=1)
+    return [float(np.median(spans)) / (warps - 1)]
+
+
+@probe("latency_cycles.cold_start")
+def first_block(bench: Bench) -> Values:
+    """A short block that is launched alone, less one that follows others on its SM."""
+    kernel = bench.probe("launch", "brief<long long>")
+
+    def lengths(blocks: int) -> Any:
+        memory = bench.stamps(4 * blocks)
+        kernel(memory, np.uint32(1), grid=(blocks, 1, 1), block=(32, 1, 1))
+        told = bench.read(memory, 4 * blocks).reshape(blocks, 4)
+        return told[:, 3] - told[:, 1]
+
+    alone = [float(lengths(1)[0]) for _ in range(15)]
+    later = float(np.median(lengths(256 * bench.sms)[128 * bench.sms :]))
+    bench.notes["short_block_alone_and_later"] = (alone, later)
+    return [max(0.0, float(np.median(alone)) - later)]
+
+
+@probe("interval_cycles.grid_launch")
+def across_sms(bench: Bench) -> Values:
+    """One block on each SM tells the GPU's own time: from the first to the last, over the SMs."""
+    kernel = bench.probe("launch", "when<long long>")
+    spans = []
+    for _ in range(31):
+        memory = bench.stamps(bench.sms)
+        kernel(memory, grid=(bench.sms, 1, 1), block=(32, 1, 1))
+        spans.append(float(np.ptp(bench.read(memory, bench.sms))))
+    bench.notes["first_blocks_of_all_sms_ns"] = spans
+    return [float(np.mean(spans)) / 1000 * bench.clock_mhz / max(1, bench.sms - 1)]
 
 
 def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> Any:
@@ -86,7 +156,7 @@ def _gaps(told: Any) -> tuple[list[float], list[float]]:
 
 @probe("host.launch_overhead_us", "host.pass_gap_us")
 def launches(bench: Bench) -> Values:
-    """A kernel without work behind other work, event to event; 11 in a row less 1, less a block."""
+    """A kernel without work behind other work, event to event; 11 in a row less 1; less a block."""
     kernel = bench.probe("launch", "nothing<int>")
     memory = bench.stamps(1)
     found = {}
@@ -100,7 +170,6 @@ def launches(bench: Bench) -> Values:
             }
             found[f"{'cold' if cold else 'warm'}, {grid} blocks"] = times
     bench.notes["empty_kernels_us"] = found
-    alone = found["cold, 1 blocks"]
-    own = 300 / bench.clock_mhz
-    warm = found["warm, 1 blocks"]
-    return [alone[1], max(0.0, (warm[11] - warm[1]) / 10 - own)]
+    own = bench.known(*BLOCK_ALONE) / bench.clock_mhz
+    alone, warm = found["cold, 1 blocks"], found["warm, 1 blocks"]
+    return [max(0.0, alone[1] - own), max(0.0, (warm[11] - warm[1]) / 10 - own)]

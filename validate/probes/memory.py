@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..bench import Bench
 from .probing import WARPS, Values, probe
 
 DRAM_BYTES = 2**32
+# Of the bandwidth; above it what waits has no bound.
+BELOW_SATURATION = 0.96
 
 
 @probe("latency_cycles.l1", "latency_cycles.l2", "latency_cycles.dram")
@@ -122,7 +126,7 @@ def dram_grain(bench: Bench) -> Values:
 
 @probe("bandwidth.dram_latency_growth")
 def loaded_latency(bench: Bench) -> Values:
-    """One thread follows pointers while all SMs read with pauses: over utilisation squared."""
+    """One thread follows pointers while all SMs read with pauses: over utilisation^4."""
     nodes, apart, warps = 2048, 4096, 2 * bench.sms * 16
     points = []
     for pause in (200_000, 40_000, 20_000, 12_000, 8_000, 6_000, 4_000, 3_000, 2_000, 1_000, 0):
@@ -146,26 +150,75 @@ def loaded_latency(bench: Bench) -> Values:
         cycles, gbps = sorted(found)[1]
         points.append((gbps, cycles))
     bench.notes["dram_latency_by_gbps"] = points
+    return [growth(points)]
+
+
+def growth(points: Sequence[tuple[float, float]]) -> float:
+    """Return g of: loaded latency = idle latency * (1 + g u^4), the nearest to (rate, latency).
+
+    The first point is idle; u is the rate over the highest one. Points close to that are left
+    out: what waits there has no bound.
+    """
     most = max(rate for rate, _ in points)
     idle = points[0][1]
-    squares = [((rate / most) ** 2, cycles / idle - 1) for rate, cycles in points]
-    return [max(0.0, sum(u * g for u, g in squares) / sum(u * u for u, _ in squares))]
+    held = [points[0], *(point for point in points[1:] if point[0] < BELOW_SATURATION * most)]
+    powers = [((rate / most) ** 4, latency / idle - 1) for rate, latency in held]
+    return max(0.0, sum(u * g for u, g in powers) / sum(u * u for u, _ in powers))
+
+
+@probe("latency_cycles.dram_least")
+def spread_of_latency(bench: Bench) -> Values:
+    """A warp on each place for two of an SM loads lines at random places out of idle DRAM.
+
+    The mean by pointers, less the standard deviation of these loads: an exponential law.
+    """
+    steps, blocks = 64, 2 * bench.sms
+    lines = 2**19
+    memory = bench.room(128 * lines)
+    told = bench.stamps(blocks * steps // 2)
+    bench.backend.empty_l2()
+    bench.probe("memory", f"scattered<{steps}>")(
+        told, memory, np.uint32(lines - 1), grid=(blocks, 1, 1), block=(32, 1, 1)
+    )
+    cycles = bench.read(told, blocks * steps // 2).view(np.int32).astype(float)
+    bench.notes["cycles_of_scattered_loads"] = {
+        "mean": float(cycles.mean()),
+        "standard_deviation": float(cycles.std()),
+        "by_percent": {p: float(np.percentile(cycles, p)) for p in (1, 5, 25, 50, 75, 95, 99)},
+    }
+    return [bench.known("latency_cycles.dram") - float(cycles.std())]
 
 
 @probe("interval_cycles.store_packet")
 def store_packets(bench: Bench) -> Values:
-    """32 warps of one SM store words to global memory, a line a warp: cycles a line."""
+    """32 warps of one SM store words to 32 lines each: cycles for a line and a sector, halved."""
     memory = bench.room(DRAM_BYTES)
 
-    def lines(stride: int) -> float:
+    def stored(stride: int) -> float:
         times = [
             bench.span("memory", f"write<{stride}>", memory, np.int32(rounds), threads=1024)
             for rounds in (64, 192)
         ]
         return (times[1] - times[0]) / (128 * 8 * WARPS)
 
-    bench.notes["cycles_of_a_store_of_32_lines"] = lines(32)
-    return [lines(1)]
+    bench.notes["cycles_of_a_store_of_one_line"] = stored(1)
+    return [stored(32) / (32 * 2)]
+
+
+@probe("bandwidth.l2_stores_per_cycle")
+def stores_to_l2(bench: Bench) -> Values:
+    """All SMs store 8 bytes a lane, 16 apart, into 17 MB: lines and sectors a cycle."""
+    kernel = bench.probe("memory", "spread<4>")
+    memory = bench.room(DRAM_BYTES)
+    block, grid = 1024, 2 * bench.sms
+    times = [
+        bench.time_us(
+            kernel, memory, np.int32(rounds), grid=grid, block=block, cold=False, repetitions=5
+        )
+        for rounds in (16, 80)
+    ]
+    lines = 64 * 4 * grid * block * 16 / 128
+    return [5 * lines / ((times[1] - times[0]) * bench.clock_mhz)]
 
 
 @probe()

@@ -57,6 +57,21 @@ def throughput(bench: Bench) -> Values:
     return [_flood(bench, operation) for operation in wanted]
 
 
+@probe("latency_cycles.imad_wide", "interval_cycles.imad_wide")
+def wide_multiplication(bench: Bench) -> Values:
+    """One warp: chains of mul.hi and of mad.hi, the mean of both; mul.hi by 32 warps."""
+    chains = [_chain(bench, operation) for operation in ("MultiplyHigh", "MultiplyHighAdd")]
+    bench.notes["chains_of_wide_multiplication"] = chains
+    return [sum(chains) / 2, _flood(bench, "MultiplyHigh")]
+
+
+@probe("interval_cycles.adu")
+def address_unit(bench: Bench) -> Values:
+    """LDC by 32 warps, each needing the one before of its warp: cycles of the SM for one."""
+    step = bench.step("pipes", "constants<LENGTH>", np.int32(0), threads=32 * WARPS)
+    return [step / WARPS]
+
+
 @probe("latency_cycles.special_register", "latency_cycles.constant")
 def registers_and_constants(bench: Bench) -> Values:
     """One warp: S2R behind an ISETP, less what that takes to guard; LDC by LDC, less an IMAD."""

@@ -57,16 +57,16 @@ def shared_throughput(bench: Bench) -> Values:
     return [one, by_ways[1], slope]
 
 
-@probe("interval_cycles.shared_store_conflict")
-def store_conflicts(bench: Bench) -> Values:
-    """Stores to shared memory by 32 warps, lanes 1 to 32 words apart: the slope."""
+@probe("interval_cycles.shared_store_conflict", "interval_cycles.store_scheduler")
+def stores(bench: Bench) -> Values:
+    """Stores to shared memory by 32 warps, lanes 1 to 32 words apart: slope; by one scheduler."""
     by_ways = {ways: _shared_flood(bench, "store_flood", ways, 4) for ways in (1, 2, 4, 8, 16, 32)}
     bench.notes["shared_store_interval_by_wavefronts"] = by_ways
     bench.notes["shared_store_interval_by_wavefronts_one_warp"] = {
         ways: _shared_flood(bench, "store_flood", ways, 1, warps=1) for ways in (1, 2, 4, 8, 16, 32)
     }
-    bench.notes["shared_store_interval_one_scheduler"] = _shared_flood(bench, "store_flood", 1, 1)
-    return [line([(float(k), v) for k, v in by_ways.items()])[1]]
+    _, slope = line([(float(k), v) for k, v in by_ways.items()])
+    return [slope, _shared_flood(bench, "store_flood", 1, 1)]
 
 
 @probe("queue.lsu_depth")
