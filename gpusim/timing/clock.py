@@ -260,7 +260,7 @@ class StreamingMultiprocessor:
             _, spent = self.runs.setdefault(id(plan), (plan, [0] * len(plan.segments)))
             fetcher = Fetcher(self._order, warp_number, self._order + warp_number)
             warp = _Warp(plan, spent, block, fetcher, begin)
-            warp.scheduler = min(self.schedulers, key=lambda scheduler: scheduler.warps)
+            warp.scheduler = self.schedulers[(number + warp_number) % len(self.schedulers)]
             warp.scheduler.add(warp, begin)
             begin += self._warp_start
         self._order += len(plans)
