@@ -27,7 +27,7 @@ from gpusim.timing.units import Share, slowest_excess_cycles
 FIRST_WAVES = 16
 FIRST_BLOCKS = 32
 WAVES_SETTLED = 0.005
-FIRST_STEP = 8
+FIRST_STEP = 16
 MOST_ROUNDS = 96
 MOST_INSTRUCTIONS = 1_000_000
 ROUNDS_SETTLED = 0.01

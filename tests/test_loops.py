@@ -375,7 +375,7 @@ def of_loop(name: str, n: int, block: int = 256, **options: int) -> Prediction:
     ("name", "n", "options"),
     [
         ("kernel0", 2**23, {}),
-        ("kernel1", 2**24, {"block": 1024}),
+        ("kernel1", 2**26, {"block": 1024}),
         ("kernel2", 2**25, {}),
         ("kernel4", 2**25, {"block": 128}),
         ("reduce7", 2**24, {"grid": 528}),

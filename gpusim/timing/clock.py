@@ -121,13 +121,19 @@ class _Warp:
     scheduler: _Scheduler
 
     def __init__(
-        self, plan: WarpPlan, spent: list[int], block: _Block, fetcher: Fetcher, now: int
+        self,
+        plan: WarpPlan,
+        spent: list[int],
+        block: _Block,
+        fetcher: Fetcher,
+        order: int,
+        now: int,
     ) -> None:
         self.plan = plan.segments
         self.spent = spent  # ticks that all warps of this plan took for each segment
         self.block = block
         self.number = fetcher.number
-        self.order = fetcher.order
+        self.order = order
         self.fetcher = fetcher
         self.at = 0
         self.results = [0] * plan.tags
@@ -258,8 +264,8 @@ class StreamingMultiprocessor:
         begin = int(self.env.now)
         for warp_number, plan in enumerate(plans):
             _, spent = self.runs.setdefault(id(plan), (plan, [0] * len(plan.segments)))
-            fetcher = Fetcher(self._order, warp_number, self._order + warp_number)
-            warp = _Warp(plan, spent, block, fetcher, begin)
+            order = self._order + warp_number
+            warp = _Warp(plan, spent, block, Fetcher(number, warp_number), order, begin)
             warp.scheduler = self.schedulers[(number + warp_number) % len(self.schedulers)]
             warp.scheduler.add(warp, begin)
             begin += self._warp_start

@@ -17,8 +17,9 @@ from gpusim.timing.segments import Action, Touched
 SECTOR_BYTES = 32
 WINDOW = 2048 * TICKS  # in which the use of DRAM is averaged, and a share may be made up for
 
-# The law of DRAM's latencies, played evenly: the golden ratio spreads any number of draws.
-GOLDEN = (math.sqrt(5) - 1) / 2
+# The law of DRAM's latencies is played evenly over blocks, warps and fetches: powers of the root
+# of x^4 = x + 1, which does in three dimensions what the golden ratio does in one.
+BY_BLOCK, BY_WARP, BY_FETCH = (1.2207440846057596**-k for k in (1, 2, 3))
 MOST_DRAWN = 0.99
 LINES_TOGETHER = 16  # 2 KB: what is fetched together there is there together
 
@@ -52,15 +53,14 @@ class Share:
 
 @dataclass(slots=True)
 class Fetcher:
-    """What the latencies of a warp's fetches depend on: where its data lie, and who it is.
+    """What the latencies of a warp's fetches depend on: its block, its number there, its past.
 
-    `page` tells blocks apart, `number` the warps of a block, `order` all warps. A warp that has
-    waited for a fetch `is_apart` from the others of its block, until the next barrier.
+    A warp that has waited for a fetch `is_apart` from the others of its block, until the next
+    barrier.
     """
 
-    page: int
+    block: int
     number: int
-    order: int
     fetches: int = 0
     is_apart: bool = False
 
@@ -238,11 +238,10 @@ class Units:
         DRAM's differs from fetch to fetch: an exponential law above the least. Warps of a block
         that fetch together wait equally long, those that drifted apart do not.
         """
-        place = warp.page + warp.number * lines // LINES_TOGETHER
-        who = warp.order if warp.is_apart else place
-        drawn = (who * GOLDEN + warp.fetches * GOLDEN**2) % 1.0 * MOST_DRAWN
+        who = warp.number if warp.is_apart else warp.number * lines // LINES_TOGETHER
+        drawn = (warp.block * BY_BLOCK + who * BY_WARP + warp.fetches * BY_FETCH) % 1.0
         warp.fetches += 1
-        above = -math.log(1 - drawn ** (1 / math.sqrt(lines)))
+        above = -math.log(1 - (drawn * MOST_DRAWN) ** (1 / math.sqrt(lines)))
         varied = self._least + (1 - self._least) * above
         loaded = self._dram * varied * (1 + self._growth * self._utilisation**4)
         return round(self._l2 + (loaded - self._l2) * self._share.late_part)
