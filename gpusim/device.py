@@ -237,7 +237,6 @@ class Interval:
         "shared-memory atomics: each lane that shares an address with another", "cycles per pass"
     )
     block_launch: float = _interval("between two block launches on one SM", "cycles per block")
-    grid_launch: float = _interval("between first blocks on two SMs", "cycles per SM")
     block_completion: float = _interval("between two blocks' ends on one SM", "cycles per block")
     global_atomic_same_address: float = _interval(
         "integer atomics on one address, one after the other in the L2, after a warp's lanes "

@@ -36,7 +36,7 @@ def plain_device(**latency: float) -> Device:
         interval_cycles=replace(
             gpu.interval_cycles,
             **dict.fromkeys(("alu", "fma", "imad", "lsu_scheduler", "store_scheduler"), 1),
-            **dict.fromkeys(("barrier", "block_launch", "block_completion", "grid_launch"), 0),
+            **dict.fromkeys(("barrier", "block_launch", "block_completion"), 0),
             xu=8,
             xu_dispatch=1,
         ),
@@ -163,14 +163,13 @@ def test_a_grid_of_tiny_blocks_is_bound_by_the_rate_at_which_blocks_end() -> Non
 
 
 def test_the_first_block_of_an_sm_starts_later_and_its_warps_one_by_one() -> None:
-    """30 cycles of its own, 2 for each of 10 SMs; the last of 4 warps 3 x 5 after the first."""
-    gpu = with_intervals(plain_device(cold_start=30, warp_start=5), grid_launch=2)
-    share = Share(1e9, 1e9, 1.0, 1.0, 10, 10)
-    work = [add(2, 0), EXIT]
-    first = 30 + 2 * 10 + 3 * 5 + 2
-    assert play(work, gpu=gpu, warps=4, share=share).cycles == first
-    later = play(work, gpu=gpu, warps=4, blocks=2, resident=1, share=share).cycles
-    assert later == first + 3 * 5 + 2
+    """30 cycles for what is in no cache yet, if it is read; the last of 4 warps 3 x 5 later."""
+    gpu = plain_device(cold_start=30, warp_start=5, special_register=0)
+    work = [Instruction("S2R", (2,), (), INT32), EXIT]
+    assert play([add(2, 0), EXIT], gpu=gpu, warps=4).cycles == 3 * 5 + 2
+    assert play(work, gpu=gpu, warps=4).cycles == 30 + 3 * 5 + 2
+    two = play(work, gpu=gpu, warps=4, blocks=2, resident=1).cycles
+    assert two == 30 + 2 * (3 * 5 + 2)
 
 
 def test_an_access_without_a_lane_takes_its_turn_and_its_latency() -> None:

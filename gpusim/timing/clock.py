@@ -210,8 +210,9 @@ class StreamingMultiprocessor:
         self._launch = 0 if at_once else ticks(interval.block_launch)
         self._completion = 0 if at_once else ticks(interval.block_completion)
         self._warp_start = 0 if at_once else ticks(latency.warp_start)
-        first = latency.cold_start + interval.grid_launch * self.share.sms
-        self._first_start = 0 if self.is_steady or at_once else ticks(first)
+        reads = any(segment.action is Action.ADDRESS for segment in self.plans[0][0].segments)
+        is_cold = reads and not (self.is_steady or at_once)
+        self._first_start = ticks(latency.cold_start) if is_cold else 0
 
     def _share_bandwidth(self) -> None:
         self.units.share_bandwidth(self.share.gain(self._left, self.resident))

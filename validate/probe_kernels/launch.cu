@@ -62,27 +62,21 @@ __global__ void begin(T *told, T cycles) {
     }
 }
 
-// A short block: it uses its parameter, and tells its SM, its first and its last cycle.
+// A short block: it reads what a kernel reads at its beginning, one after the other, and tells
+// its first cycle and the one in which it has sent its results.
 template <typename T>
 __global__ void brief(T *told, unsigned seed) {
     T first = clock64();
-    unsigned x = seed ^ (unsigned)first;
-#pragma unroll
-    for (int i = 0; i < 32; ++i) asm volatile("shf.l.wrap.b32 %0, %0, %0, 7;" : "+r"(x));
-    T last = clock64();
-    T *mine = told + 4 * (T)blockIdx.x;
+    unsigned x = seed ^ threadIdx.x;
+    asm volatile("shf.l.wrap.b32 %0, %0, %0, 7;" : "+r"(x));
+    x ^= blockIdx.x;
+    asm volatile("shf.l.wrap.b32 %0, %0, %0, 7;" : "+r"(x));
+    x ^= this_sm();
+    asm volatile("shf.l.wrap.b32 %0, %0, %0, 7;" : "+r"(x));
+    if (threadIdx.x == x) return;
+    T *mine = told + 2 * (T)blockIdx.x;
     if (threadIdx.x == 0) {
-        mine[0] = this_sm();
-        mine[1] = first;
-        mine[2] = x;
-        mine[3] = last;
+        mine[0] = first;
+        mine[1] = clock64();
     }
-}
-
-// Each block tells when it begins, in nanoseconds of the clock that all SMs share.
-template <typename T>
-__global__ void when(T *told) {
-    T now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    if (threadIdx.x == 0) told[blockIdx.x] = now;
 }

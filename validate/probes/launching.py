@@ -12,8 +12,6 @@ from .probing import Values, probe
 # What a block without work takes that is launched alone.
 BLOCK_ALONE = (
     "latency_cycles.block_start",
-    "latency_cycles.cold_start",
-    "interval_cycles.grid_launch",
     "latency_cycles.block_end",
 )
 STAMPS_CYCLES = 30  # what reading clocks adds to the gap between two blocks
@@ -95,33 +93,20 @@ def warps_of_a_block(bench: Bench) -> Values:
 
 
 @probe("latency_cycles.cold_start")
-def first_block(bench: Bench) -> Values:
-    """A short block that is launched alone, less one that follows others on its SM."""
+def first_blocks(bench: Bench) -> Values:
+    """Blocks of 256 threads that read registers and arguments: an SM's first 8, less later ones."""
     kernel = bench.probe("launch", "brief<long long>")
-
-    def lengths(blocks: int) -> Any:
-        memory = bench.stamps(4 * blocks)
-        kernel(memory, np.uint32(1), grid=(blocks, 1, 1), block=(32, 1, 1))
-        told = bench.read(memory, 4 * blocks).reshape(blocks, 4)
-        return told[:, 3] - told[:, 1]
-
-    alone = [float(lengths(1)[0]) for _ in range(15)]
-    later = float(np.median(lengths(256 * bench.sms)[128 * bench.sms :]))
-    bench.notes["short_block_alone_and_later"] = (alone, later)
-    return [max(0.0, float(np.median(alone)) - later)]
-
-
-@probe("interval_cycles.grid_launch")
-def across_sms(bench: Bench) -> Values:
-    """One block on each SM tells the GPU's own time: from the first to the last, over the SMs."""
-    kernel = bench.probe("launch", "when<long long>")
-    spans = []
-    for _ in range(31):
-        memory = bench.stamps(bench.sms)
-        kernel(memory, grid=(bench.sms, 1, 1), block=(32, 1, 1))
-        spans.append(float(np.ptp(bench.read(memory, bench.sms))))
-    bench.notes["first_blocks_of_all_sms_ns"] = spans
-    return [float(np.mean(spans)) / 1000 * bench.clock_mhz / max(1, bench.sms - 1)]
+    first_wave, waves = 8 * bench.sms, 6
+    found: dict[str, list[float]] = {"first": [], "later": []}
+    for _ in range(15):
+        memory = bench.stamps(2 * waves * first_wave)
+        kernel(memory, np.uint32(1), grid=(waves * first_wave, 1, 1), block=(256, 1, 1))
+        told = bench.read(memory, 2 * waves * first_wave).reshape(-1, 2)
+        spans = told[:, 1] - told[:, 0]
+        found["first"].append(float(spans[:first_wave].mean()))
+        found["later"].append(float(spans[first_wave:].mean()))
+    bench.notes["first_blocks_and_later_ones"] = found
+    return [max(0.0, float(np.median(found["first"]) - np.median(found["later"])))]
 
 
 def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> Any:
