@@ -249,7 +249,7 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
             "it must not be above bandwidth.dram_peak_gbps",
         ),
         (
-            r"^l1 = { value = \d+",
+            r"^l1 = { value = [\d.]+",
             "l1 = { value = 999",
             "latency_cycles.l1 = 999 is impossible: it must not be above latency_cycles.l2",
         ),

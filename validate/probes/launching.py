@@ -94,12 +94,16 @@ def warps_of_a_block(bench: Bench) -> Values:
 
 @probe("latency_cycles.cold_start")
 def first_blocks(bench: Bench) -> Values:
-    """Blocks of 256 threads that read registers and arguments: an SM's first 8, less later ones."""
+    """Blocks of 256 threads that read registers and arguments: first ones, less later ones.
+
+    Each time behind a read that empties the L2: nothing is in a cache yet.
+    """
     kernel = bench.probe("launch", "brief<long long>")
     first_wave, waves = 8 * bench.sms, 6
     found: dict[str, list[float]] = {"first": [], "later": []}
     for _ in range(15):
         memory = bench.stamps(2 * waves * first_wave)
+        bench.backend.empty_l2()
         kernel(memory, np.uint32(1), grid=(waves * first_wave, 1, 1), block=(256, 1, 1))
         told = bench.read(memory, 2 * waves * first_wave).reshape(-1, 2)
         spans = told[:, 1] - told[:, 0]
