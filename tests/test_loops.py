@@ -394,8 +394,8 @@ def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
     assert {b.name: b.time_us for b in part.bounds if b.name != "latency"} == {
         b.name: b.time_us for b in whole.bounds if b.name != "latency"
     }
-    assert part.cycles == pytest.approx(whole.cycles, rel=0.015)
-    assert part.bound.time_us == pytest.approx(whole.bound.time_us, rel=0.015)
+    assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
+    assert part.bound.time_us == pytest.approx(whole.bound.time_us, rel=0.02)
     assert part.stalls == pytest.approx(whole.stalls, abs=0.01)
 
 
