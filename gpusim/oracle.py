@@ -66,18 +66,23 @@ class Expected:
 def _rounded(
     sums: Array, largest: Array, count: Array | int, additions: int, dtype: DType
 ) -> Expected:
-    """Return float sums of `count` numbers no larger than `largest`, with what rounding may do.
+    """Return float sums of `count` numbers, with what rounding may do.
 
-    The bound is `additions * epsilon * count * largest`. Infinities and NaN among the numbers
-    reach the sum in any order; where the sum may leave the type's range, the order decides.
+    The bound is `additions * epsilon * count * largest`, the largest of the finite numbers.
+    Infinities and NaN among the numbers reach the sum in any order; where the sum of the others
+    may leave the type's range, the order decides.
     """
     limits = np.finfo(dtype)
     with np.errstate(all="ignore"):
         magnitude = largest.astype(np.float64) * count
         tolerance = additions * float(limits.eps) * magnitude
         tolerance[magnitude > float(limits.max) / 2] = np.inf
-        tolerance[~np.isfinite(largest)] = 0.0
         return Expected(sums.astype(dtype), tolerance)
+
+
+def _finite(data: Array) -> Array:
+    """Return magnitudes, of what is not finite 0."""
+    return np.where(np.isfinite(data), np.abs(data), data.dtype.type(0))
 
 
 def _turns(data: Array, nothing: Any, grid: int, chunk: int) -> list[Array]:
@@ -110,8 +115,7 @@ def reduce_blocks(data: Array, operation: str, grid: int, chunk: int, additions:
             return Expected(total)
         if operation != "sum":
             return Expected(total, filling=nothing)
-        extremes = [e for part in parts for e in (np.max(part, (0, 2)), -np.min(part, (0, 2)))]
-        largest = functools.reduce(np.maximum, extremes)
+        largest = functools.reduce(np.maximum, [_finite(p).max(axis=(0, 2)) for p in parts])
     per_block = -(-len(data) // (grid * chunk)) * chunk
     return _rounded(total, largest, per_block, additions, dtype)
 
@@ -130,5 +134,5 @@ def exclusive_scan(data: Array) -> Expected:
         if dtype.kind != "f":
             return Expected(sums)
         largest = np.zeros(len(data), dtype)
-        np.maximum.accumulate(np.abs(data[:-1]), out=largest[1:])
+        np.maximum.accumulate(_finite(data[:-1]), out=largest[1:])
     return _rounded(sums, largest, np.arange(1, len(data) + 1), len(data), dtype)

@@ -321,3 +321,13 @@ def test_an_exclusive_scan_begins_with_nothing() -> None:
     assert oracle.exclusive_scan(np.array([127, 1, 1], np.int8)).values.tolist() == [0, 127, -128]
     floats = oracle.exclusive_scan(np.array([1, np.inf, np.nan, 1], np.float32))
     assert not floats.wrong(np.array([0, 1, np.inf, np.nan], np.float32)).any()
+
+
+def test_the_oracle_leaves_the_order_open_where_finite_sums_overflow() -> None:
+    """3e38 + 3e38 - inf is NaN from the left and -inf in pairs; -inf + 1 is -inf in any order."""
+    overflowing = np.array([3e38, 3e38, -np.inf, 1], np.float32)
+    for third in (np.nan, -np.inf):
+        found = np.array([0, 3e38, np.inf, third], np.float32)
+        assert not oracle.exclusive_scan(overflowing).wrong(found).any()
+    modest = oracle.exclusive_scan(np.array([-np.inf, 1, 1], np.float32))
+    assert modest.wrong(np.array([0, -np.inf, 0], np.float32)).tolist() == [False, False, True]
