@@ -7,7 +7,7 @@ carried on at the rate that was found. Beginning, ramp and tail are played.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from statistics import fmean
@@ -18,7 +18,7 @@ from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
 from gpusim.timing.clock import Outcome, SpanListener, StreamingMultiprocessor, WarpPlan
 from gpusim.timing.costs import instruction_costs
-from gpusim.timing.segments import segments
+from gpusim.timing.segments import Action, segments
 from gpusim.timing.units import Share, slowest_excess_cycles
 
 # How many waves of resident blocks are played, with at least so many blocks; how many rounds of the
@@ -115,13 +115,15 @@ class Plans:
     def waits_for_memory(self) -> int:
         """Return how often a warp of the SM's last block waits for global memory, at most."""
         last = self._stream(self._first + (self.blocks_on_sm - 1) * self._sms)
-        none, once = self._long_waits(last, 0), self._long_waits(last, 1)
-        rounds = max(1, self.longest_loop)
-        return max(least + (more - least) * rounds for least, more in zip(none, once, strict=True))
+        found = least = self._long_waits(last, {})
+        for times in self._near:
+            once = self._long_waits(last, {times: 1})
+            found = [f + times * (o - n) for f, o, n in zip(found, once, least, strict=True)]
+        return max(found)
 
-    def _long_waits(self, stream: BlockStream, rounds: int) -> list[int]:
-        cut = self._cut(stream, lambda _: rounds)
-        return [sum(segment.waits_long for segment in plan.segments) for plan in cut]
+    def _long_waits(self, stream: BlockStream, rounds: Mapping[int, int]) -> list[int]:
+        cut = self._cut(stream, lambda times: rounds.get(times, 0))
+        return [_long_waits(plan) for plan in cut]
 
     def are_alike(self, but: int) -> bool:
         """Return whether all but so many of the SM's blocks do the same."""
@@ -134,6 +136,16 @@ class Plans:
     def _upto(self, number: int) -> int:
         """Return how many of the SM's blocks have a number up to this one."""
         return max(0, (number - self._first) // self._sms + 1)
+
+
+def _long_waits(plan: WarpPlan) -> int:
+    """Return how often a warp waits for loads from global memory, those issued together once."""
+    found, is_under_way = 0, False
+    for segment in plan.segments:
+        is_under_way = is_under_way or segment.action is Action.GLOBAL_LOAD
+        if segment.waits_long and is_under_way:
+            found, is_under_way = found + 1, False
+    return found
 
 
 def _near(times: Iterable[int]) -> dict[int, int]:
