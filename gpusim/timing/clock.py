@@ -31,6 +31,7 @@ STALLS = (
     "barrier",
 )
 (SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, MATH, BARRIER) = range(len(STALLS))
+NEVER = 1 << 62
 RUNNING = -1  # in place of a pc: the segment knows which instructions take the time
 
 _GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
@@ -381,12 +382,17 @@ class _Scheduler:
         earlier.succeed()
 
     def _sleep(self, until: int | None) -> simpy.Event:
-        env = self.sm.env
+        env, alarm = self.sm.env, self._alarm
         if until is None:
-            self._alarm, self._alarm_at = simpy.Event(env), 1 << 62
-        else:
-            self._alarm, self._alarm_at = env.timeout(until - env.now), until
-        return self._alarm
+            self._alarm, self._alarm_at = simpy.Event(env), NEVER
+            return self._alarm
+        self._alarm_at = until
+        if alarm is None or alarm.callbacks is not None:
+            self._alarm = alarm = env.timeout(until - env.now)
+        else:  # it has gone off: set again, since most of SimPy's work would be for new ones
+            alarm.callbacks = []
+            env.schedule(alarm, delay=until - env.now)
+        return alarm
 
     def _run(self) -> Any:
         env, waiting, ready = self.sm.env, self.waiting, self.ready
@@ -412,12 +418,13 @@ class _Scheduler:
 
     def _take(self) -> _Warp:
         """Take the warp that the policy chooses from those that are ready."""
-        place = self.choose(self.ready, self.last)
+        ready = self.ready
+        place = self.choose(ready, self.last) if len(ready) > 1 else 0
         if place == 0:
-            self.last, warp = heappop(self.ready)
+            self.last, warp = heappop(ready)
         else:
-            self.last, warp = self.ready.pop(place)
-            heapify(self.ready)
+            self.last, warp = ready.pop(place)
+            heapify(ready)
         return warp
 
     def _issue(self, warp: _Warp, now: int) -> None:
