@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from validate import files
-from validate.compare import KINDS, TIME, Summary, misses, summary
+from validate.compare import KINDS, ORDER, TAU, TIME, Summary, misses, summary
 from validate.counted import Counted, compare_all
 from validate.defects import correctness
 from validate.defects import misses as unknown_defects
@@ -50,12 +50,30 @@ def test_times_on_an_h200_are_within_the_bars() -> None:
     assert misses(found, (TIME,)) == []
 
 
-@pytest.mark.slow
-def test_all_times_on_an_h200_are_within_the_bars() -> None:
+@pytest.fixture(scope="module")
+def cold_on_h200() -> Summary:
     """All kernels, blocks and sizes up to 2^26; takes minutes."""
     found = predicted("h200", COLD.wanted)
     assert found.cases >= 700
-    assert misses(found, (TIME,)) == []
+    return found
+
+
+@pytest.mark.slow
+def test_all_times_on_an_h200_are_within_the_bars(cold_on_h200: Summary) -> None:
+    assert misses(cold_on_h200, (TIME,)) == []
+
+
+@pytest.mark.slow
+def test_the_order_on_an_h200_is_right_but_for_one_pair_in_a_hundred(cold_on_h200: Summary) -> None:
+    """What is reached of the bars that the next test holds to."""
+    assert cold_on_h200.pairs_wrong < cold_on_h200.pairs_apart / 100
+    assert min(cold_on_h200.tau_by_size.values()) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="a bar that is missed: docs/accuracy.md says by how much")
+def test_the_order_on_an_h200_is_within_the_bars(cold_on_h200: Summary) -> None:
+    assert misses(cold_on_h200, (ORDER, TAU)) == []
 
 
 def test_counters_of_every_kernel_at_block_128_equal_an_h200s() -> None:

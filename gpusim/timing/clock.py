@@ -34,8 +34,11 @@ STALLS = (
 NEVER = 1 << 62
 RUNNING = -1  # in place of a pc: the segment knows which instructions take the time
 
+# Bound once: to look a member up in its class takes longer than to compare it.
+_RUN, _SPECIAL, _ADDRESS = Action.RUN, Action.SPECIAL, Action.ADDRESS
+_BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
 _GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
-_STORES = (Action.SHARED_STORE, Action.GLOBAL_STORE)
+_STORES = (_SHARED_STORE, Action.GLOBAL_STORE)
 
 # Chooses among the warps that are ready, each with its age; 0 is the place of the oldest. The
 # second argument is the age of the warp that was served last.
@@ -434,17 +437,17 @@ class _Scheduler:
         action = segment.action
         if now > warp.seen:
             sm.account(warp, now, NOT_SELECTED, segment.pc)
-        if action is Action.RUN:
+        if action is _RUN:
             self._after(warp, segment, now)
             return
-        if action is Action.EXIT:
+        if action is _EXIT:
             sm.instructions += segment.issued
             self.warps -= 1
             self.free = now + TICKS
             sm.account(warp, now + TICKS, SELECTED, segment.pc)
             sm.warp_left(warp, now + TICKS)
             return
-        if action is Action.BARRIER:
+        if action is _BARRIER:
             self.free = now + segment.slots
             sm.account(warp, now + segment.slots, SELECTED, RUNNING)
             sm.instructions += segment.issued
@@ -452,9 +455,9 @@ class _Scheduler:
             if sm.arrive(warp, now + TICKS):
                 self.resume(warp, now + segment.chain)
             return
-        if action is Action.SPECIAL:
+        if action is _SPECIAL:
             self._issue_special(warp, segment, now)
-        elif action is Action.ADDRESS:
+        elif action is _ADDRESS:
             self._keep(warp, segment, sm.units.address(segment.touched, now))
             self._after(warp, segment, now)
         else:
@@ -483,7 +486,7 @@ class _Scheduler:
         done, self.queued[place] = sm.units.serve(action, segment.touched, warp.fetcher, at)
         self.requests += 1
         self._keep(warp, segment, done)
-        if action is Action.SHARED_STORE:
+        if action is _SHARED_STORE:
             warp.stored = done
         self._after(warp, segment, now)
 
