@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.cli.app import COMMANDS, main
+from gpusim.cli.app import COMMANDS
 from gpusim.observers.counters import COUNTERS
 
 Run = Callable[..., tuple[int, str, str]]
@@ -69,20 +69,6 @@ def half_a_barrier(data):
 def plain(data):
     return data
 """
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 
 from gpusim import device
 from gpusim.catalogue import find
-from gpusim.cli.app import main
 from gpusim.cli.progress import Bar
 from gpusim.device import ABLATIONS, KEYS
 from gpusim.planning import catalogue_job
@@ -43,20 +42,6 @@ def until_zero(data, out):
 """
 
 SAXPY = ("--grid", 64, "--block", 256, "--arg", 2.0, "--arg", "n=2^14")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ def _catalogue_job(chosen: Namespace, passes: str) -> Job:
         operation=setup.operation,
         dtype=setup.dtype,
         grid=choice.grid,
-        coarse=setup.coarse if choice.entry.default_coarse else None,
+        coarse=choice.coarse,
     )
 
 

@@ -24,6 +24,11 @@ class Selection:
     data: Any
     grid: int | None
 
+    @property
+    def coarse(self) -> int | None:
+        """Elements a thread adds up first; None for kernels that have no such factor."""
+        return self.setup.coarse if self.entry.default_coarse else None
+
     def call(self) -> Call:
         """Return the first launch, with its data."""
         return self.setup.call(self._numbers())
@@ -45,7 +50,7 @@ class Selection:
             block=setup.block,
             operation=setup.operation,
             grid=self.grid,
-            coarse=setup.coarse if self.entry.default_coarse else None,
+            coarse=self.coarse,
             launch=launch,
         )
         return [one.call for one in reduction.passes]
@@ -64,7 +69,7 @@ class Selection:
             operation=setup.operation,
             dtype=setup.dtype,
             grid=self.grid,
-            coarse=setup.coarse if self.entry.default_coarse else None,
+            coarse=self.coarse,
         )
 
 

@@ -1,0 +1,25 @@
+"""What several files of tests use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpusim.cli.app import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command in this process; return its exit code and what it printed."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
