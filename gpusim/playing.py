@@ -7,9 +7,11 @@ carried on at the rate that was found. Beginning, ramp and tail are played.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from operator import itemgetter
 from statistics import fmean
 
 from gpusim.device import Device
@@ -72,14 +74,8 @@ class Plans:
 
     def _stream(self, number: int) -> BlockStream:
         """Return the stream of a block of the grid."""
-        low, high = 0, len(self._ranges) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self._ranges[middle][1] < number:
-                low = middle + 1
-            else:
-                high = middle
-        return self._ranges[low][2]
+        at = bisect_left(self._ranges, number, hi=len(self._ranges) - 1, key=itemgetter(1))
+        return self._ranges[at][2]
 
     def of_block(self, number: int, part: float) -> list[WarpPlan]:
         """Return the plans of the warps of a block of the grid, with a part of loops' rounds."""
