@@ -18,9 +18,9 @@ from gpusim.device import Device
 from gpusim.isa import Program
 from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
-from gpusim.timing.clock import Outcome, SpanListener, StreamingMultiprocessor, WarpPlan
+from gpusim.timing.clock import Outcome, SpanListener, StreamingMultiprocessor
 from gpusim.timing.costs import instruction_costs
-from gpusim.timing.segments import Action, segments
+from gpusim.timing.steps import Action, WarpPlan, plan
 from gpusim.timing.units import Share, slowest_excess_cycles
 
 # How many waves of resident blocks are played, with at least so many blocks; how many rounds of the
@@ -92,8 +92,7 @@ class Plans:
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
             if warp.key not in self._by_key:
-                made, tags = segments(warp, self._program, self._costs)
-                self._by_key[warp.key] = WarpPlan(made, tags)
+                self._by_key[warp.key] = plan(warp, self._program, self._costs)
             plans.append(self._by_key[warp.key])
         return plans
 
@@ -134,12 +133,12 @@ class Plans:
         return max(0, (number - self._first) // self._sms + 1)
 
 
-def _long_waits(plan: WarpPlan) -> int:
+def _long_waits(warp: WarpPlan) -> int:
     """Return how often a warp waits for loads from global memory, those issued together once."""
     found, is_under_way = 0, False
-    for segment in plan.segments:
-        is_under_way = is_under_way or segment.action is Action.GLOBAL_LOAD
-        if segment.waits_long and is_under_way:
+    for step in warp.steps:
+        is_under_way = is_under_way or step.action is Action.GLOBAL_LOAD
+        if step.waits_long and is_under_way:
             found, is_under_way = found + 1, False
     return found
 

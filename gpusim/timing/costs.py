@@ -9,7 +9,10 @@ from gpusim.isa import OPS, Instruction, Program
 
 TICKS = 16  # ticks per cycle: intervals that are no whole number of cycles stay integers
 
+# What a scheduler's instructions wait for while another keeps it, by number; special functions have
+# a unit that one may wait for, and what needs no pipe finds it free.
 PIPES = ("alu", "fma", "imad", "fp64", "uniform")
+XU, NO_PIPE = len(PIPES), len(PIPES) + 1
 
 # After these a warp waits for where it goes on, also where that is the next instruction.
 _CONTROL = ("branch", "exit", "bsync", "warpsync")
@@ -56,9 +59,17 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
         elsewhere=ticks(latency.other_pipe) if pipe in PIPES else 0,
         deciding=ticks(latency.predicate - takes) if decides else 0,
         slot=ticks(interval.xu_dispatch if pipe == "xu" else issue),
-        after=ticks(latency.control) if OPS[instruction.op].kind in _CONTROL else 0,
+        after=ticks(_after(OPS[instruction.op].kind, device)),
         jump=ticks(latency.branch),
     )
+
+
+def _after(kind: str, device: Device) -> float:
+    """Return how long a warp waits behind a control instruction that does not jump, in cycles."""
+    latency = device.latency_cycles
+    if kind == "bsync":
+        return latency.control + latency.branch
+    return latency.control if kind in _CONTROL else 0
 
 
 def _unit(instruction: Instruction, device: Device) -> tuple[str, float, float]:

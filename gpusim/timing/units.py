@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpusim.device import Device
 from gpusim.timing.costs import TICKS, ticks
-from gpusim.timing.segments import Action, Touched
+from gpusim.timing.steps import Action, Touched
 
 SECTOR_BYTES = 32
 WINDOW = 2048 * TICKS  # in which the use of DRAM is averaged, and a share may be made up for
@@ -61,8 +61,15 @@ class Fetcher:
 
     block: int
     number: int
-    fetches: int = 0
+    waits: int = 0
+    lines: int = 0
     is_apart: bool = False
+
+    def wait(self) -> None:
+        """Take note that the warp waits for what it has fetched."""
+        self.waits += 1
+        self.lines = 0
+        self.is_apart = True
 
 
 class Units:
@@ -73,12 +80,12 @@ class Units:
         self._device, self._share = device, share
         self._data_free = self._address_free = self._store_free = self._atomic_free = 0
         self._dram_free = self._l2_free = -1
-        self._busy_from = self._busy = 0
-        self._utilisation = 0.0
+        self._noted = 0
+        self._recent = self._utilisation = 0.0
         self._set_latencies()
         self._set_intervals()
         self._set_bandwidths()
-        self._serves: dict[Action, Callable[[Touched, Fetcher, int], tuple[int, int]]] = {
+        self._serves: dict[Action, Callable[[Touched, Fetcher, int, int], tuple[int, int]]] = {
             Action.SHARED_LOAD: self._shared_load,
             Action.SHARED_STORE: self._shared_store,
             Action.SHUFFLE: self._shuffle_lanes,
@@ -137,9 +144,14 @@ class Units:
         self._dram_sector = self._own_dram / gain
         self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
 
-    def serve(self, action: Action, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
-        """Serve an access; return when its result is there, and when it begins."""
-        return self._serves[action](touched, warp, now)
+    def serve(
+        self, action: Action, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Serve an access; return when its result is there, and when it begins.
+
+        It does not begin before what its scheduler asked for before, which it is `behind`.
+        """
+        return self._serves[action](touched, warp, now, behind)
 
     # -- address unit and barriers -----------------------------------------------------
 
@@ -160,56 +172,56 @@ class Units:
 
     # -- shared memory and shuffles ----------------------------------------------------
 
-    def _stage(self, now: int, busy: int) -> int:
+    def _stage(self, now: int, busy: int, behind: int) -> int:
         """Keep the data stage for a time, without a lane for a cycle; return when it begins."""
         start = now if now > self._data_free else self._data_free
         least = self._request if busy else TICKS
         self._data_free = start + (busy if busy > least else least)
-        return start
+        return start if start > behind else behind
 
-    def _shared_load(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+    def _shared_load(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
         passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
-        start = self._stage(now, passes * self._wavefront)
+        start = self._stage(now, passes * self._wavefront, behind)
         return start + self._shared_latency + max(0, passes - 1) * self._shared_step, start
 
-    def _shared_store(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+    def _shared_store(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
         extra = max(0, touched.cost - 1) * self._store_conflict if self._conflicts_cost else 0
-        start = self._stage(now, self._wavefront + extra if touched.cost else 0)
+        start = self._stage(now, self._wavefront + extra if touched.cost else 0, behind)
         return self._data_free, start
 
-    def _shuffle_lanes(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
-        start = self._stage(now, self._shuffle)
+    def _shuffle_lanes(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+        start = self._stage(now, self._shuffle, behind)
         return start + self._shuffle_latency, start
 
-    def _shared_atomic(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+    def _shared_atomic(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
         passes = max(0, touched.cost - 1)
-        start = self._stage(now, self._request + passes * self._atomic_pass if touched.cost else 0)
+        start = self._stage(now, self._request + passes * self._atomic_pass if touched.cost else 0, behind)
         return self._data_free + self._atomic_latency, start
 
     # -- global memory -----------------------------------------------------------------
 
-    def _global_load(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
-        start = max(self._stage(now, touched.lines * self._wavefront), self._store_free)
+    def _global_load(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+        start = self._stage(now, touched.lines * self._wavefront, behind)
         missed = touched.fresh if self._device.capacity.l1_caches_global else touched.cost
         if missed:
             return self._fetch(missed, touched.lines, warp, start), start
         return start + (self._fetch_latency(warp, 1) if touched.joins else self._l1), start
 
-    def _global_store(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+    def _global_store(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
         """Send a store's packets: each line and each sector of it is one. Loads queue behind."""
-        start = max(self._stage(now, touched.lines * self._wavefront), self._store_free)
+        start = max(self._stage(now, touched.lines * self._wavefront, behind), self._store_free)
         self._store_free = start + round((touched.lines + touched.cost) * self._packet)
         busy = round(touched.fresh * self._dram_sector * self._share.dram_part)
         self._dram_free = _made_up(self._dram_free, start) + busy
         self.end = max(self.end, start + self._l2)
         return 0, start
 
-    def _global_atomic(self, touched: Touched, warp: Fetcher, now: int) -> tuple[int, int]:
+    def _global_atomic(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
         """Send an atomic to the L2, where those on one address are served one after the other.
 
         A warp's integers on one address have been added up before; floats go lane by lane.
         """
-        start = self._stage(now, self._request if touched.cost else 0)
+        start = self._stage(now, self._request if touched.cost else 0, behind)
         begin = max(start, self._atomic_free)
         busy = touched.cost * self._same_address_float if touched.is_float else self._same_address
         self._atomic_free = begin + busy
@@ -239,19 +251,22 @@ class Units:
         that fetch together wait equally long, those that drifted apart do not.
         """
         who = warp.number if warp.is_apart else warp.number * lines // LINES_TOGETHER
-        drawn = (warp.block * BY_BLOCK + who * BY_WARP + warp.fetches * BY_FETCH) % 1.0
-        warp.fetches += 1
-        above = -math.log(1 - (drawn * MOST_DRAWN) ** (1 / math.sqrt(lines)))
+        drawn = (warp.block * BY_BLOCK + who * BY_WARP + warp.waits * BY_FETCH) % 1.0
+        warp.lines += lines
+        above = -math.log(1 - (drawn * MOST_DRAWN) ** (1 / math.sqrt(warp.lines)))
         varied = self._least + (1 - self._least) * above
         loaded = self._dram * varied * (1 + self._growth * self._utilisation**4)
         return round(self._l2 + (loaded - self._l2) * self._share.late_part)
 
     def _note_busy(self, now: int, busy: int) -> None:
-        """Keep DRAM's utilisation of the last window."""
-        if now - self._busy_from > WINDOW:
-            self._utilisation = min(1.0, self._busy / (now - self._busy_from))
-            self._busy_from, self._busy = now, 0
-        self._busy += busy
+        """Keep DRAM's utilisation: by Little's law, what is under way over what it can hold.
+
+        What was requested counts for less and less, over the time of a latency.
+        """
+        passed = max(0, now - self._noted)
+        self._recent = self._recent * math.exp(-passed / self._dram) + busy
+        self._noted = now
+        self._utilisation = min(1.0, self._recent / self._dram)
 
 
 def slowest_excess_cycles(device: Device, share: Share, warps: int, fetches: int) -> float:

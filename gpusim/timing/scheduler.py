@@ -1,0 +1,322 @@
+"""A warp scheduler: a process that issues its warps' instructions, one after the other."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from gpusim.timing.costs import NO_PIPE, TICKS, ticks
+from gpusim.timing.steps import Action, Step, WarpPlan
+from gpusim.timing.units import Fetcher
+
+if TYPE_CHECKING:
+    from gpusim.timing.clock import Block, StreamingMultiprocessor
+
+STALLS = (
+    "selected",
+    "not_selected",
+    "wait",
+    "short_scoreboard",
+    "long_scoreboard",
+    "mio_throttle",
+    "lg_throttle",
+    "math_pipe_throttle",
+    "barrier",
+)
+(SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, MATH, BARRIER) = range(len(STALLS))
+NEVER = 1 << 62
+
+# Bound once: to look a member up in its class takes longer than to compare it.
+_RUN, _SPECIAL, _ADDRESS = Action.RUN, Action.SPECIAL, Action.ADDRESS
+_BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
+_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
+_STORES = (_SHARED_STORE, Action.GLOBAL_STORE)
+
+
+class Warp:
+    """A warp on the SM: which step it comes to, and when each result will be there."""
+
+    __slots__ = (
+        "at", "block", "fetcher", "number", "order", "pipe", "results", "scheduler", "seen",
+        "spent", "steps", "stored",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        plan: WarpPlan,
+        spent: list[int],
+        block: Block,
+        fetcher: Fetcher,
+        order: int,
+        scheduler: Scheduler,
+        now: int,
+    ) -> None:
+        self.steps = plan.steps
+        self.spent = spent  # ticks that all warps of this plan waited before each step
+        self.block = block
+        self.number = fetcher.number
+        self.fetcher = fetcher
+        self.order = order
+        self.scheduler = scheduler
+        self.at = 0
+        self.pipe = plan.steps[0].pipe  # what the step needs that it comes to
+        self.results = [0] * plan.tags
+        self.seen = now  # until when its life is accounted for
+        self.stored = 0  # when its last store to shared memory is through
+
+
+# Chooses among warps whose time has come, in the order of their age, one whose pipe is free, and
+# returns its place or -1. The second argument is the order of the warp that was served last, the
+# third when each pipe is free, the fourth the time.
+Policy = Callable[[Sequence[tuple[int, Warp]], int, Sequence[int], int], int]
+
+
+def greedy_then_oldest(
+    ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
+) -> int:
+    """Choose the warp that was served last while it can be, else the oldest."""
+    found = -1
+    for place, (order, warp) in enumerate(ready):
+        if pipes[warp.pipe] <= now:
+            if order == last:
+                return place
+            if found < 0:
+                found = place
+    return found
+
+
+def loose_round_robin(
+    ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
+) -> int:
+    """Choose the next younger warp than the one that was served last, in a circle."""
+    found = -1
+    for place, (order, warp) in enumerate(ready):
+        if pipes[warp.pipe] <= now:
+            if order > last:
+                return place
+            if found < 0:
+                found = place
+    return found
+
+
+def greedy_then_youngest(
+    ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
+) -> int:
+    """Choose the warp that was served last while it can be, else the youngest."""
+    found = -1
+    for place, (order, warp) in enumerate(ready):
+        if pipes[warp.pipe] <= now:
+            if order == last:
+                return place
+            found = place
+    return found
+
+
+POLICIES: dict[str, Policy] = {
+    "greedy-then-oldest": greedy_then_oldest,
+    "greedy-then-youngest": greedy_then_youngest,
+    "loose-round-robin": loose_round_robin,
+}
+
+
+class Scheduler:
+    """A warp scheduler with its pipes, its unit for special functions and its queue to memory.
+
+    What only its own warps see it does as soon as it is known that nothing can come between: a
+    barrier takes its time to open. What others see is done when its time has come for all.
+    """
+
+    def __init__(self, sm: StreamingMultiprocessor, choose: Policy) -> None:
+        self.sm = sm
+        self.choose = choose
+        self.free = 0
+        self.port_free = 0
+        self.special_free = 0
+        self.queued = [0] * sm.device.queue.lsu_depth
+        self.requests = 0
+        self.begun = 0  # when its last request was served
+        self.pipes = [0] * (NO_PIPE + 1)
+        self.waiting: list[tuple[int, int, Warp]] = []
+        self.ready: list[tuple[int, Warp]] = []
+        self.last = -1
+        self._alarm: simpy.Event | None = None
+        self._alarm_at = 0
+        latency, interval = sm.device.latency_cycles, sm.device.interval_cycles
+        self._special = ticks(interval.xu)
+        self._special_latency = ticks(latency.xu)
+        self._load_port = ticks(interval.lsu_scheduler)
+        self._store_port = ticks(interval.store_scheduler)
+        sm.env.process(self._run())
+
+    def take(self, warp: Warp, at: int) -> None:
+        """Let a warp come to its next step at a time."""
+        heappush(self.waiting, (at, warp.order, warp))
+
+    def wake(self, at: int) -> None:
+        """Let the process look again, if it would sleep beyond a time that has come."""
+        alarm = self._alarm
+        if alarm is None or alarm.callbacks is None or self._alarm_at <= at:
+            return
+        self._alarm = None
+        earlier = simpy.Event(self.sm.env)
+        earlier.callbacks, alarm.callbacks = alarm.callbacks, []
+        earlier.succeed()
+
+    def _sleep(self, until: int) -> simpy.Event:
+        env, alarm = self.sm.env, self._alarm
+        self._alarm_at = until
+        if until == NEVER:
+            self._alarm = simpy.Event(env)
+            return self._alarm
+        if alarm is None or alarm.callbacks is not None:
+            self._alarm = alarm = env.timeout(until - env.now)
+        else:  # it has gone off: set again, since most of SimPy's work would be for new ones
+            alarm.callbacks = []
+            env.schedule(alarm, delay=until - env.now)
+        return alarm
+
+    def _run(self) -> Any:
+        sm, env, choose = self.sm, self.sm.env, self.choose
+        waiting, ready, pipes = self.waiting, self.ready, self.pipes
+        now = seen_by_all = int(env.now)
+        while True:
+            while waiting and waiting[0][0] <= now:
+                _, order, warp = heappop(waiting)
+                insort(ready, (order, warp))
+            place = -1
+            if ready and self.free <= now:
+                place = choose(ready, self.last, pipes, now)
+            if place >= 0:
+                order, warp = ready[place]
+                step = warp.steps[warp.at]
+                if step.action <= _SPECIAL:
+                    del ready[place]
+                    self.last = order
+                    self._issue(warp, step, now)
+                    continue
+                if now == seen_by_all or now < env.peek():
+                    del ready[place]
+                    self.last = order
+                    self._issue_outside(warp, step, now)
+                    continue
+                until = now
+            else:
+                until = self._next(now)
+                if until < seen_by_all + sm.ahead or until < env.peek():
+                    now = until
+                    continue
+            yield self._sleep(until)
+            now = seen_by_all = int(env.now)
+
+    def _next(self, now: int) -> int:
+        """Return when there may be something to issue."""
+        if self.free > now and self.ready:
+            return self.free
+        until = self.waiting[0][0] if self.waiting else NEVER
+        for _, warp in self.ready:
+            free = self.pipes[warp.pipe]
+            if free < until:
+                until = free
+        return until if until > self.free else self.free
+
+    # -- issue -------------------------------------------------------------------------
+
+    def _issue(self, warp: Warp, step: Step, now: int) -> None:
+        """Issue an instruction that only its warp and this scheduler's pipes know of."""
+        pipe = step.pipe
+        if now > warp.seen:
+            is_narrow = self.pipes[pipe] == now and pipe != NO_PIPE
+            self.sm.stall(warp, now, MATH if is_narrow else NOT_SELECTED, warp.at)
+        if step.action is _RUN:
+            self.pipes[pipe] = now + step.busy if step.busy else 0
+        else:
+            begin = self.special_free if self.special_free > now else now
+            self.special_free = begin + self._special
+            self.pipes[pipe] = begin
+            if step.tag >= 0:
+                warp.results[step.tag] = begin + self._special_latency
+        self._go_on(warp, step, now)
+
+    def _issue_outside(self, warp: Warp, step: Step, now: int) -> None:
+        """Issue an instruction that comes to a unit that the schedulers share."""
+        sm, action = self.sm, step.action
+        if now > warp.seen:
+            sm.stall(warp, now, NOT_SELECTED, warp.at)
+        if action is _BARRIER:
+            self.free = now + step.slot
+            sm.selected(warp, step, now)
+            if sm.arrive(warp, now + TICKS):
+                self.resume(warp, now + step.gap, WAIT)
+        elif action is _EXIT:
+            self.free = now + TICKS
+            sm.selected(warp, step, now)
+            sm.leave(warp, now + TICKS)
+        elif action is _ADDRESS:
+            there = sm.units.address(step.touched, now)
+            if step.tag >= 0:
+                warp.results[step.tag] = there
+            self._go_on(warp, step, now)
+        else:
+            self._access(warp, step, now)
+
+    def _access(self, warp: Warp, step: Step, now: int) -> None:
+        """Give the load/store unit an access, or let the warp wait for a place in its queue."""
+        sm, action = self.sm, step.action
+        place = self.requests % len(self.queued)
+        begin = self.queued[place]
+        if begin > now:
+            sm.stall(warp, begin, LG if action in _GLOBAL else MIO, warp.at)
+            self.take(warp, begin)
+            return
+        at = self.port_free if self.port_free > now else now
+        self.port_free = at + (self._store_port if action in _STORES else self._load_port)
+        done, begin = sm.units.serve(action, step.touched, warp.fetcher, at, self.begun)
+        self.begun = self.queued[place] = begin
+        self.requests += 1
+        if step.tag >= 0:
+            warp.results[step.tag] = done
+        if action is _SHARED_STORE:
+            warp.stored = done
+        self._go_on(warp, step, now)
+
+    def _go_on(self, warp: Warp, step: Step, now: int) -> None:
+        """Let a warp come to its next step when it can be issued at the earliest."""
+        free = self.free = now + step.slot
+        back = now + step.gap
+        if self.sm.listener is not None:
+            self.sm.tell(warp, now, free, SELECTED, step.pc)
+            self.sm.tell(warp, free, back, WAIT, step.pc)
+        warp.seen = back
+        warp.at += 1
+        if step.needs:
+            back = self._await(warp, step, back)
+        warp.pipe = warp.steps[warp.at].pipe
+        if back <= free:
+            insort(self.ready, (warp.order, warp))
+        else:
+            heappush(self.waiting, (back, warp.order, warp))
+
+    def _await(self, warp: Warp, step: Step, back: int) -> int:
+        """Return when the results are there that a warp needs for its next step."""
+        needs, results = step.needs, warp.results
+        there = results[needs[0]] if len(needs) == 1 else max([results[n] for n in needs])
+        if step.waits_long:
+            warp.fetcher.wait()
+        if there <= back:
+            return back
+        self.sm.stall(warp, there, LONG if step.waits_long else SHORT, warp.at)
+        return there
+
+    def resume(self, warp: Warp, at: int, reason: int = BARRIER) -> None:
+        """Let a warp go on behind a barrier that opens at a time."""
+        step = warp.steps[warp.at]
+        if at > warp.seen:
+            self.sm.stall(warp, at, reason, warp.at)
+        warp.at += 1
+        back = self._await(warp, step, at) if step.needs else at
+        warp.pipe = warp.steps[warp.at].pipe
+        self.take(warp, back)
