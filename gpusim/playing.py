@@ -200,8 +200,7 @@ def play_all(
         return _all_waves(partial(play, part), plans, resident)
 
     done = _all_rounds(all_blocks, plans.longest_loop)
-    warps = resident * len(plans.some(1, 0.0)[0])
-    late = slowest_excess_cycles(device, share, warps, plans.waits_for_memory())
+    late = slowest_excess_cycles(device, share, plans.waits_for_memory())
     return replace(done, cycles=done.cycles + late)
 
 

@@ -269,15 +269,15 @@ class Units:
         self._utilisation = min(1.0, self._recent / self._dram)
 
 
-def slowest_excess_cycles(device: Device, share: Share, warps: int, fetches: int) -> float:
-    """Return how much longer than the mean the slowest of a launch's last warps waits for DRAM.
+def slowest_excess_cycles(device: Device, share: Share, fetches: int) -> float:
+    """Return how much longer than the SM that is played the slowest one waits for DRAM.
 
-    The latencies of its fetches add up to a sum that is normal for many of them; the greatest
-    of n such lies about sqrt(2 ln n) standard deviations above the mean.
+    The latencies of a warp's fetches add up to a sum that is normal for many of them; the
+    greatest of n such lies about sqrt(2 ln n) standard deviations above the mean.
     """
     latency = device.latency_cycles
     deviation = (latency.dram - latency.dram_least) * share.late_part
-    return deviation * math.sqrt(fetches * 2 * math.log(max(1, warps * share.sms)))
+    return deviation * math.sqrt(fetches * 2 * math.log(share.sms))
 
 
 def _made_up(free: int, now: int) -> int:
