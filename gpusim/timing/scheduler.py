@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from gpusim.timing.costs import NO_PIPE, TICKS, ticks
+from gpusim.timing.costs import NO_PIPE, TICKS, XU, ticks
 from gpusim.timing.steps import Action, Step, WarpPlan
 from gpusim.timing.units import Fetcher
 
@@ -31,7 +31,7 @@ STALLS = (
 NEVER = 1 << 62
 
 # Bound once: to look a member up in its class takes longer than to compare it.
-_RUN, _SPECIAL, _ADDRESS = Action.RUN, Action.SPECIAL, Action.ADDRESS
+_SPECIAL, _ADDRESS = Action.SPECIAL, Action.ADDRESS
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
 _GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 _STORES = (_SHARED_STORE, Action.GLOBAL_STORE)
@@ -187,41 +187,43 @@ class Scheduler:
             while waiting and waiting[0][0] <= now:
                 _, order, warp = heappop(waiting)
                 insort(ready, (order, warp))
-            place = -1
             if ready and self.free <= now:
-                place = choose(ready, self.last, pipes, now)
-            if place >= 0:
-                order, warp = ready[place]
-                step = warp.steps[warp.at]
-                if step.action <= _SPECIAL:
-                    del ready[place]
-                    self.last = order
-                    self._issue(warp, step, now)
-                    continue
-                if now == seen_by_all or now < env.peek():
-                    del ready[place]
-                    self.last = order
-                    self._issue_outside(warp, step, now)
-                    continue
-                until = now
+                if len(ready) > 1:
+                    place = choose(ready, self.last, pipes, now)
+                else:
+                    place = 0 if pipes[ready[0][1].pipe] <= now else -1
+                if place >= 0:
+                    order, warp = ready[place]
+                    step = warp.steps[warp.at]
+                    is_local = step.action <= _SPECIAL
+                    if is_local or now == seen_by_all or now < env.peek():
+                        del ready[place]
+                        self.last = order
+                        if is_local:
+                            self._issue(warp, step, now)
+                        else:
+                            self._issue_outside(warp, step, now)
+                    else:
+                        yield self._sleep(now)
+                        now = seen_by_all = int(env.now)
+                        continue
+            if ready:
+                until = self.free if self.free > now else self._when_free()
+            elif waiting:
+                until = waiting[0][0] if waiting[0][0] > self.free else self.free
             else:
-                until = self._next(now)
-                if until < seen_by_all + sm.ahead or until < env.peek():
-                    now = until
-                    continue
+                until = NEVER
+            if until < seen_by_all + sm.ahead or until < env.peek():
+                now = until
+                continue
             yield self._sleep(until)
             now = seen_by_all = int(env.now)
 
-    def _next(self, now: int) -> int:
-        """Return when there may be something to issue."""
-        if self.free > now and self.ready:
-            return self.free
-        until = self.waiting[0][0] if self.waiting else NEVER
-        for _, warp in self.ready:
-            free = self.pipes[warp.pipe]
-            if free < until:
-                until = free
-        return until if until > self.free else self.free
+    def _when_free(self) -> int:
+        """Return when a pipe is free that a warp needs, or another warp's time has come."""
+        pipes = self.pipes
+        until = min([pipes[warp.pipe] for _, warp in self.ready])
+        return min(until, self.waiting[0][0]) if self.waiting else until
 
     # -- issue -------------------------------------------------------------------------
 
@@ -231,9 +233,9 @@ class Scheduler:
         if now > warp.seen:
             is_narrow = self.pipes[pipe] == now and pipe != NO_PIPE
             self.sm.stall(warp, now, MATH if is_narrow else NOT_SELECTED, warp.at)
-        if step.action is _RUN:
-            self.pipes[pipe] = now + step.busy if step.busy else 0
-        else:
+        if step.busy:
+            self.pipes[pipe] = now + step.busy
+        elif pipe == XU:
             begin = self.special_free if self.special_free > now else now
             self.special_free = begin + self._special
             self.pipes[pipe] = begin
