@@ -26,7 +26,7 @@ from . import cases, compilers, counters, files, page, picture
 from .backend import PycudaBackend
 from .cases import Pair
 from .compilers import Stored
-from .measure import measure_all, today
+from .measure import measure_all, median_of, today
 from .records import Measurement, Measurements
 from .report import all_misses, pieces, report
 
@@ -42,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
     below = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     measured = below.add_parser("run", help="measure the kernels on this computer's GPU")
     _measuring(measured, run)
+    measured.add_argument(
+        "--rounds", default="3", help="how often all is measured: the median counts; default 3"
+    )
     counted = below.add_parser("counters", help="read the hardware's counters, by Nsight Compute")
     _measuring(counted, count)
     calibrated = below.add_parser("calibrate", help="measure what a device file holds")
@@ -105,16 +108,23 @@ def main(arguments: Sequence[str]) -> int:
 def run(chosen: argparse.Namespace) -> int:
     """Measure times; what else the file holds stays in it."""
     pairs = _pairs(cases.all_times(), chosen)
+    rounds = inputs.count(chosen.rounds, "--rounds")
     _check_places(chosen.output)
     before = _before(chosen.output)
+    finished: list[Measurements] = []
 
     def listen(so_far: Measurements) -> None:
-        done = len(so_far.times)
-        print(f"[{done}/{len(pairs)}] {_line(so_far.times[-1])}", flush=True)
-        if done % SAVED_EVERY == 0 or done == len(pairs):
-            files.write(chosen.output, before.joined_by(so_far) if before else so_far)
+        done, number = len(so_far.times), len(finished) + 1
+        print(f"[{number}/{rounds}: {done}/{len(pairs)}] {_line(so_far.times[-1])}", flush=True)
+        if not finished and done % SAVED_EVERY == 0:
+            save(so_far)
 
-    measure_all(pairs, chosen.device, listen)
+    def save(found: Measurements) -> None:
+        files.write(chosen.output, before.joined_by(found) if before else found)
+
+    for _ in range(rounds):
+        finished.append(measure_all(pairs, chosen.device, listen))
+        save(median_of(finished))
     return 0
 
 

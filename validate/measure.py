@@ -10,7 +10,8 @@ from __future__ import annotations
 import datetime
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from gpusim.catalogue import find
@@ -18,6 +19,7 @@ from gpusim.catalogue import find
 from .backend import CudaError, PycudaBackend
 from .cases import Pair
 from .records import Case, Machine, Measurement, Measurements
+from .statistics import quantile
 
 Listener = Callable[[Measurements], None]
 
@@ -65,6 +67,34 @@ def measure_all(pairs: Sequence[Pair], device: str, listen: Listener) -> Measure
     if machine is None:
         raise ValueError("nothing was to be measured")
     return Measurements(machine, tuple(done))
+
+
+def median_of(rounds: Sequence[Measurements]) -> Measurements:
+    """Return, for each launch, the medians of the times that several rounds found.
+
+    Arrays lie elsewhere each time, and times shift with it. A fault or wrong results in any round
+    count for all.
+    """
+    together = zip(*(found.times for found in rounds), strict=True)
+    return replace(rounds[0], times=tuple(map(_middle, together)))
+
+
+def _middle(found: Sequence[Measurement]) -> Measurement:
+    fault = next((one.fault for one in found if one.fault is not None), None)
+    if fault is not None or any(one.time_us is None for one in found):
+        return replace(found[0], time_us=None, low_us=None, high_us=None, fault=fault)
+
+    def middle(times: Iterable[float | None]) -> float:
+        return quantile([time for time in times if time is not None], 0.5)
+
+    return replace(
+        found[0],
+        time_us=middle(one.time_us for one in found),
+        low_us=middle(one.low_us for one in found),
+        high_us=middle(one.high_us for one in found),
+        repetitions=sum(one.repetitions or 0 for one in found),
+        wrong=max(one.wrong or 0 for one in found),
+    )
 
 
 def _work(out: Connection, rest: Sequence[tuple[str, Case]], device: str) -> None:

@@ -64,6 +64,13 @@ struct Exponential {
     }
 };
 
+struct Conversion {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile("{.reg .f32 f; cvt.rp.f32.u32 f, %0; mov.b32 %0, f;}" : "+r"(o.x));
+    }
+};
+
 struct Shuffle {
     using T = unsigned;
     static __device__ void step(Operands<T> &o) {
@@ -174,6 +181,31 @@ __global__ void flood(long long *stamps, int rounds, int seed) {
     }
     long long end = clock64();
     stamp(stamps, begin, end, o.x + p.x + q.x + r.x);
+}
+
+// Floods of FFMA with `COUNT` conversions behind every 24 of them.
+template <int COUNT, int LENGTH>
+__global__ void beside(long long *stamps, int rounds, int seed) {
+    using Op = FloatMultiplyAdd;
+    Operands<float> o[8];
+    for (int k = 0; k < 8; ++k) o[k] = operands<Op>(seed + k);
+    auto c = operands<Conversion>(seed);
+    __syncthreads();
+    long long begin = clock64();
+#pragma unroll 1
+    for (int round = 0; round < rounds; ++round) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i) {
+#pragma unroll
+            for (int k = 0; k < COUNT; ++k) Conversion::step(c);
+#pragma unroll
+            for (int k = 0; k < 24; ++k) Op::step(o[k % 8]);
+        }
+    }
+    long long end = clock64();
+    float all = c.x;
+    for (int k = 0; k < 8; ++k) all += o[k].x;
+    stamp(stamps, begin, end, all);
 }
 
 // A chain behind code that was never run: what fetching instructions costs.

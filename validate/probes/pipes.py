@@ -47,6 +47,18 @@ def special_functions(bench: Bench) -> Values:
     return [_chain(bench, "Exponential"), _flood(bench, "Exponential")]
 
 
+@probe("interval_cycles.xu_dispatch")
+def dispatch(bench: Bench) -> Values:
+    """24 independent FFMA by 32 warps, with a conversion behind them and without."""
+    beside, alone = (
+        bench.step(
+            "pipes", f"beside<{count}, LENGTH>", np.int32(1), threads=32 * WARPS, lengths=(4, 8)
+        )
+        for count in (1, 0)
+    )
+    return [(beside - alone) / (WARPS / 4)]
+
+
 @probe("interval_cycles.alu", "interval_cycles.imad", "interval_cycles.fma", "interval_cycles.fp64")
 def throughput(bench: Bench) -> Values:
     """32 warps on one SM, four independent chains each: LOP3, IMAD, FFMA, DFMA."""
