@@ -216,6 +216,7 @@ class Interval:
     fp64: float = _interval("64-bit floating point, per scheduler")
     xu: float = _interval("special functions and conversions, per scheduler")
     xu_dispatch: float = _interval("the scheduler itself, by a special function")
+    imad_wide_dispatch: float = _interval("the scheduler itself, by a wide multiplication")
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
     adu: float = _interval("address unit of the SM: special registers and constants")
     lsu_scheduler: float = _interval("memory instructions of one scheduler, sustained")

@@ -64,6 +64,11 @@ struct Exponential {
     }
 };
 
+struct Nothing {
+    using T = unsigned;
+    static __device__ void step(Operands<T> &) {}
+};
+
 struct Conversion {
     using T = unsigned;
     static __device__ void step(Operands<T> &o) {
@@ -183,28 +188,26 @@ __global__ void flood(long long *stamps, int rounds, int seed) {
     stamp(stamps, begin, end, o.x + p.x + q.x + r.x);
 }
 
-// Floods of FFMA with `COUNT` conversions behind every 24 of them.
-template <int COUNT, int LENGTH>
+// Floods of an operation with another one behind every 24 of them.
+template <typename Op, typename Other, int LENGTH>
 __global__ void beside(long long *stamps, int rounds, int seed) {
-    using Op = FloatMultiplyAdd;
-    Operands<float> o[8];
+    Operands<typename Op::T> o[8];
     for (int k = 0; k < 8; ++k) o[k] = operands<Op>(seed + k);
-    auto c = operands<Conversion>(seed);
+    auto other = operands<Other>(seed);
     __syncthreads();
     long long begin = clock64();
 #pragma unroll 1
     for (int round = 0; round < rounds; ++round) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i) {
-#pragma unroll
-            for (int k = 0; k < COUNT; ++k) Conversion::step(c);
+            Other::step(other);
 #pragma unroll
             for (int k = 0; k < 24; ++k) Op::step(o[k % 8]);
         }
     }
     long long end = clock64();
-    float all = c.x;
-    for (int k = 0; k < 8; ++k) all += o[k].x;
+    auto all = o[0].x + other.x;
+    for (int k = 1; k < 8; ++k) all += o[k].x;
     stamp(stamps, begin, end, all);
 }
 

@@ -47,16 +47,27 @@ def special_functions(bench: Bench) -> Values:
     return [_chain(bench, "Exponential"), _flood(bench, "Exponential")]
 
 
-@probe("interval_cycles.xu_dispatch")
+@probe("interval_cycles.xu_dispatch", "interval_cycles.imad_wide_dispatch")
 def dispatch(bench: Bench) -> Values:
-    """24 independent FFMA by 32 warps, with a conversion behind them and without."""
-    beside, alone = (
-        bench.step(
-            "pipes", f"beside<{count}, LENGTH>", np.int32(1), threads=32 * WARPS, lengths=(4, 8)
+    """A conversion behind 24 independent FFMA, or IMAD.HI behind LOP3, by 32 warps: what is added.
+
+    Between two LOP3 there is a cycle for others, which IMAD.HI takes as well.
+    """
+
+    def added(operation: str, other: str) -> float:
+        beside, alone = (
+            bench.step(
+                "pipes",
+                f"beside<{operation}, {behind}, LENGTH>",
+                np.int32(1),
+                threads=32 * WARPS,
+                lengths=(4, 8),
+            )
+            for behind in (other, "Nothing")
         )
-        for count in (1, 0)
-    )
-    return [(beside - alone) / (WARPS / 4)]
+        return (beside - alone) / (WARPS / 4)
+
+    return [added("FloatMultiplyAdd", "Conversion"), 1 + added("Logic", "MultiplyHigh")]
 
 
 @probe("interval_cycles.alu", "interval_cycles.imad", "interval_cycles.fma", "interval_cycles.fp64")
