@@ -21,8 +21,9 @@ from gpusim.playing import Plans, play_all, play_alone
 from gpusim.programs import bind, program_for
 from gpusim.streams import Classes, classify
 from gpusim.timing.bounds import Bound, bounds_of
-from gpusim.timing.clock import STALLS, SpanListener
+from gpusim.timing.clock import SpanListener
 from gpusim.timing.occupancy import Occupancy, occupancy
+from gpusim.timing.scheduler import STALLS
 from gpusim.timing.units import Share
 
 L2_STATES = ("cold", "warm")

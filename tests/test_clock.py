@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,10 +12,11 @@ from gpusim import device
 from gpusim.device import Device
 from gpusim.isa import Instruction, Memory, Program
 from gpusim.streams import WarpStream
-from gpusim.timing.clock import POLICIES, STALLS, Outcome, Span, StreamingMultiprocessor, WarpPlan
-from gpusim.timing.costs import instruction_costs
-from gpusim.timing.segments import segments
-from gpusim.timing.units import Share, slowest_excess_cycles
+from gpusim.timing.clock import Outcome, Span, StreamingMultiprocessor
+from gpusim.timing.costs import NO_PIPE, TICKS, instruction_costs
+from gpusim.timing.scheduler import POLICIES, STALLS
+from gpusim.timing.steps import Action, Touched, plan
+from gpusim.timing.units import Fetcher, Share, Units, slowest_excess_cycles
 
 INT32 = np.dtype(np.int32)
 SHARED = Memory("shared", "shared", INT32, size=1024)
@@ -39,6 +40,7 @@ def plain_device(**latency: float) -> Device:
             **dict.fromkeys(("barrier", "block_launch", "block_completion"), 0),
             xu=8,
             xu_dispatch=1,
+            imad_wide_dispatch=1,
         ),
     )
 
@@ -47,8 +49,15 @@ def with_intervals(gpu: Device, **cycles: float) -> Device:
     return replace(gpu, interval_cycles=replace(gpu.interval_cycles, **cycles))
 
 
-def add(dst: int, *src: int) -> Instruction:
-    return Instruction("IADD3", (dst,), src, INT32)
+def alu(dst: int, *src: int) -> Instruction:
+    return Instruction("LOP3", (dst,), src, INT32)
+
+
+@dataclass
+class Ready:
+    """A warp as a policy sees it."""
+
+    pipe: int
 
 
 EXIT = Instruction("EXIT")
@@ -87,26 +96,25 @@ def play(
         joins=np.zeros(count, dtype=bool),
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
-    made, tags = segments(stream, program, instruction_costs(program, gpu))
-    plan = WarpPlan(made, tags)
+    warp = plan(stream, program, instruction_costs(program, gpu))
     share = share or Share(bytes_per_cycle, bytes_per_cycle, 1.0, 1.0, 1, 1)
-    plans = [[plan] * warps for _ in range(blocks)]
+    plans = [[warp] * warps for _ in range(blocks)]
     sm = StreamingMultiprocessor(gpu, share, plans, resident, listener)  # type: ignore[arg-type]
     return sm.play()
 
 
 def test_independent_instructions_issue_one_a_cycle() -> None:
-    assert play([add(2, 0), add(3, 0), add(4, 0), EXIT]).cycles == 4
+    assert play([alu(2, 0), alu(3, 0), alu(4, 0), EXIT]).cycles == 4
 
 
 def test_a_dependent_instruction_waits_for_the_latency() -> None:
     """Issue at 0 and 4, exit at 5, over at 6."""
-    assert play([add(2, 0), add(3, 2), EXIT]).cycles == 6
+    assert play([alu(2, 0), alu(3, 2), EXIT]).cycles == 6
 
 
 def test_two_warps_on_one_scheduler_take_turns() -> None:
     """Four warps have a scheduler each; a fifth shares one: ten slots in all."""
-    work = [add(2, 0), add(3, 0), add(4, 0), add(5, 0), EXIT]
+    work = [alu(2, 0), alu(3, 0), alu(4, 0), alu(5, 0), EXIT]
     assert play(work, warps=4).cycles == 5
     assert play(work, warps=5).cycles == 10
 
@@ -114,7 +122,7 @@ def test_two_warps_on_one_scheduler_take_turns() -> None:
 def test_a_narrow_pipe_spaces_its_instructions() -> None:
     """With a pipe of half the rate: issue at 0, 2 and 4, exit at 5, over at 6."""
     gpu = with_intervals(plain_device(), alu=2)
-    assert play([add(2, 0), add(3, 0), add(4, 0), EXIT], gpu=gpu).cycles == 6
+    assert play([alu(2, 0), alu(3, 0), alu(4, 0), EXIT], gpu=gpu).cycles == 6
 
 
 @pytest.mark.parametrize(("ways", "latency"), [(1, 23), (2, 25), (4, 29), (8, 37)])
@@ -122,12 +130,12 @@ def test_an_n_way_conflict_delays_the_result_by_two_cycles_a_wavefront(
     ways: int, latency: int
 ) -> None:
     """The A100's published ladder: 23, 25, 29, 37; then the use, and the exit."""
-    assert play([LOAD, add(2, 1), EXIT], cost=ways).cycles == latency + 2
+    assert play([LOAD, alu(2, 1), EXIT], cost=ways).cycles == latency + 2
 
 
 def test_without_bank_conflicts_an_n_way_conflict_costs_nothing() -> None:
     gpu = plain_device().without("bank-conflicts")
-    assert play([LOAD, add(2, 1), EXIT], cost=8, gpu=gpu).cycles == 25
+    assert play([LOAD, alu(2, 1), EXIT], cost=8, gpu=gpu).cycles == 25
 
 
 @pytest.mark.parametrize("warps", [1, 4, 32])
@@ -147,33 +155,33 @@ def test_a_copy_is_bound_by_bandwidth() -> None:
     """1,000 blocks of a warp fetch 128 bytes each at 16 bytes a cycle: 8,000 cycles and a tail."""
     gpu = plain_device(l1=20, l2=50, dram=100)
     cycles = play(
-        [FETCH, add(2, 1), EXIT], gpu=gpu, blocks=1000, resident=32, cost=4, bytes_per_cycle=16
+        [FETCH, alu(2, 1), EXIT], gpu=gpu, blocks=1000, resident=32, cost=4, bytes_per_cycle=16
     ).cycles
     assert 8000 <= cycles <= 8000 * 1.2
 
 
 def test_a_grid_of_tiny_blocks_is_bound_by_the_launch_rate() -> None:
     gpu = with_intervals(plain_device(), block_launch=100)
-    assert play([add(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 49 * 100 + 2
+    assert play([alu(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 49 * 100 + 2
 
 
 def test_a_grid_of_tiny_blocks_is_bound_by_the_rate_at_which_blocks_end() -> None:
     gpu = with_intervals(plain_device(block_end=10), block_completion=100)
-    assert play([add(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 2 + 10 + 49 * 100
+    assert play([alu(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 2 + 10 + 49 * 100
 
 
 def test_the_first_block_of_an_sm_starts_later_and_its_warps_one_by_one() -> None:
     """30 cycles for what is in no cache yet, if it is read; the last of 4 warps 3 x 5 later."""
     gpu = plain_device(cold_start=30, warp_start=5, special_register=0)
     work = [Instruction("S2R", (2,), (), INT32), EXIT]
-    assert play([add(2, 0), EXIT], gpu=gpu, warps=4).cycles == 3 * 5 + 2
+    assert play([alu(2, 0), EXIT], gpu=gpu, warps=4).cycles == 3 * 5 + 2
     assert play(work, gpu=gpu, warps=4).cycles == 30 + 3 * 5 + 2
     two = play(work, gpu=gpu, warps=4, blocks=2, resident=1).cycles
     assert two == 30 + 2 * (3 * 5 + 2)
 
 
 def test_an_access_without_a_lane_takes_its_turn_and_its_latency() -> None:
-    assert play([LOAD, add(2, 1), EXIT], cost=8, is_on=False).cycles == 23 + 2
+    assert play([LOAD, alu(2, 1), EXIT], cost=8, is_on=False).cycles == 23 + 2
 
 
 @pytest.mark.parametrize(("ways", "cycles"), [(1, 1), (4, 4), (32, 32)])
@@ -181,7 +189,7 @@ def test_a_conflict_of_a_store_keeps_the_data_stage_for_a_cycle_a_wavefront(
     ways: int, cycles: int
 ) -> None:
     """A load behind it begins when the store's wavefronts are through."""
-    assert play([STORE, LOAD, add(2, 1), EXIT], cost=ways).cycles == (
+    assert play([STORE, LOAD, alu(2, 1), EXIT], cost=ways).cycles == (
         cycles + 23 + 2 * (ways - 1) + 2
     )
 
@@ -189,28 +197,28 @@ def test_a_conflict_of_a_store_keeps_the_data_stage_for_a_cycle_a_wavefront(
 def test_a_special_function_is_ready_late_and_the_unit_takes_one_in_eight_cycles() -> None:
     """Two of one warp: issued at 0 and 1, served at 0 and 8, the second known at 25."""
     special = [Instruction("MUFU", (k,), (0,), INT32) for k in (2, 3)]
-    assert play([special[0], add(4, 2), EXIT]).cycles == 17 + 2
-    assert play([*special, add(4, 3), EXIT]).cycles == 8 + 17 + 2
+    assert play([special[0], alu(4, 2), EXIT]).cycles == 17 + 2
+    assert play([*special, alu(4, 3), EXIT]).cycles == 8 + 17 + 2
 
 
 def test_barriers_and_special_registers_share_the_address_unit() -> None:
     """Eight warps ask at 0 and 1 for a register that takes 25; the last is served at 14."""
     gpu = with_intervals(plain_device(special_register=25), adu=2)
-    work = [Instruction("S2R", (1,), (), INT32), add(2, 1), EXIT]
+    work = [Instruction("S2R", (1,), (), INT32), alu(2, 1), EXIT]
     assert play(work, gpu=gpu).cycles == 25 + 2
     assert play(work, gpu=gpu, warps=8).cycles == 14 + 25 + 2
 
 
 def test_two_instructions_behind_a_barrier_are_issued_before_the_warp_is_held() -> None:
     """The result of the one behind is ready when the barrier opens: the use waits no longer."""
-    behind = play([BARRIER, add(2, 0), add(3, 2), add(4, 3), EXIT]).cycles
+    behind = play([BARRIER, alu(2, 0), alu(3, 2), alu(4, 3), EXIT]).cycles
     bare = play([BARRIER, EXIT]).cycles
     assert behind == bare + 1  # the third addition
 
 
 def test_a_taken_branch_costs_more_than_one_that_is_not() -> None:
     gpu = plain_device(branch=9, control=4)
-    work = [Instruction("BRA", target=1), add(2, 0), EXIT]
+    work = [Instruction("BRA", target=1), alu(2, 0), EXIT]
     assert play(work, gpu=gpu, is_taken=False).cycles == 1 + 4 + 2
     assert play(work, gpu=gpu, is_taken=True).cycles == 1 + 9 + 2
 
@@ -218,7 +226,7 @@ def test_a_taken_branch_costs_more_than_one_that_is_not() -> None:
 def test_a_predicate_is_later_known_to_a_guard_than_to_a_choice() -> None:
     compare = Instruction("ISETP", (2,), (0, 1), INT32)
     choose = Instruction("SEL", (3,), (2, 0, 1), INT32)
-    guarded = replace(add(3, 0), guard=2)
+    guarded = replace(alu(3, 0), guard=2)
     gpu = plain_device(predicate=13)
     assert play([compare, choose, EXIT], gpu=gpu).cycles == 4 + 2
     assert play([compare, guarded, EXIT], gpu=gpu).cycles == 13 + 2
@@ -232,7 +240,7 @@ def test_the_last_blocks_share_what_the_other_sms_leave() -> None:
     gpu = replace(
         plain_device(), bandwidth=replace(plain_device().bandwidth, l2_stores_per_cycle=1e9)
     )
-    work = [FETCH, add(2, 1), EXIT]
+    work = [FETCH, alu(2, 1), EXIT]
     both = play(work, gpu=gpu, blocks=2, resident=1, cost=4, share=share).cycles
     alike = play(
         work, gpu=gpu, blocks=2, resident=1, cost=4, share=replace(share, busiest=10)
@@ -244,18 +252,18 @@ def test_latencies_of_dram_spread_around_their_mean() -> None:
     """Blocks one after the other: their mean is the mean, though none need have it."""
     gpu = plain_device(l2=50, dram=600, dram_least=500)
     blocks = 400
-    cycles = play([FETCH, add(2, 1), EXIT], gpu=gpu, blocks=blocks, resident=1).cycles
+    cycles = play([FETCH, alu(2, 1), EXIT], gpu=gpu, blocks=blocks, resident=1).cycles
     assert cycles / blocks == pytest.approx(602, rel=0.02)
 
 
-def test_the_slowest_of_many_warps_waits_longer_than_their_mean() -> None:
+def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_played() -> None:
     """Four fetches of 132 x 8 warps: 2 sqrt(2 ln 1056) deviations of 100; half if half is near."""
     gpu = plain_device(dram=600, dram_least=500)
     share = Share(1e9, 1e9, 1.0, 1.0, 132, 132)
-    excess = 100 * 2 * (2 * np.log(132 * 8)) ** 0.5
-    assert slowest_excess_cycles(gpu, share, warps=8, fetches=4) == pytest.approx(excess)
+    excess = 100 * 2 * (2 * np.log(132)) ** 0.5
+    assert slowest_excess_cycles(gpu, share, fetches=4) == pytest.approx(excess)
     near = replace(share, late_part=0.5)
-    assert slowest_excess_cycles(gpu, near, warps=8, fetches=4) == pytest.approx(excess / 2)
+    assert slowest_excess_cycles(gpu, near, fetches=4) == pytest.approx(excess / 2)
 
 
 def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -> None:
@@ -281,18 +289,22 @@ def test_atomics_on_floats_go_lane_by_lane_and_those_on_integers_together() -> N
 
 
 def test_a_round_robin_serves_warps_in_turn_and_a_greedy_scheduler_the_one_before() -> None:
-    ready = [(1, "a"), (4, "b"), (2, "c")]
-    chosen = {
-        name: [choose(ready, last) for last in (1, 2, 4, 7)] for name, choose in POLICIES.items()
-    }
-    assert chosen["greedy-then-oldest"] == [0, 2, 1, 0]
-    assert chosen["greedy-then-youngest"] == [0, 2, 1, 1]
-    assert chosen["loose-round-robin"] == [2, 1, 0, 0]
+    """Warps 1, 2 and 4 are ready; the pipe that 2 needs is free at 10 only."""
+    free_at = [0] * NO_PIPE + [0, 10]
+    ready = [(1, Ready(NO_PIPE)), (2, Ready(NO_PIPE + 1)), (4, Ready(NO_PIPE))]
+
+    def chosen(policy: str, now: int) -> list[int]:
+        return [POLICIES[policy](ready, last, free_at, now) for last in (1, 2, 4, 7)]  # type: ignore[arg-type]
+
+    assert chosen("greedy-then-oldest", 10) == [0, 1, 2, 0]
+    assert chosen("greedy-then-oldest", 9) == [0, 0, 2, 0]
+    assert chosen("greedy-then-youngest", 10) == [0, 1, 2, 2]
+    assert chosen("loose-round-robin", 10) == [1, 2, 0, 0]
+    assert chosen("loose-round-robin", 9) == [2, 2, 0, 0]
 
 
 def test_a_policy_decides_who_is_served_first() -> None:
-    """Two warps on each scheduler, three stretches of work each: in turn, or one to its end."""
-    stretch = [LOAD, *[add(k, 0) for k in range(2, 30)]]
+    """Two warps on each scheduler, four instructions each: in turn, or one to its end."""
     served: dict[str, list[int]] = {}
     for policy in POLICIES:
         spans: list[Span] = []
@@ -303,19 +315,58 @@ def test_a_policy_decides_who_is_served_first() -> None:
 
         gpu = plain_device()
         gpu = replace(gpu, sm=replace(gpu.sm, policy=policy))
-        play([*stretch * 3, EXIT], warps=8, gpu=gpu, listener=Listener())
+        play([alu(2, 0), alu(3, 0), alu(4, 0), EXIT], warps=8, gpu=gpu, listener=Listener())
         mine = [s for s in spans if s.warp in (0, 4) and s.reason == "selected"]
         served[policy] = [s.warp for s in sorted(mine, key=lambda s: s.start)]
     assert served["greedy-then-oldest"] == [0, 0, 0, 0, 4, 4, 4, 4]
+    assert served["greedy-then-youngest"] == [4, 4, 4, 4, 0, 0, 0, 0]
     assert served["loose-round-robin"] == [0, 4, 0, 4, 0, 4, 0, 4]
+
+
+def test_a_warp_whose_pipe_is_busy_is_passed_over() -> None:
+    """The second warp's turn is at 1, but the ALU is free at 2: the first goes on meanwhile.
+
+    A0 at 0, F0 at 1, A4 at 2, exit 0 at 3, F4 at 4, exit 4 at 5, over at 6.
+    """
+    gpu = with_intervals(plain_device(), alu=2)
+    gpu = replace(gpu, sm=replace(gpu.sm, policy="loose-round-robin"))
+    work = [alu(2, 0), Instruction("FFMA", (3,), (0,), INT32), EXIT]
+    assert play(work, warps=5, gpu=gpu).cycles == 6
+
+
+def test_what_a_warp_waits_for_together_is_there_together() -> None:
+    """Two loads in a row have one latency, drawn for both; one after the other, one each."""
+    fetcher, other = Fetcher(3, 1), Fetcher(3, 1)
+    gpu = plain_device(dram=600, dram_least=300)
+    units = Units(gpu, Share(1e9, 1e9, 1.0, 1.0, 1, 1))
+    touched = Touched(cost=4, fresh=4, lines=1)
+    together = [units.serve(Action.GLOBAL_LOAD, touched, fetcher, 0, 0)[0] for _ in range(2)]
+    one = units.serve(Action.GLOBAL_LOAD, touched, other, 0, 0)[0]
+    other.wait()
+    two = units.serve(Action.GLOBAL_LOAD, touched, other, 0, 0)[0]
+    assert together[0] <= together[1] < 1.2 * together[0]
+    assert abs(two - one) > abs(together[1] - together[0])
+
+
+def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
+    """Sixteen stores of 32 lines keep the way to the L2 for a thousand cycles."""
+    units = Units(plain_device(l1=35), Share(1e9, 1e9, 1.0, 1.0, 1, 1))
+    hit, store = Touched(cost=4, lines=1), Touched(cost=32, lines=32)
+    begun = 0
+    for _ in range(16):
+        _, begun = units.serve(Action.GLOBAL_STORE, store, Fetcher(0, 0), 0, begun)
+    of_others = units.serve(Action.GLOBAL_LOAD, hit, Fetcher(0, 1), 0, 0)[1]
+    own = units.serve(Action.GLOBAL_LOAD, hit, Fetcher(0, 2), 0, begun)[1]
+    assert own == begun >= 15 * 64 * TICKS
+    assert of_others <= 16 * 32 * TICKS
 
 
 def test_blocks_wait_for_room() -> None:
     gpu = plain_device(block_end=10)
-    assert play([add(2, 0), EXIT], gpu=gpu, blocks=3, resident=1).cycles == 3 * (2 + 10)
+    assert play([alu(2, 0), EXIT], gpu=gpu, blocks=3, resident=1).cycles == 3 * (2 + 10)
 
 
-MIXED = [LOAD, add(2, 1), STORE, BARRIER, FETCH, add(3, 1), add(4, 3), BARRIER, EXIT]
+MIXED = [LOAD, alu(2, 1), STORE, BARRIER, FETCH, alu(3, 1), alu(4, 3), BARRIER, EXIT]
 
 
 def test_the_spans_of_a_warp_tile_its_life() -> None:

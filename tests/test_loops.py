@@ -396,7 +396,7 @@ def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
     }
     assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
     assert part.bound.time_us == pytest.approx(whole.bound.time_us, rel=0.02)
-    assert part.stalls == pytest.approx(whole.stalls, abs=0.01)
+    assert part.stalls == pytest.approx(whole.stalls, abs=0.02)
 
 
 @pytest.mark.parametrize(

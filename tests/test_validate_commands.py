@@ -8,8 +8,8 @@ import pytest
 
 from gpusim.cli.app import main
 from validate import commands, counters, files
-from validate.cases import Pair
-from validate.measure import Listener
+from validate.cases import Pair, all_times
+from validate.measure import Listener, median_of
 from validate.records import Machine, Measurement, Measurements
 
 MACHINE = Machine("a GPU", "h200", "made by hand")
@@ -40,8 +40,23 @@ def test_run_measures_what_is_chosen_and_keeps_the_rest(
     assert main([*words, "--kernels", "reduce2,reduce3"]) == 0
     assert {one.kernel for one in files.read(path).times} == {"reduce1", "reduce2", "reduce3"}
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "[1/15] reduce1 int32 64 n=1048576 cold single: 10.00 us"
-    assert len(told) == 15 + 30
+    assert told[0] == "[1/3: 1/15] reduce1 int32 64 n=1048576 cold single: 10.00 us"
+    assert len(told) == 3 * (15 + 30)
+    assert main([*words, "--kernels", "reduce1", "--rounds", "1"]) == 0
+    assert {one.repetitions for one in files.read(path).times} == {15, 45}
+
+
+def test_the_median_of_rounds_counts_but_a_fault_in_any_of_them_too() -> None:
+    kernel, case = next(iter(all_times()))
+
+    def measured(time_us: float | None, wrong: int = 0, fault: str | None = None) -> Measurements:
+        one = Measurement(kernel.name, case, time_us, time_us, time_us, 15, 4, wrong, fault)
+        return Measurements(MACHINE, (one,))
+
+    (middle,) = median_of([measured(12.0), measured(10.0, wrong=2), measured(11.0)]).times
+    assert (middle.time_us, middle.repetitions, middle.wrong) == (11.0, 45, 2)
+    (faulty,) = median_of([measured(12.0), measured(None, fault="an illegal address")]).times
+    assert (faulty.time_us, faulty.fault) == (None, "an illegal address")
 
 
 @pytest.mark.parametrize("command", ["run", "counters"])

@@ -119,14 +119,14 @@ class StreamingMultiprocessor:
         free = self.device.ablations
         self._barriers_wait = "barriers" not in free
         self._barrier = ticks(latency.barrier)
-        # So long after now nothing that another scheduler does can reach one: a barrier opens later.
-        self.ahead = self._barrier if self._barriers_wait else 0
         at_once = "block-launch" in free
         self._block_start = 0 if at_once else ticks(latency.block_start)
         self._block_end = 0 if at_once else ticks(latency.block_end)
         self._launch = 0 if at_once else ticks(interval.block_launch)
         self._completion = 0 if at_once else ticks(interval.block_completion)
         self._warp_start = 0 if at_once else ticks(latency.warp_start)
+        # What one scheduler does reaches another one no sooner: a barrier opens, a block starts.
+        self.ahead = min(self._barrier if self._barriers_wait else 0, self._block_start)
         reads = any(step.action is Action.ADDRESS for step in self.plans[0][0].steps)
         is_cold = reads and not (self.is_steady or at_once)
         self._first_start = ticks(latency.cold_start) if is_cold else 0
@@ -185,7 +185,7 @@ class StreamingMultiprocessor:
     def _wake_at(self, at: int, schedulers: Iterable[Scheduler]) -> None:
         """Let schedulers look at what they have at a time."""
 
-        def wake(event: Any) -> None:
+        def wake(_: Any) -> None:
             for scheduler in schedulers:
                 scheduler.wake(at)
 

@@ -67,7 +67,7 @@ def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
 
 
 def _cost(instruction: Instruction, device: Device) -> Cost:
-    latency, interval = device.latency_cycles, device.interval_cycles
+    latency = device.latency_cycles
     pipe, takes, keeps = _unit(instruction, device)
     decides = "SETP" in instruction.op or instruction.op == "PLOP3"
     return Cost(

@@ -205,7 +205,7 @@ class Scheduler:
                             self._issue_outside(warp, step, now)
                     else:
                         yield self._sleep(now)
-                        now = seen_by_all = int(env.now)
+                        seen_by_all = int(env.now)
                         continue
             if ready:
                 until = self.free if self.free > now else self._when_free()
@@ -217,7 +217,9 @@ class Scheduler:
                 now = until
                 continue
             yield self._sleep(until)
-            now = seen_by_all = int(env.now)
+            seen_by_all = int(env.now)
+            if now < seen_by_all:
+                now = seen_by_all
 
     def _when_free(self) -> int:
         """Return when a pipe is free that a warp needs, or another warp's time has come."""

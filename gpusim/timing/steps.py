@@ -18,7 +18,7 @@ from gpusim.timing.costs import NO_PIPE, PIPES, TICKS, XU, Cost
 
 
 class Action(IntEnum):
-    """What an instruction does that takes no fixed time. Those above SPECIAL leave the scheduler."""
+    """What an instruction does that takes no fixed time; above SPECIAL others see it."""
 
     RUN = 0
     SPECIAL = 1
@@ -211,9 +211,7 @@ class _Planner:
             is_narrow = cost.pipe in PIPES and cost.interval > cost.slot
             pipe = PIPES.index(cost.pipe) if is_narrow else NO_PIPE
             busy = cost.interval if is_narrow else 0
-            step = Step(
-                Action.RUN, pc, pipe, busy, cost.slot, after, (), False, _NOTHING, -1, 1
-            )
+            step = Step(Action.RUN, pc, pipe, busy, cost.slot, after, (), False, _NOTHING, -1, 1)
             self.add(step, at, after)
         if cost.pipe in PIPES:
             self.pipe_free[cost.pipe] = at + cost.interval

@@ -179,35 +179,49 @@ class Units:
         self._data_free = start + (busy if busy > least else least)
         return start if start > behind else behind
 
-    def _shared_load(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+    def _shared_load(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
         passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
         start = self._stage(now, passes * self._wavefront, behind)
         return start + self._shared_latency + max(0, passes - 1) * self._shared_step, start
 
-    def _shared_store(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+    def _shared_store(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
         extra = max(0, touched.cost - 1) * self._store_conflict if self._conflicts_cost else 0
         start = self._stage(now, self._wavefront + extra if touched.cost else 0, behind)
         return self._data_free, start
 
-    def _shuffle_lanes(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+    def _shuffle_lanes(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
         start = self._stage(now, self._shuffle, behind)
         return start + self._shuffle_latency, start
 
-    def _shared_atomic(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+    def _shared_atomic(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
         passes = max(0, touched.cost - 1)
-        start = self._stage(now, self._request + passes * self._atomic_pass if touched.cost else 0, behind)
+        start = self._stage(
+            now, self._request + passes * self._atomic_pass if touched.cost else 0, behind
+        )
         return self._data_free + self._atomic_latency, start
 
     # -- global memory -----------------------------------------------------------------
 
-    def _global_load(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+    def _global_load(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
         start = self._stage(now, touched.lines * self._wavefront, behind)
         missed = touched.fresh if self._device.capacity.l1_caches_global else touched.cost
         if missed:
             return self._fetch(missed, touched.lines, warp, start), start
         return start + (self._fetch_latency(warp, 1) if touched.joins else self._l1), start
 
-    def _global_store(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+    def _global_store(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
         """Send a store's packets: each line and each sector of it is one. Loads queue behind."""
         start = max(self._stage(now, touched.lines * self._wavefront, behind), self._store_free)
         self._store_free = start + round((touched.lines + touched.cost) * self._packet)
@@ -216,7 +230,9 @@ class Units:
         self.end = max(self.end, start + self._l2)
         return 0, start
 
-    def _global_atomic(self, touched: Touched, warp: Fetcher, now: int, behind: int) -> tuple[int, int]:
+    def _global_atomic(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
         """Send an atomic to the L2, where those on one address are served one after the other.
 
         A warp's integers on one address have been added up before; floats go lane by lane.
