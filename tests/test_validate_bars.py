@@ -66,8 +66,8 @@ def test_all_times_on_an_h200_are_within_the_bars(cold_on_h200: Summary) -> None
 @pytest.mark.slow
 def test_the_order_on_an_h200_is_right_but_for_one_pair_in_a_hundred(cold_on_h200: Summary) -> None:
     """What is reached of the bars that the next test holds to."""
-    assert cold_on_h200.pairs_wrong < cold_on_h200.pairs_apart / 100
-    assert min(cold_on_h200.tau_by_size.values()) > 0.9
+    assert cold_on_h200.pairs_wrong < cold_on_h200.pairs_apart / 200
+    assert min(cold_on_h200.tau_by_size.values()) > 0.92
 
 
 @pytest.mark.slow
