@@ -180,14 +180,15 @@ class Scheduler:
         return alarm
 
     def _run(self) -> Any:
-        sm, env, choose = self.sm, self.sm.env, self.choose
+        env, ahead, choose, peek = self.sm.env, self.sm.ahead, self.choose, self.sm.env.peek
         waiting, ready, pipes = self.waiting, self.ready, self.pipes
         now = seen_by_all = int(env.now)
         while True:
             while waiting and waiting[0][0] <= now:
                 _, order, warp = heappop(waiting)
                 insort(ready, (order, warp))
-            if ready and self.free <= now:
+            free = self.free
+            if ready and free <= now:
                 if len(ready) > 1:
                     place = choose(ready, self.last, pipes, now)
                 else:
@@ -195,25 +196,28 @@ class Scheduler:
                 if place >= 0:
                     order, warp = ready[place]
                     step = warp.steps[warp.at]
-                    is_local = step.action <= _SPECIAL
-                    if is_local or now == seen_by_all or now < env.peek():
+                    if step.action <= _SPECIAL:
                         del ready[place]
                         self.last = order
-                        if is_local:
-                            self._issue(warp, step, now)
-                        else:
-                            self._issue_outside(warp, step, now)
+                        self._issue(warp, step, now)
+                    elif now == seen_by_all or now < peek():
+                        del ready[place]
+                        self.last = order
+                        self._issue_outside(warp, step, now)
                     else:
                         yield self._sleep(now)
                         seen_by_all = int(env.now)
                         continue
+                    free = self.free
             if ready:
-                until = self.free if self.free > now else self._when_free()
+                until = free if free > now else self._when_free()
             elif waiting:
-                until = waiting[0][0] if waiting[0][0] > self.free else self.free
+                until = waiting[0][0]
+                if until < free:
+                    until = free
             else:
                 until = NEVER
-            if until < seen_by_all + sm.ahead or until < env.peek():
+            if until < seen_by_all + ahead or until < peek():
                 now = until
                 continue
             yield self._sleep(until)
