@@ -37,6 +37,11 @@ def test_published_times_are_predicted_in_the_right_order(name: str, pairs: int)
     assert (found.pairs_apart, found.pairs_wrong) == (pairs, 0)
 
 
+@pytest.mark.xfail(strict=True, reason="a bar that is missed: docs/accuracy.md says by how much")
+def test_the_times_of_the_k40m_are_within_a_quarter_each() -> None:
+    assert predicted("k40m", PUBLISHED.wanted).worst <= 0.25
+
+
 def is_of_the_subset(one: Measurement) -> bool:
     case = one.case
     is_first = case.dtype == one.entry.dtypes[0]

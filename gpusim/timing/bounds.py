@@ -10,6 +10,7 @@ from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
+from gpusim.timing.costs import TICKS, instruction_costs
 from gpusim.timing.units import Share
 
 
@@ -61,9 +62,10 @@ def bounds_of(
 def _work(program: Program, stream: BlockStream, device: Device) -> tuple[float, float, float]:
     """Return a block's scheduler cycles, shared-memory wavefronts and sectors."""
     is_shared = np.array([_is_shared_access(one) for one in program.instructions])
+    slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
     slots = wavefronts = 0.0
     for warp in stream.warps:
-        slots += int(warp.times.sum()) / device.sm.issue_width
+        slots += float(warp.times @ slot[warp.pc])
         wavefronts += int(warp.times @ np.where(is_shared[warp.pc], warp.cost, 0))
     return slots, wavefronts, stream.fresh_sectors
 
