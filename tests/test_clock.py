@@ -125,6 +125,14 @@ def test_a_narrow_pipe_spaces_its_instructions() -> None:
     assert play([alu(2, 0), alu(3, 0), alu(4, 0), EXIT], gpu=gpu).cycles == 6
 
 
+def test_a_scheduler_of_two_issues_two_independent_instructions_a_cycle() -> None:
+    """Issue at 0, 0, 1 and 1, exit at 2, over at 3; a dependent one still waits for its latency."""
+    gpu = with_intervals(plain_device(), alu=0.5)
+    gpu = replace(gpu, sm=replace(gpu.sm, issue_width=2))
+    assert play([alu(2, 0), alu(3, 0), alu(4, 0), alu(5, 0), EXIT], gpu=gpu).cycles == 3
+    assert play([alu(2, 0), alu(3, 2), EXIT], gpu=gpu).cycles == 5.5
+
+
 @pytest.mark.parametrize(("ways", "latency"), [(1, 23), (2, 25), (4, 29), (8, 37)])
 def test_an_n_way_conflict_delays_the_result_by_two_cycles_a_wavefront(
     ways: int, latency: int
