@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
 from gpusim.timing.costs import TICKS, instruction_costs
 from gpusim.timing.units import Share
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,11 @@ def bounds_of(
 ) -> tuple[Bound, ...]:
     """Return the least time by issue, shared memory, L2, DRAM and block launches."""
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
+    slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
+    is_shared = np.array([_is_shared_access(one) for one in program.instructions])
     issue = shared = sectors = 0.0
     for block_class in classes.classes:
-        work = _work(program, block_class.stream, device)
+        work = _work(block_class.stream, slot, is_shared)
         issue += block_class.blocks * work[0]
         shared += block_class.blocks * work[1]
         sectors += block_class.blocks * work[2]
@@ -59,10 +64,11 @@ def bounds_of(
     return tuple(Bound(name, cycles / clock) for name, cycles in by_name.items())
 
 
-def _work(program: Program, stream: BlockStream, device: Device) -> tuple[float, float, float]:
-    """Return a block's scheduler cycles, shared-memory wavefronts and sectors."""
-    is_shared = np.array([_is_shared_access(one) for one in program.instructions])
-    slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
+def _work(stream: BlockStream, slot: Array, is_shared: Array) -> tuple[float, float, float]:
+    """Return a block's scheduler cycles, shared-memory wavefronts and sectors.
+
+    `slot` has the scheduler cycles of each pc, `is_shared` says which pcs access shared memory.
+    """
     slots = wavefronts = 0.0
     for warp in stream.warps:
         slots += float(warp.times @ slot[warp.pc])

@@ -171,7 +171,9 @@ class StreamingMultiprocessor:
         plans = self.plans[number]
         block = Block(number, len(plans))
         for warp_number, plan in enumerate(plans):
-            runs = self._runs.setdefault(id(plan), _Runs(plan, [0] * len(plan.steps)))
+            if id(plan) not in self._runs:
+                self._runs[id(plan)] = _Runs(plan, [0] * len(plan.steps))
+            runs = self._runs[id(plan)]
             runs.count += 1
             scheduler = self.schedulers[(number + warp_number) % len(self.schedulers)]
             fetcher = Fetcher(number, warp_number)

@@ -15,7 +15,7 @@ from gpusim.timing.costs import TICKS, ticks
 from gpusim.timing.steps import Action, Touched
 
 SECTOR_BYTES = 32
-WINDOW = 2048 * TICKS  # in which the use of DRAM is averaged, and a share may be made up for
+WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 
 # The law of DRAM's latencies is played evenly over blocks, warps and fetches: powers of the root
 # of x^4 = x + 1, which does in three dimensions what the golden ratio does in one.
@@ -222,7 +222,7 @@ class Units:
     def _global_store(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        """Send a store's packets: each line and each sector of it is one. Loads queue behind."""
+        """Send a store's packets: each line and each sector of it is one."""
         start = max(self._stage(now, touched.lines * self._wavefront, behind), self._store_free)
         self._store_free = start + round((touched.lines + touched.cost) * self._packet)
         busy = round(touched.fresh * self._dram_sector * self._share.dram_part)
