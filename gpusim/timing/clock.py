@@ -217,14 +217,14 @@ class StreamingMultiprocessor:
 
     # -- accounting --------------------------------------------------------------------
 
-    def stall(self, warp: Warp, end: int, reason: int, place: int) -> None:
-        """Let a warp's life up to `end` have been for a reason, before the step at a place."""
+    def stall(self, warp: Warp, end: int, reason: int) -> None:
+        """Let a warp's life up to `end` have been for a reason, before the step it comes to."""
         start = warp.seen
         self.stalls[reason] += end - start
-        warp.spent[place] += end - start
+        warp.spent[warp.step.place] += end - start
         warp.seen = end
         if self.listener is not None:
-            self.tell(warp, start, end, reason, warp.steps[place].pc)
+            self.tell(warp, start, end, reason, warp.step.pc)
 
     def selected(self, warp: Warp, step: Step, now: int) -> None:
         """Let a warp issue a step behind which it waits for others, or leaves."""

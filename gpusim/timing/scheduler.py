@@ -31,7 +31,7 @@ STALLS = (
 NEVER = 1 << 62
 
 # Bound once: to look a member up in its class takes longer than to compare it.
-_SPECIAL, _ADDRESS = Action.SPECIAL, Action.ADDRESS
+_ADDRESS = Action.ADDRESS
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
 _GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 _STORES = (_SHARED_STORE, Action.GLOBAL_STORE)
@@ -41,8 +41,8 @@ class Warp:
     """A warp on the SM: which step it comes to, and when each result will be there."""
 
     __slots__ = (
-        "at", "block", "fetcher", "number", "order", "pipe", "results", "scheduler", "seen",
-        "spent", "steps", "stored",
+        "block", "fetcher", "number", "order", "pipe", "results", "scheduler", "seen", "spent",
+        "step", "stored",
     )  # fmt: skip
 
     def __init__(
@@ -55,15 +55,14 @@ class Warp:
         scheduler: Scheduler,
         now: int,
     ) -> None:
-        self.steps = plan.steps
+        self.step = plan.steps[0]  # the one that it comes to
+        self.pipe = self.step.pipe  # what that needs
         self.spent = spent  # ticks that all warps of this plan waited before each step
         self.block = block
         self.number = fetcher.number
         self.fetcher = fetcher
         self.order = order
         self.scheduler = scheduler
-        self.at = 0
-        self.pipe = plan.steps[0].pipe  # what the step needs that it comes to
         self.results = [0] * plan.tags
         self.seen = now  # until when its life is accounted for
         self.stored = 0  # when its last store to shared memory is through
@@ -121,6 +120,7 @@ POLICIES: dict[str, Policy] = {
     "greedy-then-youngest": greedy_then_youngest,
     "loose-round-robin": loose_round_robin,
 }
+GREEDY = (greedy_then_oldest, greedy_then_youngest)
 
 
 class Scheduler:
@@ -133,6 +133,7 @@ class Scheduler:
     def __init__(self, sm: StreamingMultiprocessor, choose: Policy) -> None:
         self.sm = sm
         self.choose = choose
+        self.is_greedy = choose in GREEDY
         self.free = 0
         self.port_free = 0
         self.special_free = 0
@@ -181,42 +182,53 @@ class Scheduler:
 
     def _run(self) -> Any:
         env, ahead, choose, peek = self.sm.env, self.sm.ahead, self.choose, self.sm.env.peek
-        waiting, ready, pipes = self.waiting, self.ready, self.pipes
+        waiting, ready, pipes, is_greedy = self.waiting, self.ready, self.pipes, self.is_greedy
         now = seen_by_all = int(env.now)
+        free = 0
+        kept: Warp | None = None  # the warp that goes on at once, before any other
         while True:
-            while waiting and waiting[0][0] <= now:
-                _, order, warp = heappop(waiting)
-                insort(ready, (order, warp))
-            free = self.free
-            if ready and free <= now:
+            place = -1
+            if free <= now and kept is None:
+                while waiting and waiting[0][0] <= now:
+                    _, order, warp = heappop(waiting)
+                    insort(ready, (order, warp))
                 if len(ready) > 1:
                     place = choose(ready, self.last, pipes, now)
+                elif ready and pipes[ready[0][1].pipe] <= now:
+                    place = 0
+            if place >= 0 or (kept is not None and free <= now):
+                warp = kept if kept is not None else ready[place][1]
+                step = warp.step
+                if step.is_shared and now > seen_by_all and now >= peek():
+                    yield self._sleep(now)
+                    seen_by_all = int(env.now)
+                    continue
+                if kept is None:
+                    del ready[place]
+                    self.last = warp.order
+                back = self._act(warp, step, now) if step.is_shared else self._issue(warp, step, now)
+                free = self.free
+                kept = None
+                if back > free:
+                    if back < NEVER:
+                        heappush(waiting, (back, warp.order, warp))
+                elif is_greedy and pipes[warp.pipe] <= free:
+                    kept = warp
                 else:
-                    place = 0 if pipes[ready[0][1].pipe] <= now else -1
-                if place >= 0:
-                    order, warp = ready[place]
-                    step = warp.steps[warp.at]
-                    if step.action <= _SPECIAL:
-                        del ready[place]
-                        self.last = order
-                        self._issue(warp, step, now)
-                    elif now == seen_by_all or now < peek():
-                        del ready[place]
-                        self.last = order
-                        self._issue_outside(warp, step, now)
-                    else:
-                        yield self._sleep(now)
-                        seen_by_all = int(env.now)
-                        continue
-                    free = self.free
-            if ready:
-                until = free if free > now else self._when_free()
-            elif waiting:
-                until = waiting[0][0]
-                if until < free:
+                    insort(ready, (warp.order, warp))
+            if free > now:
+                if ready or kept is not None:
                     until = free
+                elif waiting:
+                    until = waiting[0][0]
+                    if until < free:
+                        until = free
+                else:
+                    until = NEVER
+            elif ready:
+                until = self._when_free()
             else:
-                until = NEVER
+                until = waiting[0][0] if waiting else NEVER
             if until < seen_by_all + ahead or until < peek():
                 now = until
                 continue
@@ -233,12 +245,15 @@ class Scheduler:
 
     # -- issue -------------------------------------------------------------------------
 
-    def _issue(self, warp: Warp, step: Step, now: int) -> None:
-        """Issue an instruction that only its warp and this scheduler's pipes know of."""
+    def _issue(self, warp: Warp, step: Step, now: int) -> int:
+        """Issue an instruction that only its warp and this scheduler's pipes know of.
+
+        Return when the warp comes to its next step.
+        """
         pipe = step.pipe
         if now > warp.seen:
             is_narrow = self.pipes[pipe] == now and pipe != NO_PIPE
-            self.sm.stall(warp, now, MATH if is_narrow else NOT_SELECTED, warp.at)
+            self.sm.stall(warp, now, MATH if is_narrow else NOT_SELECTED)
         if step.busy:
             self.pipes[pipe] = now + step.busy
         elif pipe == XU:
@@ -247,66 +262,57 @@ class Scheduler:
             self.pipes[pipe] = begin
             if step.tag >= 0:
                 warp.results[step.tag] = begin + self._special_latency
-        self._go_on(warp, step, now)
+        return self._go_on(warp, step, now)
 
-    def _issue_outside(self, warp: Warp, step: Step, now: int) -> None:
-        """Issue an instruction that comes to a unit that the schedulers share."""
+    def _act(self, warp: Warp, step: Step, now: int) -> int:
+        """Issue an instruction that comes to a unit that the schedulers share.
+
+        Return when the warp comes to its next step, or NEVER where others will say.
+        """
         sm, action = self.sm, step.action
         if now > warp.seen:
-            sm.stall(warp, now, NOT_SELECTED, warp.at)
+            sm.stall(warp, now, NOT_SELECTED)
         if action is _BARRIER:
             self.free = now + step.slot
             sm.selected(warp, step, now)
             if sm.arrive(warp, now + TICKS):
                 self.resume(warp, now + step.gap, WAIT)
-        elif action is _EXIT:
+            return NEVER
+        if action is _EXIT:
             self.free = now + TICKS
             sm.selected(warp, step, now)
             sm.leave(warp, now + TICKS)
-        elif action is _ADDRESS:
+            return NEVER
+        if action is _ADDRESS:
             there = sm.units.address(step.touched, now)
-            if step.tag >= 0:
-                warp.results[step.tag] = there
-            self._go_on(warp, step, now)
         else:
-            self._access(warp, step, now)
-
-    def _access(self, warp: Warp, step: Step, now: int) -> None:
-        """Give the load/store unit an access, or let the warp wait for a place in its queue."""
-        sm, action = self.sm, step.action
-        place = self.requests % len(self.queued)
-        begin = self.queued[place]
-        if begin > now:
-            sm.stall(warp, begin, LG if action in _GLOBAL else MIO, warp.at)
-            self.take(warp, begin)
-            return
-        at = self.port_free if self.port_free > now else now
-        self.port_free = at + (self._store_port if action in _STORES else self._load_port)
-        done, begin = sm.units.serve(action, step.touched, warp.fetcher, at, self.begun)
-        self.begun = self.queued[place] = begin
-        self.requests += 1
+            place = self.requests % len(self.queued)
+            begin = self.queued[place]
+            if begin > now:
+                sm.stall(warp, begin, LG if action in _GLOBAL else MIO)
+                return begin
+            at = self.port_free if self.port_free > now else now
+            self.port_free = at + (self._store_port if action in _STORES else self._load_port)
+            there, begin = sm.units.serve(action, step.touched, warp.fetcher, at, self.begun)
+            self.begun = self.queued[place] = begin
+            self.requests += 1
+            if action is _SHARED_STORE:
+                warp.stored = there
         if step.tag >= 0:
-            warp.results[step.tag] = done
-        if action is _SHARED_STORE:
-            warp.stored = done
-        self._go_on(warp, step, now)
+            warp.results[step.tag] = there
+        return self._go_on(warp, step, now)
 
-    def _go_on(self, warp: Warp, step: Step, now: int) -> None:
-        """Let a warp come to its next step when it can be issued at the earliest."""
-        free = self.free = now + step.slot
+    def _go_on(self, warp: Warp, step: Step, now: int) -> int:
+        """Return when a warp can issue its next step at the earliest."""
+        self.free = now + step.slot
         back = now + step.gap
         if self.sm.listener is not None:
-            self.sm.tell(warp, now, free, SELECTED, step.pc)
-            self.sm.tell(warp, free, back, WAIT, step.pc)
+            self.sm.tell(warp, now, self.free, SELECTED, step.pc)
+            self.sm.tell(warp, self.free, back, WAIT, step.pc)
         warp.seen = back
-        warp.at += 1
-        if step.needs:
-            back = self._await(warp, step, back)
-        warp.pipe = warp.steps[warp.at].pipe
-        if back <= free:
-            insort(self.ready, (warp.order, warp))
-        else:
-            heappush(self.waiting, (back, warp.order, warp))
+        warp.step = step.next
+        warp.pipe = step.next.pipe
+        return self._await(warp, step, back) if step.needs else back
 
     def _await(self, warp: Warp, step: Step, back: int) -> int:
         """Return when the results are there that a warp needs for its next step."""
@@ -316,15 +322,14 @@ class Scheduler:
             warp.fetcher.wait()
         if there <= back:
             return back
-        self.sm.stall(warp, there, LONG if step.waits_long else SHORT, warp.at)
+        self.sm.stall(warp, there, LONG if step.waits_long else SHORT)
         return there
 
     def resume(self, warp: Warp, at: int, reason: int = BARRIER) -> None:
         """Let a warp go on behind a barrier that opens at a time."""
-        step = warp.steps[warp.at]
+        step = warp.step
         if at > warp.seen:
-            self.sm.stall(warp, at, reason, warp.at)
-        warp.at += 1
-        back = self._await(warp, step, at) if step.needs else at
-        warp.pipe = warp.steps[warp.at].pipe
-        self.take(warp, back)
+            self.sm.stall(warp, at, reason)
+        warp.step = step.next
+        warp.pipe = step.next.pipe
+        self.take(warp, self._await(warp, step, at) if step.needs else at)

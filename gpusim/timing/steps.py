@@ -50,25 +50,37 @@ class Touched(NamedTuple):
     is_float: bool = False
 
 
-class Step(NamedTuple):
+NOTHING = Touched()
+
+
+@dataclass(slots=True, eq=False)
+class Step:
     """An instruction, with those that are issued behind a barrier before it holds the warp.
 
     It can be issued while `pipe` is free, keeps that for `busy` and the scheduler for `slot`;
     the next one can follow it after `gap`, when the results in `needs` are there: `waits_long`
     says that one comes from global memory. Its own result is known as `tag`. Times in ticks.
+    `place` says where among its plan's steps it is, and `next` which one follows.
     """
 
     action: Action
     pc: int
-    pipe: int
-    busy: int
+    place: int
     slot: int
     gap: int
-    needs: tuple[int, ...]
-    waits_long: bool
-    touched: Touched
-    tag: int
-    issued: int
+    pipe: int = NO_PIPE
+    busy: int = 0
+    touched: Touched = NOTHING
+    tag: int = -1
+    needs: tuple[int, ...] = ()
+    waits_long: bool = False
+    issued: int = 1
+    is_shared: bool = field(init=False)  # whether others than its scheduler see what it does
+    next: Step = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.is_shared = self.action > Action.SPECIAL
+        self.next = self
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,6 @@ _BY_OP = {
 }
 _BY_PIPE = {"xu": Action.SPECIAL, "address": Action.ADDRESS}
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
-_NOTHING = Touched()
 
 
 def _action(instruction: Instruction, cost: Cost) -> Action:
@@ -136,9 +147,9 @@ class _Planner:
         """End the open step where the warp waits, for results or at a barrier."""
         if self.made:
             last = self.made[-1]
-            waits_long = not self.from_global.isdisjoint(needs)
-            gap = max(self.cursor - self.at, last.slot)
-            self.made[-1] = last._replace(gap=gap, needs=needs, waits_long=waits_long)
+            last.gap = max(self.cursor - self.at, last.slot)
+            last.needs = needs
+            last.waits_long = not self.from_global.isdisjoint(needs)
         self.at = self.cursor = 0
         self.ready.clear()
         self.pipe_free.clear()
@@ -171,9 +182,11 @@ class _Planner:
 
     def add(self, step: Step, at: int, after: int) -> None:
         """Add a step that is issued at a time; the warp may go on so long after that."""
-        if self.made and at:
+        if self.made:
             last = self.made[-1]
-            self.made[-1] = last._replace(gap=max(at - self.at, last.slot))
+            last.next = step
+            if at:
+                last.gap = max(at - self.at, last.slot)
         self.follow(at, step.pc, after)
         self.at = at
         self.made.append(step)
@@ -194,7 +207,8 @@ class _Planner:
                 self.ready.pop(register, None)
         pipe = XU if action is Action.SPECIAL else NO_PIPE
         slot, after = cost.slot, max(TICKS, cost.slot)
-        self.add(Step(action, pc, pipe, 0, slot, after, (), False, touched, tag, 1), at, after)
+        step = Step(action, pc, len(self.made), slot, after, pipe, touched=touched, tag=tag)
+        self.add(step, at, after)
         self.deferred = DEFERRED if action is Action.BARRIER else 0
 
     def run(self, pc: int, instruction: Instruction, cost: Cost, *, is_taken: bool) -> None:
@@ -204,14 +218,15 @@ class _Planner:
         if self.made and self.made[-1].action is Action.BARRIER and self.deferred:
             last = self.made[-1]
             self.deferred -= 1
-            self.made[-1] = last._replace(slot=last.slot + cost.slot, issued=last.issued + 1)
+            last.slot += cost.slot
+            last.issued += 1
             self.charges[pc] = self.charges.get(pc, 0) + cost.slot
             self.cursor = at + after
         else:
             is_narrow = cost.pipe in PIPES and cost.interval > cost.slot
             pipe = PIPES.index(cost.pipe) if is_narrow else NO_PIPE
             busy = cost.interval if is_narrow else 0
-            step = Step(Action.RUN, pc, pipe, busy, cost.slot, after, (), False, _NOTHING, -1, 1)
+            step = Step(Action.RUN, pc, len(self.made), cost.slot, after, pipe, busy)
             self.add(step, at, after)
         if cost.pipe in PIPES:
             self.pipe_free[cost.pipe] = at + cost.interval
@@ -221,7 +236,7 @@ class _Planner:
 
     def leave(self, pc: int, at: int, issued: int) -> None:
         """End the stream with the warp's exit."""
-        step = Step(Action.EXIT, pc, NO_PIPE, 0, TICKS, TICKS, (), False, _NOTHING, -1, issued)
+        step = Step(Action.EXIT, pc, len(self.made), TICKS, TICKS, issued=issued)
         self.add(step, at, TICKS)
 
 
@@ -242,7 +257,7 @@ def plan(stream: WarpStream, program: Program, costs: list[Cost]) -> WarpPlan:
         elif action is not Action.RUN:
             found = instruction.memory
             is_float = found is not None and found.dtype.kind == "f"
-            what = touched._replace(is_float=is_float) if is_on else _NOTHING
+            what = touched._replace(is_float=is_float) if is_on else NOTHING
             planner.act(action, pc, instruction, cost, what)
         elif OPS[instruction.op].kind == "exit" and place == last:
             planner.leave(pc, planner.earliest(instruction, cost), 1)
