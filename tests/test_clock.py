@@ -348,10 +348,10 @@ def test_what_a_warp_waits_for_together_is_there_together() -> None:
     gpu = plain_device(dram=600, dram_least=300)
     units = Units(gpu, Share(1e9, 1e9, 1.0, 1.0, 1, 1))
     touched = Touched(cost=4, fresh=4, lines=1)
-    together = [units.serve(Action.GLOBAL_LOAD, touched, fetcher, 0, 0)[0] for _ in range(2)]
-    one = units.serve(Action.GLOBAL_LOAD, touched, other, 0, 0)[0]
+    together = [units.serves[Action.GLOBAL_LOAD](touched, fetcher, 0, 0)[0] for _ in range(2)]
+    one = units.serves[Action.GLOBAL_LOAD](touched, other, 0, 0)[0]
     other.wait()
-    two = units.serve(Action.GLOBAL_LOAD, touched, other, 0, 0)[0]
+    two = units.serves[Action.GLOBAL_LOAD](touched, other, 0, 0)[0]
     assert together[0] <= together[1] < 1.2 * together[0]
     assert abs(two - one) > abs(together[1] - together[0])
 
@@ -362,9 +362,9 @@ def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     hit, store = Touched(cost=4, lines=1), Touched(cost=32, lines=32)
     begun = 0
     for _ in range(16):
-        _, begun = units.serve(Action.GLOBAL_STORE, store, Fetcher(0, 0), 0, begun)
-    of_others = units.serve(Action.GLOBAL_LOAD, hit, Fetcher(0, 1), 0, 0)[1]
-    own = units.serve(Action.GLOBAL_LOAD, hit, Fetcher(0, 2), 0, begun)[1]
+        _, begun = units.serves[Action.GLOBAL_STORE](store, Fetcher(0, 0), 0, begun)
+    of_others = units.serves[Action.GLOBAL_LOAD](hit, Fetcher(0, 1), 0, 0)[1]
+    own = units.serves[Action.GLOBAL_LOAD](hit, Fetcher(0, 2), 0, begun)[1]
     assert own == begun >= 15 * 64 * TICKS
     assert of_others <= 16 * 32 * TICKS
 

@@ -181,8 +181,8 @@ class StreamingMultiprocessor:
             at = begin + warp_number * self._warp_start
             warp = Warp(plan, runs.spent, block, fetcher, order, scheduler, at)
             scheduler.take(warp, at)
-            self._wake_at(at, [scheduler])
         self._order += len(plans)
+        self._wake_at(begin, self.schedulers)
 
     def _wake_at(self, at: int, schedulers: Iterable[Scheduler]) -> None:
         """Let schedulers look at what they have at a time."""

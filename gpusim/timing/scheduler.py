@@ -81,8 +81,10 @@ def greedy_then_oldest(
     found = -1
     for place, (order, warp) in enumerate(ready):
         if pipes[warp.pipe] <= now:
-            if order == last:
+            if order == last or (order > last and found < 0):
                 return place
+            if order > last:
+                return found
             if found < 0:
                 found = place
     return found
@@ -132,15 +134,16 @@ class Scheduler:
 
     def __init__(self, sm: StreamingMultiprocessor, choose: Policy) -> None:
         self.sm = sm
+        self._env = sm.env
         self.choose = choose
         self.is_greedy = choose in GREEDY
-        self.free = 0
         self.port_free = 0
         self.special_free = 0
-        self.queued = [0] * sm.device.queue.lsu_depth
+        self._depth = sm.device.queue.lsu_depth
+        self.queued = [0] * self._depth
         self.requests = 0
         self.begun = 0  # when its last request was served
-        self.pipes = [0] * (NO_PIPE + 1)
+        self.pipes = [0] * NO_PIPE + [-1]  # none is never waited for
         self.waiting: list[tuple[int, int, Warp]] = []
         self.ready: list[tuple[int, Warp]] = []
         self.last = -1
@@ -151,6 +154,7 @@ class Scheduler:
         self._special_latency = ticks(latency.xu)
         self._load_port = ticks(interval.lsu_scheduler)
         self._store_port = ticks(interval.store_scheduler)
+        self._serves = sm.units.serves
         sm.env.process(self._run())
 
     def take(self, warp: Warp, at: int) -> None:
@@ -167,24 +171,25 @@ class Scheduler:
         earlier.callbacks, alarm.callbacks = alarm.callbacks, []
         earlier.succeed()
 
-    def _sleep(self, until: int) -> simpy.Event:
-        env, alarm = self.sm.env, self._alarm
+    def _sleep(self, until: int, delay: int) -> simpy.Event:
+        env, alarm = self._env, self._alarm
         self._alarm_at = until
         if until == NEVER:
             self._alarm = simpy.Event(env)
             return self._alarm
         if alarm is None or alarm.callbacks is not None:
-            self._alarm = alarm = env.timeout(until - env.now)
+            self._alarm = alarm = env.timeout(delay)
         else:  # it has gone off: set again, since most of SimPy's work would be for new ones
             alarm.callbacks = []
-            env.schedule(alarm, delay=until - env.now)
+            env.schedule(alarm, delay=delay)
         return alarm
 
     def _run(self) -> Any:
         env, ahead, choose, peek = self.sm.env, self.sm.ahead, self.choose, self.sm.env.peek
         waiting, ready, pipes, is_greedy = self.waiting, self.ready, self.pipes, self.is_greedy
+        stall = self.sm.stall
         now = seen_by_all = int(env.now)
-        free = 0
+        free = 0  # from when on it can issue
         kept: Warp | None = None  # the warp that goes on at once, before any other
         while True:
             place = -1
@@ -200,14 +205,22 @@ class Scheduler:
                 warp = kept if kept is not None else ready[place][1]
                 step = warp.step
                 if step.is_shared and now > seen_by_all and now >= peek():
-                    yield self._sleep(now)
+                    yield self._sleep(now, now - seen_by_all)
                     seen_by_all = int(env.now)
-                    continue
+                    if seen_by_all < now or (waiting and waiting[0][0] <= now and kept is None):
+                        continue
                 if kept is None:
                     del ready[place]
                     self.last = warp.order
-                back = self._act(warp, step, now) if step.is_shared else self._issue(warp, step, now)
-                free = self.free
+                if now > warp.seen:
+                    stall(warp, now, MATH if pipes[step.pipe] == now else NOT_SELECTED)
+                if step.is_shared:
+                    free, back = self._act(warp, step, now)
+                else:
+                    if step.pipe != NO_PIPE:
+                        self._occupy(step, warp, now)
+                    free = now + step.slot
+                    back = self._go_on(warp, step, now)
                 kept = None
                 if back > free:
                     if back < NEVER:
@@ -226,13 +239,13 @@ class Scheduler:
                 else:
                     until = NEVER
             elif ready:
-                until = self._when_free()
+                until = max(now, self._when_free())
             else:
                 until = waiting[0][0] if waiting else NEVER
             if until < seen_by_all + ahead or until < peek():
                 now = until
                 continue
-            yield self._sleep(until)
+            yield self._sleep(until, until - seen_by_all)
             seen_by_all = int(env.now)
             if now < seen_by_all:
                 now = seen_by_all
@@ -245,70 +258,58 @@ class Scheduler:
 
     # -- issue -------------------------------------------------------------------------
 
-    def _issue(self, warp: Warp, step: Step, now: int) -> int:
-        """Issue an instruction that only its warp and this scheduler's pipes know of.
-
-        Return when the warp comes to its next step.
-        """
-        pipe = step.pipe
-        if now > warp.seen:
-            is_narrow = self.pipes[pipe] == now and pipe != NO_PIPE
-            self.sm.stall(warp, now, MATH if is_narrow else NOT_SELECTED)
+    def _occupy(self, step: Step, warp: Warp, now: int) -> None:
+        """Let an instruction keep its pipe, which it may have to wait for at the special one."""
         if step.busy:
-            self.pipes[pipe] = now + step.busy
-        elif pipe == XU:
+            self.pipes[step.pipe] = now + step.busy
+        else:
             begin = self.special_free if self.special_free > now else now
             self.special_free = begin + self._special
-            self.pipes[pipe] = begin
+            self.pipes[XU] = begin
             if step.tag >= 0:
                 warp.results[step.tag] = begin + self._special_latency
-        return self._go_on(warp, step, now)
 
-    def _act(self, warp: Warp, step: Step, now: int) -> int:
+    def _act(self, warp: Warp, step: Step, now: int) -> tuple[int, int]:
         """Issue an instruction that comes to a unit that the schedulers share.
 
-        Return when the warp comes to its next step, or NEVER where others will say.
+        Return when the scheduler is free again, and when the warp comes to its next step, or
+        NEVER where others will say.
         """
         sm, action = self.sm, step.action
-        if now > warp.seen:
-            sm.stall(warp, now, NOT_SELECTED)
         if action is _BARRIER:
-            self.free = now + step.slot
             sm.selected(warp, step, now)
             if sm.arrive(warp, now + TICKS):
                 self.resume(warp, now + step.gap, WAIT)
-            return NEVER
+            return now + step.slot, NEVER
         if action is _EXIT:
-            self.free = now + TICKS
             sm.selected(warp, step, now)
             sm.leave(warp, now + TICKS)
-            return NEVER
+            return now + TICKS, NEVER
         if action is _ADDRESS:
             there = sm.units.address(step.touched, now)
         else:
-            place = self.requests % len(self.queued)
+            place = self.requests % self._depth
             begin = self.queued[place]
             if begin > now:
                 sm.stall(warp, begin, LG if action in _GLOBAL else MIO)
-                return begin
+                return now, begin
             at = self.port_free if self.port_free > now else now
             self.port_free = at + (self._store_port if action in _STORES else self._load_port)
-            there, begin = sm.units.serve(action, step.touched, warp.fetcher, at, self.begun)
+            there, begin = self._serves[action](step.touched, warp.fetcher, at, self.begun)
             self.begun = self.queued[place] = begin
             self.requests += 1
             if action is _SHARED_STORE:
                 warp.stored = there
         if step.tag >= 0:
             warp.results[step.tag] = there
-        return self._go_on(warp, step, now)
+        return now + step.slot, self._go_on(warp, step, now)
 
     def _go_on(self, warp: Warp, step: Step, now: int) -> int:
-        """Return when a warp can issue its next step at the earliest."""
-        self.free = now + step.slot
+        """Let a warp come to its next step; return when that can be issued at the earliest."""
         back = now + step.gap
         if self.sm.listener is not None:
-            self.sm.tell(warp, now, self.free, SELECTED, step.pc)
-            self.sm.tell(warp, self.free, back, WAIT, step.pc)
+            self.sm.tell(warp, now, now + step.slot, SELECTED, step.pc)
+            self.sm.tell(warp, now + step.slot, back, WAIT, step.pc)
         warp.seen = back
         warp.step = step.next
         warp.pipe = step.next.pipe

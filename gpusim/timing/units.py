@@ -85,7 +85,9 @@ class Units:
         self._set_latencies()
         self._set_intervals()
         self._set_bandwidths()
-        self._serves: dict[Action, Callable[[Touched, Fetcher, int, int], tuple[int, int]]] = {
+        # By action: serves an access, returns when its result is there and when it begins. It does
+        # not begin before what its scheduler asked for before, which is the last argument.
+        self.serves: dict[Action, Callable[[Touched, Fetcher, int, int], tuple[int, int]]] = {
             Action.SHARED_LOAD: self._shared_load,
             Action.SHARED_STORE: self._shared_store,
             Action.SHUFFLE: self._shuffle_lanes,
@@ -143,15 +145,6 @@ class Units:
         """Let the SM have so much more than its share of the bandwidth from now on."""
         self._dram_sector = self._own_dram / gain
         self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
-
-    def serve(
-        self, action: Action, touched: Touched, warp: Fetcher, now: int, behind: int
-    ) -> tuple[int, int]:
-        """Serve an access; return when its result is there, and when it begins.
-
-        It does not begin before what its scheduler asked for before, which it is `behind`.
-        """
-        return self._serves[action](touched, warp, now, behind)
 
     # -- address unit and barriers -----------------------------------------------------
 
