@@ -267,7 +267,12 @@ class Bandwidth:
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
     )
     dram_latency_growth: float = _key(
-        "g in: loaded latency = idle latency * (1 + g u^4) at utilisation u", "", least=0
+        "g in: loaded latency = idle latency * (1 + g u^4 + h w) at utilisation u", "", least=0
+    )
+    dram_latency_growth_by_writes: float = _key(
+        "h in: loaded latency = idle latency * (1 + g u^4 + h w), w the part of u by writes",
+        "",
+        least=0,
     )
 
 

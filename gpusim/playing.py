@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from operator import itemgetter
 from statistics import fmean
 
@@ -23,16 +23,14 @@ from gpusim.timing.costs import instruction_costs
 from gpusim.timing.steps import Action, WarpPlan, plan
 from gpusim.timing.units import Share, slowest_excess_cycles
 
-# How many waves of resident blocks are played, with at least so many blocks; how many rounds of the
-# longest loop make the first step. Where a further stretch changes the rate by more than counts
-# as settled, it is twice as many, unless that were more warp instructions than are worth it.
+# How many waves of resident blocks are played, with at least so many blocks; and how many rounds of
+# a loop. Where the second half of them has another rate than the first by more than counts as
+# settled, it is twice as many, unless that were more warp instructions than are worth it.
 FIRST_WAVES = 16
 FIRST_BLOCKS = 32
-WAVES_SETTLED = 0.005
-FIRST_STEP = 16
-MOST_ROUNDS = 96
+FIRST_ROUNDS = 48
 MOST_INSTRUCTIONS = 1_000_000
-ROUNDS_SETTLED = 0.01
+SETTLED = 0.01
 FEW_ROUNDS = 2  # loops that differ by no more still do when they are shortened
 
 
@@ -46,16 +44,17 @@ class Plans:
         self._program, self._gpu = program, gpu
         self._costs = instruction_costs(program, gpu)
         self._by_key: dict[bytes, WarpPlan] = {}
-        self._by_stream: dict[tuple[int, float], list[WarpPlan]] = {}
+        self._by_stream: dict[tuple[int, int], list[WarpPlan]] = {}
         self._ranges = sorted(
             (first, last, c.stream) for c in classes.classes for first, last in c.ranges
         )
         self._sms = gpu.gpu.sms
         self._blocks = launch.blocks
+        self.warps = len(self._ranges[0][2].warps)
         self._first = max(self._candidates(), key=self._work)
         self.blocks_on_sm = self._count(self._first)
-        self._near = _near({r.times for c in classes.classes for r in c.stream.repeats})
-        self.longest_loop = max(self._near, default=0)
+        self._near = _near(c.stream for c in classes.classes)
+        self.longest_loop = max((max(near) for near in self._near), default=0)
 
     def _candidates(self) -> list[int]:
         """Return SMs that may have the most work: the first, and those of the longest blocks."""
@@ -77,15 +76,15 @@ class Plans:
         at = bisect_left(self._ranges, number, hi=len(self._ranges) - 1, key=itemgetter(1))
         return self._ranges[at][2]
 
-    def of_block(self, number: int, part: float) -> list[WarpPlan]:
-        """Return the plans of the warps of a block of the grid, with a part of loops' rounds."""
+    def of_block(self, number: int, most: int) -> list[WarpPlan]:
+        """Return the plans of the warps of a block of the grid, with `most` rounds of a loop."""
         stream = self._stream(number)
-        key = id(stream), part
+        key = id(stream), most
         if key not in self._by_stream:
-            self._by_stream[key] = self._cut(stream, lambda times: self._rounds(times, part))
+            self._by_stream[key] = self._cut(stream, partial(self._rounds, most))
         return self._by_stream[key]
 
-    def _cut(self, stream: BlockStream, rounds: Callable[[int], int]) -> list[WarpPlan]:
+    def _cut(self, stream: BlockStream, rounds: Callable[[int, int], int]) -> list[WarpPlan]:
         plans = []
         for whole in stream.warps:
             warp = whole.written_out(rounds)
@@ -96,28 +95,37 @@ class Plans:
             plans.append(self._by_key[warp.key])
         return plans
 
-    def _rounds(self, times: int, part: float) -> int:
-        """Return how many of a loop's rounds are played: as many are left out of those near it."""
-        near = self._near[times]
-        return max(0, times - near + round(part * near))
+    def _rounds(self, most: int, number: int, times: int) -> int:
+        """Return how many rounds of a warp's n-th loop are played: a part, the same for all warps.
 
-    def some(self, count: int, part: float) -> list[list[WarpPlan]]:
+        As many are left out of those that have about as many.
+        """
+        near = self._near[number]
+        part = min(1.0, most / max(near))
+        return max(0, times - near[times] + round(part * near[times]))
+
+    def some(self, count: int, most: int) -> list[list[WarpPlan]]:
         """Return plans of `count` of the SM's blocks, the first, the last, and evenly between."""
         steps, whole = max(1, count - 1), self.blocks_on_sm - 1
         places = [k * whole // steps for k in range(count)]
-        return [self.of_block(self._first + place * self._sms, part) for place in places]
+        return [self.of_block(self._first + place * self._sms, most) for place in places]
 
     def waits_for_memory(self) -> int:
         """Return how often a warp of the SM's last block waits for global memory, at most."""
         last = self._stream(self._first + (self.blocks_on_sm - 1) * self._sms)
-        found = least = self._long_waits(last, {})
-        for times in self._near:
-            once = self._long_waits(last, {times: 1})
-            found = [f + times * (o - n) for f, o, n in zip(found, once, least, strict=True)]
+        least = self._long_waits(last, -1)
+        found = list(least)
+        for number in range(len(self._near)):
+            once = self._long_waits(last, number)
+            for warp, stream in enumerate(last.warps):
+                if number < len(stream.repeats):
+                    times = stream.repeats[number].times
+                    found[warp] += times * (once[warp] - least[warp])
         return max(found)
 
-    def _long_waits(self, stream: BlockStream, rounds: Mapping[int, int]) -> list[int]:
-        cut = self._cut(stream, lambda times: rounds.get(times, 0))
+    def _long_waits(self, stream: BlockStream, looped: int) -> list[int]:
+        """Return how often warps wait, with a round of the n-th loop."""
+        cut = self._cut(stream, lambda number, _: int(number == looped))
         return [_long_waits(plan) for plan in cut]
 
     def are_alike(self, but: int) -> bool:
@@ -143,14 +151,23 @@ def _long_waits(warp: WarpPlan) -> int:
     return found
 
 
-def _near(times: Iterable[int]) -> dict[int, int]:
-    """Return, for each loop's rounds, those of the longest loop that has only few more."""
-    found: dict[int, int] = {}
-    most = math.inf
-    for count in sorted(times, reverse=True):
-        if most - count > FEW_ROUNDS:
-            most = count
-        found[count] = int(most)
+def _near(streams: Iterable[BlockStream]) -> list[dict[int, int]]:
+    """Return, for warps' first loops, second and so on, by rounds those of one with few more."""
+    times: list[set[int]] = []
+    for stream in streams:
+        for warp in stream.warps:
+            times.extend(set() for _ in range(len(times), len(warp.repeats)))
+            for number, repeat in enumerate(warp.repeats):
+                times[number].add(repeat.times)
+    found = []
+    for of_number in times:
+        near: dict[int, int] = {}
+        most = math.inf
+        for count in sorted(of_number, reverse=True):
+            if most - count > FEW_ROUNDS:
+                most = count
+            near[count] = int(most)
+        found.append(near)
     return found
 
 
@@ -159,7 +176,8 @@ class Played:
     """An SM's work, played or carried on: cycles, and where the warps' ticks went.
 
     `blocks` of its blocks were played, with `rounds` of the longest loop: so many warp
-    `instructions`. `spread` is how far the last stretch changed the rate, as a part.
+    `instructions`. `spread` is how far the last stretch changed a rate, as a part;
+    `rounds_spread` that of rounds alone.
     """
 
     cycles: float
@@ -167,19 +185,9 @@ class Played:
     by_pc: dict[int, float]
     blocks: int
     instructions: int
-    rounds: int = 0
-    spread: float = 0.0
-
-    def carried_on(self, before: Played, times: float) -> Played:
-        """Return what this becomes where all that came since `before` comes `times` more."""
-
-        def grown(now: float, then: float) -> float:
-            return max(0.0, now + times * (now - then))
-
-        stalls = map(grown, self.stalls, before.stalls)
-        by_pc = {pc: grown(now, before.by_pc.get(pc, 0)) for pc, now in self.by_pc.items()}
-        cycles = grown(self.cycles, before.cycles)
-        return replace(self, cycles=cycles, stalls=tuple(stalls), by_pc=by_pc)
+    rounds: int
+    spread: float
+    rounds_spread: float
 
 
 def play_all(
@@ -191,15 +199,14 @@ def play_all(
 ) -> Played:
     """Return what an SM that holds `resident` blocks at a time does with all of its blocks."""
 
-    def play(part: float, count: int) -> Outcome:
-        blocks = plans.some(count, part)
-        return StreamingMultiprocessor(device, share, blocks, resident, listener).play()
+    def play(most: int) -> Played:
+        def of_blocks(count: int) -> Outcome:
+            blocks = plans.some(count, most)
+            return StreamingMultiprocessor(device, share, blocks, resident, listener).play()
 
-    @cache
-    def all_blocks(part: float) -> Played:
-        return _all_waves(partial(play, part), plans, resident)
+        return _all_waves(of_blocks, plans, resident)
 
-    done = _all_rounds(all_blocks, plans.longest_loop)
+    done = _settled(play, plans.longest_loop)
     late = slowest_excess_cycles(device, share, plans.waits_for_memory())
     return replace(done, cycles=done.cycles + late)
 
@@ -207,42 +214,35 @@ def play_all(
 def play_alone(device: Device, share: Share, plans: Plans) -> Played:
     """Return what a block does that has an SM for itself, neither the first nor the last."""
 
-    @cache
-    def play(part: float) -> Played:
-        blocks = plans.some(1, part)
-        alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True)
-        return _as_played(alone.play(), 1)
+    def play(most: int) -> Played:
+        blocks = plans.some(1, most)
+        alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True).play()
+        return _as_played(alone, 1, alone.left_out.longest)
 
-    return _all_rounds(play, plans.longest_loop)
+    return _settled(play, plans.longest_loop)
 
 
-def _as_played(outcome: Outcome, blocks: int) -> Played:
+def _as_played(outcome: Outcome, blocks: int, left_out: float, spread: float = 0.0) -> Played:
     return Played(
-        cycles=outcome.cycles,
-        stalls=tuple(map(float, outcome.stalls)),
-        by_pc={pc: float(spent) for pc, spent in outcome.by_pc.items()},
+        cycles=outcome.cycles + left_out,
+        stalls=tuple(outcome.stalls),
+        by_pc=outcome.by_pc,
         blocks=blocks,
         instructions=outcome.instructions,
+        rounds=0,
+        spread=max(spread, outcome.left_out.spread),
+        rounds_spread=outcome.left_out.spread,
     )
 
 
-def _all_rounds(play: Callable[[float], Played], longest: int) -> Played:
-    """Play some of the longest loop's rounds, twice and three times as many, and carry on to all.
-
-    `longest` is how many there are. Of other loops the same part is played.
-    """
-    step = FIRST_STEP
-    if longest <= 3 * step:
-        return replace(play(1.0), rounds=longest)
-    while True:
-        one, two, three = (play(count * step / longest) for count in (1, 2, 3))
-        spread = _apart((three.cycles - one.cycles) / 2, two.cycles - one.cycles)
-        more = 6 * step <= min(longest, MOST_ROUNDS) and _is_worth_twice(three)
-        if spread <= ROUNDS_SETTLED or not more:
-            break
-        step *= 2
-    whole = three.carried_on(one, (longest - 3 * step) / (2 * step))
-    return replace(whole, rounds=3 * step, spread=max(three.spread, spread))
+def _settled(play: Callable[[int], Played], longest: int) -> Played:
+    """Play some rounds of loops, of which the longest has so many, twice as many where needed."""
+    most = FIRST_ROUNDS
+    done = play(most)
+    if done.rounds_spread > SETTLED and 2 * most <= longest and _is_worth_twice(done):
+        most *= 2
+        done = play(most)
+    return replace(done, rounds=min(most, longest))
 
 
 def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> Played:
@@ -255,17 +255,20 @@ def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> P
     for count in (waves * resident, 2 * waves * resident):
         count = min(whole, count + whole % resident)
         outcome = play(count)
-        made = _as_played(outcome, count)
+        places = min(resident, count) * plans.warps
+        left_out = max(
+            outcome.left_out.longest, outcome.left_out.warps * whole / count / places
+        )
         if count == whole:
-            return made
+            return _as_played(outcome, count, left_out)
         early, rate = _rates(outcome.block_ends, resident)
         spread = _apart(rate, before or early)
-        settled = spread <= WAVES_SETTLED and (before or plans.are_alike(resident))
-        if settled or not _is_worth_twice(made):
+        settled = spread <= SETTLED and (before or plans.are_alike(resident))
+        if settled or 2 * outcome.instructions > MOST_INSTRUCTIONS:
             break
         before = rate
-    cycles = made.cycles + (whole - count) / resident * rate
-    return replace(made, cycles=cycles, spread=spread)
+    left_out += (whole - count) / resident * rate
+    return _as_played(outcome, count, left_out, spread)
 
 
 def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:

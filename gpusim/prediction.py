@@ -27,6 +27,7 @@ from gpusim.timing.scheduler import STALLS
 from gpusim.timing.units import Share
 
 L2_STATES = ("cold", "warm")
+L2_KEPT = 0.5  # of its capacity: what was last touched, so that what was written is still there
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,7 @@ def _share(
         if hasattr(value, "nbytes") and hasattr(value, "ndim") and value.ndim
     )
     part = min(1.0, footprint / fetched) if fetched else 1.0
+    kept = gpu.capacity.l2_bytes * L2_KEPT / (part * fetched) if fetched else 1.0
     late = max(part, min(1.0, together / launch.blocks))
     if l2 == "warm" and footprint:
         missing = max(0.0, 1 - gpu.capacity.l2_bytes / footprint)
@@ -233,6 +235,7 @@ def _share(
         l2_bytes_per_cycle=from_l2,
         dram_part=part,
         late_part=late,
+        written_back=part * max(0.0, 1 - kept),
         sms=sms,
         busiest=launch.blocks - sms * (-(-launch.blocks // sms) - 1),
     )

@@ -35,7 +35,7 @@ def rows(stream: BlockStream, *, in_order: bool) -> list[list[tuple[object, ...]
     """Return what each warp runs with its loops written out, an instruction a row."""
     found = []
     for warp in stream.warps:
-        whole = warp.written_out(lambda times: times)
+        whole = warp.written_out(lambda _, times: times)
         columns = [getattr(whole, name).tolist() for name in COLUMNS]
         made = list(zip(*columns, strict=True))
         found.append(made if in_order else sorted(made))
@@ -386,7 +386,7 @@ def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
     name: str, n: int, options: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = of_loop(name, n, **options)
-    monkeypatch.setattr(playing, "FIRST_STEP", n)
+    monkeypatch.setattr(playing, "FIRST_ROUNDS", n)
     whole = of_loop(name, n, **options)
     assert part.simulated.rounds_played < part.simulated.rounds
     assert whole.simulated.rounds_played == whole.simulated.rounds == part.simulated.rounds

@@ -5,12 +5,13 @@ same streams form a class.
 """
 
 from gpusim.streams.classes import BlockClass, Classes, classify, data_lines
-from gpusim.streams.stream import BlockStream, Repeat, WarpStream
+from gpusim.streams.stream import BlockStream, Lap, Repeat, WarpStream
 
 __all__ = [
     "BlockClass",
     "BlockStream",
     "Classes",
+    "Lap",
     "Repeat",
     "WarpStream",
     "classify",

@@ -14,6 +14,7 @@ from gpusim import memory
 from gpusim.events import Leap, Placement, Step
 from gpusim.isa import OPS, Program
 from gpusim.launch import ComputeCapability, Launch
+from gpusim.streams import spread
 from gpusim.streams.stream import BlockStream, Repeat, WarpStream, rolled
 from gpusim.streams.touches import (
     NOTHING,
@@ -31,6 +32,7 @@ LINE_BYTES = 128
 # Columns of a step in which all warps are alike.
 YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 ZERO = np.zeros((1, 1), dtype=np.int64)
+NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class _Row:
     """One step: its warps, columns shaped (copies or 1, warps or 1), and sectors touched."""
 
     pc: int
+    is_store: bool
     rows: Array
     columns: tuple[Array, ...]
     touched: Array | None
@@ -49,7 +52,7 @@ class _Row:
         touched = self.touched
         if touched is not None:
             touched = np.broadcast_to(touched, (*shape, 32)).reshape(1, -1, 32)
-        return _Row(self.pc, (self.rows + every).reshape(-1), tuple(columns), touched)
+        return _Row(self.pc, self.is_store, (self.rows + every).reshape(-1), tuple(columns), touched)
 
 
 class _Told:
@@ -79,12 +82,13 @@ class _Told:
         counts = np.bincount(rows, minlength=self.placement.rows)
         return np.split(np.argsort(rows, kind="stable"), np.cumsum(counts)[:-1])
 
-    def columns(self, touches: Touches) -> dict[str, Array]:
+    def columns(self, touches: Touches, stored: Touches) -> dict[str, Array]:
         """Return the columns of streams, shaped (copies, places)."""
         shape = self.placement.copies, int(self.starts[-1])
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
-        is_on, is_taken, cost, lines, lanes = (self._column(number) for number in range(5))
+        is_on, is_taken, cost, lines, lanes, lowest, apart = map(self._column, range(7))
         fresh, joins = first_touches(touches, math.prod(shape))
+        written, _ = first_touches(stored, math.prod(shape))
         return {
             "pc": np.broadcast_to(pc.astype(np.int32), shape),
             "is_on": is_on,
@@ -92,8 +96,11 @@ class _Told:
             "cost": cost.astype(np.int32),
             "lines": lines.astype(np.int32),
             "fresh": fresh.reshape(shape).astype(np.int32),
+            "written": written.reshape(shape).astype(np.int32),
             "joins": joins.reshape(shape),
             "lanes": lanes,
+            "spread": apart.astype(np.int32),
+            "near": lowest,
         }
 
     def _column(self, number: int) -> Array:
@@ -103,9 +110,15 @@ class _Told:
             full[:, first:end] = part
         return full
 
-    def touches(self) -> Touches:
-        """Return all accesses of sectors, and what leaps left out the last time, in order."""
-        parts = [self._touched(number) for number in range(len(self.steps))]
+    def touches(self, *, stored: bool = False) -> Touches:
+        """Return all accesses of sectors, and what leaps left out the last time, in order.
+
+        Of stores alone where `stored`.
+        """
+        parts = [
+            self._touched(number) if step.is_store or not stored else NOTHING
+            for number, step in enumerate(self.steps)
+        ]
         made, done = [], 0
         for at, leap in self.leaps:
             period = joined([parts[number] for number in self.steps_of(at, leap)])
@@ -181,14 +194,18 @@ class Recorder:
         if not OPS[instruction.op].issued:
             return
         is_on, is_taken, cost, lines, touched = YES, NO, ZERO, ZERO, None
+        lowest, apart = NOWHERE, ZERO
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
             is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
             cost, lines, touched = self._cost(step)
+            if touched is not None and OPS[instruction.op].kind == "load":
+                lowest, apart = spread.within(step.addresses, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        row = _Row(step.pc, step.rows, (is_on, is_taken, cost, lines, lanes), touched)
+        columns = (is_on, is_taken, cost, lines, lanes, lowest, apart)
+        row = _Row(step.pc, OPS[instruction.op].kind == "store", step.rows, columns, touched)
         self._of(step.placement).steps.append(row)
 
     def leap(self, leap: Leap) -> None:
@@ -217,7 +234,7 @@ class Recorder:
         if told is None:
             return
         touches = told.touches()
-        columns, places = told.columns(touches), told.places()
+        columns, places = told.columns(touches, told.touches(stored=True)), told.places()
         folded, warps = told.placement.folded, told.placement.warps_per_block
         times = [told.times(leap) for _, leap in told.leaps]
         seen: dict[bytes, BlockStream] = {}
@@ -233,6 +250,7 @@ class Recorder:
                     if often[position, warp]
                 )
                 own = {name: column[copy][mine] for name, column in columns.items()}
+                own["near"] = spread.to_earlier(own["near"])
                 made.append(rolled(WarpStream(**own, repeats=repeats)))
             block = BlockStream(tuple(made))
             streams.append(seen.setdefault(block.key, block))

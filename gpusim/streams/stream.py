@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +20,28 @@ class Repeat(NamedTuple):
     times: int
 
 
-COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "joins", "lanes")
+class Lap(NamedTuple):
+    """A loop that is written out: `rounds` of `length` instructions each, from `first` on.
+
+    It is the `number`-th loop of its warp, has `times` rounds, and `left` of them are left out.
+    """
+
+    number: int
+    first: int
+    length: int
+    rounds: int
+    times: int
+
+    @property
+    def left(self) -> int:
+        """Rounds that are left out."""
+        return self.times - self.rounds
+
+
+COLUMNS = (
+    "pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes", "spread",
+    "near",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +52,12 @@ class WarpStream:
     nothing; what only computes counts as on), `is_taken` whether a branch is taken. `cost` is
     wavefronts for shared memory, sectors for global memory, and the most lanes with one address
     for atomics; `lines` the 128-byte lines that a global access touches, `fresh` those of its
-    sectors that the block has not touched before; `joins` says that another warp touches one of
-    its sectors for the first time in the same step, so that it waits for the same fetch. `lanes`
-    are the lanes that run the instruction, a bit each. `repeats`, in order, are the loops that
-    are kept once.
+    sectors that the block has not touched before, `written` those that a store is the first to
+    write; `joins` says that another warp touches one of its sectors for the first time in the
+    same step, so that it waits for the same fetch. `lanes` are the lanes that run the
+    instruction, a bit each. `spread` and `near` say how the lines of a global load lie to each
+    other and to those of the loads before. `repeats`, in order, are the loops that are kept
+    once, `laps` those that have been written out.
     """
 
     pc: Array
@@ -43,9 +66,13 @@ class WarpStream:
     cost: Array
     lines: Array
     fresh: Array
+    written: Array
     joins: Array
     lanes: Array
+    spread: Array
+    near: Array
     repeats: tuple[Repeat, ...] = ()
+    laps: tuple[Lap, ...] = ()
 
     def __len__(self) -> int:
         return len(self.pc)
@@ -54,7 +81,7 @@ class WarpStream:
     def key(self) -> bytes:
         """Equal for warps that do the same."""
         columns = [np.ascontiguousarray(getattr(self, name)).tobytes() for name in COLUMNS]
-        return b"".join([*columns, repr(self.repeats).encode()])
+        return b"".join([*columns, repr((self.repeats, self.laps)).encode()])
 
     @cached_property
     def times(self) -> Array:
@@ -64,23 +91,34 @@ class WarpStream:
             times[first:end] += more
         return times
 
-    def written_out(self, rounds: Callable[[int], int]) -> WarpStream:
-        """Return the stream with its loops written out, `rounds` of times in place of times."""
+    def written_out(self, rounds: Callable[[int, int], int]) -> WarpStream:
+        """Return the stream with its loops written out, for the n-th `rounds(n, times)` of times."""
         if not self.repeats:
             return self
-        places, done = [], 0
-        for first, end, times in self.repeats:
+        places, laps, done, length = [], [], 0, 0
+        for number, (first, end, times) in enumerate(self.repeats):
+            played = rounds(number, times)
             places.append(np.arange(done, first))
-            places.append(np.tile(np.arange(first, end), rounds(times)))
+            places.append(np.tile(np.arange(first, end), played))
+            laps.append(Lap(number, length + first - done, end - first, played, times))
+            length += first - done + (end - first) * played
             done = first
-        return self.at(np.concatenate([*places, np.arange(done, len(self))]))
+        made = self.at(np.concatenate([*places, np.arange(done, len(self))]))
+        return replace(made, laps=tuple(laps))
 
     def of_longest_lane(self) -> WarpStream:
         """Return what the lane that runs the most does: the warp, if divergence were free.
 
         For streams without repeats.
         """
-        return self.at(self._bits()[:, int(self.by_lane().argmax())])
+        runs = self._bits()[:, int(self.by_lane().argmax())]
+        before = np.concatenate([[0], np.cumsum(runs)]).tolist()
+        laps = []
+        for lap in self.laps:
+            first = before[lap.first]
+            end = before[lap.first + lap.length] if lap.rounds else first
+            laps.append(lap._replace(first=first, length=end - first))
+        return replace(self.at(runs), laps=tuple(laps))
 
     def by_lane(self) -> Array:
         """Return how many instructions each lane runs."""
@@ -116,6 +154,16 @@ class BlockStream:
     def fresh_sectors(self) -> int:
         """Sectors that the block touches."""
         return sum(int(warp.times @ warp.fresh) for warp in self.warps)
+
+    @cached_property
+    def read_sectors(self) -> int:
+        """Sectors that the block touches first by reading them."""
+        return sum(int(warp.times @ np.where(warp.written, 0, warp.fresh)) for warp in self.warps)
+
+    @cached_property
+    def written_sectors(self) -> int:
+        """Sectors that the block stores to."""
+        return sum(int(warp.times @ warp.written) for warp in self.warps)
 
     @property
     def repeats(self) -> list[Repeat]:

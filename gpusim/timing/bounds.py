@@ -43,19 +43,21 @@ def bounds_of(
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
     slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
     is_shared = np.array([_is_shared_access(one) for one in program.instructions])
-    issue = shared = sectors = 0.0
+    issue = shared = sectors = written = 0.0
     for block_class in classes.classes:
         work = _work(block_class.stream, slot, is_shared)
         issue += block_class.blocks * work[0]
         shared += block_class.blocks * work[1]
-        sectors += block_class.blocks * work[2]
+        sectors += block_class.blocks * block_class.stream.read_sectors
+        written += block_class.blocks * block_class.stream.written_sectors
+    through_dram = sectors * share.dram_part + written * share.written_back
     sms = share.sms
     rounds = -(-launch.blocks // sms)
     by_name = {
         "issue": issue / sms / device.sm.schedulers,
         "shared memory": shared * interval.shared_wavefront / sms,
         "L2": sectors * 32 / sms / share.l2_bytes_per_cycle,
-        "DRAM": sectors * 32 * share.dram_part / sms / share.dram_bytes_per_cycle,
+        "DRAM": through_dram * 32 / sms / share.dram_bytes_per_cycle,
         "block launch": rounds * interval.block_completion,
     }
     for mechanism, names in _ABLATED.items():
@@ -64,8 +66,8 @@ def bounds_of(
     return tuple(Bound(name, cycles / clock) for name, cycles in by_name.items())
 
 
-def _work(stream: BlockStream, slot: Array, is_shared: Array) -> tuple[float, float, float]:
-    """Return a block's scheduler cycles, shared-memory wavefronts and sectors.
+def _work(stream: BlockStream, slot: Array, is_shared: Array) -> tuple[float, float]:
+    """Return a block's scheduler cycles and shared-memory wavefronts.
 
     `slot` has the scheduler cycles of each pc, `is_shared` says which pcs access shared memory.
     """
@@ -73,7 +75,7 @@ def _work(stream: BlockStream, slot: Array, is_shared: Array) -> tuple[float, fl
     for warp in stream.warps:
         slots += float(warp.times @ slot[warp.pc])
         wavefronts += int(warp.times @ np.where(is_shared[warp.pc], warp.cost, 0))
-    return slots, wavefronts, stream.fresh_sectors
+    return slots, wavefronts
 
 
 def _is_shared_access(instruction: Instruction) -> bool:

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import simpy
 
 from gpusim.device import Device
 from gpusim.timing.costs import TICKS, ticks
 from gpusim.timing.scheduler import POLICIES, SELECTED, STALLS, WAIT, Scheduler, Warp
-from gpusim.timing.steps import Action, Step, WarpPlan
+from gpusim.timing.steps import MARKS, Action, Step, WarpPlan
 from gpusim.timing.units import Fetcher, Share, Units
 
 
@@ -39,18 +40,32 @@ class SpanListener(Protocol):
         """Take note of a span."""
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What the rounds of laps that were not played take: cycles of the longest warp, and of all.
+
+    `spread` is how far the rate in the second half of the rounds lies from that in the first.
+    """
+
+    longest: float = 0.0
+    warps: float = 0.0
+    spread: float = 0.0
+
+
 @dataclass
 class Outcome:
     """What playing an SM gave: its end in cycles, stalls and cycles by pc, summed over warps.
 
-    `block_ends` are the cycles at which blocks left the SM, in order.
+    `block_ends` are the cycles at which blocks left the SM, in order. Rounds of laps that were
+    `left_out` are among the stalls, but not in the cycles and the instructions.
     """
 
     cycles: float
     block_ends: list[float]
-    stalls: list[int]
-    by_pc: dict[int, int]
+    stalls: list[float]
+    by_pc: dict[int, float]
     instructions: int
+    left_out: LeftOut
 
 
 class Block:
@@ -65,13 +80,66 @@ class Block:
         self.waiting: list[Warp] = []
 
 
-@dataclass
 class _Runs:
-    """How many warps ran a plan, and the ticks that they waited before each of its steps."""
+    """How many warps ran a plan, and the ticks that they waited, by reason, before each step."""
 
-    plan: WarpPlan
-    spent: list[int]
-    count: int = 0
+    def __init__(self, plan: WarpPlan) -> None:
+        self.plan = plan
+        self.count = 0
+        self.spent = [[0] * len(plan.steps) for _ in STALLS]
+        self.marks = [0] * MARKS * len(plan.laps)
+
+    def add_to(self, stalls: list[float], by_pc: dict[int, float]) -> None:
+        """Add what the warps' time went to, rounds that were left out like those of their lap."""
+        steps, count = self.plan.steps, self.count
+        weights = np.ones(len(steps))
+        for lap in self.plan.laps:
+            weights[lap.begin : lap.end] += lap.lap.left / lap.rounds
+        waited = np.array(self.spent) * weights
+        waited[SELECTED] += count * weights * [step.slot for step in steps]
+        waited[WAIT] += count * weights * [
+            0 if step.action is Action.BARRIER else step.gap - step.slot for step in steps
+        ]
+        for reason, ticks_waited in enumerate(waited.sum(axis=1).tolist()):
+            stalls[reason] += ticks_waited
+        before = (np.array(self.spent) * weights).sum(axis=0).tolist()
+        for step, spent in zip(steps, before, strict=True):
+            by_pc[step.pc] = by_pc.get(step.pc, 0.0) + spent
+        for pc, spent in self.plan.charges.items():
+            by_pc[pc] = by_pc.get(pc, 0.0) + count * spent
+        for lap in self.plan.laps:
+            for pc, spent in lap.charges.items():
+                by_pc[pc] = by_pc.get(pc, 0.0) + count * spent * lap.lap.left / lap.rounds
+
+
+def _left_out(all_runs: Iterable[_Runs]) -> LeftOut:
+    """Return what rounds that were left out take, at the rates of those that were played.
+
+    Laps with one number have one rate where they are equally long.
+    """
+    sums: dict[tuple[int, int], list[float]] = {}
+    for runs in all_runs:
+        for place, lap in enumerate(runs.plan.laps):
+            if lap.is_marked:
+                begin, middle, end = runs.marks[MARKS * place : MARKS * (place + 1)]
+                mine = sums.setdefault((lap.lap.number, lap.lap.left), [0.0] * 4)
+                first, second = runs.count * lap.middle, runs.count * (lap.rounds - lap.middle)
+                for part, more in enumerate((middle - begin, end - middle, first, second)):
+                    mine[part] += more
+    if not sums:
+        return LeftOut()
+    rates = {key: (s[0] + s[1]) / (s[2] + s[3]) / TICKS for key, s in sums.items()}
+    of_any = sum(s[0] + s[1] for s in sums.values()) / sum(s[2] + s[3] for s in sums.values())
+    longest = warps = 0.0
+    for runs in all_runs:
+        mine = sum(
+            lap.lap.left * rates.get((lap.lap.number, lap.lap.left), of_any / TICKS)
+            for lap in runs.plan.laps
+        )
+        longest = max(longest, mine)
+        warps += runs.count * mine
+    first, second, before, behind = sums[max(sums, key=lambda key: key[1])]
+    return LeftOut(longest, warps, abs(second / behind / (first / before) - 1))
 
 
 class StreamingMultiprocessor:
@@ -98,7 +166,6 @@ class StreamingMultiprocessor:
         self.resident = resident
         self.is_steady = is_steady
         self.listener = listener
-        self.stalls = [0] * len(STALLS)
         self.block_ends: list[int] = []
         self.end = 0
         self._runs: dict[int, _Runs] = {}
@@ -140,20 +207,17 @@ class StreamingMultiprocessor:
         """Play all blocks to the end."""
         self._start_blocks()
         self.env.run()
-        by_pc: dict[int, int] = {}
+        stalls = [0.0] * len(STALLS)
+        by_pc: dict[int, float] = {}
         for runs in self._runs.values():
-            self.stalls[SELECTED] += runs.count * runs.plan.selected
-            self.stalls[WAIT] += runs.count * runs.plan.waits
-            for pc, spent in runs.plan.charges:
-                by_pc[pc] = by_pc.get(pc, 0) + runs.count * spent
-            for step, spent in zip(runs.plan.steps, runs.spent, strict=True):
-                by_pc[step.pc] = by_pc.get(step.pc, 0) + spent
+            runs.add_to(stalls, by_pc)
         return Outcome(
             cycles=max(self.end, self.units.end) / TICKS,
             block_ends=[end / TICKS for end in self.block_ends],
-            stalls=self.stalls,
+            stalls=stalls,
             by_pc=by_pc,
             instructions=sum(r.count * r.plan.instructions for r in self._runs.values()),
+            left_out=_left_out(self._runs.values()),
         )
 
     def _start_blocks(self) -> None:
@@ -172,14 +236,14 @@ class StreamingMultiprocessor:
         block = Block(number, len(plans))
         for warp_number, plan in enumerate(plans):
             if id(plan) not in self._runs:
-                self._runs[id(plan)] = _Runs(plan, [0] * len(plan.steps))
+                self._runs[id(plan)] = _Runs(plan)
             runs = self._runs[id(plan)]
             runs.count += 1
             scheduler = self.schedulers[(number + warp_number) % len(self.schedulers)]
             fetcher = Fetcher(number, warp_number)
             order = self._order + warp_number
             at = begin + warp_number * self._warp_start
-            warp = Warp(plan, runs.spent, block, fetcher, order, scheduler, at)
+            warp = Warp(plan, runs.spent, runs.marks, block, fetcher, order, scheduler, at)
             scheduler.take(warp, at)
         self._order += len(plans)
         self._wake_at(begin, self.schedulers)
@@ -220,8 +284,7 @@ class StreamingMultiprocessor:
     def stall(self, warp: Warp, end: int, reason: int) -> None:
         """Let a warp's life up to `end` have been for a reason, before the step it comes to."""
         start = warp.seen
-        self.stalls[reason] += end - start
-        warp.spent[warp.step.place] += end - start
+        warp.spent[reason][warp.step.place] += end - start
         warp.seen = end
         if self.listener is not None:
             self.tell(warp, start, end, reason, warp.step.pc)

@@ -41,14 +41,15 @@ class Warp:
     """A warp on the SM: which step it comes to, and when each result will be there."""
 
     __slots__ = (
-        "block", "fetcher", "number", "order", "pipe", "results", "scheduler", "seen", "spent",
-        "step", "stored",
+        "block", "fetcher", "marks", "number", "order", "pipe", "results", "scheduler", "seen",
+        "spent", "step", "stored",
     )  # fmt: skip
 
     def __init__(
         self,
         plan: WarpPlan,
-        spent: list[int],
+        spent: list[list[int]],
+        marks: list[int],
         block: Block,
         fetcher: Fetcher,
         order: int,
@@ -57,7 +58,8 @@ class Warp:
     ) -> None:
         self.step = plan.steps[0]  # the one that it comes to
         self.pipe = self.step.pipe  # what that needs
-        self.spent = spent  # ticks that all warps of this plan waited before each step
+        self.spent = spent  # by reason, ticks that this plan's warps waited before each step
+        self.marks = marks  # the sum of the times at which this plan's warps came by each mark
         self.block = block
         self.number = fetcher.number
         self.fetcher = fetcher
@@ -317,6 +319,8 @@ class Scheduler:
 
     def _await(self, warp: Warp, step: Step, back: int) -> int:
         """Return when the results are there that a warp needs for its next step."""
+        if step.mark >= 0:
+            warp.marks[step.mark] += back
         needs, results = step.needs, warp.results
         there = results[needs[0]] if len(needs) == 1 else max([results[n] for n in needs])
         if step.waits_long:

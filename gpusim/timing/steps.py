@@ -7,13 +7,13 @@ here, once for each different stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
 from gpusim.isa import OPS, Instruction, Program
-from gpusim.streams import WarpStream
+from gpusim.streams import Lap, WarpStream, spread
 from gpusim.timing.costs import NO_PIPE, PIPES, TICKS, XU, Cost
 
 
@@ -38,15 +38,18 @@ class Touched(NamedTuple):
     """What an access comes to.
 
     `cost` is its wavefronts, sectors or lanes with one address, `fresh` its sectors that miss
-    the L1, `lines` its 128-byte lines; it `joins` where it waits for what another warp fetches.
+    the L1, `written` those that are stored to for the first time, `lines` its 128-byte lines; it `joins` where it waits for what another warp fetches.
+    `draws` is how many latencies it has, with those of the loads that are under way.
     Atomics on floating-point numbers are told from those on integers. What the address unit
     reads has its latency in ticks for `cost`.
     """
 
     cost: int = 0
     fresh: int = 0
+    written: int = 0
     lines: int = 0
     joins: bool = False
+    draws: float = 1.0
     is_float: bool = False
 
 
@@ -60,7 +63,8 @@ class Step:
     It can be issued while `pipe` is free, keeps that for `busy` and the scheduler for `slot`;
     the next one can follow it after `gap`, when the results in `needs` are there: `waits_long`
     says that one comes from global memory. Its own result is known as `tag`. Times in ticks.
-    `place` says where among its plan's steps it is, and `next` which one follows.
+    `place` says where among its plan's steps it is, and `next` which one follows; `mark` that it
+    is noted when warps have issued it.
     """
 
     action: Action
@@ -75,6 +79,7 @@ class Step:
     needs: tuple[int, ...] = ()
     waits_long: bool = False
     issued: int = 1
+    mark: int = -1
     is_shared: bool = field(init=False)  # whether others than its scheduler see what it does
     next: Step = field(init=False, repr=False)
 
@@ -84,20 +89,42 @@ class Step:
 
 
 @dataclass(frozen=True)
+class LapPlan:
+    """What stands for the rounds of a lap that are left out: the steps from `begin` to `end`.
+
+    They are `rounds` rounds. It is noted when warps begin the first of them, the one in the
+    middle, and the one after the last, where the lap `is_marked`. `charges` are what they take
+    where nothing stands in their way.
+    """
+
+    lap: Lap
+    begin: int
+    end: int
+    rounds: int
+    middle: int
+    is_marked: bool
+    charges: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class WarpPlan:
     """What a warp does: its steps, how many tags they use, and what of its time is certain.
 
-    `charges` are the ticks that each pc takes where nothing stands in its way; `selected` of
-    them go to issue, `waits` to fixed latencies.
+    `charges` are the ticks that each pc takes where nothing stands in its way.
     """
 
     steps: tuple[Step, ...]
     tags: int
-    charges: tuple[tuple[int, int], ...]
-    selected: int
-    waits: int
+    charges: Mapping[int, int]
+    laps: tuple[LapPlan, ...]
     instructions: int
 
+
+# A lap's first eighth and last twelfth are not like its other rounds; of fewer rounds than these
+# it is not told.
+FIRST_PART, LAST_PART = 8, 12
+LEAST_MARKED = 12
+MARKS = 3
 
 # So many instructions behind a barrier are issued before the warp is held.
 DEFERRED = 2
@@ -142,6 +169,14 @@ class _Planner:
     ready: dict[int, tuple[int, Cost]] = field(default_factory=dict)
     pending: dict[int, int] = field(default_factory=dict)
     from_global: set[int] = field(default_factory=set)
+    under_way: int = 0
+    draws: int = 0
+
+    def load(self, apart: int, near: int) -> float:
+        """Take note of a load; return how many latencies it has with those under way."""
+        self.draws += apart + (spread.added(near, self.under_way) if self.under_way else spread.WHOLE)
+        self.under_way += 1
+        return self.draws / spread.WHOLE
 
     def close(self, needs: tuple[int, ...] = ()) -> None:
         """End the open step where the warp waits, for results or at a barrier."""
@@ -150,6 +185,8 @@ class _Planner:
             last.gap = max(self.cursor - self.at, last.slot)
             last.needs = needs
             last.waits_long = not self.from_global.isdisjoint(needs)
+            if last.waits_long:
+                self.under_way = self.draws = 0
         self.at = self.cursor = 0
         self.ready.clear()
         self.pipe_free.clear()
@@ -240,13 +277,57 @@ class _Planner:
         self.add(step, at, TICKS)
 
 
+@dataclass
+class _Laps:
+    """Notes where a stream's laps lie among the steps, and what their rounds take."""
+
+    made: list[LapPlan] = field(default_factory=list)
+    at: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    begun: dict[int, tuple[int, dict[int, int]]] = field(default_factory=dict)
+    laps: list[tuple[Lap, int, int, int]] = field(default_factory=list)
+
+    def add(self, lap: Lap) -> None:
+        """Take note of a lap of which rounds are left out."""
+        begin = lap.rounds // FIRST_PART
+        end = lap.rounds - lap.rounds // LAST_PART
+        middle = (begin + end) // 2
+        for mark, number in enumerate((begin, middle, end)):
+            place = lap.first + number * lap.length
+            self.at.setdefault(place, []).append((len(self.laps), mark))
+        self.laps.append((lap, begin, middle, end))
+
+    def note(self, place: int, planner: _Planner, charges: dict[int, int]) -> None:
+        """Note that the instruction at a place of the stream has been planned.
+
+        `charges` are what all before it took.
+        """
+        for number, mark in self.at.get(place, ()):
+            lap, begin, middle, end = self.laps[number]
+            step = planner.made[-1]
+            is_marked = lap.rounds >= LEAST_MARKED
+            if is_marked:
+                step.mark = MARKS * len(self.made) + mark
+            if mark == 0:
+                self.begun[number] = step.place, charges
+            elif mark == 2:
+                first, before = self.begun.pop(number)
+                taken = {pc: spent - before.get(pc, 0) for pc, spent in charges.items()}
+                self.made.append(
+                    LapPlan(lap, first, step.place, end - begin, middle - begin, is_marked, taken)
+                )
+
+
 def plan(stream: WarpStream, program: Program, costs: list[Cost]) -> WarpPlan:
     """Return what a warp does on a device whose instructions have these costs."""
-    planner = _Planner()
+    planner, laps = _Planner(), _Laps()
+    for lap in stream.laps:
+        if lap.left and lap.rounds:
+            laps.add(lap)
     last = len(stream.pc) - 1
-    for place, (pc, is_taken, is_on, touched) in enumerate(_rows(stream)):
+    for place, (pc, is_taken, is_on, touched, apart, near) in enumerate(_rows(stream)):
         instruction, cost = program.instructions[pc], costs[pc]
         action = _action(instruction, cost)
+        before = dict(planner.charges) if place in laps.at else {}
         is_held = action is not Action.RUN or cost.after or cost.pipe == "uniform"
         if is_held:
             planner.deferred = 0
@@ -258,30 +339,33 @@ def plan(stream: WarpStream, program: Program, costs: list[Cost]) -> WarpPlan:
             found = instruction.memory
             is_float = found is not None and found.dtype.kind == "f"
             what = touched._replace(is_float=is_float) if is_on else NOTHING
+            if action is Action.GLOBAL_LOAD and is_on:
+                what = what._replace(draws=planner.load(apart, near))
             planner.act(action, pc, instruction, cost, what)
         elif OPS[instruction.op].kind == "exit" and place == last:
             planner.leave(pc, planner.earliest(instruction, cost), 1)
         else:
             planner.run(pc, instruction, cost, is_taken=is_taken)
+        laps.note(place, planner, before)
     if not planner.made or planner.made[-1].action is not Action.EXIT:
         planner.deferred = 0
         planner.await_results(())
         planner.leave(int(stream.pc[-1]) if len(stream.pc) else 0, planner.cursor, 0)
+    for step in planner.made:
+        if step.mark >= 0 and not step.needs:
+            step.needs = (planner.tags,)  # which is there from the beginning
     steps = tuple(planner.made)
-    certain = [step for step in steps if step.action is not Action.BARRIER]
-    return WarpPlan(
-        steps,
-        planner.tags,
-        tuple(planner.charges.items()),
-        sum(step.slot for step in steps),
-        sum(step.gap - step.slot for step in certain),
-        sum(step.issued for step in steps),
-    )
+    issued = sum(step.issued for step in steps)
+    return WarpPlan(steps, planner.tags + 1, planner.charges, tuple(laps.made), issued)
 
 
-def _rows(stream: WarpStream) -> Iterator[tuple[int, bool, bool, Touched]]:
-    """Return, for each instruction of a stream, its pc, whether it jumps, is on, and touches."""
-    columns = (stream.pc, stream.is_taken, stream.is_on, stream.cost, stream.fresh, stream.lines)
-    rows = zip(*(column.tolist() for column in (*columns, stream.joins)), strict=True)
-    for pc, is_taken, is_on, cost, fresh, lines, joins in rows:
-        yield pc, is_taken, is_on, Touched(cost, fresh, lines, joins)
+def _rows(stream: WarpStream) -> Iterator[tuple[int, bool, bool, Touched, int, int]]:
+    """Return, for each instruction of a stream, its pc, whether it jumps, is on, and touches.
+
+    The last two say how its lines lie, for loads.
+    """
+    columns = (stream.pc, stream.is_taken, stream.is_on, stream.spread, stream.near)
+    touched = (stream.cost, stream.fresh, stream.written, stream.lines, stream.joins)
+    rows = zip(*(column.tolist() for column in (*columns, *touched)), strict=True)
+    for pc, is_taken, is_on, apart, near, *what in rows:
+        yield pc, is_taken, is_on, Touched(*what), apart, near

@@ -21,6 +21,7 @@ WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 # of x^4 = x + 1, which does in three dimensions what the golden ratio does in one.
 BY_BLOCK, BY_WARP, BY_FETCH = (1.2207440846057596**-k for k in (1, 2, 3))
 MOST_DRAWN = 0.99
+OWN_PART = 0.2
 LINES_TOGETHER = 16  # 2 KB: what is fetched together there is there together
 
 
@@ -29,14 +30,15 @@ class Share:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
     `dram_part` is the part of fresh sectors that come from DRAM, not the L2; `late_part` the
-    part that is there as late as if it did: blocks that run together wait for one fetch.
-    `busiest` of the `sms` get as many blocks as this one, the others one less.
+    part that is there as late as if it did: blocks that run together wait for one fetch. Of
+    written sectors the part `written_back` goes on to DRAM before the launch ends. `busiest` of the `sms` get as many blocks as this one, the others one less.
     """
 
     dram_bytes_per_cycle: float
     l2_bytes_per_cycle: float
     dram_part: float
     late_part: float
+    written_back: float
     sms: int
     busiest: int
 
@@ -62,13 +64,11 @@ class Fetcher:
     block: int
     number: int
     waits: int = 0
-    lines: int = 0
     is_apart: bool = False
 
     def wait(self) -> None:
         """Take note that the warp waits for what it has fetched."""
         self.waits += 1
-        self.lines = 0
         self.is_apart = True
 
 
@@ -81,7 +81,7 @@ class Units:
         self._data_free = self._address_free = self._store_free = self._atomic_free = 0
         self._dram_free = self._l2_free = -1
         self._noted = 0
-        self._recent = self._utilisation = 0.0
+        self._recent = self._recently_written = self._loaded = 0.0
         self._set_latencies()
         self._set_intervals()
         self._set_bandwidths()
@@ -104,7 +104,9 @@ class Units:
         self._shuffle_latency = ticks(latency.shuffle)
         self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
         self._least = latency.dram_least / latency.dram
-        self._growth = self._device.bandwidth.dram_latency_growth
+        bandwidth = self._device.bandwidth
+        self._growth = bandwidth.dram_latency_growth
+        self._growth_by_writes = bandwidth.dram_latency_growth_by_writes
         self._atomic_latency = ticks(latency.shared_atomic)
         self._global_atomic_latency = ticks(latency.global_atomic)
 
@@ -209,18 +211,22 @@ class Units:
         start = self._stage(now, touched.lines * self._wavefront, behind)
         missed = touched.fresh if self._device.capacity.l1_caches_global else touched.cost
         if missed:
-            return self._fetch(missed, touched.lines, warp, start), start
-        return start + (self._fetch_latency(warp, 1) if touched.joins else self._l1), start
+            return self._fetch(missed, touched, warp, start), start
+        return start + (self._fetch_latency(warp, touched) if touched.joins else self._l1), start
 
     def _global_store(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
         """Send a store's packets: each line and each sector of it is one."""
-        start = max(self._stage(now, touched.lines * self._wavefront, behind), self._store_free)
+        begin = max(self._store_free, self._dram_free - WINDOW)
+        start = max(self._stage(now, touched.lines * self._wavefront, behind), begin)
         self._store_free = start + round((touched.lines + touched.cost) * self._packet)
-        busy = round(touched.fresh * self._dram_sector * self._share.dram_part)
-        self._dram_free = _made_up(self._dram_free, start) + busy
         self.end = max(self.end, start + self._l2)
+        if touched.written and self._share.written_back:
+            busy = round(touched.written * self._share.written_back * self._dram_sector)
+            self._dram_free = _made_up(self._dram_free, start) + busy
+            self._note_busy(start, busy, busy)
+            self.end = max(self.end, self._dram_free)
         return 0, start
 
     def _global_atomic(
@@ -237,7 +243,7 @@ class Units:
         self.end = max(self.end, self._atomic_free)
         return begin + self._global_atomic_latency, start
 
-    def _fetch(self, sectors: int, lines: int, warp: Fetcher, at: int) -> int:
+    def _fetch(self, sectors: int, touched: Touched, warp: Fetcher, at: int) -> int:
         """Return when sectors that missed the L1 are there, requested at a time.
 
         What others leave of the bandwidth may be used: an SM that took less than its share
@@ -249,33 +255,44 @@ class Units:
             grains = -(-sectors // self._grain_sectors) * self._grain_sectors
             busy = round(grains * self._share.dram_part * self._dram_sector)
             self._dram_free = _made_up(self._dram_free, at) + busy
-            self._note_busy(at, busy)
+            self._note_busy(at, busy, 0)
             served = max(served, self._dram_free)
-        return max(at, served) + self._fetch_latency(warp, lines)
+        return max(at, served) + self._fetch_latency(warp, touched)
 
-    def _fetch_latency(self, warp: Fetcher, lines: int) -> int:
+    def _fetch_latency(self, warp: Fetcher, touched: Touched) -> int:
         """Return the latency of what misses the L1, as busy as DRAM is.
 
         DRAM's differs from fetch to fetch: an exponential law above the least. Warps of a block
         that fetch together wait equally long, those that drifted apart do not.
         """
-        who = warp.number if warp.is_apart else warp.number * lines // LINES_TOGETHER
-        drawn = (warp.block * BY_BLOCK + who * BY_WARP + warp.waits * BY_FETCH) % 1.0
-        warp.lines += lines
-        above = -math.log(1 - (drawn * MOST_DRAWN) ** (1 / math.sqrt(warp.lines)))
+        place = warp.block * BY_BLOCK + warp.waits * BY_FETCH
+        above = _drawn(place + warp.number * BY_WARP, touched.draws)
+        if not warp.is_apart:
+            together = warp.number * touched.lines // LINES_TOGETHER
+            above += (1 - OWN_PART) * (_drawn(place + together * BY_WARP, touched.draws) - above)
         varied = self._least + (1 - self._least) * above
-        loaded = self._dram * varied * (1 + self._growth * self._utilisation**4)
+        loaded = self._dram * varied * (1 + self._loaded)
         return round(self._l2 + (loaded - self._l2) * self._share.late_part)
 
-    def _note_busy(self, now: int, busy: int) -> None:
-        """Keep DRAM's utilisation: by Little's law, what is under way over what it can hold.
+    def _note_busy(self, now: int, busy: int, written: int) -> None:
+        """Keep how much longer DRAM's latency is for what is under way, in all and of writes.
 
-        What was requested counts for less and less, over the time of a latency.
+        Its utilisation is by Little's law what is under way over what it can hold. What was
+        requested counts for less and less, over the time of a latency.
         """
         passed = max(0, now - self._noted)
-        self._recent = self._recent * math.exp(-passed / self._dram) + busy
-        self._noted = now
-        self._utilisation = min(1.0, self._recent / self._dram)
+        left = math.exp(-passed / self._dram)
+        self._noted = max(now, self._noted)
+        self._recent = self._recent * left + busy
+        self._recently_written = self._recently_written * left + written
+        utilisation = min(1.0, self._recent / self._dram)
+        by_writes = self._growth_by_writes * min(1.0, self._recently_written / self._dram)
+        self._loaded = self._growth * utilisation**4 + by_writes
+
+
+def _drawn(place: float, draws: float) -> float:
+    """Return how many means an exponential law's value lies above its least, the last of some."""
+    return -math.log(1 - (place % 1.0 * MOST_DRAWN) ** (1 / draws))
 
 
 def slowest_excess_cycles(device: Device, share: Share, fetches: int) -> float:

@@ -1,0 +1,62 @@
+"""How many latencies lines have that are fetched together: near lines mostly have one.
+
+Measured on an idle NVIDIA H200: a warp waits for 2, 4 or 8 lines out of DRAM that lie 128 bytes
+to 64 MB apart. For lines within 1 KB the wait grows as if each beyond the first were a tenth of
+a line with a latency of its own, within 4 KB a third, and beyond that three fifths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+LINE_BYTES = 128
+WHOLE = 100
+# Up to so many bytes apart, a line counts for so much of WHOLE.
+NEAR_BYTES, MIDDLE_BYTES = 1024, 4096
+WEIGHTS = (10, 35, 60)
+EARLIER = 8  # loads before, of which the nearest counts
+_NOWHERE = np.int64(2**62)
+
+
+def _classes(apart: Array) -> Array:
+    """Return the place in WEIGHTS of distances in lines."""
+    return np.searchsorted((NEAR_BYTES // LINE_BYTES, MIDDLE_BYTES // LINE_BYTES), apart)
+
+
+def within(addresses: Array, on: Array) -> tuple[Array, Array]:
+    """Return, per warp, the lowest line it touches, and what the others add, in parts of WHOLE.
+
+    The lowest is -1 where no lane is on. Arrays have 32 lanes in their last axis.
+    """
+    lines = np.sort(np.where(on, addresses // LINE_BYTES, _NOWHERE), axis=-1)
+    lowest = np.where(lines[..., 0] < _NOWHERE, lines[..., 0], -1)
+    apart = np.diff(lines, axis=-1)
+    counts = (apart > 0) & (lines[..., 1:] < _NOWHERE)
+    if not counts.any():
+        return lowest, np.zeros(lowest.shape, dtype=np.int64)
+    added = np.where(counts, np.array(WEIGHTS)[_classes(apart)], 0).sum(axis=-1)
+    return lowest, added
+
+
+def to_earlier(lowest: Array) -> Array:
+    """Return how far a warp's accesses lie from those before, packed: two bits for each.
+
+    `lowest` is the lowest line of each access in order, -1 for what does not load.
+    """
+    packed = np.zeros(len(lowest), dtype=np.int32)
+    loads = np.flatnonzero(lowest >= 0)
+    lines = lowest[loads]
+    for back in range(1, min(EARLIER, len(lines) - 1) + 1):
+        codes = _classes(np.abs(lines[back:] - lines[:-back])).astype(np.int32)
+        packed[loads[back:]] |= codes << 2 * (back - 1)
+    return packed
+
+
+def added(packed: int, pending: int) -> int:
+    """Return what an access's first line adds to `pending` accesses before it, of WHOLE."""
+    codes = (packed >> 2 * back & 3 for back in range(min(pending, EARLIER)))
+    return WEIGHTS[min(codes)]
