@@ -19,8 +19,7 @@ from gpusim.isa import Program
 from gpusim.launch import Launch
 from gpusim.streams import BlockStream, Classes
 from gpusim.timing.clock import Outcome, SpanListener, StreamingMultiprocessor
-from gpusim.timing.costs import instruction_costs
-from gpusim.timing.steps import Action, WarpPlan, plan
+from gpusim.timing.steps import Action, WarpPlan, issues, plan
 from gpusim.timing.units import Share, slowest_excess_cycles
 
 # How many waves of resident blocks are played, with at least so many blocks; and how many rounds of
@@ -28,7 +27,7 @@ from gpusim.timing.units import Share, slowest_excess_cycles
 # settled, it is twice as many, unless that were more warp instructions than are worth it.
 FIRST_WAVES = 16
 FIRST_BLOCKS = 32
-FIRST_ROUNDS = 48
+FIRST_ROUNDS = 32
 MOST_INSTRUCTIONS = 1_000_000
 SETTLED = 0.01
 FEW_ROUNDS = 2  # loops that differ by no more still do when they are shortened
@@ -41,8 +40,8 @@ class Plans:
     """
 
     def __init__(self, program: Program, gpu: Device, classes: Classes, launch: Launch) -> None:
-        self._program, self._gpu = program, gpu
-        self._costs = instruction_costs(program, gpu)
+        self._gpu = gpu
+        self._issues = issues(program, gpu)
         self._by_key: dict[bytes, WarpPlan] = {}
         self._by_stream: dict[tuple[int, int], list[WarpPlan]] = {}
         self._ranges = sorted(
@@ -91,7 +90,7 @@ class Plans:
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
             if warp.key not in self._by_key:
-                self._by_key[warp.key] = plan(warp, self._program, self._costs)
+                self._by_key[warp.key] = plan(warp, self._issues)
             plans.append(self._by_key[warp.key])
         return plans
 
@@ -211,15 +210,11 @@ def play_all(
     return replace(done, cycles=done.cycles + late)
 
 
-def play_alone(device: Device, share: Share, plans: Plans) -> Played:
-    """Return what a block does that has an SM for itself, neither the first nor the last."""
-
-    def play(most: int) -> Played:
-        blocks = plans.some(1, most)
-        alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True).play()
-        return _as_played(alone, 1, alone.left_out.longest)
-
-    return _settled(play, plans.longest_loop)
+def play_alone(device: Device, share: Share, plans: Plans) -> float:
+    """Return the cycles of a block that has an SM for itself, neither the first nor the last."""
+    blocks = plans.some(1, FIRST_ROUNDS)
+    alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True).play()
+    return alone.cycles + alone.left_out.longest
 
 
 def _as_played(outcome: Outcome, blocks: int, left_out: float, spread: float = 0.0) -> Played:
@@ -256,9 +251,7 @@ def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> P
         count = min(whole, count + whole % resident)
         outcome = play(count)
         places = min(resident, count) * plans.warps
-        left_out = max(
-            outcome.left_out.longest, outcome.left_out.warps * whole / count / places
-        )
+        left_out = max(outcome.left_out.longest, outcome.left_out.warps * whole / count / places)
         if count == whole:
             return _as_played(outcome, count, left_out)
         early, rate = _rates(outcome.block_ends, resident)

@@ -23,7 +23,7 @@ from gpusim.streams import Classes, classify
 from gpusim.timing.bounds import Bound, bounds_of
 from gpusim.timing.clock import SpanListener
 from gpusim.timing.occupancy import Occupancy, occupancy
-from gpusim.timing.scheduler import STALLS
+from gpusim.timing.stalls import STALLS
 from gpusim.timing.units import Share
 
 L2_STATES = ("cold", "warm")
@@ -193,7 +193,7 @@ def _latency(gpu: Device, share: Share, plans: Plans, holds: Occupancy) -> Bound
     Of the blocks of an SM, one place gets at least their number over the places, one after
     the other.
     """
-    alone = play_alone(gpu, share, plans).cycles
+    alone = play_alone(gpu, share, plans)
     rounds = math.ceil(plans.blocks_on_sm / holds.blocks)
     return Bound("latency", rounds * alone / gpu.gpu.sm_clock_mhz)
 

@@ -29,7 +29,7 @@ from gpusim.errors import GpusimError, InputError
 from gpusim.journal import opened, write_whole
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.planning import Forecast, catalogue_job
-from gpusim.timing.scheduler import STALLS
+from gpusim.timing.stalls import STALLS
 
 Row = dict[str, Any]
 

@@ -13,9 +13,10 @@ from gpusim.device import Device
 from gpusim.isa import Instruction, Memory, Program
 from gpusim.streams import WarpStream
 from gpusim.timing.clock import Outcome, Span, StreamingMultiprocessor
-from gpusim.timing.costs import NO_PIPE, TICKS, instruction_costs
-from gpusim.timing.scheduler import POLICIES, STALLS
-from gpusim.timing.steps import Action, Touched, plan
+from gpusim.timing.costs import NO_PIPE, TICKS
+from gpusim.timing.scheduler import POLICIES
+from gpusim.timing.stalls import STALLS
+from gpusim.timing.steps import Action, Touched, issues, plan
 from gpusim.timing.units import Fetcher, Share, Units, slowest_excess_cycles
 
 INT32 = np.dtype(np.int32)
@@ -93,10 +94,13 @@ def play(
         cost=np.where(accesses, cost, 0).astype(np.int32),
         lines=accesses.astype(np.int32),
         fresh=np.where(accesses, cost, 0).astype(np.int32),
+        written=np.array([cost if i.op == "STG" else 0 for i in instructions], dtype=np.int32),
         joins=np.zeros(count, dtype=bool),
+        spread=np.zeros(count, dtype=np.int32),
+        near=np.zeros(count, dtype=np.int32),
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
-    warp = plan(stream, program, instruction_costs(program, gpu))
+    warp = plan(stream, issues(program, gpu))
     share = share or Share(bytes_per_cycle, bytes_per_cycle, 1.0, 1.0, 1.0, 1, 1)
     plans = [[warp] * warps for _ in range(blocks)]
     sm = StreamingMultiprocessor(gpu, share, plans, resident, listener)  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from gpusim.programs import bind, program_for
 from gpusim.streams import BlockStream, Classes, classify
 
 CC = ComputeCapability(9, 0)
-COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "joins", "lanes")
+COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes")
 
 
 def classes_of(launch: PlannedLaunch, *, leaps: bool, level: str = "O3") -> Classes:

@@ -52,7 +52,9 @@ class _Row:
         touched = self.touched
         if touched is not None:
             touched = np.broadcast_to(touched, (*shape, 32)).reshape(1, -1, 32)
-        return _Row(self.pc, self.is_store, (self.rows + every).reshape(-1), tuple(columns), touched)
+        return _Row(
+            self.pc, self.is_store, (self.rows + every).reshape(-1), tuple(columns), touched
+        )
 
 
 class _Told:

@@ -92,7 +92,7 @@ class WarpStream:
         return times
 
     def written_out(self, rounds: Callable[[int, int], int]) -> WarpStream:
-        """Return the stream with its loops written out, for the n-th `rounds(n, times)` of times."""
+        """Return the stream with its loops written out: of the n-th, `rounds(n, times)` rounds."""
         if not self.repeats:
             return self
         places, laps, done, length = [], [], 0, 0

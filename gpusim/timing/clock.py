@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import simpy
 
 from gpusim.device import Device
 from gpusim.timing.costs import TICKS, ticks
-from gpusim.timing.scheduler import POLICIES, SELECTED, STALLS, WAIT, Scheduler, Warp
-from gpusim.timing.steps import MARKS, Action, Step, WarpPlan
+from gpusim.timing.runs import LeftOut, Runs, left_out
+from gpusim.timing.scheduler import POLICIES, Scheduler, Warp
+from gpusim.timing.stalls import SELECTED, STALLS
+from gpusim.timing.steps import Action, Step, WarpPlan
 from gpusim.timing.units import Fetcher, Share, Units
 
 
@@ -38,18 +39,6 @@ class SpanListener(Protocol):
 
     def span(self, span: Span) -> None:
         """Take note of a span."""
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """What the rounds of laps that were not played take: cycles of the longest warp, and of all.
-
-    `spread` is how far the rate in the second half of the rounds lies from that in the first.
-    """
-
-    longest: float = 0.0
-    warps: float = 0.0
-    spread: float = 0.0
 
 
 @dataclass
@@ -80,68 +69,6 @@ class Block:
         self.waiting: list[Warp] = []
 
 
-class _Runs:
-    """How many warps ran a plan, and the ticks that they waited, by reason, before each step."""
-
-    def __init__(self, plan: WarpPlan) -> None:
-        self.plan = plan
-        self.count = 0
-        self.spent = [[0] * len(plan.steps) for _ in STALLS]
-        self.marks = [0] * MARKS * len(plan.laps)
-
-    def add_to(self, stalls: list[float], by_pc: dict[int, float]) -> None:
-        """Add what the warps' time went to, rounds that were left out like those of their lap."""
-        steps, count = self.plan.steps, self.count
-        weights = np.ones(len(steps))
-        for lap in self.plan.laps:
-            weights[lap.begin : lap.end] += lap.lap.left / lap.rounds
-        waited = np.array(self.spent) * weights
-        waited[SELECTED] += count * weights * [step.slot for step in steps]
-        waited[WAIT] += count * weights * [
-            0 if step.action is Action.BARRIER else step.gap - step.slot for step in steps
-        ]
-        for reason, ticks_waited in enumerate(waited.sum(axis=1).tolist()):
-            stalls[reason] += ticks_waited
-        before = (np.array(self.spent) * weights).sum(axis=0).tolist()
-        for step, spent in zip(steps, before, strict=True):
-            by_pc[step.pc] = by_pc.get(step.pc, 0.0) + spent
-        for pc, spent in self.plan.charges.items():
-            by_pc[pc] = by_pc.get(pc, 0.0) + count * spent
-        for lap in self.plan.laps:
-            for pc, spent in lap.charges.items():
-                by_pc[pc] = by_pc.get(pc, 0.0) + count * spent * lap.lap.left / lap.rounds
-
-
-def _left_out(all_runs: Iterable[_Runs]) -> LeftOut:
-    """Return what rounds that were left out take, at the rates of those that were played.
-
-    Laps with one number have one rate where they are equally long.
-    """
-    sums: dict[tuple[int, int], list[float]] = {}
-    for runs in all_runs:
-        for place, lap in enumerate(runs.plan.laps):
-            if lap.is_marked:
-                begin, middle, end = runs.marks[MARKS * place : MARKS * (place + 1)]
-                mine = sums.setdefault((lap.lap.number, lap.lap.left), [0.0] * 4)
-                first, second = runs.count * lap.middle, runs.count * (lap.rounds - lap.middle)
-                for part, more in enumerate((middle - begin, end - middle, first, second)):
-                    mine[part] += more
-    if not sums:
-        return LeftOut()
-    rates = {key: (s[0] + s[1]) / (s[2] + s[3]) / TICKS for key, s in sums.items()}
-    of_any = sum(s[0] + s[1] for s in sums.values()) / sum(s[2] + s[3] for s in sums.values())
-    longest = warps = 0.0
-    for runs in all_runs:
-        mine = sum(
-            lap.lap.left * rates.get((lap.lap.number, lap.lap.left), of_any / TICKS)
-            for lap in runs.plan.laps
-        )
-        longest = max(longest, mine)
-        warps += runs.count * mine
-    first, second, before, behind = sums[max(sums, key=lambda key: key[1])]
-    return LeftOut(longest, warps, abs(second / behind / (first / before) - 1))
-
-
 class StreamingMultiprocessor:
     """Plays blocks on one SM of a device.
 
@@ -168,7 +95,7 @@ class StreamingMultiprocessor:
         self.listener = listener
         self.block_ends: list[int] = []
         self.end = 0
-        self._runs: dict[int, _Runs] = {}
+        self._runs: dict[int, Runs] = {}
         self._next_block = 0
         self._on_sm = 0
         self._launch_free = 0
@@ -217,7 +144,7 @@ class StreamingMultiprocessor:
             stalls=stalls,
             by_pc=by_pc,
             instructions=sum(r.count * r.plan.instructions for r in self._runs.values()),
-            left_out=_left_out(self._runs.values()),
+            left_out=left_out(self._runs.values()),
         )
 
     def _start_blocks(self) -> None:
@@ -236,7 +163,7 @@ class StreamingMultiprocessor:
         block = Block(number, len(plans))
         for warp_number, plan in enumerate(plans):
             if id(plan) not in self._runs:
-                self._runs[id(plan)] = _Runs(plan)
+                self._runs[id(plan)] = Runs(plan)
             runs = self._runs[id(plan)]
             runs.count += 1
             scheduler = self.schedulers[(number + warp_number) % len(self.schedulers)]

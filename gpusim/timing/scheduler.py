@@ -10,24 +10,23 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from gpusim.timing.costs import NO_PIPE, TICKS, XU, ticks
+from gpusim.timing.stalls import (
+    BARRIER,
+    LG,
+    LONG,
+    MATH,
+    MIO,
+    NOT_SELECTED,
+    SELECTED,
+    SHORT,
+    WAIT,
+)
 from gpusim.timing.steps import Action, Step, WarpPlan
 from gpusim.timing.units import Fetcher
 
 if TYPE_CHECKING:
     from gpusim.timing.clock import Block, StreamingMultiprocessor
 
-STALLS = (
-    "selected",
-    "not_selected",
-    "wait",
-    "short_scoreboard",
-    "long_scoreboard",
-    "mio_throttle",
-    "lg_throttle",
-    "math_pipe_throttle",
-    "barrier",
-)
-(SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, MATH, BARRIER) = range(len(STALLS))
 NEVER = 1 << 62
 
 # Bound once: to look a member up in its class takes longer than to compare it.

@@ -7,14 +7,15 @@ here, once for each different stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.streams import Lap, WarpStream, spread
-from gpusim.timing.costs import NO_PIPE, PIPES, TICKS, XU, Cost
+from gpusim.timing.costs import NO_PIPE, PIPES, TICKS, XU, Cost, instruction_costs
 
 
 class Action(IntEnum):
@@ -38,10 +39,10 @@ class Touched(NamedTuple):
     """What an access comes to.
 
     `cost` is its wavefronts, sectors or lanes with one address, `fresh` its sectors that miss
-    the L1, `written` those that are stored to for the first time, `lines` its 128-byte lines; it `joins` where it waits for what another warp fetches.
-    `draws` is how many latencies it has, with those of the loads that are under way.
-    Atomics on floating-point numbers are told from those on integers. What the address unit
-    reads has its latency in ticks for `cost`.
+    the L1, `written` those that it is the first to store to, `lines` its 128-byte lines; it
+    `joins` where it waits for what another warp fetches. `draws` is how many latencies it has,
+    with those of the loads that are under way. Atomics on floating-point numbers are told from
+    those on integers. What the address unit reads has its latency in ticks for `cost`.
     """
 
     cost: int = 0
@@ -146,9 +147,36 @@ _BY_PIPE = {"xu": Action.SPECIAL, "address": Action.ADDRESS}
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
 
 
-def _action(instruction: Instruction, cost: Cost) -> Action:
-    by_op = _BY_OP.get((instruction.op, OPS[instruction.op].kind))
-    return by_op if by_op is not None else _BY_PIPE.get(cost.pipe, Action.RUN)
+class Issue(NamedTuple):
+    """An instruction as a plan needs it: what it costs, does and reads.
+
+    It `is_held` where a warp that is behind a barrier does not issue it before it is held there.
+    """
+
+    instruction: Instruction
+    cost: Cost
+    action: Action
+    reads: tuple[int, ...]
+    is_held: bool
+    is_exit: bool
+    is_float: bool
+
+
+def issues(program: Program, device: Device) -> list[Issue]:
+    """Return each instruction of a program as a device issues it."""
+    costs = instruction_costs(program, device)
+    return [_issue(*pair) for pair in zip(program.instructions, costs, strict=True)]
+
+
+def _issue(instruction: Instruction, cost: Cost) -> Issue:
+    kind, found = OPS[instruction.op].kind, instruction.memory
+    by_op = _BY_OP.get((instruction.op, kind))
+    action = by_op if by_op is not None else _BY_PIPE.get(cost.pipe, Action.RUN)
+    guard = () if instruction.guard is None else (instruction.guard,)
+    is_held = action is not Action.RUN or bool(cost.after) or cost.pipe == "uniform"
+    is_float = found is not None and found.dtype.kind == "f"
+    reads = (*instruction.src, *guard)
+    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float)
 
 
 @dataclass
@@ -174,7 +202,9 @@ class _Planner:
 
     def load(self, apart: int, near: int) -> float:
         """Take note of a load; return how many latencies it has with those under way."""
-        self.draws += apart + (spread.added(near, self.under_way) if self.under_way else spread.WHOLE)
+        self.draws += apart + (
+            spread.added(near, self.under_way) if self.under_way else spread.WHOLE
+        )
         self.under_way += 1
         return self.draws / spread.WHOLE
 
@@ -193,10 +223,11 @@ class _Planner:
 
     def await_results(self, reads: tuple[int, ...]) -> None:
         """Let the warp wait where an instruction reads a result whose latency is not fixed."""
-        waits = tuple(sorted({self.pending[r] for r in reads if r in self.pending}))
-        if waits:
+        pending = self.pending
+        if pending and any(r in pending for r in reads):
+            waits = tuple(sorted({pending[r] for r in reads if r in pending}))
             self.close(waits)
-            self.pending = {r: t for r, t in self.pending.items() if t not in waits}
+            self.pending = {r: t for r, t in pending.items() if t not in waits}
         elif self.made and self.made[-1].action is Action.BARRIER and not self.deferred:
             self.close()
 
@@ -317,32 +348,27 @@ class _Laps:
                 )
 
 
-def plan(stream: WarpStream, program: Program, costs: list[Cost]) -> WarpPlan:
-    """Return what a warp does on a device whose instructions have these costs."""
+def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
+    """Return what a warp does that runs a stream of a program's instructions."""
     planner, laps = _Planner(), _Laps()
     for lap in stream.laps:
         if lap.left and lap.rounds:
             laps.add(lap)
     last = len(stream.pc) - 1
     for place, (pc, is_taken, is_on, touched, apart, near) in enumerate(_rows(stream)):
-        instruction, cost = program.instructions[pc], costs[pc]
-        action = _action(instruction, cost)
+        instruction, cost, action, reads, is_held, is_exit, is_float = program[pc]
         before = dict(planner.charges) if place in laps.at else {}
-        is_held = action is not Action.RUN or cost.after or cost.pipe == "uniform"
         if is_held:
             planner.deferred = 0
-        guard = () if instruction.guard is None else (instruction.guard,)
-        planner.await_results((*instruction.src, *guard))
+        planner.await_results(reads)
         if action is Action.ADDRESS:
             planner.act(action, pc, instruction, cost, Touched(cost.latency))
         elif action is not Action.RUN:
-            found = instruction.memory
-            is_float = found is not None and found.dtype.kind == "f"
             what = touched._replace(is_float=is_float) if is_on else NOTHING
             if action is Action.GLOBAL_LOAD and is_on:
                 what = what._replace(draws=planner.load(apart, near))
             planner.act(action, pc, instruction, cost, what)
-        elif OPS[instruction.op].kind == "exit" and place == last:
+        elif is_exit and place == last:
             planner.leave(pc, planner.earliest(instruction, cost), 1)
         else:
             planner.run(pc, instruction, cost, is_taken=is_taken)

@@ -21,8 +21,8 @@ WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 # of x^4 = x + 1, which does in three dimensions what the golden ratio does in one.
 BY_BLOCK, BY_WARP, BY_FETCH = (1.2207440846057596**-k for k in (1, 2, 3))
 MOST_DRAWN = 0.99
-OWN_PART = 0.2
-LINES_TOGETHER = 16  # 2 KB: what is fetched together there is there together
+LINES_TOGETHER = 16  # 2 KB: what warps fetch there at once is there at nearly the same time,
+OWN_PART = 0.2  # but for a part of the latency that is a warp's own: as for the lines of one warp
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,9 @@ class Share:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
     `dram_part` is the part of fresh sectors that come from DRAM, not the L2; `late_part` the
-    part that is there as late as if it did: blocks that run together wait for one fetch. Of
-    written sectors the part `written_back` goes on to DRAM before the launch ends. `busiest` of the `sms` get as many blocks as this one, the others one less.
+    part that is there as late as if it did: blocks that run together wait for one fetch.
+    `written_back` is the part of written sectors that goes on to DRAM before the launch ends.
+    `busiest` of the `sms` get as many blocks as this one, the others one less.
     """
 
     dram_bytes_per_cycle: float
@@ -140,6 +141,7 @@ class Units:
         self._own_dram = sector / share.dram_bytes_per_cycle
         self._own_l2 = sector / share.l2_bytes_per_cycle
         self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
+        self._written = share.written_back * bandwidth.dram_write_factor
         self._grain_sectors = bandwidth.dram_grain_bytes // SECTOR_BYTES
         self.share_bandwidth(1.0)
 
@@ -222,8 +224,8 @@ class Units:
         start = max(self._stage(now, touched.lines * self._wavefront, behind), begin)
         self._store_free = start + round((touched.lines + touched.cost) * self._packet)
         self.end = max(self.end, start + self._l2)
-        if touched.written and self._share.written_back:
-            busy = round(touched.written * self._share.written_back * self._dram_sector)
+        if touched.written and self._written:
+            busy = round(touched.written * self._written * self._dram_sector)
             self._dram_free = _made_up(self._dram_free, start) + busy
             self._note_busy(start, busy, busy)
             self.end = max(self.end, self._dram_free)

@@ -68,11 +68,11 @@ __global__ void sparse(const int *words, unsigned long long threads, int *never)
     if (sum == 0x5eed) *never = sum;
 }
 
-// Follow pointers in block 0 while the warps of the other blocks read, 8 loads of 512 bytes and
-// then a pause. Each of those warps tells its loads and its cycles, from told[1] on; told[0]
-// ends them.
-template <int LIMIT>
-__global__ void loaded(long long *stamps, unsigned long long at, int steps, const int4 *words,
+// Follow pointers in block 0 while the warps of the other blocks access 8 times 512 bytes and then
+// pause: the last STORES of them store, behind what is read. Each of those warps tells its accesses
+// and its cycles, from told[1] on; told[0] ends them.
+template <int LIMIT, int STORES>
+__global__ void loaded(long long *stamps, unsigned long long at, int steps, int4 *words,
                        unsigned long long count, int pause, long long *told, int *never) {
     volatile long long *stop = told;
     if (blockIdx.x == 0) {
@@ -93,23 +93,26 @@ __global__ void loaded(long long *stamps, unsigned long long at, int steps, cons
     unsigned long long step = (gridDim.x - 1) * (unsigned long long)blockDim.x;
     unsigned long long i = thread;
     int sum = 0;
-    long long loads = 0, begin = clock64();
+    long long accesses = 0, begin = clock64();
     for (int r = 0; r < LIMIT; ++r) {
         if (r % 8 == 0 && *stop) break;
-        int4 v[8];
+        int4 v[8] = {};
         if (i + 8 * step >= count) i = thread;
 #pragma unroll
-        for (int k = 0; k < 8; ++k) v[k] = load_from_l2(&words[i + k * step]);
+        for (int k = 0; k < 8 - STORES; ++k) v[k] = load_from_l2(&words[i + k * step]);
+#pragma unroll
+        for (int k = 8 - STORES; k < 8; ++k) words[count + i + k * step] = v[k];
         i += 8 * step;
-        for (int k = 0; k < 8; ++k) sum += sum_of(v[k]);
-        loads += 8;
+#pragma unroll
+        for (int k = 0; k < 8 - STORES; ++k) sum += sum_of(v[k]);
+        accesses += 8;
         long long now = clock64();
         while (clock64() - now < pause) {
         }
     }
     long long end = clock64();
     if (threadIdx.x % 32 == 0) {
-        told[1 + thread / 32 * 2] = loads;
+        told[1 + thread / 32 * 2] = accesses;
         told[2 + thread / 32 * 2] = end - begin;
     }
     if (sum == 0x5eed) *never = sum;

@@ -12,6 +12,7 @@ from .probing import WARPS, Values, probe
 DRAM_BYTES = 2**32
 # Of the bandwidth; above it what waits has no bound.
 BELOW_SATURATION = 0.96
+WELL_BELOW_SATURATION = 0.9
 
 
 @probe("latency_cycles.l1", "latency_cycles.l2", "latency_cycles.dram")
@@ -124,9 +125,38 @@ def dram_grain(bench: Bench) -> Values:
     return [64 if times[64] > 0.8 * times[32] else 32]
 
 
-@probe("bandwidth.dram_latency_growth")
+@probe(
+    "bandwidth.dram_write_factor",
+    "bandwidth.dram_latency_growth",
+    "bandwidth.dram_latency_growth_by_writes",
+)
 def loaded_latency(bench: Bench) -> Values:
-    """One thread follows pointers while all SMs read with pauses: over utilisation^4."""
+    """One thread follows pointers while all SMs read with pauses: over utilisation^4.
+
+    Then half of what they do is writing. What that takes of DRAM more than reading follows from
+    the highest rates; what the thread waits longer is taken over the part by writes.
+    """
+    reading, mixed = _points(bench, 0), _points(bench, 4)
+    bench.notes["dram_latency_by_gbps"] = reading
+    bench.notes["dram_latency_by_gbps_of_reading_and_writing"] = mixed
+    factor = write_factor(reading, mixed)
+    by_all = growth(reading)
+    return [factor, by_all, growth_by_writes(mixed, factor, by_all)]
+
+
+def write_factor(
+    reading: Sequence[tuple[float, float]], mixed: Sequence[tuple[float, float]]
+) -> float:
+    """Return the time that DRAM takes to write, over that to read as much; rates are in front.
+
+    The highest rate of reading alone, and of reading as much as is written.
+    """
+    (read, _), (both, _) = max(reading), max(mixed)
+    return max(1.0, 2 * read / both - 1)
+
+
+def _points(bench: Bench, stores: int) -> list[tuple[float, float]]:
+    """Return GB/s and latency at several loads, of which so many of eight accesses store."""
     nodes, apart, warps = 2048, 4096, 2 * bench.sms * 16
     points = []
     for pause in (200_000, 40_000, 20_000, 12_000, 8_000, 6_000, 4_000, 3_000, 2_000, 1_000, 0):
@@ -137,9 +167,9 @@ def loaded_latency(bench: Bench) -> Values:
         for _ in range(3):
             told = bench.stamps(8 + 2 * warps)
             bench.backend.empty_l2()
-            bench.probe("memory", "loaded<200000>")(
+            bench.probe("memory", f"loaded<200000, {stores}>")(
                 told, np.uint64(first), np.int32(nodes), np.uint64(words),
-                np.uint64((DRAM_BYTES - nodes * apart) // 16), np.int32(pause),
+                np.uint64((DRAM_BYTES - nodes * apart) // 32), np.int32(pause),
                 np.uint64(int(told) + 16), np.uint64(int(told) + 16),
                 grid=(2 * bench.sms + 1, 1, 1), block=(512, 1, 1),
             )  # fmt: skip
@@ -149,21 +179,24 @@ def loaded_latency(bench: Bench) -> Values:
             found.append((float(numbers[1] - numbers[0]) / nodes, rate * bench.clock_mhz / 1000))
         cycles, gbps = sorted(found)[1]
         points.append((gbps, cycles))
-    bench.notes["dram_latency_by_gbps"] = points
-    return [growth(points)]
+    return points
 
 
-def growth(points: Sequence[tuple[float, float]]) -> float:
-    """Return g of: loaded latency = idle latency * (1 + g u^4), the nearest to (rate, latency).
+def growth_by_writes(
+    points: Sequence[tuple[float, float]], factor: float, by_all: float
+) -> float:
+    """Return h of: loaded latency = idle latency * (1 + g u^4 + h w), g being `by_all`.
 
-    The first point is idle; u is the rate over the highest one. Points close to that are left
-    out: what waits there has no bound.
+    As much is written as read, and takes `factor` times as long: that is w. The first point is
+    idle; the nearest h to the points well below the highest rate.
     """
-    most = max(rate for rate, _ in points)
-    idle = points[0][1]
-    held = [points[0], *(point for point in points[1:] if point[0] < BELOW_SATURATION * most)]
-    powers = [((rate / most) ** 4, latency / idle - 1) for rate, latency in held]
-    return max(0.0, sum(u * g for u, g in powers) / sum(u * u for u, _ in powers))
+    most, idle = max(rate for rate, _ in points), points[0][1]
+    pairs = []
+    for rate, latency in points[1:]:
+        used = rate / most
+        if used < WELL_BELOW_SATURATION:
+            pairs.append((used * factor / (1 + factor), latency / idle - 1 - by_all * used**4))
+    return max(0.0, sum(w * more for w, more in pairs) / sum(w * w for w, _ in pairs))
 
 
 @probe("latency_cycles.dram_least")
