@@ -15,6 +15,7 @@ SECTOR_BYTES = 32
 WORD_BYTES = 4
 BANKS = 32
 BANKS_CC1 = 16
+CC_OF_PAIRS = 7
 _NOWHERE = np.int64(2**62)
 
 
@@ -63,7 +64,12 @@ def banks(addresses: Array, cc_major: int = 9) -> Array:
 
 
 def wavefronts(
-    addresses: Array, on: Array, width_bytes: int = 4, cc_major: int = 9
+    addresses: Array,
+    on: Array,
+    width_bytes: int = 4,
+    cc_major: int = 9,
+    *,
+    is_load: bool = False,
 ) -> tuple[Array, Array]:
     """Return the passes that each warp's shared-memory access takes, and the least it could.
 
@@ -72,13 +78,30 @@ def wavefronts(
     time. For compute capability 1.x half-warps meet 16 banks, and only one word is
     broadcast in a pass. The least is one pass for each part of the warp with a lane on
     (CUDA C++ Programming Guide, "Shared Memory").
+
+    From 7.0 on the parts of a load are twice as large where each lane with an even number and
+    the next one want the same (Nsight Compute's counts of 200 patterns on an H200; taken to be
+    so since 7.0).
     """
     addresses, on = np.broadcast_arrays(addresses, on)
-    shape = addresses.shape[:-1]
     words_per_lane = max(1, width_bytes // WORD_BYTES)
-    width = BANKS_CC1 if cc_major < 2 else BANKS
-    parts = 32 * words_per_lane // width
-    lanes = width // words_per_lane
+    lanes = (BANKS_CC1 if cc_major < 2 else BANKS) // words_per_lane
+    passes, least = _in_parts(addresses, on, words_per_lane, lanes, cc_major)
+    if is_load and cc_major >= CC_OF_PAIRS and words_per_lane > 1:
+        same = on[..., ::2] == on[..., 1::2]
+        same &= (addresses[..., ::2] == addresses[..., 1::2]) | ~on[..., ::2]
+        in_pairs = same.all(-1)
+        if in_pairs.any():
+            merged = _in_parts(addresses, on, words_per_lane, 2 * lanes, cc_major)
+            passes = np.where(in_pairs, merged[0], passes)
+            least = np.where(in_pairs, merged[1], least)
+    return passes, least
+
+
+def _in_parts(
+    addresses: Array, on: Array, words_per_lane: int, lanes: int, cc_major: int
+) -> tuple[Array, Array]:
+    """Return the passes, and the least, of warps that are served so many lanes at a time."""
     words = (addresses // WORD_BYTES)[..., None] + np.arange(words_per_lane)
     words = words.reshape(-1, lanes * words_per_lane)
     taking = np.broadcast_to(on[..., None], (*on.shape, words_per_lane))
@@ -86,8 +109,8 @@ def wavefronts(
     if cc_major < 2:
         passes = _passes_one_broadcast(words, taking)
     else:
-        passes = _passes_multicast(words, taking, width)
-    passes = passes.reshape(*shape, parts)
+        passes = _passes_multicast(words, taking, BANKS)
+    passes = passes.reshape(*addresses.shape[:-1], 32 // lanes)
     return passes.sum(-1), np.count_nonzero(passes, axis=-1)
 
 

@@ -18,7 +18,7 @@ from validate.backend import CudaError, PycudaBackend
 from validate.bench import Bench
 from validate.calibrate import Calibration, calibrate, device_file
 from validate.probes import PROBES, Probe
-from validate.probes.memory import growth
+from validate.probes.memory import growth, growth_by_writes, write_factor
 from validate.probes.probing import line
 from validate.probes.shared import waiting_when_held_up
 from validate.records import Machine
@@ -154,6 +154,18 @@ def test_growth_is_read_off_below_saturation() -> None:
     """Idle 600; half again as long at 0.8 of the highest rate; what saturates is left out."""
     points = [(1.0, 600.0), (80.0, 600 * (1 + 1.5 * 0.8**4)), (99.0, 3000.0), (100.0, 9000.0)]
     assert growth(points) == pytest.approx(1.5, rel=1e-3)
+
+
+def test_what_writing_costs_is_read_off_the_highest_rates() -> None:
+    """Reading 300 takes as long as reading 100 and writing 100."""
+    assert write_factor([(10, 600), (300, 900)], [(10, 600), (200, 3000)]) == pytest.approx(2)
+
+
+def test_growth_by_writes_is_what_growth_leaves_below_saturation() -> None:
+    """Writes that cost twice are two thirds of the use: a third longer by 0.5 of them at 0.75."""
+    longer = 1 + 1.5 * 0.75**4 + 0.6 * 0.5
+    points = [(1.0, 600.0), (75.0, 600 * longer), (95.0, 3000.0), (100.0, 9000.0)]
+    assert growth_by_writes(points, 2.0, 1.5) == pytest.approx(0.6)
 
 
 def test_a_number_that_others_need_is_missed_by_name(backend: PycudaBackend) -> None:

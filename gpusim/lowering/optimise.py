@@ -23,6 +23,7 @@ from gpusim.lowering.ssa import remove_trivial_phis
 from gpusim.lowering.tidy import tidy
 from gpusim.lowering.unroll import unroll
 from gpusim.lowering.unroll_partly import unroll_partly
+from gpusim.lowering.widen import widen
 
 Pass = Callable[[Function], object]
 
@@ -64,6 +65,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     unroll_partly,
     simplify,
+    widen,
     disjoint,
     simplify,
     meet_once,

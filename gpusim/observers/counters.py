@@ -67,7 +67,11 @@ class Tally:
         assert step.addresses is not None
         assert step.instruction.memory is not None
         return memory.wavefronts(
-            step.addresses, step.on, step.instruction.memory.width_bytes, self.cc_major
+            step.addresses,
+            step.on,
+            step.instruction.memory.width_bytes,
+            self.cc_major,
+            is_load=OPS[step.instruction.op].kind == "load",
         )
 
     @cached_property

@@ -222,8 +222,14 @@ class Recorder:
         if OPS[step.instruction.op].kind == "atomic":
             return memory.same_address_passes(addresses, step.on), ZERO, None
         if found.space == "shared":
-            passes = memory.wavefronts(addresses, step.on, found.width_bytes, self._cc_major)
-            return passes[0], ZERO, None
+            passes, _ = memory.wavefronts(
+                addresses,
+                step.on,
+                found.width_bytes,
+                self._cc_major,
+                is_load=OPS[step.instruction.op].kind == "load",
+            )
+            return passes, ZERO, None
         if found.space == "global":
             lines = memory.distinct(addresses // LINE_BYTES, step.on)
             touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)

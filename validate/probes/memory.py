@@ -182,9 +182,20 @@ def _points(bench: Bench, stores: int) -> list[tuple[float, float]]:
     return points
 
 
-def growth_by_writes(
-    points: Sequence[tuple[float, float]], factor: float, by_all: float
-) -> float:
+def growth(points: Sequence[tuple[float, float]]) -> float:
+    """Return g of: loaded latency = idle latency * (1 + g u^4), the nearest to (rate, latency).
+
+    The first point is idle; u is the rate over the highest one. Points close to that are left
+    out: what waits there has no bound.
+    """
+    most = max(rate for rate, _ in points)
+    idle = points[0][1]
+    held = [points[0], *(point for point in points[1:] if point[0] < BELOW_SATURATION * most)]
+    powers = [((rate / most) ** 4, latency / idle - 1) for rate, latency in held]
+    return max(0.0, sum(u * g for u, g in powers) / sum(u * u for u, _ in powers))
+
+
+def growth_by_writes(points: Sequence[tuple[float, float]], factor: float, by_all: float) -> float:
     """Return h of: loaded latency = idle latency * (1 + g u^4 + h w), g being `by_all`.
 
     As much is written as read, and takes `factor` times as long: that is w. The first point is
@@ -196,6 +207,8 @@ def growth_by_writes(
         used = rate / most
         if used < WELL_BELOW_SATURATION:
             pairs.append((used * factor / (1 + factor), latency / idle - 1 - by_all * used**4))
+    if not pairs:
+        return 0.0
     return max(0.0, sum(w * more for w, more in pairs) / sum(w * w for w, _ in pairs))
 
 
