@@ -267,7 +267,7 @@ class Bandwidth:
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
     )
     dram_write_factor: float = _key(
-        "time that DRAM takes to write, over that to read as much", "", least=1
+        "time that DRAM takes to write beside reading as much, over that to read it", "", least=1
     )
     dram_latency_growth: float = _key(
         "g in: loaded latency = idle latency * (1 + g u^4 + h w) at utilisation u", "", least=0

@@ -211,10 +211,13 @@ def play_all(
 
 
 def play_alone(device: Device, share: Share, plans: Plans) -> float:
-    """Return the cycles of a block that has an SM for itself, neither the first nor the last."""
+    """Return the cycles of a block that has an SM for itself, neither the first nor the last.
+
+    It leaves without waiting for what it has stored.
+    """
     blocks = plans.some(1, FIRST_ROUNDS)
     alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True).play()
-    return alone.cycles + alone.left_out.longest
+    return alone.block_ends[-1] + alone.left_out.longest
 
 
 def _as_played(outcome: Outcome, blocks: int, left_out: float, spread: float = 0.0) -> Played:

@@ -225,6 +225,9 @@ def _share(
         if hasattr(value, "nbytes") and hasattr(value, "ndim") and value.ndim
     )
     part = min(1.0, footprint / fetched) if fetched else 1.0
+    reads = sum(c.blocks * c.stream.read_sectors for c in classes.classes)
+    writes = sum(c.blocks * c.stream.written_sectors for c in classes.classes)
+    turns = min(1.0, reads / writes) if writes else 1.0
     kept = gpu.capacity.l2_bytes * L2_KEPT / (part * fetched) if fetched else 1.0
     late = max(part, min(1.0, together / launch.blocks))
     if l2 == "warm" and footprint:
@@ -236,6 +239,7 @@ def _share(
         dram_part=part,
         late_part=late,
         written_back=part * max(0.0, 1 - kept),
+        write_factor=1 + (gpu.bandwidth.dram_write_factor - 1) * turns,
         sms=sms,
         busiest=launch.blocks - sms * (-(-launch.blocks // sms) - 1),
     )

@@ -29,6 +29,7 @@ from gpusim.compiler.ir import (
     dump,
 )
 from gpusim.lowering import graph
+from gpusim.lowering.alias import array_of
 from gpusim.lowering.disjoint import zero_bits
 from gpusim.lowering.evaluate import evaluate
 from gpusim.lowering.fold import fold
@@ -764,3 +765,83 @@ def test_a_catalogue_kernel_gives_the_same_results_after_all_passes(
     }
     grid = min(call.setup.grid, 2)
     same_results(build(source, kinds), grid, call.setup.block, arguments)
+
+
+def widths(function: Function) -> list[int]:
+    """Return how many elements each load from shared memory brings, in order."""
+    return [
+        1 if v.op == "load" else v.detail[1]
+        for v in function.values()
+        if v.op in ("load", "load_vector") and array_of(v).space == "shared"
+    ]
+
+
+def test_loads_of_four_neighbours_in_shared_memory_are_one() -> None:
+    def kernel(out):
+        shared = cuda.shared.array(256, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = out[tid]
+        cuda.syncthreads()
+        total = np.float32(0)
+        for k in range(8):
+            total += shared[tid // 16 * 16 + k]
+        out[tid] = total
+
+    assert widths(optimised(kernel, out=OUT)) == [4, 4]
+
+
+def test_two_neighbours_are_joined_where_the_index_is_even() -> None:
+    def kernel(out):
+        shared = cuda.shared.array(256, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = out[tid]
+        cuda.syncthreads()
+        out[tid] = shared[2 * tid] - shared[2 * tid + 1]
+
+    assert widths(optimised(kernel, out=OUT)) == [2]
+
+
+def test_loads_whose_address_may_be_odd_stay_apart() -> None:
+    def kernel(out):
+        shared = cuda.shared.array(256, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = out[tid]
+        cuda.syncthreads()
+        out[tid] = shared[tid] - shared[tid + 1]
+
+    assert widths(optimised(kernel, out=OUT)) == [1, 1]
+
+
+def test_loads_with_a_barrier_or_a_store_between_them_stay_apart() -> None:
+    def kernel(out):
+        shared = cuda.shared.array(256, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = out[tid]
+        cuda.syncthreads()
+        first = shared[2 * tid]
+        cuda.syncthreads()
+        out[tid] = first - shared[2 * tid + 1]
+        last = shared[4 * tid + 2]
+        shared[tid] = first
+        out[tid + 256] = last - shared[4 * tid + 3]
+
+    assert widths(optimised(kernel, out=OUT)) == [1, 1, 1, 1]
+
+
+def test_joined_loads_give_each_its_own_element() -> None:
+    @cuda.jit
+    def kernel(out):
+        shared = cuda.shared.array(64, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = tid
+        shared[tid + 32] = tid + 100
+        cuda.syncthreads()
+        total = np.float32(0)
+        for k in range(4):
+            total = total * np.float32(10) + shared[tid // 4 * 4 + k] - shared[32 + k]
+        out[tid] = total
+
+    out = np.zeros(32, np.float32)
+    kernel[1, 32](out)
+    rows = np.arange(32) // 4 * 4
+    assert (out == (rows - 100) * np.float32(1111)).all()

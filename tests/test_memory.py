@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +57,32 @@ def test_bytes_of_one_word_share_a_wavefront() -> None:
 def test_wide_accesses_are_served_in_halves_and_quarters(width: int, expected: int) -> None:
     passes, least = memory.wavefronts(LANES * width, EVERY, width_bytes=width)
     assert (int(passes), int(least)) == (expected, expected)
+
+
+def test_wavefronts_of_wide_accesses_are_those_that_nsight_counts() -> None:
+    """Two hundred patterns, half of them at random: see the file for how it was measured."""
+    measured = np.loadtxt(
+        Path(__file__).parent / "data" / "shared_wavefronts_h200.csv", delimiter=",", dtype=int
+    )
+    differ = []
+    for width, loads, stores, *places in measured.tolist():
+        on = np.array(places) >= 0
+        addresses = np.array(places) * width
+        loading, _ = memory.wavefronts(addresses, on, width, is_load=True)
+        storing, _ = memory.wavefronts(addresses, on, width)
+        if (int(loading), int(storing)) != (loads, stores):
+            differ.append((width, places))
+    assert differ == []
+    assert len(measured) == 200
+
+
+@pytest.mark.parametrize(("width", "least"), [(8, 1), (16, 2)])
+def test_a_wide_load_of_one_address_takes_half_as_many_wavefronts_from_7_0_on(
+    width: int, least: int
+) -> None:
+    everywhere = np.zeros(32, dtype=int)
+    assert memory.wavefronts(everywhere, EVERY, width, 9, is_load=True)[0] == least
+    assert memory.wavefronts(everywhere, EVERY, width, 6, is_load=True)[0] == 2 * least
 
 
 def test_a_warp_with_no_lane_on_makes_no_wavefront_and_no_sector() -> None:

@@ -144,6 +144,36 @@ def test_time_is_never_below_a_bound_and_stalls_are_shares(name: str) -> None:
     assert found.gbps(4 * 2**24) < found.device.bandwidth.dram_peak_gbps
 
 
+def dram_bound_us(kernel: Kernel, n: int, arrays: int) -> float:
+    found = predict(kernel[n // 512, 512], *(array_spec(n, "float32") for _ in range(arrays)))
+    return next(bound.time_us for bound in found.bounds if bound.name == "DRAM")
+
+
+def test_what_is_written_goes_on_to_dram_but_for_what_the_l2_keeps() -> None:
+    """Half of the H200's L2 is 30 MiB: it keeps all of 4 MB, an eighth or so of 268."""
+
+    @cuda.jit
+    def copy(a, out):
+        i = cuda.grid(1)
+        out[i] = a[i]
+
+    gpu = device.load("h200")
+    rate = gpu.bandwidth.dram_gbps * 1000
+    assert dram_bound_us(copy, 2**19, 2) == pytest.approx(4 * 2**19 / rate)
+    kept = gpu.capacity.l2_bytes / 2 / (8 * 2**25)
+    back = (1 - kept) * gpu.bandwidth.dram_write_factor
+    assert dram_bound_us(copy, 2**25, 2) == pytest.approx(4 * 2**25 * (1 + back) / rate)
+
+
+def test_a_kernel_that_writes_alone_takes_as_long_as_dram_needs() -> None:
+    @cuda.jit
+    def fill(out):
+        out[cuda.grid(1)] = 1
+
+    found = predict(fill[2**28 // 1024, 1024], array_spec(2**28, "float32"))
+    assert found.time_us >= found.bound.time_us * 0.99
+
+
 @pytest.mark.parametrize("mechanism", sorted(device.ABLATIONS))
 @pytest.mark.parametrize("name", ["reduce2", "reduce3"])
 def test_a_device_without_a_mechanism_is_not_slower(name: str, mechanism: str) -> None:

@@ -50,7 +50,7 @@ def bounds_of(
         shared += block_class.blocks * work[1]
         sectors += block_class.blocks * block_class.stream.read_sectors
         written += block_class.blocks * block_class.stream.written_sectors
-    back = share.written_back * device.bandwidth.dram_write_factor
+    back = share.written_back * share.write_factor
     through_dram = sectors * share.dram_part + written * back
     sms = share.sms
     rounds = -(-launch.blocks // sms)

@@ -31,7 +31,8 @@ class Share:
 
     `dram_part` is the part of fresh sectors that come from DRAM, not the L2; `late_part` the
     part that is there as late as if it did: blocks that run together wait for one fetch.
-    `written_back` is the part of written sectors that goes on to DRAM before the launch ends.
+    `written_back` is the part of written sectors that goes on to DRAM before the launch ends;
+    one takes DRAM `write_factor` times as long as one that is read.
     `busiest` of the `sms` get as many blocks as this one, the others one less.
     """
 
@@ -40,6 +41,7 @@ class Share:
     dram_part: float
     late_part: float
     written_back: float
+    write_factor: float
     sms: int
     busiest: int
 
@@ -141,7 +143,7 @@ class Units:
         self._own_dram = sector / share.dram_bytes_per_cycle
         self._own_l2 = sector / share.l2_bytes_per_cycle
         self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
-        self._written = share.written_back * bandwidth.dram_write_factor
+        self._written = share.written_back * share.write_factor
         self._grain_sectors = bandwidth.dram_grain_bytes // SECTOR_BYTES
         self.share_bandwidth(1.0)
 
