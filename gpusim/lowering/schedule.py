@@ -9,6 +9,9 @@ from __future__ import annotations
 from gpusim.isa import OPS
 from gpusim.lowering.code import Code, Row
 
+LATENCY = 4  # cycles until another instruction can use a result
+WORTH = 32  # cycles that another order has to save: short code keeps the order it is written in
+
 MOVABLE = frozenset(("compute", "load", "special", "constant", "store", "source_branch"))
 
 
@@ -27,13 +30,62 @@ def schedule(code: Code) -> None:
 
 def _ordered(rows: list[Row]) -> list[Row]:
     loads = [place for place, row in enumerate(rows) if OPS[row.op].kind == "load"]
-    if len(loads) < 2:
-        return rows
     after = _dependences(rows)
     first: dict[int, None] = {}
-    for load in loads:
-        _with_needs(load, after, first)
-    return [rows[place] for place in (*first, *(p for p in range(len(rows)) if p not in first))]
+    if len(loads) > 1:
+        for load in loads:
+            _with_needs(load, after, first)
+    rest = [place for place in range(len(rows)) if place not in first]
+    order = _quicker(rows, after, [], list(first))
+    order += _quicker(rows, after, order, rest)
+    return [rows[place] for place in order]
+
+
+def _quicker(
+    rows: list[Row], after: list[set[int]], done: list[int], order: list[int]
+) -> list[int]:
+    """Return rows in their order, or so that they wait for each other less, if that is worth it."""
+    spread = _spread(rows, after, done, order)
+    saved = _cycles(rows, after, done, order) - _cycles(rows, after, done, spread)
+    return spread if saved >= WORTH else order
+
+
+def _cycles(rows: list[Row], after: list[set[int]], done: list[int], order: list[int]) -> int:
+    """Return how long rows take to issue in an order, behind those that are done."""
+    there = dict.fromkeys(done, 0)
+    now = 0
+    for place in order:
+        now = max([now, *(there[needed] for needed in after[place])])
+        there[place] = now
+        if OPS[rows[place].op].issued:
+            there[place] += LATENCY
+            now += 1
+    return now
+
+
+def _spread(
+    rows: list[Row], after: list[set[int]], done: list[int], order: list[int]
+) -> list[int]:
+    """Return each row when what it needs is there, else the one for which it is there first."""
+    there = dict.fromkeys(done, 0)
+    left, made = list(order), []
+    now = 0
+    while left:
+        best, best_at = -1, 1 << 60
+        for place in left:
+            if all(needed in there for needed in after[place]):
+                at = max((there[needed] for needed in after[place]), default=0)
+                if at < best_at:
+                    best, best_at = place, at
+                    if at <= now:
+                        break
+        left.remove(best)
+        made.append(best)
+        now = there[best] = max(now, best_at)
+        if OPS[rows[best].op].issued:
+            there[best] += LATENCY
+            now += 1
+    return made
 
 
 def _with_needs(place: int, after: list[set[int]], done: dict[int, None]) -> None:
