@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gpusim import device as devices
 from gpusim import machine
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
 from gpusim.errors import InputError
+from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.playing import Plans, play_all, play_alone
 from gpusim.programs import bind, program_for
@@ -24,7 +27,7 @@ from gpusim.timing.bounds import Bound, bounds_of
 from gpusim.timing.clock import SpanListener
 from gpusim.timing.occupancy import Occupancy, occupancy
 from gpusim.timing.stalls import STALLS
-from gpusim.timing.units import Share
+from gpusim.timing.units import SECTOR_BYTES, Share, Source
 
 L2_STATES = ("cold", "warm")
 L2_KEPT = 0.5  # of its capacity: what was last touched, so that what was written is still there
@@ -151,7 +154,7 @@ def predict(
     launch.check(cc, program.shared_bytes)
     holds = occupancy(program, launch, gpu)
     classes = classify(program, launch, arguments, cc, step_limit=step_limit)
-    share = _share(arguments, classes, launch, gpu, l2, holds)
+    share = _share(program, arguments, classes, launch, gpu, l2, holds)
     plans = Plans(program, gpu, classes, launch)
     done = play_all(gpu, share, plans, holds.blocks, listener)
     time_us = done.cycles / gpu.gpu.sm_clock_mhz + _overhead_us(gpu)
@@ -203,6 +206,7 @@ def _overhead_us(gpu: Device) -> float:
 
 
 def _share(
+    program: Program,
     arguments: Mapping[str, Any],
     classes: Classes,
     launch: Launch,
@@ -212,37 +216,61 @@ def _share(
 ) -> Share:
     """Return one SM's share of the device, by how many SMs have a block."""
     sms = min(gpu.gpu.sms, launch.blocks)
-    together = sms * holds.blocks
     clock = gpu.gpu.sm_clock_mhz
     dram = gpu.bandwidth.dram_gbps * 1000 / clock / sms
     from_l2 = min(
         gpu.bandwidth.l2_gbps * 1000 / clock / sms, gpu.bandwidth.l2_to_sm_bytes_per_cycle
     )
-    fetched = 32 * sum(c.blocks * c.stream.fresh_sectors for c in classes.classes)
-    footprint = sum(
-        value.nbytes
-        for value in arguments.values()
-        if hasattr(value, "nbytes") and hasattr(value, "ndim") and value.ndim
-    )
-    part = min(1.0, footprint / fetched) if fetched else 1.0
+    fetched = _fetched_bytes(program, classes)
+    sizes = {name: getattr(arguments[name], "nbytes", math.inf) for name in fetched}
+    distinct = sum(min(fetched[name], sizes[name]) for name in fetched)
+    first_wave = min(1.0, sms * holds.blocks / launch.blocks)
+    cached = gpu.capacity.l1_bytes if gpu.capacity.l1_caches_global else 0
+    room = cached - holds.blocks * program.shared_bytes
+    missing = max(0.0, 1 - gpu.capacity.l2_bytes / distinct) if l2 == "warm" and distinct else 1.0
+
+    def source(bytes_fetched: float, size: float) -> Source:
+        part = min(1.0, size / bytes_fetched) if bytes_fetched else 1.0
+        near = 0.0
+        if size <= room and bytes_fetched:
+            near = max(0.0, 1 - size * sms / bytes_fetched)
+        return Source(part * missing, missing, near)
+
+    by_array = {name: source(fetched[name], sizes[name]) for name in fetched}
+    total = sum(fetched.values())
+    near = sum(fetched[name] * by_array[name].near_part for name in fetched) / (total or 1)
+    whole = source(total, distinct)
     reads = sum(c.blocks * c.stream.read_sectors for c in classes.classes)
     writes = sum(c.blocks * c.stream.written_sectors for c in classes.classes)
     turns = min(1.0, reads / writes) if writes else 1.0
-    kept = gpu.capacity.l2_bytes * L2_KEPT / (part * fetched) if fetched else 1.0
-    late = max(part, min(1.0, together / launch.blocks))
-    if l2 == "warm" and footprint:
-        missing = max(0.0, 1 - gpu.capacity.l2_bytes / footprint)
-        part, late = part * missing, late * missing
+    kept = gpu.capacity.l2_bytes * L2_KEPT / distinct if distinct else 1.0
     return Share(
         dram_bytes_per_cycle=min(dram, from_l2),
         l2_bytes_per_cycle=from_l2,
-        dram_part=part,
-        late_part=late,
-        written_back=part * max(0.0, 1 - kept),
+        whole=replace(whole, near_part=near),
+        written_back=whole.dram_part * max(0.0, 1 - kept),
         write_factor=1 + (gpu.bandwidth.dram_write_factor - 1) * turns,
         sms=sms,
         busiest=launch.blocks - sms * (-(-launch.blocks // sms) - 1),
+        first_wave=first_wave,
+        by_array=by_array,
     )
+
+
+def _fetched_bytes(program: Program, classes: Classes) -> dict[str, float]:
+    """Return the bytes of each array that blocks touch, each block's own counted."""
+    by_pc = np.zeros(len(program.instructions))
+    for one in classes.classes:
+        for warp in one.stream.warps:
+            by_pc += one.blocks * np.bincount(
+                warp.pc, weights=warp.times * warp.fresh, minlength=len(by_pc)
+            )
+    found: dict[str, float] = {}
+    for instruction, sectors in zip(program.instructions, by_pc.tolist(), strict=True):
+        if sectors and instruction.memory is not None:
+            name = instruction.memory.name
+            found[name] = found.get(name, 0.0) + SECTOR_BYTES * sectors
+    return found
 
 
 def total_time_us(passes: Sequence[Prediction]) -> float:

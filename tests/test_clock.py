@@ -17,7 +17,7 @@ from gpusim.timing.costs import NO_PIPE, TICKS
 from gpusim.timing.scheduler import POLICIES
 from gpusim.timing.stalls import STALLS
 from gpusim.timing.steps import Action, Touched, issues, plan
-from gpusim.timing.units import Fetcher, Share, Units, slowest_excess_cycles
+from gpusim.timing.units import Fetcher, Share, Source, Units, slowest_excess_cycles
 
 INT32 = np.dtype(np.int32)
 SHARED = Memory("shared", "shared", INT32, size=1024)
@@ -101,7 +101,7 @@ def play(
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
     warp = plan(stream, issues(program, gpu))
-    share = share or Share(bytes_per_cycle, bytes_per_cycle, 1.0, 1.0, 1.0, 1.0, 1, 1)
+    share = share or Share(bytes_per_cycle, bytes_per_cycle, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
     plans = [[warp] * warps for _ in range(blocks)]
     sm = StreamingMultiprocessor(gpu, share, plans, resident, listener)  # type: ignore[arg-type]
     return sm.play()
@@ -246,7 +246,7 @@ def test_a_predicate_is_later_known_to_a_guard_than_to_a_choice() -> None:
 
 def test_the_last_blocks_share_what_the_other_sms_leave() -> None:
     """Of 10 SMs one gets a second block: while that runs alone it has ten times its share."""
-    share = Share(1, 1, 1.0, 1.0, 1.0, 1.0, 10, 1)
+    share = Share(1, 1, Source(1.0, 1.0), 1.0, 1.0, 10, 1)
     assert share.gain(left=2, resident=1) == 1
     assert share.gain(left=1, resident=1) == 10
     gpu = replace(
@@ -271,10 +271,10 @@ def test_latencies_of_dram_spread_around_their_mean() -> None:
 def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_played() -> None:
     """Four fetches of 132 x 8 warps: 2 sqrt(2 ln 1056) deviations of 100; half if half is near."""
     gpu = plain_device(dram=600, dram_least=500)
-    share = Share(1e9, 1e9, 1.0, 1.0, 1.0, 1.0, 132, 132)
+    share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
     excess = 100 * 2 * (2 * np.log(132)) ** 0.5
     assert slowest_excess_cycles(gpu, share, fetches=4) == pytest.approx(excess)
-    near = replace(share, late_part=0.5)
+    near = replace(share, whole=Source(0.5, 0.5))
     assert slowest_excess_cycles(gpu, near, fetches=4) == pytest.approx(excess / 2)
 
 
@@ -350,7 +350,7 @@ def test_what_a_warp_waits_for_together_is_there_together() -> None:
     """Two loads in a row have one latency, drawn for both; one after the other, one each."""
     fetcher, other = Fetcher(3, 1), Fetcher(3, 1)
     gpu = plain_device(dram=600, dram_least=300)
-    units = Units(gpu, Share(1e9, 1e9, 1.0, 1.0, 1.0, 1.0, 1, 1))
+    units = Units(gpu, Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     touched = Touched(cost=4, fresh=4, lines=1)
     together = [units.serves[Action.GLOBAL_LOAD](touched, fetcher, 0, 0)[0] for _ in range(2)]
     one = units.serves[Action.GLOBAL_LOAD](touched, other, 0, 0)[0]
@@ -362,7 +362,9 @@ def test_what_a_warp_waits_for_together_is_there_together() -> None:
 
 def test_warps_of_a_block_wait_for_lines_near_each_other_almost_equally_long() -> None:
     """Within 2 KB a fifth of what lies above the least is a warp's own; 64 KB apart all is."""
-    units = Units(plain_device(dram=600, dram_least=300), Share(1e9, 1e9, 1.0, 1.0, 1.0, 1.0, 1, 1))
+    units = Units(
+        plain_device(dram=600, dram_least=300), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
+    )
     near, far = Touched(4, 4, lines=1), Touched(32, 32, lines=512)
     load = units.serves[Action.GLOBAL_LOAD]
 
@@ -385,14 +387,14 @@ def test_loads_wait_longer_while_dram_writes() -> None:
         units.serves[Action.GLOBAL_STORE](store, Fetcher(0, 0), 0, 0)
         return units.serves[Action.GLOBAL_LOAD](load, Fetcher(0, 1), 0, 0)[0]
 
-    kept = latency(Share(written, 1e9, 1.0, 1.0, 0.0, 1.0, 1, 1))
-    back = latency(Share(written, 1e9, 1.0, 1.0, 1.0, 1.0, 1, 1))
+    kept = latency(Share(written, 1e9, Source(1.0, 1.0), 0.0, 1.0, 1, 1))
+    back = latency(Share(written, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     assert back - kept == pytest.approx(TICKS * (300 + 300), rel=0.1)
 
 
 def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     """Sixteen stores of 32 lines keep the way to the L2 for a thousand cycles."""
-    units = Units(plain_device(l1=35), Share(1e9, 1e9, 1.0, 1.0, 1.0, 1.0, 1, 1))
+    units = Units(plain_device(l1=35), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     hit, store = Touched(cost=4, lines=1), Touched(cost=32, lines=32)
     begun = 0
     for _ in range(16):

@@ -63,9 +63,7 @@ def _cycles(rows: list[Row], after: list[set[int]], done: list[int], order: list
     return now
 
 
-def _spread(
-    rows: list[Row], after: list[set[int]], done: list[int], order: list[int]
-) -> list[int]:
+def _spread(rows: list[Row], after: list[set[int]], done: list[int], order: list[int]) -> list[int]:
     """Return each row when what it needs is there, else the one for which it is there first."""
     there = dict.fromkeys(done, 0)
     left, made = list(order), []

@@ -51,13 +51,13 @@ def bounds_of(
         sectors += block_class.blocks * block_class.stream.read_sectors
         written += block_class.blocks * block_class.stream.written_sectors
     back = share.written_back * share.write_factor
-    through_dram = sectors * share.dram_part + written * back
+    through_dram = sectors * share.whole.dram_part + written * back
     sms = share.sms
     rounds = -(-launch.blocks // sms)
     by_name = {
         "issue": issue / sms / device.sm.schedulers,
         "shared memory": shared * interval.shared_wavefront / sms,
-        "L2": sectors * 32 / sms / share.l2_bytes_per_cycle,
+        "L2": sectors * (1 - share.whole.near_part) * 32 / sms / share.l2_bytes_per_cycle,
         "DRAM": through_dram * 32 / sms / share.dram_bytes_per_cycle,
         "block launch": rounds * interval.block_completion,
     }

@@ -161,13 +161,14 @@ class StreamingMultiprocessor:
     def _launch_block(self, number: int, begin: int) -> None:
         plans = self.plans[number]
         block = Block(number, len(plans))
+        is_first = number < self.resident and not self.is_steady
         for warp_number, plan in enumerate(plans):
             if id(plan) not in self._runs:
                 self._runs[id(plan)] = Runs(plan)
             runs = self._runs[id(plan)]
             runs.count += 1
             scheduler = self.schedulers[(number + warp_number) % len(self.schedulers)]
-            fetcher = Fetcher(number, warp_number)
+            fetcher = Fetcher(number, warp_number, is_first)
             order = self._order + warp_number
             at = begin + warp_number * self._warp_start
             warp = Warp(plan, runs.spent, runs.marks, block, fetcher, order, scheduler, at)

@@ -41,7 +41,7 @@ class Touched(NamedTuple):
     `cost` is its wavefronts, sectors or lanes with one address, `fresh` its sectors that miss
     the L1, `written` those that it is the first to store to, `lines` its 128-byte lines; it
     `joins` where it waits for what another warp fetches. `draws` is how many latencies it has,
-    with those of the loads that are under way. Atomics on floating-point numbers are told from
+    with those of the loads that are under way, `array` what it comes to in global memory. Atomics on floating-point numbers are told from
     those on integers. What the address unit reads has its latency in ticks for `cost`.
     """
 
@@ -51,6 +51,7 @@ class Touched(NamedTuple):
     lines: int = 0
     joins: bool = False
     draws: float = 1.0
+    array: str = ""
     is_float: bool = False
 
 
@@ -160,6 +161,7 @@ class Issue(NamedTuple):
     is_held: bool
     is_exit: bool
     is_float: bool
+    array: str
 
 
 def issues(program: Program, device: Device) -> list[Issue]:
@@ -176,7 +178,8 @@ def _issue(instruction: Instruction, cost: Cost) -> Issue:
     is_held = action is not Action.RUN or bool(cost.after) or cost.pipe == "uniform"
     is_float = found is not None and found.dtype.kind == "f"
     reads = (*instruction.src, *guard)
-    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float)
+    array = found.name if found is not None else ""
+    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float, array)
 
 
 @dataclass
@@ -356,7 +359,7 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
             laps.add(lap)
     last = len(stream.pc) - 1
     for place, (pc, is_taken, is_on, touched, apart, near) in enumerate(_rows(stream)):
-        instruction, cost, action, reads, is_held, is_exit, is_float = program[pc]
+        instruction, cost, action, reads, is_held, is_exit, is_float, array = program[pc]
         before = dict(planner.charges) if place in laps.at else {}
         if is_held:
             planner.deferred = 0
@@ -366,7 +369,7 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
         elif action is not Action.RUN:
             what = touched._replace(is_float=is_float) if is_on else NOTHING
             if action is Action.GLOBAL_LOAD and is_on:
-                what = what._replace(draws=planner.load(apart, near))
+                what = what._replace(draws=planner.load(apart, near), array=array)
             planner.act(action, pc, instruction, cost, what)
         elif is_exit and place == last:
             planner.leave(pc, planner.earliest(instruction, cost), 1)

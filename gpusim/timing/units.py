@@ -7,8 +7,8 @@ and DRAM with this SM's share of the device. All times are in ticks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from gpusim.device import Device
 from gpusim.timing.costs import TICKS, ticks
@@ -21,29 +21,45 @@ WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 # of x^4 = x + 1, which does in three dimensions what the golden ratio does in one.
 BY_BLOCK, BY_WARP, BY_FETCH = (1.2207440846057596**-k for k in (1, 2, 3))
 MOST_DRAWN = 0.99
+GOLDEN = 0.6180339887498949  # what is shared out by it is shared out evenly, however many there are
 LINES_TOGETHER = 16  # 2 KB: what warps fetch there at once is there at nearly the same time,
 OWN_PART = 0.2  # but for a part of the latency that is a warp's own: as for the lines of one warp
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the sectors of an array come from that a block touches first.
+
+    `dram_part` of them comes from DRAM, the others from the L2. For the first blocks on the SMs
+    `first_part` is as late as DRAM: those that run together wait for one fetch. For later blocks
+    `near_part` lies in the SM's L1, where an earlier one brought it.
+    """
+
+    dram_part: float
+    first_part: float = 1.0
+    near_part: float = 0.0
 
 
 @dataclass(frozen=True)
 class Share:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
-    `dram_part` is the part of fresh sectors that come from DRAM, not the L2; `late_part` the
-    part that is there as late as if it did: blocks that run together wait for one fetch.
+    `whole` says where fresh sectors come from, `by_array` those of some arrays.
     `written_back` is the part of written sectors that goes on to DRAM before the launch ends;
     one takes DRAM `write_factor` times as long as one that is read.
-    `busiest` of the `sms` get as many blocks as this one, the others one less.
+    `busiest` of the `sms` get as many blocks as this one, the others one less; `first_wave` is
+    the part of the blocks that runs from the beginning on.
     """
 
     dram_bytes_per_cycle: float
     l2_bytes_per_cycle: float
-    dram_part: float
-    late_part: float
+    whole: Source
     written_back: float
     write_factor: float
     sms: int
     busiest: int
+    first_wave: float = 1.0
+    by_array: Mapping[str, Source] = field(default_factory=dict)
 
     def gain(self, left: int, resident: int) -> float:
         """Return how much more than its share an SM has while `left` of its blocks remain.
@@ -61,11 +77,12 @@ class Fetcher:
     """What the latencies of a warp's fetches depend on: its block, its number there, its past.
 
     A warp that has waited for a fetch `is_apart` from the others of its block, until the next
-    barrier.
+    barrier. Its block may be among the first on the SMs.
     """
 
     block: int
     number: int
+    is_first: bool = False
     waits: int = 0
     is_apart: bool = False
 
@@ -84,6 +101,7 @@ class Units:
         self._data_free = self._address_free = self._store_free = self._atomic_free = 0
         self._dram_free = self._l2_free = -1
         self._noted = 0
+        self._shared_out = 0.0
         self._recent = self._recently_written = self._loaded = 0.0
         self._set_latencies()
         self._set_intervals()
@@ -253,30 +271,42 @@ class Units:
         What others leave of the bandwidth may be used: an SM that took less than its share
         for some time may take more.
         """
-        self._l2_free = _made_up(self._l2_free, at) + round(sectors * self._l2_sector)
+        source = self._share.by_array.get(touched.array, self._share.whole)
+        far = sectors * (1 - source.near_part)
+        self._l2_free = _made_up(self._l2_free, at) + round(far * self._l2_sector)
         served = self._l2_free
-        if self._share.dram_part:
+        if source.dram_part:
             grains = -(-sectors // self._grain_sectors) * self._grain_sectors
-            busy = round(grains * self._share.dram_part * self._dram_sector)
+            part = source.dram_part * (1 - source.near_part)
+            busy = round(grains * part * self._dram_sector)
             self._dram_free = _made_up(self._dram_free, at) + busy
             self._note_busy(at, busy, 0)
             served = max(served, self._dram_free)
         return max(at, served) + self._fetch_latency(warp, touched)
 
     def _fetch_latency(self, warp: Fetcher, touched: Touched) -> int:
-        """Return the latency of what misses the L1, as busy as DRAM is.
+        """Return the latency of what the block touches first, as busy as DRAM is.
 
-        DRAM's differs from fetch to fetch: an exponential law above the least. Warps of a block
-        that fetch together wait equally long, those that drifted apart do not.
+        Whether it comes from L1, L2 or DRAM is shared out evenly over the fetches. DRAM's differs
+        from fetch to fetch: an exponential law above the least. Warps of a block that fetch
+        together wait almost equally long, those that drifted apart do not.
         """
+        source = self._share.by_array.get(touched.array, self._share.whole)
+        near = 0.0 if warp.is_first else source.near_part
+        late = source.first_part if warp.is_first else source.dram_part
+        if near or late < 1:
+            self._shared_out = (self._shared_out + GOLDEN) % 1.0
+            if self._shared_out < near:
+                return self._l1
+            if self._shared_out >= near + (1 - near) * late:
+                return self._l2
         place = warp.block * BY_BLOCK + warp.waits * BY_FETCH
         above = _drawn(place + warp.number * BY_WARP, touched.draws)
         if not warp.is_apart:
             together = warp.number * touched.lines // LINES_TOGETHER
             above += (1 - OWN_PART) * (_drawn(place + together * BY_WARP, touched.draws) - above)
         varied = self._least + (1 - self._least) * above
-        loaded = self._dram * varied * (1 + self._loaded)
-        return round(self._l2 + (loaded - self._l2) * self._share.late_part)
+        return round(self._dram * varied * (1 + self._loaded))
 
     def _note_busy(self, now: int, busy: int, written: int) -> None:
         """Keep how much longer DRAM's latency is for what is under way, in all and of writes.
@@ -306,7 +336,7 @@ def slowest_excess_cycles(device: Device, share: Share, fetches: int) -> float:
     greatest of n such lies about sqrt(2 ln n) standard deviations above the mean.
     """
     latency = device.latency_cycles
-    deviation = (latency.dram - latency.dram_least) * share.late_part
+    deviation = (latency.dram - latency.dram_least) * max(share.whole.dram_part, share.first_wave * share.whole.first_part)
     return deviation * math.sqrt(fetches * 2 * math.log(share.sms))
 
 
