@@ -257,6 +257,11 @@ class Bandwidth:
     dram_peak_gbps: float = _key("DRAM bandwidth as the data sheet has it", "GB/s", above=0)
     dram_gbps: float = _key("DRAM bandwidth that reading kernels reach", "GB/s", above=0)
     l2_gbps: float = _key("bandwidth that kernels reach out of L2, all SMs", "GB/s", above=0)
+    l2_request_bytes: float = _key(
+        "what a request for a line takes of the L2 at least, however little is wanted",
+        "bytes",
+        least=32,
+    )
     l2_to_sm_bytes_per_cycle: float = _key("what one SM receives", "bytes per cycle", above=0)
     l2_stores_per_cycle: float = _key(
         "stores that all of L2 takes: 128-byte lines and their sectors, counted together",

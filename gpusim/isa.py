@@ -89,6 +89,10 @@ class Program:
     lowering: str = ""
 
 
+# Adds one in shared memory and gives nothing back: all lanes of one word at once.
+COUNT_UP = "ATOMS.POPC.INC.32"
+
+
 @dataclass(frozen=True)
 class Op:
     """A row of OPS: the pipe that serves it, how it computes, and what it counts as.
@@ -433,6 +437,7 @@ OPS: dict[str, Op] = {
     "ATOMG": Op("lsu", kind="atomic"),  # detail: add sub min max exch cas and or xor
     "RED": Op("lsu", kind="atomic"),
     "ATOMS": Op("lsu", kind="atomic"),
+    COUNT_UP: Op("lsu", kind="atomic"),
     "MEMBAR": Op("lsu", kind="fence"),
     # Lanes of a warp together.
     "SHFL": Op("lsu", kind="shuffle"),  # detail: idx up down bfly; mask, value, lane, width

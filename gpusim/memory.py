@@ -145,6 +145,21 @@ def _passes_one_broadcast(words: Array, on: Array) -> Array:
     return passes
 
 
+def shared_atomic_passes(addresses: Array, on: Array, *, counts_up: bool = False) -> Array:
+    """Return, per warp, the passes of an atomic on shared memory: the lanes of the fullest bank.
+
+    Where it `counts_up`, lanes of one word count at once (times of ATOMS.ADD and ATOMS.POPC.INC
+    on an H200, 1 to 32 words of a bank and 1 to 32 lanes of a word).
+    """
+    if counts_up:
+        return wavefronts(addresses, on)[0]
+    addresses, on = np.broadcast_arrays(addresses, on)
+    bank = banks(addresses)
+    same = bank[..., :, None] == bank[..., None, :]
+    same &= on[..., :, None] & on[..., None, :]
+    return np.asarray(np.count_nonzero(same, axis=-1).max(axis=-1))
+
+
 def same_address_passes(addresses: Array, on: Array) -> Array:
     """Return, per warp, the most lanes that hold the same address: the passes of an atomic."""
     addresses, on = np.broadcast_arrays(addresses, on)

@@ -405,6 +405,36 @@ def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     assert of_others <= 16 * 32 * TICKS
 
 
+def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() -> None:
+    """At 56 bytes a cycle: 32 sectors in 32 lines keep it for 32 cycles, in 8 lines for 18."""
+    units = Units(plain_device(l2=200), Share(1e9, 56.0, Source(0.0, 0.0), 1.0, 1.0, 1, 1))
+    load = units.serves[Action.GLOBAL_LOAD]
+    apart = Touched(32, 32, lines=32)
+    first = load(apart, Fetcher(0, 0), 10_000 * TICKS, 0)[0]
+    second = load(apart, Fetcher(0, 1), 10_000 * TICKS, 0)[0]
+    assert second - first == pytest.approx(32 * TICKS, rel=0.1)
+    together = Touched(32, 32, lines=8)
+    third = load(together, Fetcher(0, 2), 10_000 * TICKS, 0)[0]
+    assert third - second == pytest.approx(32 * 32 / 56 * TICKS, rel=0.1)
+
+
+def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
+    """Half of a table's sectors: every second fetch of a later block, none of a first one."""
+    table = Source(0.0, 1.0, near_part=0.5)
+    share = Share(1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, by_array={"table": table})
+    units = Units(plain_device(l1=30, l2=200, dram=600, dram_least=600), share)
+    touched = Touched(1, 1, lines=1, array="table")
+
+    def latencies(*, is_first: bool) -> list[int]:
+        warps = [Fetcher(0, warp, is_first) for warp in range(8)]
+        load = units.serves[Action.GLOBAL_LOAD]
+        times = [load(touched, warp, k * 10**6, 0) for k, warp in enumerate(warps)]
+        return sorted((there - begin) // TICKS for there, begin in times)
+
+    assert latencies(is_first=False) == [30] * 4 + [200] * 4
+    assert set(latencies(is_first=True)) == {600}
+
+
 def test_blocks_wait_for_room() -> None:
     gpu = plain_device(block_end=10)
     assert play([alu(2, 0), EXIT], gpu=gpu, blocks=3, resident=1).cycles == 3 * (2 + 10)

@@ -30,11 +30,13 @@ from gpusim.compiler.ir import (
 )
 from gpusim.lowering import graph
 from gpusim.lowering.alias import array_of
+from gpusim.lowering.code import Code, Row
 from gpusim.lowering.disjoint import zero_bits
 from gpusim.lowering.evaluate import evaluate
 from gpusim.lowering.fold import fold
 from gpusim.lowering.optimise import optimise, simplify
 from gpusim.lowering.rotate import rotate
+from gpusim.lowering.schedule import schedule
 from gpusim.lowering.tidy import tidy
 
 NUMBERS = Array("numbers", "global", FLOAT32)
@@ -845,3 +847,27 @@ def test_joined_loads_give_each_its_own_element() -> None:
     kernel[1, 32](out)
     rows = np.arange(32) // 4 * 4
     assert (out == (rows - 100) * np.float32(1111)).all()
+
+
+def test_long_chains_that_need_nothing_of_each_other_are_issued_in_turns() -> None:
+    """Eight chains of four links that take four cycles: four chains at a time never wait."""
+
+    def row(number: int, source: int) -> Row:
+        return Row("FADD", (number,), (source, source), FLOAT32)
+
+    chains = [row(100 + 10 * chain + link, 100 + 10 * chain + link - 1)
+              for chain in range(8) for link in range(4)]  # fmt: skip
+    code = Code(Function("by hand", {}, [Block(0)]))
+    code.rows[code.function.blocks[0]] = chains
+    schedule(code)
+    ordered = code.rows[code.function.blocks[0]]
+    assert ordered[:8] == [*chains[:16:4], *chains[1:17:4]]
+    assert sorted(map(id, ordered)) == sorted(map(id, chains))
+
+
+def test_short_code_keeps_the_order_in_which_it_is_written() -> None:
+    rows = [Row("FADD", (k + 1,), (k, k), FLOAT32) for k in (10, 11, 20)]
+    code = Code(Function("by hand", {}, [Block(0)]))
+    code.rows[code.function.blocks[0]] = list(rows)
+    schedule(code)
+    assert code.rows[code.function.blocks[0]] == rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpusim.compiler.ir import INT32, INT64, UINT32, Array, DType, Value
-from gpusim.isa import Memory
+from gpusim.isa import COUNT_UP, Memory
 from gpusim.lowering.addresses import ACCESSES, array_of
 from gpusim.lowering.code import Row
 from gpusim.lowering.selection import REGISTER_BYTES, WIDE, Selection, selects
@@ -146,7 +146,15 @@ def _atomic(selection: Selection, value: Value) -> None:
     used = bool(selection.users.get(value))
     operands = tuple(selection.in_register(a) for a in value.args[1:])
     op = "ATOMS" if space == "shared" else "ATOMG" if used else "RED"
+    if op == "ATOMS" and not used and _counts_up(value):
+        op = COUNT_UP
     _access(selection, op, value, (selection.register(value),) if used else (), operands)
+
+
+def _counts_up(atomic: Value) -> bool:
+    """Whether an atomic adds one to a 32-bit integer."""
+    is_one = atomic.detail[1] == "add" and atomic.args[1].constant == 1
+    return is_one and array_of(atomic).dtype in (INT32, UINT32)
 
 
 def _memory(selection: Selection, value: Value, count: int = 1) -> Memory:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpusim import memory
 from gpusim.events import Placement, Step
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa import COUNT_UP, OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 
 Array = np.ndarray[Any, Any]
@@ -82,9 +82,13 @@ class Tally:
 
     @cached_property
     def atomic_passes(self) -> Array:
-        """Lanes with the same address, at most."""
-        assert self.step.addresses is not None
-        return memory.same_address_passes(self.step.addresses, self.step.on)
+        """Lanes with the same address, at most; for shared memory with the same bank."""
+        step = self.step
+        assert step.addresses is not None
+        if step.instruction.memory is not None and step.instruction.memory.space == "shared":
+            counts_up = step.instruction.op == COUNT_UP
+            return memory.shared_atomic_passes(step.addresses, step.on, counts_up=counts_up)
+        return memory.same_address_passes(step.addresses, step.on)
 
 
 @dataclass(frozen=True)
@@ -312,7 +316,7 @@ def shared_atomics(tally: Tally) -> Array:
 
 @counter("replays", "model", "", _access("atomic", "shared"))
 def shared_atomic_replays(tally: Tally) -> Array:
-    """Passes of shared-memory atomics beyond the first: lanes with one address take turns."""
+    """Passes of shared-memory atomics beyond the first: lanes of one bank take turns."""
     return np.asarray(np.maximum(tally.atomic_passes - 1, 0))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim import memory
 from gpusim.events import Leap, Placement, Step
-from gpusim.isa import OPS, Program
+from gpusim.isa import COUNT_UP, OPS, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.streams import spread
 from gpusim.streams.stream import BlockStream, Repeat, WarpStream, rolled
@@ -220,7 +220,11 @@ class Recorder:
         assert found is not None
         assert addresses is not None
         if OPS[step.instruction.op].kind == "atomic":
-            return memory.same_address_passes(addresses, step.on), ZERO, None
+            if found.space == "global":
+                return memory.same_address_passes(addresses, step.on), ZERO, None
+            counts_up = step.instruction.op == COUNT_UP
+            passes = memory.shared_atomic_passes(addresses, step.on, counts_up=counts_up)
+            return passes, ZERO, None
         if found.space == "shared":
             passes, _ = memory.wavefronts(
                 addresses,

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa import COUNT_UP, OPS, Instruction, Program
 from gpusim.streams import Lap, WarpStream, spread
 from gpusim.timing.costs import NO_PIPE, PIPES, TICKS, XU, Cost, instruction_costs
 
@@ -38,11 +38,12 @@ class Action(IntEnum):
 class Touched(NamedTuple):
     """What an access comes to.
 
-    `cost` is its wavefronts, sectors or lanes with one address, `fresh` its sectors that miss
-    the L1, `written` those that it is the first to store to, `lines` its 128-byte lines; it
-    `joins` where it waits for what another warp fetches. `draws` is how many latencies it has,
-    with those of the loads that are under way, `array` what it comes to in global memory. Atomics on floating-point numbers are told from
-    those on integers. What the address unit reads has its latency in ticks for `cost`.
+    `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
+    L1, `written` those that it is the first to store to, `lines` its 128-byte lines; it `joins`
+    where it waits for what another warp fetches. `draws` is how many latencies it has, with those
+    of the loads that are under way, `array` what it comes to in global memory. Atomics on
+    floating-point numbers are told from those on integers. What the address unit reads has its
+    latency in ticks for `cost`.
     """
 
     cost: int = 0
@@ -139,6 +140,7 @@ _BY_OP = {
     ("LDL", "load"): Action.GLOBAL_LOAD,
     ("STL", "store"): Action.GLOBAL_STORE,
     ("ATOMS", "atomic"): Action.SHARED_ATOMIC,
+    (COUNT_UP, "atomic"): Action.SHARED_ATOMIC,
     ("ATOMG", "atomic"): Action.GLOBAL_ATOMIC,
     ("RED", "atomic"): Action.GLOBAL_ATOMIC,
     ("SHFL", "shuffle"): Action.SHUFFLE,

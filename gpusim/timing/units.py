@@ -162,6 +162,7 @@ class Units:
         self._own_l2 = sector / share.l2_bytes_per_cycle
         self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
         self._written = share.written_back * share.write_factor
+        self._request_sectors = bandwidth.l2_request_bytes / SECTOR_BYTES
         self._grain_sectors = bandwidth.dram_grain_bytes // SECTOR_BYTES
         self.share_bandwidth(1.0)
 
@@ -219,11 +220,10 @@ class Units:
     def _shared_atomic(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        passes = max(0, touched.cost - 1)
-        start = self._stage(
-            now, self._request + passes * self._atomic_pass if touched.cost else 0, behind
-        )
-        return self._data_free + self._atomic_latency, start
+        """Serve an atomic pass by pass; those of other warps fit in between the passes of one."""
+        more = max(0, touched.cost - 1) * self._atomic_pass
+        start = self._stage(now, self._request + more // 2 if touched.cost else 0, behind)
+        return start + self._atomic_latency + more, start
 
     # -- global memory -----------------------------------------------------------------
 
@@ -273,7 +273,9 @@ class Units:
         """
         source = self._share.by_array.get(touched.array, self._share.whole)
         far = sectors * (1 - source.near_part)
-        self._l2_free = _made_up(self._l2_free, at) + round(far * self._l2_sector)
+        # A line of which little is wanted takes the L2 as long as a request of some bytes.
+        asked = max(far, (1 - source.near_part) * touched.lines * self._request_sectors)
+        self._l2_free = _made_up(self._l2_free, at) + round(asked * self._l2_sector)
         served = self._l2_free
         if source.dram_part:
             grains = -(-sectors // self._grain_sectors) * self._grain_sectors
@@ -336,7 +338,9 @@ def slowest_excess_cycles(device: Device, share: Share, fetches: int) -> float:
     greatest of n such lies about sqrt(2 ln n) standard deviations above the mean.
     """
     latency = device.latency_cycles
-    deviation = (latency.dram - latency.dram_least) * max(share.whole.dram_part, share.first_wave * share.whole.first_part)
+    deviation = (latency.dram - latency.dram_least) * max(
+        share.whole.dram_part, share.first_wave * share.whole.first_part
+    )
     return deviation * math.sqrt(fetches * 2 * math.log(share.sms))
 
 

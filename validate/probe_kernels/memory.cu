@@ -138,6 +138,26 @@ __global__ void scattered(int *told, const int *words, unsigned mask) {
     }
 }
 
+// Each lane reads one word of a sector at a random place, AHEAD loads at a time, past the L1. There
+// are `mask` sectors and one more, a power of two.
+template <int AHEAD>
+__global__ void gather(const int *words, unsigned mask, int rounds, int *never) {
+    unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 7;
+    int sum = 0;
+    for (int r = 0; r < rounds; ++r) {
+        int v[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) {
+            place = place * 1664525u + 1013904223u;
+            asm volatile("ld.global.cg.u32 %0, [%1];"
+                         : "=r"(v[k]) : "l"(words + (place >> 4 & mask) * 8ull));
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) sum ^= v[k];
+    }
+    if (sum == 0x5eed) *never = sum;
+}
+
 // All SMs store 8 bytes a lane, 16 bytes apart, over and over into the same part of the memory.
 template <int STEPS>
 __global__ void spread(long long *words, int rounds) {

@@ -109,6 +109,25 @@ def l2_bandwidth(bench: Bench) -> Values:
     return [max(rates["all"].values()), max(rates["one"].values())]
 
 
+@probe("bandwidth.l2_request_bytes")
+def l2_requests(bench: Bench) -> Values:
+    """All lanes of all SMs read a word at random in 8 MiB of the L2: what a word keeps from it."""
+    sectors = 2**18
+    memory = bench.room(DRAM_BYTES)
+    never = bench.stamps(1)
+    grid, block = 8 * bench.sms, 256
+    times = [
+        bench.time_us(
+            bench.probe("memory", "gather<4>"), memory, np.uint32(sectors - 1), np.int32(rounds),
+            never, grid=grid, block=block, cold=False, repetitions=5,
+        )
+        for rounds in (16, 80)
+    ]  # fmt: skip
+    rate = 64 * 4 * grid * block / max(times[1] - times[0], 1e-9) / 1000
+    bench.notes["l2_words_at_random_per_ns"] = rate
+    return [max(32.0, bench.known("bandwidth.l2_gbps") / rate)]
+
+
 @probe("bandwidth.dram_grain_bytes")
 def dram_grain(bench: Bench) -> Values:
     """Reading one sector of 32 bytes in 32, 64 or 128: what comes along costs no more time."""
