@@ -112,20 +112,7 @@ class Plans:
     def waits_for_memory(self) -> int:
         """Return how often a warp of the SM's last block waits for global memory, at most."""
         last = self._stream(self._first + (self.blocks_on_sm - 1) * self._sms)
-        least = self._long_waits(last, -1)
-        found = list(least)
-        for number in range(len(self._near)):
-            once = self._long_waits(last, number)
-            for warp, stream in enumerate(last.warps):
-                if number < len(stream.repeats):
-                    times = stream.repeats[number].times
-                    found[warp] += times * (once[warp] - least[warp])
-        return max(found)
-
-    def _long_waits(self, stream: BlockStream, looped: int) -> list[int]:
-        """Return how often warps wait, with a round of the n-th loop."""
-        cut = self._cut(stream, lambda number, _: int(number == looped))
-        return [_long_waits(plan) for plan in cut]
+        return max(map(_long_waits, self._cut(last, lambda _, times: min(times, 1))))
 
     def are_alike(self, but: int) -> bool:
         """Return whether all but so many of the SM's blocks do the same."""
@@ -141,13 +128,19 @@ class Plans:
 
 
 def _long_waits(warp: WarpPlan) -> int:
-    """Return how often a warp waits for loads from global memory, those issued together once."""
-    found, is_under_way = 0, False
+    """Return how often a warp waits for loads from global memory, those issued together once.
+
+    Of its loops one round is planned, which counts for all.
+    """
+    counts = [0] * (len(warp.steps) + 1)  # waits before each step
+    is_under_way = False
     for step in warp.steps:
         is_under_way = is_under_way or step.action is Action.GLOBAL_LOAD
-        if step.waits_long and is_under_way:
-            found, is_under_way = found + 1, False
-    return found
+        waits = step.waits_long and is_under_way
+        is_under_way = is_under_way and not waits
+        counts[step.place + 1] = counts[step.place] + waits
+    more = sum(of.lap.left * (counts[of.end] - counts[of.begin]) for of in warp.laps)
+    return counts[-1] + more
 
 
 def _near(streams: Iterable[BlockStream]) -> list[dict[int, int]]:

@@ -149,8 +149,13 @@ class _Told:
 
     def steps_of(self, at: int, leap: Leap) -> Array:
         """Return the numbers of the steps that stand for what a leap leaves out."""
-        like = [n for n in range(at) if np.array_equal(self.steps[n].rows, leap.rows)]
-        return np.array(like[-leap.issued :])
+        like: list[int] = []
+        for number in range(at - 1, -1, -1):
+            if len(like) == leap.issued:
+                break
+            if np.array_equal(self.steps[number].rows, leap.rows):
+                like.append(number)
+        return np.array(like[::-1])
 
     def times(self, leap: Leap) -> Array:
         """Return how often a leap leaves out what a warp did, shaped (blocks, warps)."""
