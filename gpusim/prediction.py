@@ -222,24 +222,28 @@ def _share(
         gpu.bandwidth.l2_gbps * 1000 / clock / sms, gpu.bandwidth.l2_to_sm_bytes_per_cycle
     )
     fetched = _fetched_bytes(program, classes)
+    arrays = {name: sum(by_pc.values()) for name, by_pc in fetched.items()}
     sizes = {name: getattr(arguments[name], "nbytes", math.inf) for name in fetched}
-    distinct = sum(min(fetched[name], sizes[name]) for name in fetched)
+    distinct = sum(min(arrays[name], sizes[name]) for name in fetched)
     first_wave = min(1.0, sms * holds.blocks / launch.blocks)
     cached = gpu.capacity.l1_bytes if gpu.capacity.l1_caches_global else 0
     room = cached - holds.blocks * program.shared_bytes
     missing = max(0.0, 1 - gpu.capacity.l2_bytes / distinct) if l2 == "warm" and distinct else 1.0
-
-    def source(bytes_fetched: float, size: float) -> Source:
-        part = min(1.0, size / bytes_fetched) if bytes_fetched else 1.0
-        near = 0.0
-        if size <= room and bytes_fetched:
-            near = max(0.0, 1 - size * sms / bytes_fetched)
-        return Source(part * missing, missing, near)
-
-    by_array = {name: source(fetched[name], sizes[name]) for name in fetched}
-    total = sum(fetched.values())
-    near = sum(fetched[name] * by_array[name].near_part for name in fetched) / (total or 1)
-    whole = source(total, distinct)
+    total = sum(arrays.values())
+    whole = Source((distinct / total if total else 1.0) * missing, missing)
+    by_pc: dict[int, Source] = {}
+    at_hand = 0.0
+    for name, of_array in fetched.items():
+        # What blocks have in common is new to the instruction that comes to it first.
+        left, near = sizes[name], 0.0
+        if left <= room:
+            near = max(0.0, 1 - left * sms / arrays[name])
+        at_hand += near * arrays[name]
+        for pc, bytes_fetched in of_array.items():
+            part = min(1.0, left / bytes_fetched)
+            left -= part * bytes_fetched
+            by_pc[pc] = Source(part * missing, missing, near)
+    whole = replace(whole, near_part=at_hand / total if total else 0.0)
     reads = sum(c.blocks * c.stream.read_sectors for c in classes.classes)
     writes = sum(c.blocks * c.stream.written_sectors for c in classes.classes)
     turns = min(1.0, reads / writes) if writes else 1.0
@@ -247,29 +251,29 @@ def _share(
     return Share(
         dram_bytes_per_cycle=min(dram, from_l2),
         l2_bytes_per_cycle=from_l2,
-        whole=replace(whole, near_part=near),
+        whole=whole,
         written_back=whole.dram_part * max(0.0, 1 - kept),
         write_factor=1 + (gpu.bandwidth.dram_write_factor - 1) * turns,
         sms=sms,
         busiest=launch.blocks - sms * (-(-launch.blocks // sms) - 1),
         first_wave=first_wave,
-        by_array=by_array,
+        by_pc=by_pc,
     )
 
 
-def _fetched_bytes(program: Program, classes: Classes) -> dict[str, float]:
-    """Return the bytes of each array that blocks touch, each block's own counted."""
+def _fetched_bytes(program: Program, classes: Classes) -> dict[str, dict[int, float]]:
+    """Return by array and pc the bytes that blocks touch first, each block's own counted."""
     by_pc = np.zeros(len(program.instructions))
     for one in classes.classes:
         for warp in one.stream.warps:
             by_pc += one.blocks * np.bincount(
                 warp.pc, weights=warp.times * warp.fresh, minlength=len(by_pc)
             )
-    found: dict[str, float] = {}
-    for instruction, sectors in zip(program.instructions, by_pc.tolist(), strict=True):
-        if sectors and instruction.memory is not None:
-            name = instruction.memory.name
-            found[name] = found.get(name, 0.0) + SECTOR_BYTES * sectors
+    found: dict[str, dict[int, float]] = {}
+    for pc, sectors in enumerate(by_pc.tolist()):
+        memory = program.instructions[pc].memory
+        if sectors and memory is not None:
+            found.setdefault(memory.name, {})[pc] = SECTOR_BYTES * sectors
     return found
 
 

@@ -421,9 +421,9 @@ def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() ->
 def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
     """Half of a table's sectors: every second fetch of a later block, none of a first one."""
     table = Source(0.0, 1.0, near_part=0.5)
-    share = Share(1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, by_array={"table": table})
+    share = Share(1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, by_pc={7: table})
     units = Units(plain_device(l1=30, l2=200, dram=600, dram_least=600), share)
-    touched = Touched(1, 1, lines=1, array="table")
+    touched = Touched(1, 1, lines=1, pc=7)
 
     def latencies(*, is_first: bool) -> list[int]:
         warps = [Fetcher(0, warp, is_first) for warp in range(8)]

@@ -41,9 +41,9 @@ class Touched(NamedTuple):
     `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
     L1, `written` those that it is the first to store to, `lines` its 128-byte lines; it `joins`
     where it waits for what another warp fetches. `draws` is how many latencies it has, with those
-    of the loads that are under way, `array` what it comes to in global memory. Atomics on
-    floating-point numbers are told from those on integers. What the address unit reads has its
-    latency in ticks for `cost`.
+    of the loads that are under way, `pc` which instruction loads. Atomics on floating-point
+    numbers are told from those on integers. What the address unit reads has its latency in ticks
+    for `cost`.
     """
 
     cost: int = 0
@@ -52,7 +52,7 @@ class Touched(NamedTuple):
     lines: int = 0
     joins: bool = False
     draws: float = 1.0
-    array: str = ""
+    pc: int = -1
     is_float: bool = False
 
 
@@ -163,7 +163,6 @@ class Issue(NamedTuple):
     is_held: bool
     is_exit: bool
     is_float: bool
-    array: str
 
 
 def issues(program: Program, device: Device) -> list[Issue]:
@@ -180,8 +179,7 @@ def _issue(instruction: Instruction, cost: Cost) -> Issue:
     is_held = action is not Action.RUN or bool(cost.after) or cost.pipe == "uniform"
     is_float = found is not None and found.dtype.kind == "f"
     reads = (*instruction.src, *guard)
-    array = found.name if found is not None else ""
-    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float, array)
+    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float)
 
 
 @dataclass
@@ -361,7 +359,7 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
             laps.add(lap)
     last = len(stream.pc) - 1
     for place, (pc, is_taken, is_on, touched, apart, near) in enumerate(_rows(stream)):
-        instruction, cost, action, reads, is_held, is_exit, is_float, array = program[pc]
+        instruction, cost, action, reads, is_held, is_exit, is_float = program[pc]
         before = dict(planner.charges) if place in laps.at else {}
         if is_held:
             planner.deferred = 0
@@ -371,7 +369,7 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
         elif action is not Action.RUN:
             what = touched._replace(is_float=is_float) if is_on else NOTHING
             if action is Action.GLOBAL_LOAD and is_on:
-                what = what._replace(draws=planner.load(apart, near), array=array)
+                what = what._replace(draws=planner.load(apart, near), pc=pc)
             planner.act(action, pc, instruction, cost, what)
         elif is_exit and place == last:
             planner.leave(pc, planner.earliest(instruction, cost), 1)

@@ -28,7 +28,7 @@ OWN_PART = 0.2  # but for a part of the latency that is a warp's own: as for the
 
 @dataclass(frozen=True)
 class Source:
-    """Where the sectors of an array come from that a block touches first.
+    """Where sectors come from that a block touches first.
 
     `dram_part` of them comes from DRAM, the others from the L2. For the first blocks on the SMs
     `first_part` is as late as DRAM: those that run together wait for one fetch. For later blocks
@@ -44,7 +44,8 @@ class Source:
 class Share:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
-    `whole` says where fresh sectors come from, `by_array` those of some arrays.
+    `whole` says where fresh sectors come from, `by_pc` those that some
+    instructions fetch.
     `written_back` is the part of written sectors that goes on to DRAM before the launch ends;
     one takes DRAM `write_factor` times as long as one that is read.
     `busiest` of the `sms` get as many blocks as this one, the others one less; `first_wave` is
@@ -59,7 +60,7 @@ class Share:
     sms: int
     busiest: int
     first_wave: float = 1.0
-    by_array: Mapping[str, Source] = field(default_factory=dict)
+    by_pc: Mapping[int, Source] = field(default_factory=dict)
 
     def gain(self, left: int, resident: int) -> float:
         """Return how much more than its share an SM has while `left` of its blocks remain.
@@ -271,7 +272,7 @@ class Units:
         What others leave of the bandwidth may be used: an SM that took less than its share
         for some time may take more.
         """
-        source = self._share.by_array.get(touched.array, self._share.whole)
+        source = self._share.by_pc.get(touched.pc, self._share.whole)
         far = sectors * (1 - source.near_part)
         # A line of which little is wanted takes the L2 as long as a request of some bytes.
         asked = max(far, (1 - source.near_part) * touched.lines * self._request_sectors)
@@ -293,7 +294,7 @@ class Units:
         from fetch to fetch: an exponential law above the least. Warps of a block that fetch
         together wait almost equally long, those that drifted apart do not.
         """
-        source = self._share.by_array.get(touched.array, self._share.whole)
+        source = self._share.by_pc.get(touched.pc, self._share.whole)
         near = 0.0 if warp.is_first else source.near_part
         late = source.first_part if warp.is_first else source.dram_part
         if near or late < 1:
