@@ -47,10 +47,11 @@ def test_an_access_without_a_lane_has_no_line() -> None:
 
 
 def test_the_nearest_load_before_counts_if_it_is_under_way() -> None:
-    """Lines 0, 1000, 1004 and 8: the last is near the first, two loads further back."""
-    packed = spread.to_earlier(np.array([0, -1, 1000, 1004, 8]))
+    """Lines 0, 1000, 1004, 8 and 8: that is near the first, and at last the same."""
+    packed = spread.to_earlier(np.array([0, -1, 1000, 1004, 8, 8]))
     assert [spread.added(int(packed[4]), pending) for pending in (1, 2, 3)] == [60, 60, 10]
     assert spread.added(int(packed[3]), 1) == 10
+    assert spread.added(int(packed[5]), 1) == 0
 
 
 def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:

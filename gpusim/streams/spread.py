@@ -2,7 +2,8 @@
 
 Measured on an idle NVIDIA H200: a warp waits for 2, 4 or 8 lines out of DRAM that lie 128 bytes
 to 64 MB apart. For lines within 1 KB the wait grows as if each beyond the first were a tenth of
-a line with a latency of its own, within 4 KB a third, and beyond that three fifths.
+a line with a latency of its own, within 4 KB a third, and beyond that three fifths. The same
+line counts once.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ Array = np.ndarray[Any, Any]
 
 LINE_BYTES = 128
 WHOLE = 100
-# Up to so many bytes apart, a line counts for so much of WHOLE.
+# The same line, and up to so many bytes apart, counts for so much of WHOLE.
 NEAR_BYTES, MIDDLE_BYTES = 1024, 4096
-WEIGHTS = (10, 35, 60)
+WEIGHTS = (0, 10, 35, 60)
 EARLIER = 8  # loads before, of which the nearest counts
 _NOWHERE = np.int64(2**62)
 
 
 def _classes(apart: Array) -> Array:
     """Return the place in WEIGHTS of distances in lines."""
-    return np.searchsorted((NEAR_BYTES // LINE_BYTES, MIDDLE_BYTES // LINE_BYTES), apart)
+    return np.searchsorted((0, NEAR_BYTES // LINE_BYTES, MIDDLE_BYTES // LINE_BYTES), apart)
 
 
 def within(addresses: Array, on: Array) -> tuple[Array, Array]:
