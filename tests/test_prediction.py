@@ -144,6 +144,17 @@ def test_time_is_never_below_a_bound_and_stalls_are_shares(name: str) -> None:
     assert found.gbps(4 * 2**24) < found.device.bandwidth.dram_peak_gbps
 
 
+@pytest.mark.parametrize(("n", "part"), [(2**22, 0.0), (2**24, 1.0)])
+def test_a_warm_l2_has_arrays_that_fit_and_nothing_of_those_that_do_not(
+    n: int, part: float
+) -> None:
+    """16 MiB are a quarter of an H200's L2, 64 MiB more than all of it."""
+    cold, warm = (predicted("kernel4", n, 256, l2=l2) for l2 in ("cold", "warm"))
+    dram = [next(b.time_us for b in found.bounds if b.name == "DRAM") for found in (cold, warm)]
+    assert dram[1] == pytest.approx(part * dram[0], rel=0.01)
+    assert warm.time_us == cold.time_us if part else warm.time_us < 0.8 * cold.time_us
+
+
 def dram_bound_us(kernel: Kernel, n: int, arrays: int) -> float:
     found = predict(kernel[n // 512, 512], *(array_spec(n, "float32") for _ in range(arrays)))
     return next(bound.time_us for bound in found.bounds if bound.name == "DRAM")
