@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -225,28 +225,16 @@ def _share(
         gpu.bandwidth.l2_gbps * 1000 / clock / sms, gpu.bandwidth.l2_to_sm_bytes_per_cycle
     )
     fetched = _fetched_bytes(program, classes)
-    arrays = {name: sum(by_pc.values()) for name, by_pc in fetched.items()}
     sizes = {name: getattr(arguments[name], "nbytes", math.inf) for name in fetched}
-    distinct = sum(min(arrays[name], sizes[name]) for name in fetched)
-    first_wave = min(1.0, sms * holds.blocks / launch.blocks)
+    distinct = sum(min(sum(by_pc.values()), sizes[name]) for name, by_pc in fetched.items())
+    missing = _missing(distinct, gpu.capacity.l2_bytes) if l2 == "warm" else 1.0
     cached = gpu.capacity.l1_bytes if gpu.capacity.l1_caches_global else 0
     room = cached - holds.blocks * program.shared_bytes
-    missing = _missing(distinct, gpu.capacity.l2_bytes) if l2 == "warm" else 1.0
-    total = sum(arrays.values())
-    whole = Source((distinct / total if total else 1.0) * missing, missing)
-    by_pc: dict[int, Source] = {}
-    at_hand = 0.0
-    for name, of_array in fetched.items():
-        # What blocks have in common is new to the instruction that comes to it first.
-        left, near = sizes[name], 0.0
-        if left <= room:
-            near = max(0.0, 1 - left * sms / arrays[name])
-        at_hand += near * arrays[name]
-        for pc, bytes_fetched in of_array.items():
-            part = min(1.0, left / bytes_fetched)
-            left -= part * bytes_fetched
-            by_pc[pc] = Source(part * missing, missing, near)
-    whole = replace(whole, near_part=at_hand / total if total else 0.0)
+    near = {
+        name: max(0.0, 1 - sizes[name] * sms / sum(by_pc.values())) if sizes[name] <= room else 0.0
+        for name, by_pc in fetched.items()
+    }
+    sources = _sources(fetched, sizes, near, missing)
     reads = sum(c.blocks * c.stream.read_sectors for c in classes.classes)
     writes = sum(c.blocks * c.stream.written_sectors for c in classes.classes)
     turns = min(1.0, reads / writes) if writes else 1.0
@@ -254,14 +242,40 @@ def _share(
     return Share(
         dram_bytes_per_cycle=min(dram, from_l2),
         l2_bytes_per_cycle=from_l2,
-        whole=whole,
-        written_back=whole.dram_part * max(0.0, 1 - kept),
+        whole=sources[-1],
+        written_back=sources[-1].dram_part * max(0.0, 1 - kept),
         write_factor=1 + (gpu.bandwidth.dram_write_factor - 1) * turns,
         sms=sms,
         busiest=launch.blocks - sms * (-(-launch.blocks // sms) - 1),
-        first_wave=first_wave,
-        by_pc=by_pc,
+        first_wave=min(1.0, sms * holds.blocks / launch.blocks),
+        by_pc=sources,
     )
+
+
+def _sources(
+    fetched: Mapping[str, Mapping[int, float]],
+    sizes: Mapping[str, float],
+    near: Mapping[str, float],
+    missing: float,
+) -> dict[int, Source]:
+    """Return where what each pc fetches comes from, and as that of pc -1 all of it together.
+
+    `fetched` are bytes of each array by pc, `sizes` the arrays' own, `near` the parts that the
+    SMs have in their L1s; the part `missing` is not in the L2. What blocks have in common is
+    new to the instruction that comes to it first.
+    """
+    sources: dict[int, Source] = {}
+    total = from_dram = at_hand = 0.0
+    for name, by_pc in fetched.items():
+        left = sizes[name]
+        for pc, size in by_pc.items():
+            new = min(left, size)
+            left -= new
+            sources[pc] = Source(new / size * missing, missing, near[name])
+            total, from_dram, at_hand = total + size, from_dram + new, at_hand + near[name] * size
+    part, near_part = (from_dram / total, at_hand / total) if total else (1.0, 0.0)
+    sources[-1] = Source(part * missing, missing, near_part)
+    return sources
 
 
 def _missing(size_bytes: float, l2_bytes: int) -> float:

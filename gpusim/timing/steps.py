@@ -355,7 +355,7 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
     """Return what a warp does that runs a stream of a program's instructions."""
     planner, laps = _Planner(), _Laps()
     for lap in stream.laps:
-        if lap.left and lap.rounds:
+        if lap.left and lap.rounds and lap.length:
             laps.add(lap)
     last = len(stream.pc) - 1
     for place, (pc, is_taken, is_on, touched, apart, near) in enumerate(_rows(stream)):

@@ -44,12 +44,11 @@ class Source:
 class Share:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
-    `whole` says where fresh sectors come from, `by_pc` those that some
-    instructions fetch.
-    `written_back` is the part of written sectors that goes on to DRAM before the launch ends;
-    one takes DRAM `write_factor` times as long as one that is read.
-    `busiest` of the `sms` get as many blocks as this one, the others one less; `first_wave` is
-    the part of the blocks that runs from the beginning on.
+    `whole` says where fresh sectors come from, `by_pc` where those do that an instruction
+    fetches. `written_back` is the part of written sectors that goes on to DRAM before the launch
+    ends; one takes DRAM `write_factor` times as long as one that is read. `busiest` of the `sms`
+    get as many blocks as this one, the others one less; `first_wave` is the part of the blocks
+    that runs from the beginning on.
     """
 
     dram_bytes_per_cycle: float
