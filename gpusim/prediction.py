@@ -18,11 +18,12 @@ from gpusim import machine
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
 from gpusim.errors import InputError
-from gpusim.isa import Program
+from gpusim.isa import OPS, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.playing import Plans, play_all, play_alone
 from gpusim.programs import bind, program_for
 from gpusim.streams import Classes, classify
+from gpusim.streams.spread import LINE_BYTES
 from gpusim.timing.bounds import Bound, bounds_of
 from gpusim.timing.clock import SpanListener
 from gpusim.timing.occupancy import Occupancy, occupancy
@@ -33,6 +34,9 @@ L2_STATES = ("cold", "warm")
 # Arrays that are read again from 8 to 128 MB on an H200: up to 0.73 of the L2 all of it is still
 # there, from 0.87 on nothing.
 L2_HOLDS, L2_LOSES = 0.75, 0.85
+# Atomics at random places of arrays of 1 to 65,536 lines on an H200: so many go on at a time, or
+# one for so many lines.
+MOST_PLACES, LINES_A_PLACE = 70, 4
 L2_KEPT = 0.5  # of its capacity: what was last touched, so that what was written is still there
 
 
@@ -249,6 +253,7 @@ def _share(
         busiest=launch.blocks - sms * (-(-launch.blocks // sms) - 1),
         first_wave=min(1.0, sms * holds.blocks / launch.blocks),
         by_pc=sources,
+        side_by_side=_side_by_side(program, arguments),
     )
 
 
@@ -276,6 +281,18 @@ def _sources(
     part, near_part = (from_dram / total, at_hand / total) if total else (1.0, 0.0)
     sources[-1] = Source(part * missing, missing, near_part)
     return sources
+
+
+def _side_by_side(program: Program, arguments: Mapping[str, Any]) -> dict[int, float]:
+    """Return how many global atomics the L2 does at a time, by pc: more in a larger array."""
+    found: dict[int, float] = {}
+    for pc, instruction in enumerate(program.instructions):
+        memory = instruction.memory
+        is_atomic = OPS[instruction.op].kind == "atomic"
+        if is_atomic and memory is not None and memory.space == "global":
+            lines = getattr(arguments[memory.name], "nbytes", LINE_BYTES) / LINE_BYTES
+            found[pc] = max(1.0, 1 / (1 / MOST_PLACES + LINES_A_PLACE / lines))
+    return found
 
 
 def _missing(size_bytes: float, l2_bytes: int) -> float:

@@ -286,18 +286,25 @@ def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -
     assert play([*[send] * 10, EXIT], gpu=gpu, cost=4).cycles == 9 * 5 + 50
 
 
-def test_atomics_on_floats_go_lane_by_lane_and_those_on_integers_together() -> None:
+@pytest.mark.parametrize(("dtype", "of_a_lane"), [("int32", 2), ("float32", 3)])
+def test_atomics_of_lanes_on_one_word_go_one_after_the_other(dtype: str, of_a_lane: int) -> None:
     gpu = with_intervals(
         plain_device(global_atomic=100),
         global_atomic_same_address=2,
         global_atomic_float_same_address=3,
     )
-    float32 = np.dtype(np.float32)
-    cycles = {}
-    for dtype in (INT32, float32):
-        atomic = Instruction("RED", (), (0, 1), dtype, memory=Memory("global", "sum", dtype))
-        cycles[dtype] = play([*[atomic] * 10, EXIT], gpu=gpu, cost=32).cycles
-    assert cycles == {INT32: 10 * 2, float32: 10 * 32 * 3}
+    memory = Memory("global", "sum", np.dtype(dtype))
+    atomic = Instruction("RED", (), (0, 1), memory.dtype, memory=memory)
+    made = play([*[atomic] * 10, EXIT], gpu=gpu, cost=32)
+    assert made.cycles == 10 * 32 * of_a_lane
+
+
+def test_atomics_on_many_lines_go_side_by_side() -> None:
+    gpu = with_intervals(plain_device(global_atomic=100), global_atomic_same_address=2)
+    share = Share(1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, side_by_side=dict.fromkeys(range(10), 4.0))
+    atomic = Instruction("RED", (), (0, 1), INT32, memory=Memory("global", "sum", INT32))
+    made = play([*[atomic] * 10, EXIT], gpu=gpu, cost=32, share=share)
+    assert made.cycles == 10 * 32 * 2 / 4
 
 
 def test_a_round_robin_serves_warps_in_turn_and_a_greedy_scheduler_the_one_before() -> None:

@@ -155,6 +155,15 @@ def test_a_warm_l2_has_arrays_that_fit_and_nothing_of_those_that_do_not(
     assert warm.time_us == cold.time_us if part else warm.time_us < 0.8 * cold.time_us
 
 
+def test_atomics_on_a_large_array_take_less_than_those_on_one_word() -> None:
+    @cuda.jit
+    def kernel(out, n):
+        cuda.atomic.add(out, cuda.grid(1) % n, 1)
+
+    one, many = (predict(kernel[4096, 256], array_spec(n, "int32"), n) for n in (1, 2**20))
+    assert many.time_us < one.time_us / 2
+
+
 def dram_bound_us(kernel: Kernel, n: int, arrays: int) -> float:
     found = predict(kernel[n // 512, 512], *(array_spec(n, "float32") for _ in range(arrays)))
     return next(bound.time_us for bound in found.bounds if bound.name == "DRAM")

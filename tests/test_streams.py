@@ -98,3 +98,22 @@ def test_what_is_written_twice_counts_once() -> None:
 
     stream = stream_of(kernel, array_spec(256, "int32"))
     assert (stream.read_sectors, stream.written_sectors, stream.fresh_sectors) == (0, 8, 8)
+
+
+@pytest.mark.parametrize(("dtype", "passes"), [("int32", 1), ("float32", 32)])
+def test_integers_of_a_warp_on_one_address_are_added_up_before(dtype: str, passes: int) -> None:
+    @cuda.jit
+    def kernel(out):
+        cuda.atomic.add(out, 0, 1)
+
+    stream = stream_of(kernel, array_spec(1, dtype)).warps[0]
+    assert (stream.cost.max(), stream.lines.max()) == (passes, 1)
+
+
+def test_atomics_on_words_of_a_line_come_to_its_sectors() -> None:
+    @cuda.jit
+    def kernel(out):
+        cuda.atomic.add(out, cuda.threadIdx.x % 32, cuda.threadIdx.x)
+
+    stream = stream_of(kernel, array_spec(32, "int32")).warps[0]
+    assert (stream.cost.max(), stream.lines.max()) == (1, 4)

@@ -39,9 +39,10 @@ class Touched(NamedTuple):
     """What an access comes to.
 
     `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
-    L1, `written` those that it is the first to store to, `lines` its 128-byte lines; it `joins`
+    L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
+    sectors); it `joins`
     where it waits for what another warp fetches. `draws` is how many latencies it has, with those
-    of the loads that are under way, `pc` which instruction loads. Atomics on floating-point
+    of the loads that are under way, `pc` which instruction it is. Atomics on floating-point
     numbers are told from those on integers. What the address unit reads has its latency in ticks
     for `cost`.
     """
@@ -370,6 +371,8 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
             what = touched._replace(is_float=is_float) if is_on else NOTHING
             if action is Action.GLOBAL_LOAD and is_on:
                 what = what._replace(draws=planner.load(apart, near), pc=pc)
+            elif action is Action.GLOBAL_ATOMIC:
+                what = what._replace(pc=pc)
             planner.act(action, pc, instruction, cost, what)
         elif is_exit and place == last:
             planner.leave(pc, planner.earliest(instruction, cost), 1)

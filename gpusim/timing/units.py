@@ -15,6 +15,7 @@ from gpusim.timing.costs import TICKS, ticks
 from gpusim.timing.steps import Action, Touched
 
 SECTOR_BYTES = 32
+SECTOR_PART = 0.81  # of what an integer atomic on one word takes: a sector's, measured on an H200
 WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 
 # The law of DRAM's latencies is played evenly over blocks, warps and fetches: powers of the root
@@ -48,7 +49,8 @@ class Share:
     fetches. `written_back` is the part of written sectors that goes on to DRAM before the launch
     ends; one takes DRAM `write_factor` times as long as one that is read. `busiest` of the `sms`
     get as many blocks as this one, the others one less; `first_wave` is the part of the blocks
-    that runs from the beginning on.
+    that runs from the beginning on. `side_by_side` is how many atomics of an instruction the L2
+    does at a time.
     """
 
     dram_bytes_per_cycle: float
@@ -60,6 +62,7 @@ class Share:
     busiest: int
     first_wave: float = 1.0
     by_pc: Mapping[int, Source] = field(default_factory=dict)
+    side_by_side: Mapping[int, float] = field(default_factory=dict)
 
     def gain(self, left: int, resident: int) -> float:
         """Return how much more than its share an SM has while `left` of its blocks remain.
@@ -254,14 +257,15 @@ class Units:
     def _global_atomic(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        """Send an atomic to the L2, where those on one address are served one after the other.
+        """Send an atomic to the L2: lanes on one word, and its sectors, one after the other.
 
-        A warp's integers on one address have been added up before; floats go lane by lane.
+        Those on different lines go to different places, which work side by side.
         """
         start = self._stage(now, self._request if touched.cost else 0, behind)
         begin = max(start, self._atomic_free)
-        busy = touched.cost * self._same_address_float if touched.is_float else self._same_address
-        self._atomic_free = begin + busy
+        word = self._same_address_float if touched.is_float else self._same_address
+        busy = max(touched.cost * word, touched.lines * self._same_address * SECTOR_PART)
+        self._atomic_free = begin + round(busy / self._share.side_by_side.get(touched.pc, 1.0))
         self.end = max(self.end, self._atomic_free)
         return begin + self._global_atomic_latency, start
 
