@@ -191,7 +191,7 @@ def test_a_kernel_that_writes_alone_takes_as_long_as_dram_needs() -> None:
         out[cuda.grid(1)] = 1
 
     found = predict(fill[2**28 // 1024, 1024], array_spec(2**28, "float32"))
-    assert found.time_us >= found.bound.time_us * 0.99
+    assert found.time_us >= found.bound.time_us
 
 
 @pytest.mark.parametrize("mechanism", sorted(device.ABLATIONS))
