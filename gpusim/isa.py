@@ -68,6 +68,11 @@ class Instruction:
     memory: Memory | None = None
     line: int = 0
 
+    @property
+    def is_load(self) -> bool:
+        """Whether it loads from memory."""
+        return OPS[self.op].kind == "load"
+
 
 @dataclass(frozen=True)
 class Program:

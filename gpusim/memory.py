@@ -12,11 +12,12 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 SECTOR_BYTES = 32
+LINE_BYTES = 128
 WORD_BYTES = 4
 BANKS = 32
 BANKS_CC1 = 16
 CC_OF_PAIRS = 7
-_NOWHERE = np.int64(2**62)
+NOWHERE = np.int64(2**62)  # behind all values
 
 
 def lanes_in(mask: Array) -> Array:
@@ -28,6 +29,11 @@ def lanes_in(mask: Array) -> Array:
     return np.asarray(np.bitwise_count(bits)[..., 0], dtype=np.int64)
 
 
+def in_order(values: Array, on: Array) -> Array:
+    """Return each warp's values in order, those of lanes that are off as NOWHERE at the end."""
+    return np.sort(np.where(on, values, NOWHERE), axis=-1)
+
+
 def distinct(values: Array, on: Array) -> Array:
     """Return how many different values the lanes that are on hold, per warp."""
     values, on = np.broadcast_arrays(values, on)
@@ -36,7 +42,7 @@ def distinct(values: Array, on: Array) -> Array:
         if (steps >= 0).all():
             counted: Array = np.count_nonzero(steps, axis=-1) + 1
             return counted
-    ordered = np.sort(np.where(on, values, _NOWHERE), axis=-1)
+    ordered = in_order(values, on)
     steps = np.count_nonzero(np.diff(ordered, axis=-1), axis=-1)
     return np.where(on.any(-1), steps + 1 - ~on.all(-1), 0)
 
@@ -44,8 +50,8 @@ def distinct(values: Array, on: Array) -> Array:
 def distinct_values(values: Array, on: Array) -> Array:
     """Return each warp's values once, in order, filled up with -1; for non-negative values."""
     values, on = np.broadcast_arrays(values, on)
-    ordered = np.sort(np.where(on, values, _NOWHERE), axis=-1)
-    first = ordered < _NOWHERE
+    ordered = in_order(values, on)
+    first = ordered < NOWHERE
     first[..., 1:] &= ordered[..., 1:] != ordered[..., :-1]
     return np.where(first, ordered, -1)
 
@@ -117,8 +123,8 @@ def _in_parts(
 def _passes_multicast(words: Array, on: Array, width: int) -> Array:
     """Return, per row, the most different words that any one bank is asked for."""
     rows = len(words)
-    ordered = np.sort(np.where(on, words, _NOWHERE), axis=-1)
-    first = ordered < _NOWHERE
+    ordered = in_order(words, on)
+    first = ordered < NOWHERE
     first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     row, _ = np.nonzero(first)
     counts = np.bincount(row * width + ordered[first] % width, minlength=rows * width)
@@ -153,11 +159,7 @@ def shared_atomic_passes(addresses: Array, on: Array, *, counts_up: bool = False
     """
     if counts_up:
         return wavefronts(addresses, on)[0]
-    addresses, on = np.broadcast_arrays(addresses, on)
-    bank = banks(addresses)
-    same = bank[..., :, None] == bank[..., None, :]
-    same &= on[..., :, None] & on[..., None, :]
-    return np.asarray(np.count_nonzero(same, axis=-1).max(axis=-1))
+    return same_address_passes(banks(addresses), on)
 
 
 def same_address_passes(addresses: Array, on: Array) -> Array:

@@ -230,7 +230,7 @@ def _settled(play: Callable[[int], Played], longest: int) -> Played:
     """Play some rounds of loops, of which the longest has so many, twice as many where needed."""
     most = FIRST_ROUNDS
     done = play(most)
-    if done.rounds_spread > SETTLED and 2 * most <= longest and _is_worth_twice(done):
+    if done.rounds_spread > SETTLED and 2 * most <= longest and _is_worth_twice(done.instructions):
         most *= 2
         done = play(most)
     return replace(done, rounds=min(most, longest))
@@ -253,7 +253,7 @@ def _all_waves(play: Callable[[int], Outcome], plans: Plans, resident: int) -> P
         early, rate = _rates(outcome.block_ends, resident)
         spread = _apart(rate, before or early)
         settled = spread <= SETTLED and (before or plans.are_alike(resident))
-        if settled or 2 * outcome.instructions > MOST_INSTRUCTIONS:
+        if settled or not _is_worth_twice(outcome.instructions):
             break
         before = rate
     left_out += (whole - count) / resident * rate
@@ -271,8 +271,8 @@ def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:
     return (means[middle] - means[1]) / (middle - 1), (means[last] - means[1]) / (last - 1)
 
 
-def _is_worth_twice(played: Played) -> bool:
-    return 2 * played.instructions <= MOST_INSTRUCTIONS
+def _is_worth_twice(instructions: int) -> bool:
+    return 2 * instructions <= MOST_INSTRUCTIONS
 
 
 def _apart(one: float, other: float) -> float:

@@ -20,15 +20,15 @@ from gpusim.device import Device
 from gpusim.errors import InputError
 from gpusim.isa import OPS, Program
 from gpusim.launch import ComputeCapability, Launch
+from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.playing import Plans, play_all, play_alone
 from gpusim.programs import bind, program_for
 from gpusim.streams import Classes, classify
-from gpusim.streams.spread import LINE_BYTES
 from gpusim.timing.bounds import Bound, bounds_of
 from gpusim.timing.clock import SpanListener
 from gpusim.timing.occupancy import Occupancy, occupancy
 from gpusim.timing.stalls import STALLS
-from gpusim.timing.units import SECTOR_BYTES, Share, Source
+from gpusim.timing.units import Share, Source
 
 L2_STATES = ("cold", "warm")
 # Arrays that are read again from 8 to 128 MB on an H200: up to 0.73 of the L2 all of it is still
@@ -230,18 +230,18 @@ def _share(
     )
     fetched = _fetched_bytes(program, classes)
     sizes = {name: getattr(arguments[name], "nbytes", math.inf) for name in fetched}
-    distinct = sum(min(sum(by_pc.values()), sizes[name]) for name, by_pc in fetched.items())
+    totals = {name: sum(by_pc.values()) for name, by_pc in fetched.items()}
+    distinct = sum(min(totals[name], sizes[name]) for name in fetched)
     missing = _missing(distinct, gpu.capacity.l2_bytes) if l2 == "warm" else 1.0
     cached = gpu.capacity.l1_bytes if gpu.capacity.l1_caches_global else 0
     room = cached - holds.blocks * program.shared_bytes
     near = {
-        name: max(0.0, 1 - sizes[name] * sms / sum(by_pc.values())) if sizes[name] <= room else 0.0
-        for name, by_pc in fetched.items()
+        name: max(0.0, 1 - size * sms / totals[name]) if size <= room else 0.0
+        for name, size in sizes.items()
     }
     sources = _sources(fetched, sizes, near, missing)
-    reads = sum(c.blocks * c.stream.read_sectors for c in classes.classes)
-    writes = sum(c.blocks * c.stream.written_sectors for c in classes.classes)
-    turns = min(1.0, reads / writes) if writes else 1.0
+    writes = classes.written_sectors
+    turns = min(1.0, classes.read_sectors / writes) if writes else 1.0
     kept = gpu.capacity.l2_bytes * L2_KEPT / distinct if distinct else 1.0
     return Share(
         dram_bytes_per_cycle=min(dram, from_l2),

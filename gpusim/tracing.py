@@ -14,7 +14,7 @@ from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import InputError
 from gpusim.events import Array, Observer
 from gpusim.findings import find
-from gpusim.isa import OPS, Program
+from gpusim.isa import Program
 from gpusim.launch import ComputeCapability
 from gpusim.machine.storage import allocate
 from gpusim.observers.block_log import BlockLog, Entry
@@ -120,11 +120,7 @@ def _execution(entry: Entry, bases: dict[str, int], cc_major: int) -> Execution:
     banks: tuple[int, ...] | None = None
     if found.space == "shared":
         most, fewest = memory.wavefronts(
-            addresses,
-            on,
-            found.width_bytes,
-            cc_major,
-            is_load=OPS[instruction.op].kind == "load",
+            addresses, on, found.width_bytes, cc_major, is_load=instruction.is_load
         )
         passes, least = int(most), int(fewest)
         banks = _where_on(memory.banks(addresses, cc_major), on)

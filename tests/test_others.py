@@ -26,7 +26,7 @@ def measured() -> dict[tuple[str, int, int], float]:
 def errors(some: list[Launch]) -> list[float]:
     times = measured()
     made = [
-        predict(one.kernel[one.grid, one.threads], *one.arguments(), device="h200").time_us
+        predict(one.kernel[one.grid, one.threads], *one.arguments, device="h200").time_us
         for one in some
     ]
     return [us / times[one.key] - 1 for us, one in zip(made, some, strict=True)]

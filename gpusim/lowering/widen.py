@@ -29,8 +29,8 @@ class _Row:
         """Whether an operation can change what the loads read."""
         return any(clobbers(other, load) for load in self.loads.values())
 
-    def pieces(self) -> list[list[Value]]:
-        """Return the loads that one load can do, in order, the widest first."""
+    def pieces(self) -> list[tuple[int, list[Value]]]:
+        """Return loads that one load can do, in order, behind what is added for the first."""
         size, found = self.array.dtype.itemsize, []
         left = dict(self.loads)
         width = WIDEST_BYTES
@@ -39,7 +39,7 @@ class _Row:
             for first in sorted(left):
                 members = [left.get(first + k) for k in range(count)]
                 if self._is_aligned(first, width) and None not in members:
-                    found.append([left.pop(first + k) for k in range(count)])
+                    found.append((first, [left.pop(first + k) for k in range(count)]))
             width //= 2
         return found
 
@@ -54,10 +54,10 @@ def widen(function: Function) -> bool:
     """Join loads of neighbours in shared memory; return whether there were any."""
     changed = False
     for block in function.blocks:
-        pieces = [piece for row in _rows(block) for piece in row.pieces()]
-        for piece in pieces:
-            _join(block, piece)
-        changed |= bool(pieces)
+        for row in _rows(block):
+            for step, loads in row.pieces():
+                _join(block, row, step, loads)
+                changed = True
     return changed
 
 
@@ -87,22 +87,20 @@ def _can_be_wider(value: Value) -> bool:
     return is_known and array.dtype.itemsize >= LEAST_BYTES
 
 
-def _join(block: Block, loads: list[Value]) -> None:
+def _join(block: Block, row: _Row, step: int, loads: list[Value]) -> None:
     """Put one load in front of the first of some, and take each out of what it gives."""
-    array: Array = loads[0].detail
     place = min(block.body.index(load) for load in loads)
     first = block.body[place]
-    index, step = split_constant(loads[0].args[0], array.space)
-    given = first.args[0]
-    dtype = given.dtype
+    dtype = first.args[0].dtype
     assert dtype is not None
     made: list[Value] = []
     start = constant(step, dtype)
-    if index is not None and step:
-        made.append(start := Value("add", dtype, [index, start], line=first.line))
-    elif index is not None:
-        start = index
-    whole = Value("load_vector", array.dtype, [start], (array, len(loads)), first.line)
+    if row.index is not None and step:
+        made.append(start := Value("add", dtype, [row.index, start], line=first.line))
+    elif row.index is not None:
+        start = row.index
+    detail = row.array, len(loads)
+    whole = Value("load_vector", row.array.dtype, [start], detail, first.line)
     block.body[place:place] = [*made, whole]
     for position, load in enumerate(loads):
         load.op, load.args, load.detail = "element", [whole], position

@@ -22,6 +22,7 @@ from gpusim.machine import values
 from gpusim.machine.decisions import ACCESSES, DESCRIBES, WAITS_FOR_LANES, Decisions, place
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
+from gpusim.memory import LINE_BYTES
 
 if TYPE_CHECKING:
     from gpusim.machine.interpreter import Interpreter
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 ENDLESS = np.int64(2**62)
-LINE_BYTES = 128
 LONGEST_PERIOD = 32
 
 # Linear in all sources; of products, in one factor at a time.

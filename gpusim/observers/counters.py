@@ -65,13 +65,11 @@ class Tally:
         """Wavefronts of a shared-memory access, and the least it could take."""
         step = self.step
         assert step.addresses is not None
-        assert step.instruction.memory is not None
+        instruction = step.instruction
+        assert instruction.memory is not None
+        width = instruction.memory.width_bytes
         return memory.wavefronts(
-            step.addresses,
-            step.on,
-            step.instruction.memory.width_bytes,
-            self.cc_major,
-            is_load=OPS[step.instruction.op].kind == "load",
+            step.addresses, step.on, width, self.cc_major, is_load=instruction.is_load
         )
 
     @cached_property

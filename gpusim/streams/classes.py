@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -55,6 +55,16 @@ class Classes:
     classes: tuple[BlockClass, ...]
     probed: int
     is_sampled: bool
+
+    @cached_property
+    def read_sectors(self) -> int:
+        """Sectors that blocks touch first by reading them, each block's own counted."""
+        return sum(one.blocks * one.stream.read_sectors for one in self.classes)
+
+    @cached_property
+    def written_sectors(self) -> int:
+        """Sectors that blocks store to, each block's own counted."""
+        return sum(one.blocks * one.stream.written_sectors for one in self.classes)
 
 
 def data_lines(program: Program, arguments: Mapping[str, Any]) -> list[int]:

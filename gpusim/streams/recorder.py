@@ -27,8 +27,6 @@ from gpusim.streams.touches import (
 
 Array = np.ndarray[Any, Any]
 
-LINE_BYTES = 128
-
 # Columns of a step in which all warps are alike.
 YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 ZERO = np.zeros((1, 1), dtype=np.int64)
@@ -85,7 +83,10 @@ class _Told:
         return np.split(np.argsort(rows, kind="stable"), np.cumsum(counts)[:-1])
 
     def columns(self, touches: Touches, stored: Touches) -> dict[str, Array]:
-        """Return the columns of streams, shaped (copies, places)."""
+        """Return the columns of streams, shaped (copies, places).
+
+        In place of `near` they have the lowest line of each load.
+        """
         shape = self.placement.copies, int(self.starts[-1])
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
         is_on, is_taken, cost, lines, lanes, lowest, apart = map(self._column, range(7))
@@ -102,7 +103,7 @@ class _Told:
             "joins": joins.reshape(shape),
             "lanes": lanes,
             "spread": apart.astype(np.int32),
-            "near": lowest,
+            "lowest": lowest,
         }
 
     def _column(self, number: int) -> Array:
@@ -208,7 +209,7 @@ class Recorder:
             is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
             cost, lines, touched = self._cost(step)
-            if touched is not None and OPS[instruction.op].kind == "load":
+            if touched is not None and instruction.is_load:
                 lowest, apart = spread.within(step.addresses, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
         columns = (is_on, is_taken, cost, lines, lanes, lowest, apart)
@@ -239,11 +240,11 @@ class Recorder:
                 step.on,
                 found.width_bytes,
                 self._cc_major,
-                is_load=OPS[step.instruction.op].kind == "load",
+                is_load=step.instruction.is_load,
             )
             return passes, ZERO, None
         if found.space == "global":
-            lines = memory.distinct(addresses // LINE_BYTES, step.on)
+            lines = memory.distinct(addresses // memory.LINE_BYTES, step.on)
             touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
             return np.count_nonzero(touched >= 0, axis=2), lines, touched
         return ZERO, ZERO, None
@@ -270,8 +271,8 @@ class Recorder:
                     if often[position, warp]
                 )
                 own = {name: column[copy][mine] for name, column in columns.items()}
-                own["near"] = spread.to_earlier(own["near"])
-                made.append(rolled(WarpStream(**own, repeats=repeats)))
+                near = spread.to_earlier(own.pop("lowest"))
+                made.append(rolled(WarpStream(**own, near=near, repeats=repeats)))
             block = BlockStream(tuple(made))
             streams.append(seen.setdefault(block.key, block))
         self.streams.update(zip(blocks.tolist(), streams, strict=True))

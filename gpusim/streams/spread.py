@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.memory import LINE_BYTES, NOWHERE, in_order
+
 Array = np.ndarray[Any, Any]
 
-LINE_BYTES = 128
 WHOLE = 100
 # The same line, and up to so many bytes apart, counts for so much of WHOLE.
 NEAR_BYTES, MIDDLE_BYTES = 1024, 4096
 WEIGHTS = (0, 10, 35, 60)
 EARLIER = 8  # loads before, of which the nearest counts
-_NOWHERE = np.int64(2**62)
 
 
 def _classes(apart: Array) -> Array:
@@ -33,10 +33,10 @@ def within(addresses: Array, on: Array) -> tuple[Array, Array]:
 
     The lowest is -1 where no lane is on. Arrays have 32 lanes in their last axis.
     """
-    lines = np.sort(np.where(on, addresses // LINE_BYTES, _NOWHERE), axis=-1)
-    lowest = np.where(lines[..., 0] < _NOWHERE, lines[..., 0], -1)
+    lines = in_order(addresses // LINE_BYTES, on)
+    lowest = np.where(lines[..., 0] < NOWHERE, lines[..., 0], -1)
     apart = np.diff(lines, axis=-1)
-    counts = (apart > 0) & (lines[..., 1:] < _NOWHERE)
+    counts = (apart > 0) & (lines[..., 1:] < NOWHERE)
     if not counts.any():
         return lowest, np.zeros(lowest.shape, dtype=np.int64)
     added = np.where(counts, np.array(WEIGHTS)[_classes(apart)], 0).sum(axis=-1)

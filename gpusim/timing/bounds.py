@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import Launch
+from gpusim.memory import SECTOR_BYTES
 from gpusim.streams import BlockStream, Classes
 from gpusim.timing.costs import TICKS, instruction_costs
 from gpusim.timing.units import Share
@@ -43,22 +44,23 @@ def bounds_of(
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
     slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
     is_shared = np.array([_is_shared_access(one) for one in program.instructions])
-    issue = shared = sectors = written = 0.0
+    issue = shared = 0.0
     for block_class in classes.classes:
         work = _work(block_class.stream, slot, is_shared)
         issue += block_class.blocks * work[0]
         shared += block_class.blocks * work[1]
-        sectors += block_class.blocks * block_class.stream.read_sectors
-        written += block_class.blocks * block_class.stream.written_sectors
     back = share.written_back * share.write_factor
-    through_dram = sectors * share.whole.dram_part + written * back
+    through_l2 = classes.read_sectors * (1 - share.whole.near_part) * SECTOR_BYTES
+    through_dram = (
+        classes.read_sectors * share.whole.dram_part + classes.written_sectors * back
+    ) * SECTOR_BYTES
     sms = share.sms
     rounds = -(-launch.blocks // sms)
     by_name = {
         "issue": issue / sms / device.sm.schedulers,
         "shared memory": shared * interval.shared_wavefront / sms,
-        "L2": sectors * (1 - share.whole.near_part) * 32 / sms / share.l2_bytes_per_cycle,
-        "DRAM": through_dram * 32 / sms / share.dram_bytes_per_cycle,
+        "L2": through_l2 / sms / share.l2_bytes_per_cycle,
+        "DRAM": through_dram / sms / share.dram_bytes_per_cycle,
         "block launch": rounds * interval.block_completion,
     }
     for mechanism, names in _ABLATED.items():

@@ -168,7 +168,7 @@ class Scheduler:
         if alarm is None or alarm.callbacks is None or self._alarm_at <= at:
             return
         self._alarm = None
-        earlier = simpy.Event(self.sm.env)
+        earlier = simpy.Event(self._env)
         earlier.callbacks, alarm.callbacks = alarm.callbacks, []
         earlier.succeed()
 
@@ -186,7 +186,7 @@ class Scheduler:
         return alarm
 
     def _run(self) -> Any:
-        env, ahead, choose, peek = self.sm.env, self.sm.ahead, self.choose, self.sm.env.peek
+        env, ahead, choose, peek = self._env, self.sm.ahead, self.choose, self._env.peek
         waiting, ready, pipes, is_greedy = self.waiting, self.ready, self.pipes, self.is_greedy
         stall = self.sm.stall
         now = seen_by_all = int(env.now)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gpusim.device import Device
+from gpusim.memory import SECTOR_BYTES
 from gpusim.timing.costs import TICKS, ticks
 from gpusim.timing.steps import Action, Touched
 
-SECTOR_BYTES = 32
 SECTOR_PART = 0.81  # of what an integer atomic on one word takes: a sector's, measured on an H200
 WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 
@@ -237,7 +237,9 @@ class Units:
         missed = touched.fresh if self._device.capacity.l1_caches_global else touched.cost
         if missed:
             return self._fetch(missed, touched, warp, start), start
-        return start + (self._fetch_latency(warp, touched) if touched.joins else self._l1), start
+        if touched.joins:
+            return start + self._fetch_latency(self._source(touched), warp, touched), start
+        return start + self._l1, start
 
     def _global_store(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
@@ -269,13 +271,16 @@ class Units:
         self.end = max(self.end, self._atomic_free)
         return begin + self._global_atomic_latency, start
 
+    def _source(self, touched: Touched) -> Source:
+        return self._share.by_pc.get(touched.pc, self._share.whole)
+
     def _fetch(self, sectors: int, touched: Touched, warp: Fetcher, at: int) -> int:
         """Return when sectors that missed the L1 are there, requested at a time.
 
         What others leave of the bandwidth may be used: an SM that took less than its share
         for some time may take more.
         """
-        source = self._share.by_pc.get(touched.pc, self._share.whole)
+        source = self._source(touched)
         far = sectors * (1 - source.near_part)
         # A line of which little is wanted takes the L2 as long as a request of some bytes.
         asked = max(far, (1 - source.near_part) * touched.lines * self._request_sectors)
@@ -288,16 +293,15 @@ class Units:
             self._dram_free = _made_up(self._dram_free, at) + busy
             self._note_busy(at, busy, 0)
             served = max(served, self._dram_free)
-        return max(at, served) + self._fetch_latency(warp, touched)
+        return max(at, served) + self._fetch_latency(source, warp, touched)
 
-    def _fetch_latency(self, warp: Fetcher, touched: Touched) -> int:
+    def _fetch_latency(self, source: Source, warp: Fetcher, touched: Touched) -> int:
         """Return the latency of what the block touches first, as busy as DRAM is.
 
         Whether it comes from L1, L2 or DRAM is shared out evenly over the fetches. DRAM's differs
         from fetch to fetch: an exponential law above the least. Warps of a block that fetch
         together wait almost equally long, those that drifted apart do not.
         """
-        source = self._share.by_pc.get(touched.pc, self._share.whole)
         near = 0.0 if warp.is_first else source.near_part
         late = source.first_part if warp.is_first else source.dram_part
         if near or late < 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -330,7 +330,7 @@ class Launch:
     block: int
     grid: Any
     threads: Any
-    arguments: Callable[[], tuple[Any, ...]]
+    arguments: tuple[Any, ...]
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -350,30 +350,28 @@ def launches() -> Iterator[Launch]:
     for n in (1024, 4096):
         yield from _of_matrices(n)
     for n in (512, 1024):
-        tiles = n // 16, n // 16
-        yield Launch("matrix_product", n, 256, tiles, (16, 16), _arguments(n * n, n, arrays=3))
-        pixels = array_spec(n * n, np.int32), np.int32(n), np.int32(256)
-        yield Launch("mandelbrot", n, 256, tiles, (16, 16), lambda pixels=pixels: pixels)
+        tiles, square = (n // 16, n // 16), (16, 16)
+        yield Launch("matrix_product", n, 256, tiles, square, (*_vectors(n * n, 3), np.int32(n)))
+        pixels = array_spec(n * n, np.int32)
+        yield Launch("mandelbrot", n, 256, tiles, square, (pixels, np.int32(n), np.int32(256)))
     for n in (256, 512):
-        tiles = n // 16, n // 16
-        arguments = _arguments(n * n, n, arrays=3)
-        yield Launch("matrix_product_plain", n, 256, tiles, (16, 16), arguments)
-    yield Launch("bodies", 4096, 256, 16, 256, _arguments(4096, 4096, arrays=4))
+        arguments = *_vectors(n * n, 3), np.int32(n)
+        yield Launch("matrix_product_plain", n, 256, (n // 16, n // 16), (16, 16), arguments)
+    yield Launch("bodies", 4096, 256, 16, 256, (*_vectors(4096, 4), np.int32(4096)))
 
 
 def _of_vectors(n: int) -> Iterator[Launch]:
-    factor = np.float32(2)
+    two = *_vectors(n, 2), np.int32(n)
     for block in (128, 512):
         grid = n // block
         for name in ("copy", "stencil", "polynomial"):
-            yield Launch(name, n, block, grid, block, _arguments(n, n, arrays=2))
-        yield Launch("saxpy", n, block, grid, block, _arguments(n, n, arrays=2, first=(factor,)))
-    strided = _arguments(n, n, arrays=2, first=(factor,))
-    yield Launch("saxpy_stride", n, 256, 1056, 256, strided)
-    yield Launch("add4", n, 256, n // 1024, 256, lambda: tuple(_vectors(n, 3)))
-    weighted = *_vectors(n, 1), array_spec(9, np.float32), *_vectors(n, 1), np.int32(n)
-    yield Launch("convolution", n, 256, n // 256, 256, lambda: weighted)
-    yield Launch("dot", n, 256, 1056, 256, _arguments(n, n, arrays=3))
+            yield Launch(name, n, block, grid, block, two)
+        yield Launch("saxpy", n, block, grid, block, (np.float32(2), *two))
+    yield Launch("saxpy_stride", n, 256, 1056, 256, (np.float32(2), *two))
+    yield Launch("add4", n, 256, n // 1024, 256, _vectors(n, 3))
+    weighted = *_vectors(n, 1), *_vectors(9, 1), *_vectors(n, 1), np.int32(n)
+    yield Launch("convolution", n, 256, n // 256, 256, weighted)
+    yield Launch("dot", n, 256, 1056, 256, (*_vectors(n, 3), np.int32(n)))
 
 
 def _of_numbers(n: int) -> Iterator[Launch]:
@@ -381,30 +379,24 @@ def _of_numbers(n: int) -> Iterator[Launch]:
     places = random.integers(0, 2**22, n, dtype=np.int32)
     numbers = random.integers(0, 256, n, dtype=np.int32)
     gathered = *_vectors(2**22, 1), places, *_vectors(n, 1), np.int32(n)
-    yield Launch("gather", n, 256, n // 256, 256, lambda: gathered)
+    yield Launch("gather", n, 256, n // 256, 256, gathered)
     counted = numbers, np.zeros(256, np.int32), np.int32(n)
-    yield Launch("histogram", n, 256, n // 2048, 256, lambda: counted)
+    yield Launch("histogram", n, 256, n // 2048, 256, counted)
     summed = *_vectors(n, 1), *_vectors(1, 1), np.int32(n)
-    yield Launch("sum_by_atomics", n, 256, n // 256, 256, lambda: summed)
-    yield Launch("bitonic_sort", n, 512, n // 512, 512, lambda: (np.zeros(n, np.float32),))
+    yield Launch("sum_by_atomics", n, 256, n // 256, 256, summed)
+    yield Launch("bitonic_sort", n, 512, n // 512, 512, (np.zeros(n, np.float32),))
 
 
 def _of_matrices(n: int) -> Iterator[Launch]:
-    two = _arguments(n * n, n, arrays=2)
+    two = *_vectors(n * n, 2), np.int32(n)
     for name in ("transpose", "transpose_tile", "transpose_padded"):
         yield Launch(name, n, 256, (n // 32, n // 32), (32, 8), two)
     yield Launch("stencil2d", n, 256, (n // 32, n // 8), (32, 8), two)
     sums = *_vectors(n * n, 1), *_vectors(n, 1), np.int32(n)
-    yield Launch("row_sums", n, 256, n // 8, (32, 8), lambda: sums)
-    yield Launch("column_sums", n, 64, n // 64, 64, lambda: sums)
+    yield Launch("row_sums", n, 256, n // 8, (32, 8), sums)
+    yield Launch("column_sums", n, 64, n // 64, 64, sums)
     yield Launch("softmax", n, 256, n, 256, two)
 
 
-def _vectors(length: int, count: int) -> list[Any]:
-    return [array_spec(length, np.float32) for _ in range(count)]
-
-
-def _arguments(
-    length: int, n: int, *, arrays: int, first: tuple[Any, ...] = ()
-) -> Callable[[], tuple[Any, ...]]:
-    return lambda: (*first, *_vectors(length, arrays), np.int32(n))
+def _vectors(length: int, count: int) -> tuple[Any, ...]:
+    return tuple(array_spec(length, np.float32) for _ in range(count))
