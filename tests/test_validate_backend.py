@@ -49,13 +49,13 @@ def test_a_result_that_is_not_written_is_wrong() -> None:
     assert backend.measure(entry, Case(256, 64, "int32")).wrong == 4
 
 
-def test_each_cold_launch_is_queued_behind_the_read_that_empties_the_l2() -> None:
+def test_each_cold_launch_is_queued_behind_the_read_that_empties_the_l2_and_waited_for() -> None:
     backend, driver = made()
     driver.log.clear()
     got = backend.measure(find("reduce3"), Case(256, 64, "int32"))
-    checked, timed = driver.log[:2], driver.log[2 + 2 * 4 + 1 :]
+    checked, timed = driver.log[:2], driver.log[2 + 2 * 5 :]
     assert checked == ["reduce3", "synchronize"]
-    assert timed == [*["read_all", "event", "reduce3", "event"] * 3, "synchronize"]
+    assert timed == ["read_all", "event", "reduce3", "event", "synchronize"] * 3
     assert got.time_us == pytest.approx(10.0)
     assert got.repetitions == 3
 

@@ -254,22 +254,21 @@ static float *x[COPIES], *y[COPIES], *z[COPIES];
 
 using Launch = std::function<void(float *, float *, float *)>;
 
+// Each launch is queued behind a read that empties the L2, and waited for.
 static void timed(const char *name, int n, int block, Launch launch) {
-    std::vector<cudaEvent_t> begin(REPETITIONS), end(REPETITIONS);
+    cudaEvent_t begin, end;
+    check(cudaEventCreate(&begin));
+    check(cudaEventCreate(&end));
+    std::vector<float> us(REPETITIONS);
     for (int i = 0; i < REPETITIONS; i++) {
-        check(cudaEventCreate(&begin[i]));
-        check(cudaEventCreate(&end[i]));
         read_all<<<1056, 256>>>(evicting, EMPTIED / 16, never);
-        check(cudaEventRecord(begin[i]));
+        check(cudaEventRecord(begin));
         launch(x[i % COPIES], y[i % COPIES], z[i % COPIES]);
-        check(cudaEventRecord(end[i]));
-    }
-    check(cudaDeviceSynchronize());
-    std::vector<float> us;
-    for (int i = 0; i < REPETITIONS; i++) {
+        check(cudaEventRecord(end));
+        check(cudaDeviceSynchronize());
         float ms;
-        check(cudaEventElapsedTime(&ms, begin[i], end[i]));
-        us.push_back(ms * 1000);
+        check(cudaEventElapsedTime(&ms, begin, end));
+        us[i] = ms * 1000;
     }
     std::sort(us.begin(), us.end());
     printf("%s,%d,%d,%.3f\n", name, n, block, us[REPETITIONS / 2]);
