@@ -191,6 +191,9 @@ class Latency:
     l2: float = _latency("a global load that hits L2", least=1)
     dram: float = _latency("a global load from idle DRAM, seen from the SM: the mean", least=1)
     dram_least: float = _latency("a global load from idle DRAM: the shortest", least=1)
+    dram_deviation: float = _latency(
+        "what a sum of n loads from idle DRAM deviates by, over the root of n"
+    )
     barrier: float = _latency("a barrier after its last warp came: the fixed part")
     barrier_per_warp: float = _latency(
         "a barrier: added for each warp of the block", "cycles per warp"
@@ -199,7 +202,8 @@ class Latency:
     control: float = _latency("lost to the warp after a branch that is not taken, and its like")
     block_start: float = _latency("from a block's launch to its first instruction")
     warp_start: float = _latency("between the first instructions of a block's warps")
-    cold_start: float = _latency("added for an SM's first blocks: code and arguments are fetched")
+    cold_start: float = _latency("added to the first special registers and arguments of a launch")
+    launch_spread: float = _latency("from a launch's first block to the first of a typical SM")
     block_end: float = _latency("from a block's last exit until its place is free")
     shared_atomic: float = _latency("an atomic on shared memory, nobody else there", least=1)
     global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)

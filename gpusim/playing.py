@@ -109,10 +109,13 @@ class Plans:
         places = [k * whole // steps for k in range(count)]
         return [self.of_block(self._first + place * self._sms, most) for place in places]
 
-    def waits_for_memory(self) -> int:
-        """Return how often a warp of the SM's last block waits for global memory, at most."""
-        last = self._stream(self._first + (self.blocks_on_sm - 1) * self._sms)
-        return max(map(_long_waits, self._cut(last, lambda _, times: min(times, 1))))
+    def waits_for_memory(self, rounds: int) -> tuple[int, int]:
+        """Return how often a warp of the SM's last block waits for global memory, at most.
+
+        First as far as it is played, with so many rounds of the longest loop, then in all.
+        """
+        last = self.of_block(self._first + (self.blocks_on_sm - 1) * self._sms, rounds)
+        return max(map(_long_waits, last), key=itemgetter(1))
 
     def are_alike(self, but: int) -> bool:
         """Return whether all but so many of the SM's blocks do the same."""
@@ -127,10 +130,10 @@ class Plans:
         return max(0, (number - self._first) // self._sms + 1)
 
 
-def _long_waits(warp: WarpPlan) -> int:
+def _long_waits(warp: WarpPlan) -> tuple[int, int]:
     """Return how often a warp waits for loads from global memory, those issued together once.
 
-    Of its loops one round is planned, which counts for all.
+    First in what is planned, then with the rounds of its loops that are left out.
     """
     counts = [0] * (len(warp.steps) + 1)  # waits before each step
     is_under_way = False
@@ -139,8 +142,10 @@ def _long_waits(warp: WarpPlan) -> int:
         waits = step.waits_long and is_under_way
         is_under_way = is_under_way and not waits
         counts[step.place + 1] = counts[step.place] + waits
-    more = sum(of.lap.left * (counts[of.end] - counts[of.begin]) for of in warp.laps)
-    return counts[-1] + more
+    left_out = sum(
+        of.lap.left * (counts[of.end] - counts[of.begin]) // of.rounds for of in warp.laps
+    )
+    return counts[-1], counts[-1] + left_out
 
 
 def _near(streams: Iterable[BlockStream]) -> list[dict[int, int]]:
@@ -199,7 +204,10 @@ def play_all(
         return _all_waves(of_blocks, plans, resident)
 
     done = _settled(play, plans.longest_loop)
-    late = slowest_excess_cycles(device, share, plans.waits_for_memory())
+    warps = min(resident, plans.blocks_on_sm) * plans.warps
+    late = slowest_excess_cycles(device, share, *plans.waits_for_memory(done.rounds), warps)
+    if share.sms > 1 and "block-launch" not in device.ablations:
+        late += device.latency_cycles.launch_spread
     return replace(done, cycles=done.cycles + late)
 
 

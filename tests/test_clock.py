@@ -29,7 +29,11 @@ def plain_device(**latency: float) -> Device:
     gpu = device.load("h200")
     quick = {"alu": 4, "fma": 4, "imad": 4, "shared_load": 23, "shared_wavefront": 2, "xu": 17}
     nothing = dict.fromkeys(
-        ("branch", "control", "block_start", "block_end", "warp_start", "cold_start"), 0
+        (
+            *("branch", "control", "block_start", "block_end", "warp_start", "cold_start"),
+            *("launch_spread", "dram_deviation"),
+        ),
+        0,
     )
     given = {"dram": 100, "dram_least": 100, "barrier": 20, "barrier_per_warp": 2, **latency}
     return replace(
@@ -182,14 +186,20 @@ def test_a_grid_of_tiny_blocks_is_bound_by_the_rate_at_which_blocks_end() -> Non
     assert play([alu(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 2 + 10 + 49 * 100
 
 
-def test_the_first_block_of_an_sm_starts_later_and_its_warps_one_by_one() -> None:
-    """30 cycles for what is in no cache yet, if it is read; the last of 4 warps 3 x 5 later."""
-    gpu = plain_device(cold_start=30, warp_start=5, special_register=0)
-    work = [Instruction("S2R", (2,), (), INT32), EXIT]
+def test_the_warps_of_a_block_start_one_by_one() -> None:
+    """The last of 4 warps 3 x 5 later."""
+    gpu = plain_device(warp_start=5)
     assert play([alu(2, 0), EXIT], gpu=gpu, warps=4).cycles == 3 * 5 + 2
-    assert play(work, gpu=gpu, warps=4).cycles == 30 + 3 * 5 + 2
-    two = play(work, gpu=gpu, warps=4, blocks=2, resident=1).cycles
-    assert two == 30 + 2 * (3 * 5 + 2)
+
+
+def test_what_an_sm_reads_first_in_a_launch_comes_later() -> None:
+    """30 cycles, in which other warps start that have it then; a later block reads it in 10."""
+    gpu = plain_device(cold_start=30, warp_start=5, special_register=10)
+    work = [Instruction("S2R", (2,), (), INT32), alu(3, 2), EXIT]
+    one = play(work, gpu=gpu).cycles
+    assert one == 30 + 10 + 2
+    assert play(work, gpu=gpu, warps=4).cycles == one
+    assert play(work, gpu=gpu, blocks=2, resident=1).cycles == one + 10 + 2
 
 
 def test_an_access_without_a_lane_takes_its_turn_and_its_latency() -> None:
@@ -269,13 +279,24 @@ def test_latencies_of_dram_spread_around_their_mean() -> None:
 
 
 def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_played() -> None:
-    """Four fetches of 132 x 8 warps: 2 sqrt(2 ln 1056) deviations of 100; half if half is near."""
-    gpu = plain_device(dram=600, dram_least=500)
+    """Gamma laws of 4 and of 1, at 1 - 1/8 and 1 - 1/1056: 6.32, 13.13 and ln 132 apart."""
+    gpu = plain_device(dram_deviation=100)
     share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
-    excess = 100 * 2 * (2 * np.log(132)) ** 0.5
-    assert slowest_excess_cycles(gpu, share, fetches=4) == pytest.approx(excess)
+    excess = slowest_excess_cycles(gpu, share, played=4, fetches=4, warps=8)
+    assert excess == pytest.approx(100 * (13.13 - 6.32), rel=0.02)
+    one = slowest_excess_cycles(gpu, share, played=1, fetches=1, warps=8)
+    assert one == pytest.approx(100 * np.log(132), rel=0.04)
     near = replace(share, whole=Source(0.5, 0.5))
-    assert slowest_excess_cycles(gpu, near, fetches=4) == pytest.approx(excess / 2)
+    assert slowest_excess_cycles(gpu, near, 4, 4, 8) == pytest.approx(excess / 2)
+
+
+def test_fetches_that_are_not_played_spread_warps_further() -> None:
+    """Of 4 fetches one is played: 6.32 - 4 against ln 8 - 1 above the mean are missing."""
+    gpu = plain_device(dram_deviation=100)
+    share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
+    all_played, one_played = (slowest_excess_cycles(gpu, share, k, 4, 8) for k in (4, 1))
+    missing = (6.32 - 4) - (np.log(8) - 1)
+    assert one_played - all_played == pytest.approx(100 * missing, rel=0.05)
 
 
 def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -> None:

@@ -34,7 +34,7 @@ def plan_of(kernel: cuda.Kernel, *args: object) -> WarpPlan:
 
 @pytest.mark.parametrize(
     ("apart", "lines"),
-    [(4, 0), (8, 10), (16, 3 * 10), (128, 31 * 10), (2048, 31 * 35), (8192, 31 * 60)],
+    [(4, 0), (8, 25), (16, 3 * 25), (128, 31 * 25), (2048, 31 * 60), (8192, 31 * 80)],
 )
 def test_lines_of_an_access_count_by_how_far_apart_they_are(apart: int, lines: int) -> None:
     lowest, added = spread.within(4096 + LANES * apart, EVERY)
@@ -46,11 +46,16 @@ def test_an_access_without_a_lane_has_no_line() -> None:
     assert (int(lowest), int(added)) == (-1, 0)
 
 
+def test_a_first_line_counts_for_more_where_both_of_its_halves_are_wanted() -> None:
+    assert [spread.of_first(sectors, 1) for sectors in (1, 2, 3, 4)] == [100, 100, 120, 120]
+    assert spread.of_first(32, 32) == 100
+
+
 def test_the_nearest_load_before_counts_if_it_is_under_way() -> None:
-    """Lines 0, 1000, 1004, 8 and 8: that is near the first, and at last the same."""
-    packed = spread.to_earlier(np.array([0, -1, 1000, 1004, 8, 8]))
-    assert [spread.added(int(packed[4]), pending) for pending in (1, 2, 3)] == [60, 60, 10]
-    assert spread.added(int(packed[3]), 1) == 10
+    """Lines 0, 1000, 1004, 4 and 4: that is near the first, and at last the same."""
+    packed = spread.to_earlier(np.array([0, -1, 1000, 1004, 4, 4]))
+    assert [spread.added(int(packed[4]), pending) for pending in (1, 2, 3)] == [80, 80, 25]
+    assert spread.added(int(packed[3]), 1) == 25
     assert spread.added(int(packed[5]), 1) == 0
 
 
@@ -63,7 +68,7 @@ def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:
     arrays = [array_spec(2**20, "float32") for _ in range(3)]
     found = plan_of(kernel, *arrays)
     draws = [step.touched.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
-    assert draws == pytest.approx([1, 1.1, 1.7])
+    assert draws == pytest.approx([1.2, 1.45, 2.25])
 
 
 def test_loads_that_were_waited_for_do_not_count() -> None:
@@ -75,7 +80,7 @@ def test_loads_that_were_waited_for_do_not_count() -> None:
     numbers = np.arange(256, dtype=np.int32)
     found = plan_of(kernel, numbers, array_spec(256, "int32"))
     draws = [step.touched.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
-    assert draws == [1, 1]
+    assert draws == [1.2, 1.2]
 
 
 def test_what_is_read_and_then_written_counts_as_both() -> None:

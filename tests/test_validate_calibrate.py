@@ -152,7 +152,7 @@ def test_a_line_through_points_on_a_line_is_that_line() -> None:
 
 def test_growth_is_read_off_below_saturation() -> None:
     """Idle 600; half again as long at 0.8 of the highest rate; what saturates is left out."""
-    points = [(1.0, 600.0), (80.0, 600 * (1 + 1.5 * 0.8**4)), (99.0, 3000.0), (100.0, 9000.0)]
+    points = [(1.0, 600.0), (80.0, 600 * (1 + 1.5 * 0.8**3)), (99.0, 3000.0), (100.0, 9000.0)]
     assert growth(points) == pytest.approx(1.5, rel=1e-3)
 
 
@@ -163,7 +163,7 @@ def test_what_writing_costs_is_read_off_the_highest_rates() -> None:
 
 def test_growth_by_writes_is_what_growth_leaves_below_saturation() -> None:
     """Writes that cost twice are two thirds of the use: a third longer by 0.5 of them at 0.75."""
-    longer = 1 + 1.5 * 0.75**4 + 0.6 * 0.5
+    longer = 1 + 1.5 * 0.75**3 + 0.6 * 0.5
     points = [(1.0, 600.0), (75.0, 600 * longer), (95.0, 3000.0), (100.0, 9000.0)]
     assert growth_by_writes(points, 2.0, 1.5) == pytest.approx(0.6)
 

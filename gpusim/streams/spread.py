@@ -1,9 +1,9 @@
 """How many latencies lines have that are fetched together: near lines mostly have one.
 
 Measured on an idle NVIDIA H200: a warp waits for 2, 4 or 8 lines out of DRAM that lie 128 bytes
-to 64 MB apart. For lines within 1 KB the wait grows as if each beyond the first were a tenth of
-a line with a latency of its own, within 4 KB a third, and beyond that three fifths. The same
-line counts once.
+to 64 MB apart. For lines within 512 bytes the wait grows as if each beyond the first were a
+quarter of a line with a latency of its own, within 4 KB three fifths, and beyond that four fifths.
+The same line counts once. Both halves of the first line, 64 bytes of DRAM each, make it 1.2.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ Array = np.ndarray[Any, Any]
 
 WHOLE = 100
 # The same line, and up to so many bytes apart, counts for so much of WHOLE.
-NEAR_BYTES, MIDDLE_BYTES = 1024, 4096
-WEIGHTS = (0, 10, 35, 60)
+NEAR_BYTES, MIDDLE_BYTES = 512, 4096
+WEIGHTS = (0, 25, 60, 80)
+BOTH_HALVES = 20
+SECTORS_OF_HALF = 2
 EARLIER = 8  # loads before, of which the nearest counts
 
 
@@ -61,3 +63,9 @@ def added(packed: int, pending: int) -> int:
     """Return what an access's first line adds to `pending` accesses before it, of WHOLE."""
     codes = (packed >> 2 * back & 3 for back in range(min(pending, EARLIER)))
     return WEIGHTS[min(codes)]
+
+
+def of_first(sectors: int, lines: int) -> int:
+    """Return what the first of some accesses counts for, of WHOLE, its other lines aside."""
+    has_both_halves = sectors > SECTORS_OF_HALF * lines
+    return WHOLE + BOTH_HALVES * has_both_halves

@@ -18,7 +18,7 @@ from gpusim.timing.costs import TICKS, ticks
 from gpusim.timing.runs import LeftOut, Runs, left_out
 from gpusim.timing.scheduler import POLICIES, Scheduler, Warp
 from gpusim.timing.stalls import SELECTED, STALLS
-from gpusim.timing.steps import Action, Step, WarpPlan
+from gpusim.timing.steps import Step, WarpPlan
 from gpusim.timing.units import Fetcher, Share, Units
 
 
@@ -121,9 +121,8 @@ class StreamingMultiprocessor:
         self._warp_start = 0 if at_once else ticks(latency.warp_start)
         # What one scheduler does reaches another one no sooner: a barrier opens, a block starts.
         self.ahead = min(self._barrier if self._barriers_wait else 0, self._block_start)
-        reads = any(step.action is Action.ADDRESS for step in self.plans[0][0].steps)
-        is_cold = reads and not (self.is_steady or at_once)
-        self._first_start = ticks(latency.cold_start) if is_cold else 0
+        if not (self.is_steady or at_once):
+            self.units.constants_there = self._block_start + ticks(latency.cold_start)
 
     def _share_bandwidth(self) -> None:
         self.units.share_bandwidth(self.share.gain(self._left, self.resident))
@@ -155,8 +154,7 @@ class StreamingMultiprocessor:
             self._next_block += 1
             at = max(int(self.env.now), self._launch_free)
             self._launch_free = at + self._launch
-            first = self._first_start if number < self.resident else 0
-            self._launch_block(number, at + self._block_start + first)
+            self._launch_block(number, at + self._block_start)
 
     def _launch_block(self, number: int, begin: int) -> None:
         plans = self.plans[number]

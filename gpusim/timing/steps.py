@@ -204,11 +204,13 @@ class _Planner:
     under_way: int = 0
     draws: int = 0
 
-    def load(self, apart: int, near: int) -> float:
+    def load(self, touched: Touched, apart: int, near: int) -> float:
         """Take note of a load; return how many latencies it has with those under way."""
-        self.draws += apart + (
-            spread.added(near, self.under_way) if self.under_way else spread.WHOLE
-        )
+        if self.under_way:
+            self.draws += spread.added(near, self.under_way)
+        else:
+            self.draws = spread.of_first(touched.cost, touched.lines)
+        self.draws += apart
         self.under_way += 1
         return self.draws / spread.WHOLE
 
@@ -370,7 +372,7 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
         elif action is not Action.RUN:
             what = touched._replace(is_float=is_float) if is_on else NOTHING
             if action is Action.GLOBAL_LOAD and is_on:
-                what = what._replace(draws=planner.load(apart, near), pc=pc)
+                what = what._replace(draws=planner.load(what, apart, near), pc=pc)
             elif action is Action.GLOBAL_ATOMIC:
                 what = what._replace(pc=pc)
             planner.act(action, pc, instruction, cost, what)

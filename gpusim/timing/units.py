@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
@@ -18,9 +19,8 @@ from gpusim.timing.steps import Action, Touched
 SECTOR_PART = 0.81  # of what an integer atomic on one word takes: a sector's, measured on an H200
 WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 
-# The law of DRAM's latencies is played evenly over blocks, warps and fetches: powers of the root
-# of x^4 = x + 1, which does in three dimensions what the golden ratio does in one.
-BY_BLOCK, BY_WARP, BY_FETCH = (1.2207440846057596**-k for k in (1, 2, 3))
+WHOLE = 1 << 64
+GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
 MOST_DRAWN = 0.99
 GOLDEN = 0.6180339887498949  # what is shared out by it is shared out evenly, however many there are
 LINES_TOGETHER = 16  # 2 KB: what warps fetch there at once is there at nearly the same time,
@@ -100,6 +100,7 @@ class Units:
 
     def __init__(self, device: Device, share: Share) -> None:
         self.end = 0  # when the last store has arrived
+        self.constants_there = 0  # when a launch's first constants have been fetched
         self._device, self._share = device, share
         self._data_free = self._address_free = self._store_free = self._atomic_free = 0
         self._dram_free = self._l2_free = -1
@@ -180,7 +181,7 @@ class Units:
         """Read a special register or a constant; return when it is there."""
         begin = max(now, self._address_free)
         self._address_free = begin + self._address
-        return begin + touched.cost
+        return max(begin, self.constants_there) + touched.cost
 
     def arrive(self, now: int) -> int:
         """Count a warp at its barrier; return when it has been counted."""
@@ -310,11 +311,10 @@ class Units:
                 return self._l1
             if self._shared_out >= near + (1 - near) * late:
                 return self._l2
-        place = warp.block * BY_BLOCK + warp.waits * BY_FETCH
-        above = _drawn(place + warp.number * BY_WARP, touched.draws)
+        above = _drawn(_place(warp, warp.number), touched.draws)
         if not warp.is_apart:
             together = warp.number * touched.lines // LINES_TOGETHER
-            above += (1 - OWN_PART) * (_drawn(place + together * BY_WARP, touched.draws) - above)
+            above += (1 - OWN_PART) * (_drawn(_place(warp, together), touched.draws) - above)
         varied = self._least + (1 - self._least) * above
         return round(self._dram * varied * (1 + self._loaded))
 
@@ -331,25 +331,46 @@ class Units:
         self._recently_written = self._recently_written * left + written
         utilisation = min(1.0, self._recent / self._dram)
         by_writes = self._growth_by_writes * min(1.0, self._recently_written / self._dram)
-        self._loaded = self._growth * utilisation**4 + by_writes
+        self._loaded = self._growth * utilisation**3 + by_writes
+
+
+def _place(warp: Fetcher, number: int) -> float:
+    """Return the place in DRAM's law of a warp's fetch, from 0 to 1: as if drawn at random."""
+    mixed = ((warp.block << 8 | number) << 24 | warp.waits) + 1
+    for _ in range(3):
+        mixed = mixed * GOLDEN_PART % WHOLE
+        mixed ^= mixed >> 32
+    return mixed / WHOLE
 
 
 def _drawn(place: float, draws: float) -> float:
     """Return how many means an exponential law's value lies above its least, the last of some."""
-    return -math.log(1 - (place % 1.0 * MOST_DRAWN) ** (1 / draws))
+    return -math.log(1 - (place * MOST_DRAWN) ** (1 / draws))
 
 
-def slowest_excess_cycles(device: Device, share: Share, fetches: int) -> float:
-    """Return how much longer than the SM that is played the slowest one waits for DRAM.
+def slowest_excess_cycles(
+    device: Device, share: Share, played: int, fetches: int, warps: int
+) -> float:
+    """Return how much longer the slowest warp of all SMs waits for DRAM than one that is played.
 
-    The latencies of a warp's fetches add up to a sum that is normal for many of them; the
-    greatest of n such lies about sqrt(2 ln n) standard deviations above the mean.
+    A warp waits `fetches` times, and `played` times as far as the SM's `warps` are played.
     """
-    latency = device.latency_cycles
-    deviation = (latency.dram - latency.dram_least) * max(
-        share.whole.dram_part, share.first_wave * share.whole.first_part
-    )
-    return deviation * math.sqrt(fetches * 2 * math.log(share.sms))
+    source = share.whole
+    part = max(source.dram_part, share.first_wave * source.first_part)
+    deviation = device.latency_cycles.dram_deviation * part
+    return deviation * (_latest(fetches, share.sms * warps) - _latest(played, warps))
+
+
+def _latest(fetches: int, warps: int) -> float:
+    """Return how much longer than the mean the last of some warps waits, in deviations of a fetch.
+
+    Exponential laws add up to a gamma law, of which this is Wilson and Hilferty's quantile.
+    """
+    if not fetches or warps < 2:
+        return 0.0
+    normal = NormalDist().inv_cdf(1 - 1 / warps)
+    root = 1 - 1 / (9 * fetches) + normal / (3 * math.sqrt(fetches))
+    return fetches * (root**3 - 1)
 
 
 def _made_up(free: int, now: int) -> int:

@@ -138,6 +138,26 @@ __global__ void scattered(int *told, const int *words, unsigned mask) {
     }
 }
 
+// The warps of a grid load line after line in order, each when it has the one before, and tell their
+// cycles for all of them.
+template <int STEPS>
+__global__ void in_order(long long *told, const int *words) {
+    unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
+    unsigned long long step = gridDim.x * (unsigned long long)blockDim.x;
+    int sum = 0;
+    long long begin = clock64();
+#pragma unroll 1
+    for (int k = 0; k < STEPS; ++k, i += step) {
+        int v;
+        asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(v) : "l"(words + i) : "memory");
+        sum += v;
+        if (sum == 0x5eed) break;
+    }
+    long long end = clock64();
+    if (threadIdx.x % 32 == 0)
+        told[blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32] = end - begin;
+}
+
 // Each lane reads one word of a sector at a random place, AHEAD loads at a time, past the L1. There
 // are `mask` sectors and one more, a power of two.
 template <int AHEAD>

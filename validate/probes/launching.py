@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def block_turn(bench: Bench) -> Values:
 
 @probe("interval_cycles.block_launch")
 def first_fill(bench: Bench) -> Values:
-    """32 blocks of 64 threads an SM that stay: from the first to the last begin."""
+    """32 blocks of 64 threads an SM that stay, behind other work: from first to last begin."""
     apart = {}
     for block in (64, 128, 256, 512, 1024):
         resident = min(32, 2048 // block)
@@ -94,23 +95,46 @@ def warps_of_a_block(bench: Bench) -> Values:
 
 @probe("latency_cycles.cold_start")
 def first_blocks(bench: Bench) -> Values:
-    """Blocks of 256 threads that read registers and arguments: first ones, less later ones.
+    """Blocks of 256 threads until their warps have sent a load: one an SM, less later ones of many.
 
-    Each time behind a read that empties the L2: nothing is in a cache yet.
+    Behind a read that empties the L2: code and arguments of a launch are in no cache of an SM yet.
     """
     kernel = bench.probe("launch", "brief<long long>")
-    first_wave, waves = 8 * bench.sms, 6
+    block, warps, many = 256, 256 // 32, 320 * bench.sms
+    words = bench.room(4 * block * many)
     found: dict[str, list[float]] = {"first": [], "later": []}
-    for _ in range(15):
-        memory = bench.stamps(2 * waves * first_wave)
-        bench.backend.empty_l2()
-        kernel(memory, np.uint32(1), grid=(waves * first_wave, 1, 1), block=(256, 1, 1))
-        told = bench.read(memory, 2 * waves * first_wave).reshape(-1, 2)
-        spans = told[:, 1] - told[:, 0]
-        found["first"].append(float(spans[:first_wave].mean()))
-        found["later"].append(float(spans[first_wave:].mean()))
+    for name, blocks in (("first", bench.sms), ("later", many)):
+        numbers, count = 2 * blocks * warps, np.int32(block * blocks)
+        for _ in range(15):
+            memory = bench.stamps(numbers + 1)
+            never = np.uint64(int(memory) + 8 * numbers)
+            launch = partial(
+                kernel, memory, words, count, never, grid=(blocks, 1, 1), block=(block, 1, 1)
+            )
+            bench.backend.timed(bench.backend.empty_l2, launch, 1)
+            told = bench.read(memory, numbers).reshape(blocks, warps, 2)[-bench.sms :]
+            sent = told[:, :, 1].mean(axis=1) - told[:, :, 0].min(axis=1)
+            found[name].append(float(sent.mean()))
     bench.notes["first_blocks_and_later_ones"] = found
     return [max(0.0, float(np.median(found["first"]) - np.median(found["later"])))]
+
+
+@probe("latency_cycles.launch_spread")
+def first_blocks_of_all(bench: Bench) -> Values:
+    """A block of 128 threads on each SM: the mean of their begins less the first, of 60 launches.
+
+    On the GPU's own clock, whose steps drop out of a mean of many.
+    """
+    kernel = bench.probe("launch", "when<long long>")
+    later = []
+    for _ in range(60):
+        memory = bench.stamps(bench.sms)
+        launch = partial(kernel, memory, grid=(bench.sms, 1, 1), block=(128, 1, 1))
+        bench.backend.timed(bench.backend.empty_l2, launch, 1)
+        told = bench.read(memory, bench.sms)
+        later.append(float((told - told.min()).mean()))
+    bench.notes["first_blocks_later_ns"] = later
+    return [float(np.mean(later)) * bench.clock_mhz / 1000]
 
 
 def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> Any:
@@ -120,10 +144,11 @@ def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> An
         attribute = bench.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
         kernel.set_attribute(attribute, shared)
     memory = bench.stamps(4 * blocks)
+    launch = partial(
+        kernel, memory, np.int64(stays), grid=(blocks, 1, 1), block=(block, 1, 1), shared=shared
+    )
     with bench.backend.naming("stay"):
-        kernel(
-            memory, np.int64(stays), grid=(blocks, 1, 1), block=(block, 1, 1), shared=shared
-        )  # fmt: skip
+        bench.backend.timed(bench.backend.empty_l2, launch, 1)
         return bench.read(memory, 4 * blocks).reshape(blocks, 4)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,9 +11,7 @@ from ..bench import Bench
 from .probing import WARPS, Values, probe
 
 DRAM_BYTES = 2**32
-# Of the bandwidth; above it what waits has no bound.
-BELOW_SATURATION = 0.96
-WELL_BELOW_SATURATION = 0.9
+BELOW_SATURATION = 0.9  # of the bandwidth; above it requests wait in line, which is played
 
 
 @probe("latency_cycles.l1", "latency_cycles.l2", "latency_cycles.dram")
@@ -150,7 +149,7 @@ def dram_grain(bench: Bench) -> Values:
     "bandwidth.dram_latency_growth_by_writes",
 )
 def loaded_latency(bench: Bench) -> Values:
-    """One thread follows pointers while all SMs read with pauses: over utilisation^4.
+    """One thread follows pointers while all SMs read with pauses: over utilisation^3.
 
     Then half of what they do is writing. What that takes of DRAM more than reading follows from
     the highest rates; what the thread waits longer is taken over the part by writes.
@@ -202,20 +201,20 @@ def _points(bench: Bench, stores: int) -> list[tuple[float, float]]:
 
 
 def growth(points: Sequence[tuple[float, float]]) -> float:
-    """Return g of: loaded latency = idle latency * (1 + g u^4), the nearest to (rate, latency).
+    """Return g of: loaded latency = idle latency * (1 + g u^3), the nearest to (rate, latency).
 
     The first point is idle; u is the rate over the highest one. Points close to that are left
-    out: what waits there has no bound.
+    out.
     """
     most = max(rate for rate, _ in points)
     idle = points[0][1]
     held = [points[0], *(point for point in points[1:] if point[0] < BELOW_SATURATION * most)]
-    powers = [((rate / most) ** 4, latency / idle - 1) for rate, latency in held]
+    powers = [((rate / most) ** 3, latency / idle - 1) for rate, latency in held]
     return max(0.0, sum(u * g for u, g in powers) / sum(u * u for u, _ in powers))
 
 
 def growth_by_writes(points: Sequence[tuple[float, float]], factor: float, by_all: float) -> float:
-    """Return h of: loaded latency = idle latency * (1 + g u^4 + h w), g being `by_all`.
+    """Return h of: loaded latency = idle latency * (1 + g u^3 + h w), g being `by_all`.
 
     As much is written as read, and takes `factor` times as long: that is w. The first point is
     idle; the nearest h to the points well below the highest rate.
@@ -224,8 +223,8 @@ def growth_by_writes(points: Sequence[tuple[float, float]], factor: float, by_al
     pairs = []
     for rate, latency in points[1:]:
         used = rate / most
-        if used < WELL_BELOW_SATURATION:
-            pairs.append((used * factor / (1 + factor), latency / idle - 1 - by_all * used**4))
+        if used < BELOW_SATURATION:
+            pairs.append((used * factor / (1 + factor), latency / idle - 1 - by_all * used**3))
     if not pairs:
         return 0.0
     return max(0.0, sum(w * more for w, more in pairs) / sum(w * w for w, _ in pairs))
@@ -252,6 +251,27 @@ def spread_of_latency(bench: Bench) -> Values:
         "by_percent": {p: float(np.percentile(cycles, p)) for p in (1, 5, 25, 50, 75, 95, 99)},
     }
     return [bench.known("latency_cycles.dram") - float(cycles.std())]
+
+
+@probe("latency_cycles.dram_deviation")
+def spread_of_sums(bench: Bench) -> Values:
+    """16 warps of each SM load lines in order out of DRAM, 64 one after the other.
+
+    The standard deviation of these sums over the root of 64.
+    """
+    steps, block, blocks = 64, 128, 4 * bench.sms
+    warps = blocks * block // 32
+    memory = bench.room(128 * warps * steps)
+    found = []
+    for _ in range(5):
+        told = bench.stamps(warps)
+        bench.backend.empty_l2()
+        bench.probe("memory", f"in_order<{steps}>")(
+            told, memory, grid=(blocks, 1, 1), block=(block, 1, 1)
+        )
+        found.append(float(bench.read(told, warps).std()) / math.sqrt(steps))
+    bench.notes["deviation_of_loads_in_order"] = found
+    return [float(np.median(found))]
 
 
 @probe("interval_cycles.store_packet")
