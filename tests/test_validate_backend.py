@@ -60,11 +60,11 @@ def test_each_cold_launch_is_queued_behind_the_read_that_empties_the_l2_and_wait
     assert got.repetitions == 3
 
 
-def test_each_warm_launch_is_queued_behind_a_wait_and_the_same_launch() -> None:
+def test_each_warm_launch_is_queued_behind_the_same_launch_and_a_wait() -> None:
     backend, driver = made()
     driver.log.clear()
     backend.measure(find("reduce3"), Case(256, 64, "int32", l2="warm"))
-    assert driver.log[-6:] == ["wait", "reduce3", "event", "reduce3", "event", "synchronize"]
+    assert driver.log[-6:] == ["reduce3", "wait", "event", "reduce3", "event", "synchronize"]
 
 
 def test_what_a_kernel_overwrites_is_restored_before_the_l2_is_emptied() -> None:

@@ -69,16 +69,21 @@ def test_all_times_on_an_h200_are_within_the_bars(cold_on_h200: Summary) -> None
 
 
 @pytest.mark.slow
-def test_the_order_on_an_h200_is_right_but_for_one_pair_in_a_hundred(cold_on_h200: Summary) -> None:
-    """What is reached of the bars that the next test holds to."""
+def test_kendalls_tau_on_an_h200_is_within_the_bar(cold_on_h200: Summary) -> None:
+    assert len(cold_on_h200.tau_by_size) == 4
+    assert misses(cold_on_h200, (TAU,)) == []
+
+
+@pytest.mark.slow
+def test_the_order_on_an_h200_is_right_but_for_one_pair_in_200(cold_on_h200: Summary) -> None:
+    """What is reached of the bar that the next test holds to."""
     assert cold_on_h200.pairs_wrong < cold_on_h200.pairs_apart / 200
-    assert min(cold_on_h200.tau_by_size.values()) > 0.92
 
 
 @pytest.mark.slow
 @pytest.mark.xfail(strict=True, reason="a bar that is missed: docs/accuracy.md says by how much")
-def test_the_order_on_an_h200_is_within_the_bars(cold_on_h200: Summary) -> None:
-    assert misses(cold_on_h200, (ORDER, TAU)) == []
+def test_the_order_on_an_h200_is_within_the_bar(cold_on_h200: Summary) -> None:
+    assert misses(cold_on_h200, (ORDER,)) == []
 
 
 def test_counters_of_every_kernel_at_block_128_equal_an_h200s() -> None:

@@ -2,7 +2,7 @@
 
 Results come first: outputs are poisoned before and checked after, on fresh random data.
 Then the time, from event to event, of launches queued behind other work on the GPU: behind the
-read that empties the L2 cache, or behind a wait where the data are to be found in it.
+read that empties the L2 cache, or behind itself and a wait where the data are to be found in it.
 """
 
 from __future__ import annotations
@@ -241,8 +241,8 @@ class PycudaBackend:
         def warm() -> None:
             nonlocal copy
             copy = next(turns)
-            self.wait(WAIT_CYCLES)
             self._send_all(copies[copy])
+            self.wait(WAIT_CYCLES)
 
         def work() -> None:
             self._send_all(copies[copy])
