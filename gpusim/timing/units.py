@@ -19,8 +19,10 @@ from gpusim.timing.steps import Action, Touched
 SECTOR_PART = 0.81  # of what an integer atomic on one word takes: a sector's, measured on an H200
 WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 
+# Multiples of the golden ratio by squares have fractions that are as if drawn at random.
 WHOLE = 1 << 64
 GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
+MOST_WARPS, FETCHES_APART = 32, 4093
 MOST_DRAWN = 0.99
 GOLDEN = 0.6180339887498949  # what is shared out by it is shared out evenly, however many there are
 LINES_TOGETHER = 16  # 2 KB: what warps fetch there at once is there at nearly the same time,
@@ -105,7 +107,8 @@ class Units:
         self._data_free = self._address_free = self._store_free = self._atomic_free = 0
         self._dram_free = self._l2_free = -1
         self._noted = 0
-        self._shared_out = 0.0
+        self._shared_out = self._shared_above = 0.0
+        self._shared_fetch: tuple[int, int, int, float] | None = None  # the last of several warps
         self._recent = self._recently_written = self._loaded = 0.0
         self._set_latencies()
         self._set_intervals()
@@ -181,7 +184,9 @@ class Units:
         """Read a special register or a constant; return when it is there."""
         begin = max(now, self._address_free)
         self._address_free = begin + self._address
-        return max(begin, self.constants_there) + touched.cost
+        if begin < self.constants_there:
+            begin = self.constants_there
+        return begin + touched.cost
 
     def arrive(self, now: int) -> int:
         """Count a warp at its barrier; return when it has been counted."""
@@ -314,7 +319,11 @@ class Units:
         above = _drawn(_place(warp, warp.number), touched.draws)
         if not warp.is_apart:
             together = warp.number * touched.lines // LINES_TOGETHER
-            above += (1 - OWN_PART) * (_drawn(_place(warp, together), touched.draws) - above)
+            fetch = warp.block, together, warp.waits, touched.draws
+            if fetch != self._shared_fetch:
+                self._shared_fetch = fetch
+                self._shared_above = _drawn(_place(warp, together), touched.draws)
+            above += (1 - OWN_PART) * (self._shared_above - above)
         varied = self._least + (1 - self._least) * above
         return round(self._dram * varied * (1 + self._loaded))
 
@@ -336,11 +345,8 @@ class Units:
 
 def _place(warp: Fetcher, number: int) -> float:
     """Return the place in DRAM's law of a warp's fetch, from 0 to 1: as if drawn at random."""
-    mixed = ((warp.block << 8 | number) << 24 | warp.waits) + 1
-    for _ in range(3):
-        mixed = mixed * GOLDEN_PART % WHOLE
-        mixed ^= mixed >> 32
-    return mixed / WHOLE
+    name = (warp.block * MOST_WARPS + number) * FETCHES_APART + warp.waits
+    return name * name * GOLDEN_PART % WHOLE / WHOLE
 
 
 def _drawn(place: float, draws: float) -> float:
