@@ -204,8 +204,9 @@ def play_all(
         return _all_waves(of_blocks, plans, resident)
 
     done = _settled(play, plans.longest_loop)
+    played, whole = plans.waits_for_memory(done.rounds)
     warps = min(resident, plans.blocks_on_sm) * plans.warps
-    late = slowest_excess_cycles(device, share, *plans.waits_for_memory(done.rounds), warps)
+    late = slowest_excess_cycles(device, share, (played, warps), (whole, share.sms * warps))
     if share.sms > 1 and "block-launch" not in device.ablations:
         late += device.latency_cycles.launch_spread
     return replace(done, cycles=done.cycles + late)
@@ -218,7 +219,9 @@ def play_alone(device: Device, share: Share, plans: Plans) -> float:
     """
     blocks = plans.some(1, FIRST_ROUNDS)
     alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True).play()
-    return alone.block_ends[-1] + alone.left_out.longest
+    played, whole = plans.waits_for_memory(FIRST_ROUNDS)
+    late = slowest_excess_cycles(device, share, (played, plans.warps), (whole, plans.warps))
+    return alone.block_ends[-1] + alone.left_out.longest + late
 
 
 def _as_played(outcome: Outcome, blocks: int, left_out: float, spread: float = 0.0) -> Played:

@@ -282,19 +282,19 @@ def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_played() -> No
     """Gamma laws of 4 and of 1, at 1 - 1/8 and 1 - 1/1056: 6.32, 13.13 and ln 132 apart."""
     gpu = plain_device(dram_deviation=100)
     share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
-    excess = slowest_excess_cycles(gpu, share, played=4, fetches=4, warps=8)
+    excess = slowest_excess_cycles(gpu, share, played=(4, 8), whole=(4, 1056))
     assert excess == pytest.approx(100 * (13.13 - 6.32), rel=0.02)
-    one = slowest_excess_cycles(gpu, share, played=1, fetches=1, warps=8)
+    one = slowest_excess_cycles(gpu, share, played=(1, 8), whole=(1, 1056))
     assert one == pytest.approx(100 * np.log(132), rel=0.04)
     near = replace(share, whole=Source(0.5, 0.5))
-    assert slowest_excess_cycles(gpu, near, 4, 4, 8) == pytest.approx(excess / 2)
+    assert slowest_excess_cycles(gpu, near, (4, 8), (4, 1056)) == pytest.approx(excess / 2)
 
 
 def test_fetches_that_are_not_played_spread_warps_further() -> None:
     """Of 4 fetches one is played: 6.32 - 4 against ln 8 - 1 above the mean are missing."""
     gpu = plain_device(dram_deviation=100)
     share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
-    all_played, one_played = (slowest_excess_cycles(gpu, share, k, 4, 8) for k in (4, 1))
+    all_played, one_played = (slowest_excess_cycles(gpu, share, (k, 8), (4, 1056)) for k in (4, 1))
     missing = (6.32 - 4) - (np.log(8) - 1)
     assert one_played - all_played == pytest.approx(100 * missing, rel=0.05)
 

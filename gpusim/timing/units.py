@@ -355,16 +355,16 @@ def _drawn(place: float, draws: float) -> float:
 
 
 def slowest_excess_cycles(
-    device: Device, share: Share, played: int, fetches: int, warps: int
+    device: Device, share: Share, played: tuple[int, int], whole: tuple[int, int]
 ) -> float:
-    """Return how much longer the slowest warp of all SMs waits for DRAM than one that is played.
+    """Return how much longer the slowest warp of all waits for DRAM than that of those played.
 
-    A warp waits `fetches` times, and `played` times as far as the SM's `warps` are played.
+    Both are numbers of fetches that a warp waits for, and of warps.
     """
     source = share.whole
     part = max(source.dram_part, share.first_wave * source.first_part)
     deviation = device.latency_cycles.dram_deviation * part
-    return deviation * (_latest(fetches, share.sms * warps) - _latest(played, warps))
+    return deviation * (_latest(*whole) - _latest(*played))
 
 
 def _latest(fetches: int, warps: int) -> float:
