@@ -407,9 +407,12 @@ def test_a_huge_loop_costs_about_what_a_large_one_does(name: str, options: dict[
     of_loop(name, 2**20, **options)
 
     def seconds(n: int) -> tuple[float, Prediction]:
-        began = time.perf_counter()
-        found = of_loop(name, n, **options)
-        return time.perf_counter() - began, found
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            found = of_loop(name, n, **options)
+            times.append(time.perf_counter() - began)
+        return min(times), found
 
     small, of_small = seconds(2**26)
     large, of_large = seconds(2**30)
