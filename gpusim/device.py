@@ -279,10 +279,10 @@ class Bandwidth:
         "time that DRAM takes to write beside reading as much, over that to read it", "", least=1
     )
     dram_latency_growth: float = _key(
-        "g in: loaded latency = idle latency * (1 + g u^4 + h w) at utilisation u", "", least=0
+        "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u", "", least=0
     )
     dram_latency_growth_by_writes: float = _key(
-        "h in: loaded latency = idle latency * (1 + g u^4 + h w), w the part of u by writes",
+        "h in: loaded latency = idle latency * (1 + g u^3 + h w), w the part of u by writes",
         "",
         least=0,
     )

@@ -204,7 +204,8 @@ def play_all(
         return _all_waves(of_blocks, plans, resident)
 
     done = _settled(play, plans.longest_loop)
-    played, whole = plans.waits_for_memory(done.rounds)
+    # With as many rounds as were played, whose plans there are; a shorter loop is whole in them.
+    played, whole = plans.waits_for_memory(max(FIRST_ROUNDS, done.rounds))
     warps = min(resident, plans.blocks_on_sm) * plans.warps
     late = slowest_excess_cycles(device, share, (played, warps), (whole, share.sms * warps))
     if share.sms > 1 and "block-launch" not in device.ablations:

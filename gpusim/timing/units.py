@@ -22,9 +22,11 @@ WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 # Multiples of the golden ratio by squares have fractions that are as if drawn at random.
 WHOLE = 1 << 64
 GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
+GOLDEN = (
+    GOLDEN_PART / WHOLE
+)  # what is shared out by it is shared out evenly, however many there are
 MOST_WARPS, FETCHES_APART = 32, 4093
 MOST_DRAWN = 0.99
-GOLDEN = 0.6180339887498949  # what is shared out by it is shared out evenly, however many there are
 LINES_TOGETHER = 16  # 2 KB: what warps fetch there at once is there at nearly the same time,
 OWN_PART = 0.2  # but for a part of the latency that is a warp's own: as for the lines of one warp
 
