@@ -222,9 +222,13 @@ class Interval:
     xu_dispatch: float = _interval("the scheduler itself, by a special function")
     imad_wide_dispatch: float = _interval("the scheduler itself, by a wide multiplication")
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
-    adu: float = _interval("address unit of the SM: special registers and constants")
-    lsu_scheduler: float = _interval("memory instructions of one scheduler, sustained")
-    store_scheduler: float = _interval("stores of one scheduler, sustained")
+    adu: float = _interval("special registers of the SM, and so constants")
+    lsu_scheduler: float = _interval(
+        "port of a scheduler to memory, by a load that reads one register: its address"
+    )
+    store_scheduler: float = _interval(
+        "port of a scheduler to memory, by a store that reads two: what they differ by is for each"
+    )
     lsu_sm: float = _interval("memory requests of the whole SM")
     shared_wavefront: float = _interval(
         "data stage of shared memory, whole SM", "cycles per wavefront"
@@ -236,7 +240,12 @@ class Interval:
     store_packet: float = _interval(
         "global stores, whole SM: each 128-byte line, and each sector of it", "cycles per packet"
     )
-    barrier: float = _interval("data stage of shared memory, by a barrier", "cycles per barrier")
+    barrier: float = _interval(
+        "data stage of shared memory, by a barrier, at least", "cycles per barrier"
+    )
+    barrier_per_warp: float = _interval(
+        "data stage of shared memory, by a barrier, for each warp", "cycles per warp"
+    )
     shuffle: float = _interval("shuffles of the whole SM")
     shared_atomic_pass: float = _interval(
         "shared-memory atomics: each lane that shares an address with another", "cycles per pass"
@@ -303,6 +312,9 @@ class Queue:
 
     lsu_depth: int = _count(
         "memory instructions that a scheduler buffers before its warps stall", "instructions"
+    )
+    store_depth: int = _count(
+        "global stores of an SM that wait for the L2 without keeping others back", "instructions"
     )
 
 

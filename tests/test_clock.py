@@ -206,14 +206,48 @@ def test_an_access_without_a_lane_takes_its_turn_and_its_latency() -> None:
     assert play([LOAD, alu(2, 1), EXIT], cost=8, is_on=False).cycles == 23 + 2
 
 
-@pytest.mark.parametrize(("ways", "cycles"), [(1, 1), (4, 4), (32, 32)])
-def test_a_conflict_of_a_store_keeps_the_data_stage_for_a_cycle_a_wavefront(
-    ways: int, cycles: int
-) -> None:
-    """A load behind it begins when the store's wavefronts are through."""
+@pytest.mark.parametrize("ways", [1, 4, 32])
+def test_accesses_of_a_warp_pass_the_data_stage_one_after_the_other(ways: int) -> None:
+    """A load begins when the store before it is through: two cycles for each wavefront."""
     assert play([STORE, LOAD, alu(2, 1), EXIT], cost=ways).cycles == (
-        cycles + 23 + 2 * (ways - 1) + 2
+        2 * ways + 23 + 2 * (ways - 1) + 2
     )
+
+
+@pytest.mark.parametrize(("warps", "turns"), [(1, 1), (2, 1), (3, 2), (4, 2)])
+def test_two_warps_take_turns_in_the_data_stage(warps: int, turns: int) -> None:
+    """Loads of 16 wavefronts: two at a time go through in 32 cycles, wavefront by wavefront."""
+    assert play([LOAD, alu(2, 1), EXIT], cost=16, warps=warps).cycles == (
+        32 * (turns - 1) + 23 + 2 * 15 + 2
+    )
+
+
+def test_an_access_keeps_the_port_for_each_register_that_it_reads() -> None:
+    """At two cycles each: an address, of global memory two registers, and what is stored."""
+    gpu = with_intervals(plain_device(), lsu_scheduler=2, store_scheduler=4)
+    double = np.dtype(np.float64)
+    far, near = replace(GLOBAL, dtype=double), replace(SHARED, dtype=double)
+    four = replace(SHARED, count=4)
+    read = {
+        LOAD: 1,
+        replace(LOAD, dst=(1, 2, 3, 4), memory=four): 1,
+        STORE: 2,
+        replace(STORE, memory=near): 3,
+        replace(STORE, src=(0, 1, 2, 3, 4), memory=four): 5,
+        FETCH: 2,
+        Instruction("STG", (), (0, 1), INT32, memory=GLOBAL): 3,
+        Instruction("STG", (), (0, 1), double, memory=far): 4,
+        Instruction("ATOMS", (1,), (0, 2), INT32, detail="add", memory=SHARED): 2,
+    }
+    program = Program("by hand", (*read, EXIT), registers=16)
+    ports = [issue.port for issue in issues(program, gpu)]
+    assert ports[:-1] == [2 * TICKS * registers for registers in read.values()]
+
+
+def test_a_wide_load_is_there_a_cycle_later_for_each_further_register() -> None:
+    wide = replace(LOAD, dst=(1, 2, 3, 4), memory=replace(SHARED, count=4))
+    narrow = play([LOAD, alu(5, 1), EXIT], cost=4).cycles
+    assert play([wide, alu(5, 1), EXIT], cost=4).cycles == narrow + 3
 
 
 def test_a_special_function_is_ready_late_and_the_unit_takes_one_in_eight_cycles() -> None:
@@ -421,16 +455,57 @@ def test_loads_wait_longer_while_dram_writes() -> None:
 
 
 def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
-    """Sixteen stores of 32 lines keep the way to the L2 for a thousand cycles."""
+    """The way to the L2 takes five cycles a store. 20 may wait for it, the next 16 keep back."""
     units = Units(plain_device(l1=35), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
-    hit, store = Touched(cost=4, lines=1), Touched(cost=32, lines=32)
+    hit, store = Touched(cost=4, lines=1), Touched(cost=4, lines=1)
     begun = 0
-    for _ in range(16):
-        _, begun = units.serves[Action.GLOBAL_STORE](store, Fetcher(0, 0), 0, begun)
+    for number in range(20 + 16):
+        assert begun < 36 * TICKS or number > 20
+        _, begun = units.serves[Action.GLOBAL_STORE](store, Fetcher(0, number), 0, begun)
     of_others = units.serves[Action.GLOBAL_LOAD](hit, Fetcher(0, 1), 0, 0)[1]
     own = units.serves[Action.GLOBAL_LOAD](hit, Fetcher(0, 2), 0, begun)[1]
-    assert own == begun >= 15 * 64 * TICKS
-    assert of_others <= 16 * 32 * TICKS
+    assert own == begun == 15 * 5 * TICKS
+    assert of_others <= 36 * TICKS
+
+
+def test_special_registers_do_not_wait_for_constants() -> None:
+    """Eight of each at once: two cycles for one of either kind."""
+    units = Units(plain_device(), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
+    registers, constants = (
+        [units.serves[action](Touched(10), Fetcher(0, 0), 0, 0)[0] for _ in range(8)]
+        for action in (Action.SPECIAL_REGISTER, Action.CONSTANT)
+    )
+    assert registers == constants == [10 + 2 * k * TICKS for k in range(8)]
+
+
+def test_many_warps_of_different_blocks_are_counted_twice_as_fast() -> None:
+    """Queues of six at four schedulers hold up to 48 cycles of them; what comes then is quick."""
+    units = Units(plain_device(), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
+    counted = [0, *(units.arrive(0, again=False) // TICKS for _ in range(40))]
+    assert [b - a for a, b in pairwise(counted)] == [2] * 25 + [1] * 15
+    assert units.arrive(0, again=True) // TICKS == counted[-1] + 2
+
+
+def test_a_barrier_keeps_the_data_stage_for_each_warp() -> None:
+    """Half a cycle for each, three cycles at least."""
+    gpu = with_intervals(plain_device(), barrier=3, barrier_per_warp=0.5)
+    share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
+    for warps, cycles in ((2, 3), (32, 16)):
+        units = Units(gpu, share)
+        units.release(0, warps)
+        begun = units.serves[Action.SHARED_LOAD](Touched(1), Fetcher(0, 0), 0, 0)[1]
+        assert begun == cycles * TICKS
+
+
+def test_a_wait_counted_by_the_compiler_comes_after_an_unexpected_one_as_well() -> None:
+    """A branch that needs a predicate 13 cycles later, with a wait for a load between them."""
+    gpu = plain_device(predicate=13)
+    decide = Instruction("ISETP", (7,), (0, 0), INT32, detail="lt")
+    leave = replace(EXIT, guard=7)
+    alone = play([decide, leave, EXIT], gpu=gpu).cycles
+    behind = play([LOAD, decide, alu(2, 1), leave, EXIT], gpu=gpu).cycles
+    assert alone == 13 + 2
+    assert behind == 23 + 12 + 2
 
 
 def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() -> None:
@@ -456,11 +531,12 @@ def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
     def latencies(*, is_first: bool) -> list[int]:
         warps = [Fetcher(0, warp, is_first) for warp in range(8)]
         load = units.serves[Action.GLOBAL_LOAD]
-        times = [load(touched, warp, k * 10**6, 0) for k, warp in enumerate(warps)]
+        later = 0 if is_first else 10**8
+        times = [load(touched, warp, later + k * 10**6, 0) for k, warp in enumerate(warps)]
         return sorted((there - begin) // TICKS for there, begin in times)
 
-    assert latencies(is_first=False) == [30] * 4 + [200] * 4
     assert set(latencies(is_first=True)) == {600}
+    assert latencies(is_first=False) == [30] * 4 + [200] * 4
 
 
 def test_blocks_wait_for_room() -> None:

@@ -263,6 +263,53 @@ def test_a_choice_of_a_load_or_zero_is_a_move_and_a_guarded_load() -> None:
     assert load.dst == move.dst
 
 
+# -- order ---------------------------------------------------------------------------------
+
+
+def test_what_needs_no_loaded_number_goes_before_what_waits_for_one() -> None:
+    """As nvcc does: the address in shared memory is worked out while the loads are under way."""
+
+    @cuda.jit
+    def kernel(numbers):
+        shared = cuda.shared.array(256, np.float32)
+        tid = cuda.threadIdx.x
+        shared[tid] = numbers[tid] + numbers[tid + 256]
+        cuda.syncthreads()
+        numbers[tid] = shared[255 - tid]
+
+    program = issued(lowered(kernel, numbers=NUMBERS))
+    found = [i.op for i in program]
+    add = found.index("FADD")
+    store = program[found.index("STS")]
+    (address,) = (k for k, i in enumerate(program) if store.src[0] in i.dst)
+    assert max(k for k, op in enumerate(found) if op == "LDG") < address < add
+
+
+def test_a_copy_at_a_loops_end_stands_before_its_barrier() -> None:
+    """Else the branch back would wait behind the barrier for what was there long before."""
+
+    @cuda.jit
+    def kernel(numbers, n):
+        shared = cuda.shared.array(256, np.float32)
+        tid = np.uint32(cuda.threadIdx.x)
+        shared[tid] = numbers[tid]
+        cuda.syncthreads()
+        s = np.uint32(1)
+        while s < n:
+            index = 2 * s * tid
+            if index < n:
+                shared[index] += shared[index + s]
+            cuda.syncthreads()
+            s *= 2
+        numbers[tid] = shared[0]
+
+    found = [i.op for i in issued(lowered(kernel, numbers=NUMBERS, n=UINT32))]
+    last = max(k for k, op in enumerate(found) if op == "BAR")
+    begin = max(k for k, op in enumerate(found[: found.index("LDS")]) if op == "BRA")
+    assert "MOV" in found[begin + 1 : last]
+    assert "MOV" not in found[last : found.index("BRA", last)]
+
+
 # -- where lanes meet ----------------------------------------------------------------------
 
 

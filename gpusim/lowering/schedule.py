@@ -12,6 +12,7 @@ from gpusim.lowering.code import Code, Row
 LATENCY = 4  # cycles until another instruction can use a result
 WORTH = 32  # cycles that another order has to save: short code keeps the order it is written in
 
+COPIES = ("MOV", "UMOV")
 MOVABLE = frozenset(("compute", "load", "special", "constant", "store", "source_branch"))
 
 
@@ -20,12 +21,42 @@ def schedule(code: Code) -> None:
     for block, rows in code.rows.items():
         start = 0
         ordered: list[Row] = []
+        rows = _copied_early(rows)
         for place, row in enumerate([*rows, None]):
             if row is None or OPS[row.op].kind not in MOVABLE:
                 ordered += _ordered(rows[start:place])
                 ordered += [] if row is None else [row]
                 start = place + 1
         code.rows[block] = ordered
+
+
+def _copied_early(rows: list[Row]) -> list[Row]:
+    """Return rows with copies before a barrier that stood behind it, where anything stands there.
+
+    So a branch behind it waits for nothing but its predicate.
+    """
+    made: list[Row] = []
+    barrier = -1  # the place of the last barrier with something before it
+    for row in rows:
+        kind = OPS[row.op].kind
+        if kind == "barrier":
+            barrier = len(made) if made and OPS[made[-1].op].kind in MOVABLE else -1
+        elif kind not in MOVABLE:
+            barrier = -1
+        elif barrier >= 0 and row.op in COPIES and _is_free(row, made[barrier:]):
+            made.insert(barrier, row)
+            barrier += 1
+            continue
+        made.append(row)
+    return made
+
+
+def _is_free(row: Row, others: list[Row]) -> bool:
+    """Return whether a row may go before others."""
+    return all(
+        not set(row.dst) & {*other.reads, *other.dst} and not set(other.dst) & set(row.reads)
+        for other in others
+    )
 
 
 def _ordered(rows: list[Row]) -> list[Row]:
@@ -35,7 +66,9 @@ def _ordered(rows: list[Row]) -> list[Row]:
     if len(loads) > 1:
         for load in loads:
             _with_needs(load, after, first)
+    late = _late(rows, after)
     rest = [place for place in range(len(rows)) if place not in first]
+    rest.sort(key=late.__contains__)
     order = _quicker(rows, after, [], list(first))
     order += _quicker(rows, after, order, rest)
     return [rows[place] for place in order]
@@ -84,6 +117,18 @@ def _spread(rows: list[Row], after: list[set[int]], done: list[int], order: list
             there[best] += LATENCY
             now += 1
     return made
+
+
+def _late(rows: list[Row], after: list[set[int]]) -> set[int]:
+    """Return the rows that wait for what is loaded from global memory here."""
+    loaded: set[int] = set()
+    late: set[int] = set()
+    for place, row in enumerate(rows):
+        if not loaded.isdisjoint(row.reads) or not late.isdisjoint(after[place]):
+            late.add(place)
+        if OPS[row.op].kind == "load" and row.memory is not None and row.memory.space == "global":
+            loaded.update(row.dst)
+    return late
 
 
 def _with_needs(place: int, after: list[set[int]], done: dict[int, None]) -> None:

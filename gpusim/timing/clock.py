@@ -236,7 +236,9 @@ class StreamingMultiprocessor:
             return True
         block = warp.block
         # Other warps may read what this one stored: it has not come before its stores have.
-        block.met = max(block.met, self.units.arrive(now), warp.stored)
+        again = warp.scheduler.met is block
+        warp.scheduler.met = block
+        block.met = max(block.met, self.units.arrive(now, again=again), warp.stored)
         block.waiting.append(warp)
         if len(block.waiting) == block.live:
             self._release(block, now)
@@ -244,7 +246,7 @@ class StreamingMultiprocessor:
 
     def _release(self, block: Block, now: int) -> None:
         at = max(block.met, now) + self._barrier
-        self.units.release(now)
+        self.units.release(now, len(block.waiting))
         for warp in block.waiting:
             warp.fetcher.is_apart = False
             warp.scheduler.resume(warp, at)

@@ -104,9 +104,9 @@ def _unit(instruction: Instruction, device: Device) -> tuple[str, float, float]:
     latency, interval = device.latency_cycles, device.interval_cycles
     op, pipe = instruction.op, OPS[instruction.op].pipe
     if op in ("S2R", "S2UR"):
-        return "address", latency.special_register, interval.adu
+        return "registers", latency.special_register, interval.adu
     if op == "LDC":
-        return "address", latency.constant, interval.adu
+        return "constants", latency.constant, interval.adu
     if op == "VOTE":
         return pipe, latency.vote, interval.alu
     if op in WIDE:

@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 NEVER = 1 << 62
 
 # Bound once: to look a member up in its class takes longer than to compare it.
-_ADDRESS = Action.ADDRESS
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
 _GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
-_STORES = (_SHARED_STORE, Action.GLOBAL_STORE)
 
 
 class Warp:
@@ -148,13 +146,11 @@ class Scheduler:
         self.waiting: list[tuple[int, int, Warp]] = []
         self.ready: list[tuple[int, Warp]] = []
         self.last = -1
+        self.met: Block | None = None  # whose barrier its last warp came to
         self._alarm: simpy.Event | None = None
         self._alarm_at = 0
-        latency, interval = sm.device.latency_cycles, sm.device.interval_cycles
-        self._special = ticks(interval.xu)
-        self._special_latency = ticks(latency.xu)
-        self._load_port = ticks(interval.lsu_scheduler)
-        self._store_port = ticks(interval.store_scheduler)
+        self._special = ticks(sm.device.interval_cycles.xu)
+        self._special_latency = ticks(sm.device.latency_cycles.xu)
         self._serves = sm.units.serves
         sm.env.process(self._run())
 
@@ -286,21 +282,20 @@ class Scheduler:
             sm.selected(warp, step, now)
             sm.leave(warp, now + TICKS)
             return now + TICKS, NEVER
-        if action is _ADDRESS:
-            there = sm.units.address(step.touched, now)
-        else:
-            place = self.requests % self._depth
-            begin = self.queued[place]
-            if begin > now:
-                sm.stall(warp, begin, LG if action in _GLOBAL else MIO)
-                return now, begin
-            at = self.port_free if self.port_free > now else now
-            self.port_free = at + (self._store_port if action in _STORES else self._load_port)
-            there, begin = self._serves[action](step.touched, warp.fetcher, at, self.begun)
-            self.begun = self.queued[place] = begin
-            self.requests += 1
-            if action is _SHARED_STORE:
-                warp.stored = there
+        place = self.requests % self._depth
+        begin = self.queued[place]
+        if begin > now:
+            sm.stall(warp, begin, LG if action in _GLOBAL else MIO)
+            return now, begin
+        at = self.port_free if self.port_free > now else now
+        self.port_free = at + step.port
+        there, begin = self._serves[action](step.touched, warp.fetcher, at, self.begun)
+        self.queued[place] = begin
+        if step.is_in_order:
+            self.begun = begin
+        self.requests += 1
+        if action is _SHARED_STORE:
+            warp.stored = there
         if step.tag >= 0:
             warp.results[step.tag] = there
         return now + step.slot, self._go_on(warp, step, now)

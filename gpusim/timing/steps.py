@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from gpusim.device import Device
 from gpusim.isa import COUNT_UP, OPS, Instruction, Program
+from gpusim.memory import WORD_BYTES
 from gpusim.streams import Lap, WarpStream, spread
-from gpusim.timing.costs import NO_PIPE, PIPES, TICKS, XU, Cost, instruction_costs
+from gpusim.timing.costs import NO_PIPE, PIPES, TICKS, XU, Cost, instruction_costs, ticks
 
 
 class Action(IntEnum):
@@ -30,9 +31,10 @@ class Action(IntEnum):
     SHUFFLE = 6
     SHARED_ATOMIC = 7
     GLOBAL_ATOMIC = 8
-    ADDRESS = 9
-    BARRIER = 10
-    EXIT = 11
+    SPECIAL_REGISTER = 9
+    CONSTANT = 10
+    BARRIER = 11
+    EXIT = 12
 
 
 class Touched(NamedTuple):
@@ -40,11 +42,11 @@ class Touched(NamedTuple):
 
     `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
     L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
-    sectors); it `joins`
-    where it waits for what another warp fetches. `draws` is how many latencies it has, with those
-    of the loads that are under way, `pc` which instruction it is. Atomics on floating-point
-    numbers are told from those on integers. What the address unit reads has its latency in ticks
-    for `cost`.
+    sectors); it `joins` where it waits for what another warp fetches. `draws` is how many
+    latencies it has, with those of the loads that are under way, `pc` which instruction it is.
+    Atomics on floating-point
+    numbers are told from those on integers. A lane gives or gets so many 32-bit `words`. A special
+    register or constant has its latency in ticks for `cost`.
     """
 
     cost: int = 0
@@ -55,6 +57,7 @@ class Touched(NamedTuple):
     draws: float = 1.0
     pc: int = -1
     is_float: bool = False
+    words: int = 1
 
 
 NOTHING = Touched()
@@ -68,7 +71,7 @@ class Step:
     the next one can follow it after `gap`, when the results in `needs` are there: `waits_long`
     says that one comes from global memory. Its own result is known as `tag`. Times in ticks.
     `place` says where among its plan's steps it is, and `next` which one follows; `mark` that it
-    is noted when warps have issued it.
+    is noted when warps have issued it. An access keeps the `port` to memory for some ticks.
     """
 
     action: Action
@@ -84,11 +87,14 @@ class Step:
     waits_long: bool = False
     issued: int = 1
     mark: int = -1
+    port: int = 0
     is_shared: bool = field(init=False)  # whether others than its scheduler see what it does
+    is_in_order: bool = field(init=False)  # whether what comes after it begins no sooner
     next: Step = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.is_shared = self.action > Action.SPECIAL
+        self.is_in_order = self.action not in READS
         self.next = self
 
 
@@ -147,14 +153,22 @@ _BY_OP = {
     ("SHFL", "shuffle"): Action.SHUFFLE,
     ("BAR", "barrier"): Action.BARRIER,
 }
-_BY_PIPE = {"xu": Action.SPECIAL, "address": Action.ADDRESS}
+_BY_PIPE = {
+    "xu": Action.SPECIAL,
+    "registers": Action.SPECIAL_REGISTER,
+    "constants": Action.CONSTANT,
+}
+READS = (Action.SPECIAL_REGISTER, Action.CONSTANT)
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
+_ADDRESS_REGISTERS = {"shared": 1, "global": 2, "local": 1}
+_WITH_DATA = ("store", "atomic")
 
 
 class Issue(NamedTuple):
     """An instruction as a plan needs it: what it costs, does and reads.
 
     It `is_held` where a warp that is behind a barrier does not issue it before it is held there.
+    It keeps its scheduler's `port` to memory for some ticks, and has so many `words` for a lane.
     """
 
     instruction: Instruction
@@ -164,15 +178,20 @@ class Issue(NamedTuple):
     is_held: bool
     is_exit: bool
     is_float: bool
+    port: int
+    words: int
 
 
 def issues(program: Program, device: Device) -> list[Issue]:
     """Return each instruction of a program as a device issues it."""
     costs = instruction_costs(program, device)
-    return [_issue(*pair) for pair in zip(program.instructions, costs, strict=True)]
+    interval = device.interval_cycles
+    ports = ticks(interval.lsu_scheduler), ticks(interval.store_scheduler)
+    pairs = zip(program.instructions, costs, strict=True)
+    return [_issue(instruction, cost, ports) for instruction, cost in pairs]
 
 
-def _issue(instruction: Instruction, cost: Cost) -> Issue:
+def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issue:
     kind, found = OPS[instruction.op].kind, instruction.memory
     by_op = _BY_OP.get((instruction.op, kind))
     action = by_op if by_op is not None else _BY_PIPE.get(cost.pipe, Action.RUN)
@@ -180,15 +199,31 @@ def _issue(instruction: Instruction, cost: Cost) -> Issue:
     is_held = action is not Action.RUN or bool(cost.after) or cost.pipe == "uniform"
     is_float = found is not None and found.dtype.kind == "f"
     reads = (*instruction.src, *guard)
-    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float)
+    words = 1 if found is None else max(1, found.width_bytes // WORD_BYTES)
+    port = _port(kind, instruction, words, ports)
+    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float, port, words)
+
+
+def _port(kind: str, instruction: Instruction, words: int, ports: tuple[int, int]) -> int:
+    """Return how long an access keeps its scheduler's port to memory: for each register it reads.
+
+    `ports` are those of a load and of a store of a word in shared memory, of one register and two.
+    """
+    if instruction.memory is None:
+        return ports[0] if kind == "shuffle" else TICKS
+    load, store = ports
+    address = _ADDRESS_REGISTERS[instruction.memory.space] * load
+    return address + (words * (store - load) if kind in _WITH_DATA else 0)
 
 
 @dataclass
 class _Planner:
     """Plans a stream: the last step is open until it is known when the next one can follow.
 
-    Times are ticks since the warp last waited for something of unknown length: `at` is when the
-    open step is issued, `cursor` when the next one might be.
+    Times are ticks as a compiler counts them, for which nothing is of unknown length: `at` is when
+    the open step is issued, `cursor` when the next one might be. What waits longer than that takes
+    the same time after it all the same: stall counts are written into the machine code. A warp
+    that was held at a barrier goes on at once.
     """
 
     made: list[Step] = field(default_factory=list)
@@ -203,6 +238,7 @@ class _Planner:
     from_global: set[int] = field(default_factory=set)
     under_way: int = 0
     draws: int = 0
+    was_held: bool = False
 
     def load(self, touched: Touched, apart: int, near: int) -> float:
         """Take note of a load; return how many latencies it has with those under way."""
@@ -221,11 +257,9 @@ class _Planner:
             last.gap = max(self.cursor - self.at, last.slot)
             last.needs = needs
             last.waits_long = not self.from_global.isdisjoint(needs)
+            self.was_held = last.action is Action.BARRIER
             if last.waits_long:
                 self.under_way = self.draws = 0
-        self.at = self.cursor = 0
-        self.ready.clear()
-        self.pipe_free.clear()
 
     def await_results(self, reads: tuple[int, ...]) -> None:
         """Let the warp wait where an instruction reads a result whose latency is not fixed."""
@@ -239,6 +273,9 @@ class _Planner:
 
     def earliest(self, instruction: Instruction, cost: Cost) -> int:
         """Return when an instruction may issue: its pipe is free and what it reads is ready."""
+        if self.was_held:
+            self.was_held = False
+            return self.cursor
         at = max(self.cursor, self.pipe_free.get(cost.pipe, 0))
         for register in instruction.src:
             if register in self.ready:
@@ -266,7 +303,13 @@ class _Planner:
         self.made.append(step)
 
     def act(
-        self, action: Action, pc: int, instruction: Instruction, cost: Cost, touched: Touched
+        self,
+        action: Action,
+        pc: int,
+        instruction: Instruction,
+        cost: Cost,
+        touched: Touched,
+        port: int,
     ) -> None:
         """Add an instruction that takes no fixed time."""
         tag = -1
@@ -282,6 +325,7 @@ class _Planner:
         pipe = XU if action is Action.SPECIAL else NO_PIPE
         slot, after = cost.slot, max(TICKS, cost.slot)
         step = Step(action, pc, len(self.made), slot, after, pipe, touched=touched, tag=tag)
+        step.port = port
         self.add(step, at, after)
         self.deferred = DEFERRED if action is Action.BARRIER else 0
 
@@ -362,20 +406,20 @@ def plan(stream: WarpStream, program: Sequence[Issue]) -> WarpPlan:
             laps.add(lap)
     last = len(stream.pc) - 1
     for place, (pc, is_taken, is_on, touched, apart, near) in enumerate(_rows(stream)):
-        instruction, cost, action, reads, is_held, is_exit, is_float = program[pc]
+        instruction, cost, action, reads, is_held, is_exit, is_float, port, words = program[pc]
         before = dict(planner.charges) if place in laps.at else {}
         if is_held:
             planner.deferred = 0
         planner.await_results(reads)
-        if action is Action.ADDRESS:
-            planner.act(action, pc, instruction, cost, Touched(cost.latency))
+        if action in READS:
+            planner.act(action, pc, instruction, cost, Touched(cost.latency), port)
         elif action is not Action.RUN:
-            what = touched._replace(is_float=is_float) if is_on else NOTHING
+            what = (touched if is_on else NOTHING)._replace(is_float=is_float, words=words)
             if action is Action.GLOBAL_LOAD and is_on:
                 what = what._replace(draws=planner.load(what, apart, near), pc=pc)
             elif action is Action.GLOBAL_ATOMIC:
                 what = what._replace(pc=pc)
-            planner.act(action, pc, instruction, cost, what)
+            planner.act(action, pc, instruction, cost, what, port if is_on else TICKS)
         elif is_exit and place == last:
             planner.leave(pc, planner.earliest(instruction, cost), 1)
         else:

@@ -17,6 +17,7 @@ from gpusim.timing.costs import TICKS, ticks
 from gpusim.timing.steps import Action, Touched
 
 SECTOR_PART = 0.81  # of what an integer atomic on one word takes: a sector's, measured on an H200
+SLOTS = 2  # accesses that the data stage serves in turn, a pass each
 WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 
 # Multiples of the golden ratio by squares have fractions that are as if drawn at random.
@@ -27,8 +28,9 @@ GOLDEN = (
 )  # what is shared out by it is shared out evenly, however many there are
 MOST_WARPS, FETCHES_APART = 32, 4093
 MOST_DRAWN = 0.99
-LINES_TOGETHER = 16  # 2 KB: what warps fetch there at once is there at nearly the same time,
-OWN_PART = 0.2  # but for a part of the latency that is a warp's own: as for the lines of one warp
+LINES_TOGETHER = 8  # 1 KB: what warps fetch there at once is there at nearly the same time,
+OWN_PART = 0.15  # but for a part of the latency above the least that is a warp's own,
+OWN_QUEUE = 0.4  # and this part of what a busy DRAM adds
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Fetcher:
     """What the latencies of a warp's fetches depend on: its block, its number there, its past.
 
     A warp that has waited for a fetch `is_apart` from the others of its block, until the next
-    barrier. Its block may be among the first on the SMs.
+    barrier. Its block may be among the first on the SMs. Its last access had a `slot` of the data
+    stage and was `served` at a time.
     """
 
     block: int
@@ -92,6 +95,8 @@ class Fetcher:
     is_first: bool = False
     waits: int = 0
     is_apart: bool = False
+    slot: int = 0
+    served: int = 0
 
     def wait(self) -> None:
         """Take note that the warp waits for what it has fetched."""
@@ -106,7 +111,11 @@ class Units:
         self.end = 0  # when the last store has arrived
         self.constants_there = 0  # when a launch's first constants have been fetched
         self._device, self._share = device, share
-        self._data_free = self._address_free = self._store_free = self._atomic_free = 0
+        self._barrier_free = self._store_free = self._atomic_free = 0
+        self._registers_free = self._constants_free = 0
+        self._sent = [0] * device.queue.store_depth  # when each of the last stores left
+        self._stores = 0
+        self._data_free = [0] * SLOTS
         self._dram_free = self._l2_free = -1
         self._noted = 0
         self._shared_out = self._shared_above = 0.0
@@ -125,6 +134,8 @@ class Units:
             Action.GLOBAL_STORE: self._global_store,
             Action.SHARED_ATOMIC: self._shared_atomic,
             Action.GLOBAL_ATOMIC: self._global_atomic,
+            Action.SPECIAL_REGISTER: self._read_register,
+            Action.CONSTANT: self._read_constant,
         }
 
     def _set_latencies(self) -> None:
@@ -143,7 +154,8 @@ class Units:
     def _set_intervals(self) -> None:
         interval, free = self._device.interval_cycles, self._device.ablations
         self._wavefront = ticks(interval.shared_wavefront)
-        self._store_conflict = ticks(interval.shared_store_conflict)
+        self._pass = SLOTS * self._wavefront
+        self._store_pass = SLOTS * ticks(interval.shared_store_conflict)
         self._conflicts_cost = "bank-conflicts" not in free
         self._request = ticks(interval.lsu_sm)
         self._shuffle = ticks(interval.shuffle)
@@ -151,6 +163,9 @@ class Units:
         barrier = "barriers" not in free
         self._arrival = ticks(self._device.latency_cycles.barrier_per_warp) if barrier else 0
         self._barrier = ticks(interval.barrier) if barrier else 0
+        self._barrier_warp = interval.barrier_per_warp * TICKS if barrier else 0.0
+        queues = self._device.queue.lsu_depth * self._device.sm.schedulers
+        self._queued_arrivals = queues * self._arrival
         atomics, sms = "atomics" not in free, self._share.sms
         self._atomic_pass = ticks(interval.shared_atomic_pass) if atomics else 0
         whole, parts = (
@@ -180,52 +195,79 @@ class Units:
         self._dram_sector = self._own_dram / gain
         self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
 
-    # -- address unit and barriers -----------------------------------------------------
+    # -- special registers, constants and barriers -------------------------------------
 
-    def address(self, touched: Touched, now: int) -> int:
-        """Read a special register or a constant; return when it is there."""
-        begin = max(now, self._address_free)
-        self._address_free = begin + self._address
-        if begin < self.constants_there:
-            begin = self.constants_there
-        return begin + touched.cost
+    def _read_register(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
+        begin = max(now, self._registers_free)
+        self._registers_free = begin + self._address
+        return max(begin, self.constants_there) + touched.cost, begin
 
-    def arrive(self, now: int) -> int:
-        """Count a warp at its barrier; return when it has been counted."""
-        self._address_free = max(self._address_free, now) + self._arrival
-        return self._address_free
+    def _read_constant(
+        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    ) -> tuple[int, int]:
+        begin = max(now, self._constants_free)
+        self._constants_free = begin + self._address
+        return max(begin, self.constants_there) + touched.cost, begin
 
-    def release(self, now: int) -> None:
-        """Let a barrier pass the data stage."""
-        self._data_free = max(self._data_free, now) + self._barrier
+    def arrive(self, now: int, *, again: bool) -> int:
+        """Count a warp at its barrier; return when it has been counted.
+
+        Once the schedulers' queues are full of others, it takes half the time, unless the
+        scheduler sends warps of one block one after the other: `again`.
+        """
+        begin = max(self._barrier_free, now)
+        is_quick = begin - now > self._queued_arrivals and not again
+        self._barrier_free = begin + (self._arrival // 2 if is_quick else self._arrival)
+        return self._barrier_free
+
+    def release(self, now: int, warps: int) -> None:
+        """Let a barrier of some warps pass the data stage."""
+        busy = max(self._barrier, round(self._barrier_warp * warps))
+        self._data_free = [max(free, now) + busy for free in self._data_free]
 
     # -- shared memory and shuffles ----------------------------------------------------
 
-    def _stage(self, now: int, busy: int, behind: int) -> int:
-        """Keep the data stage for a time, without a lane for a cycle; return when it begins."""
-        start = now if now > self._data_free else self._data_free
-        least = self._request if busy else TICKS
-        self._data_free = start + (busy if busy > least else least)
+    def _stage(self, now: int, busy: int, warp: Fetcher, behind: int) -> int:
+        """Let an access keep a slot of the data stage for a time; return when it begins.
+
+        Those of a warp come one after the other.
+        """
+        free = self._data_free
+        slot = warp.slot
+        if warp.served <= now or free[slot] < warp.served:
+            slot = 0 if free[0] <= free[1] else 1
+        start = now if now > free[slot] else free[slot]
+        if start < warp.served:
+            start = warp.served
+        warp.slot = slot
+        warp.served = free[slot] = start + busy
         return start if start > behind else behind
 
     def _shared_load(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
         passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
-        start = self._stage(now, passes * self._wavefront, behind)
-        return start + self._shared_latency + max(0, passes - 1) * self._shared_step, start
+        more = passes - 1 if passes > 1 else 0
+        start = self._stage(now, self._pass + more * self._pass, warp, behind)
+        late = more * self._shared_step + (touched.words - 1) * TICKS
+        return start + self._shared_latency + late, start
 
     def _shared_store(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        extra = max(0, touched.cost - 1) * self._store_conflict if self._conflicts_cost else 0
-        start = self._stage(now, self._wavefront + extra if touched.cost else 0, behind)
-        return self._data_free, start
+        passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
+        if touched.words > passes > 0:
+            passes = touched.words
+        more = passes - 1 if passes > 1 else 0
+        start = self._stage(now, self._pass + more * self._store_pass, warp, behind)
+        return warp.served, start
 
     def _shuffle_lanes(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        start = self._stage(now, self._shuffle, behind)
+        start = self._stage(now, SLOTS * self._shuffle, warp, behind)
         return start + self._shuffle_latency, start
 
     def _shared_atomic(
@@ -233,7 +275,7 @@ class Units:
     ) -> tuple[int, int]:
         """Serve an atomic pass by pass; those of other warps fit in between the passes of one."""
         more = max(0, touched.cost - 1) * self._atomic_pass
-        start = self._stage(now, self._request + more // 2 if touched.cost else 0, behind)
+        start = self._stage(now, SLOTS * self._request + more if touched.cost else 0, warp, behind)
         return start + self._atomic_latency + more, start
 
     # -- global memory -----------------------------------------------------------------
@@ -241,7 +283,7 @@ class Units:
     def _global_load(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        start = self._stage(now, touched.lines * self._wavefront, behind)
+        start = self._stage(now, max(1, touched.lines) * self._pass, warp, behind)
         missed = touched.fresh if self._device.capacity.l1_caches_global else touched.cost
         if missed:
             return self._fetch(missed, touched, warp, start), start
@@ -252,11 +294,18 @@ class Units:
     def _global_store(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        """Send a store's packets: each line and each sector of it is one."""
-        begin = max(self._store_free, self._dram_free - WINDOW)
-        start = max(self._stage(now, touched.lines * self._wavefront, behind), begin)
-        self._store_free = start + round((touched.lines + touched.cost) * self._packet)
-        self.end = max(self.end, start + self._l2)
+        """Send a store's packets: each line and each sector of it is one.
+
+        Some stores may wait for that; others wait in their schedulers' queues.
+        """
+        place = self._stores % len(self._sent)
+        start = self._stage(now, max(1, touched.lines) * self._pass, warp, behind)
+        start = max(start, self._sent[place])
+        begin = max(start, self._store_free, self._dram_free - WINDOW)
+        self._store_free = begin + round((touched.lines + touched.cost) * self._packet)
+        self._sent[place] = begin
+        self._stores += 1
+        self.end = max(self.end, begin + self._l2)
         if touched.written and self._written:
             busy = round(touched.written * self._written * self._dram_sector)
             self._dram_free = _made_up(self._dram_free, start) + busy
@@ -271,7 +320,7 @@ class Units:
 
         Those on different lines go to different places, which work side by side.
         """
-        start = self._stage(now, self._request if touched.cost else 0, behind)
+        start = self._stage(now, SLOTS * self._request, warp, behind)
         begin = max(start, self._atomic_free)
         word = self._same_address_float if touched.is_float else self._same_address
         busy = max(touched.cost * word, touched.lines * self._same_address * SECTOR_PART)
@@ -318,7 +367,9 @@ class Units:
                 return self._l1
             if self._shared_out >= near + (1 - near) * late:
                 return self._l2
-        above = _drawn(_place(warp, warp.number), touched.draws)
+        place = _place(warp, warp.number)
+        own = _drawn(place, 1.0)
+        above = _drawn(place, touched.draws)
         if not warp.is_apart:
             together = warp.number * touched.lines // LINES_TOGETHER
             fetch = warp.block, together, warp.waits, touched.draws
@@ -327,7 +378,7 @@ class Units:
                 self._shared_above = _drawn(_place(warp, together), touched.draws)
             above += (1 - OWN_PART) * (self._shared_above - above)
         varied = self._least + (1 - self._least) * above
-        return round(self._dram * varied * (1 + self._loaded))
+        return round(self._dram * (varied + self._loaded * (1 - OWN_QUEUE + OWN_QUEUE * own)))
 
     def _note_busy(self, now: int, busy: int, written: int) -> None:
         """Keep how much longer DRAM's latency is for what is under way, in all and of writes.
@@ -346,9 +397,12 @@ class Units:
 
 
 def _place(warp: Fetcher, number: int) -> float:
-    """Return the place in DRAM's law of a warp's fetch, from 0 to 1: as if drawn at random."""
-    name = (warp.block * MOST_WARPS + number) * FETCHES_APART + warp.waits
-    return name * name * GOLDEN_PART % WHOLE / WHOLE
+    """Return the place in DRAM's law of a warp's fetch, from 0 to 1.
+
+    Evenly spread over blocks, and as if drawn at random over warps and fetches.
+    """
+    name = number * FETCHES_APART + warp.waits
+    return (warp.block * (name * name + 1) + name) * GOLDEN_PART % WHOLE / WHOLE
 
 
 def _drawn(place: float, draws: float) -> float:
