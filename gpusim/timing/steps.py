@@ -160,7 +160,6 @@ _BY_PIPE = {
 }
 READS = (Action.SPECIAL_REGISTER, Action.CONSTANT)
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
-_ADDRESS_REGISTERS = {"shared": 1, "global": 2, "local": 1}
 _WITH_DATA = ("store", "atomic")
 
 
@@ -209,11 +208,11 @@ def _port(kind: str, instruction: Instruction, words: int, ports: tuple[int, int
 
     `ports` are those of a load and of a store of a word in shared memory, of one register and two.
     """
-    if instruction.memory is None:
-        return ports[0] if kind == "shuffle" else TICKS
     load, store = ports
-    address = _ADDRESS_REGISTERS[instruction.memory.space] * load
-    return address + (words * (store - load) if kind in _WITH_DATA else 0)
+    if instruction.memory is None:
+        return load if kind == "shuffle" else TICKS
+    more = (instruction.memory.space == "global") + (words if kind in _WITH_DATA else 0)
+    return load + more * (store - load)
 
 
 @dataclass

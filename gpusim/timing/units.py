@@ -154,8 +154,7 @@ class Units:
     def _set_intervals(self) -> None:
         interval, free = self._device.interval_cycles, self._device.ablations
         self._wavefront = ticks(interval.shared_wavefront)
-        self._pass = SLOTS * self._wavefront
-        self._store_pass = SLOTS * ticks(interval.shared_store_conflict)
+        self._store_conflict = ticks(interval.shared_store_conflict)
         self._conflicts_cost = "bank-conflicts" not in free
         self._request = ticks(interval.lsu_sm)
         self._shuffle = ticks(interval.shuffle)
@@ -232,8 +231,10 @@ class Units:
     def _stage(self, now: int, busy: int, warp: Fetcher, behind: int) -> int:
         """Let an access keep a slot of the data stage for a time; return when it begins.
 
-        Those of a warp come one after the other.
+        Those of a warp come one after the other. One without a lane takes its turn as well.
         """
+        least = self._request if busy else TICKS
+        busy = SLOTS * (busy if busy > least else least)
         free = self._data_free
         slot = warp.slot
         if warp.served <= now or free[slot] < warp.served:
@@ -249,9 +250,8 @@ class Units:
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
         passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
-        more = passes - 1 if passes > 1 else 0
-        start = self._stage(now, self._pass + more * self._pass, warp, behind)
-        late = more * self._shared_step + (touched.words - 1) * TICKS
+        start = self._stage(now, passes * self._wavefront, warp, behind)
+        late = max(0, passes - 1) * self._shared_step + (touched.words - 1) * TICKS
         return start + self._shared_latency + late, start
 
     def _shared_store(
@@ -260,14 +260,14 @@ class Units:
         passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
         if touched.words > passes > 0:
             passes = touched.words
-        more = passes - 1 if passes > 1 else 0
-        start = self._stage(now, self._pass + more * self._store_pass, warp, behind)
+        busy = self._wavefront + (passes - 1) * self._store_conflict if passes else 0
+        start = self._stage(now, busy, warp, behind)
         return warp.served, start
 
     def _shuffle_lanes(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        start = self._stage(now, SLOTS * self._shuffle, warp, behind)
+        start = self._stage(now, self._shuffle, warp, behind)
         return start + self._shuffle_latency, start
 
     def _shared_atomic(
@@ -275,7 +275,7 @@ class Units:
     ) -> tuple[int, int]:
         """Serve an atomic pass by pass; those of other warps fit in between the passes of one."""
         more = max(0, touched.cost - 1) * self._atomic_pass
-        start = self._stage(now, SLOTS * self._request + more if touched.cost else 0, warp, behind)
+        start = self._stage(now, self._request + more // SLOTS if touched.cost else 0, warp, behind)
         return start + self._atomic_latency + more, start
 
     # -- global memory -----------------------------------------------------------------
@@ -283,7 +283,7 @@ class Units:
     def _global_load(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        start = self._stage(now, max(1, touched.lines) * self._pass, warp, behind)
+        start = self._stage(now, touched.lines * self._wavefront, warp, behind)
         missed = touched.fresh if self._device.capacity.l1_caches_global else touched.cost
         if missed:
             return self._fetch(missed, touched, warp, start), start
@@ -299,7 +299,7 @@ class Units:
         Some stores may wait for that; others wait in their schedulers' queues.
         """
         place = self._stores % len(self._sent)
-        start = self._stage(now, max(1, touched.lines) * self._pass, warp, behind)
+        start = self._stage(now, touched.lines * self._wavefront, warp, behind)
         start = max(start, self._sent[place])
         begin = max(start, self._store_free, self._dram_free - WINDOW)
         self._store_free = begin + round((touched.lines + touched.cost) * self._packet)
@@ -320,7 +320,7 @@ class Units:
 
         Those on different lines go to different places, which work side by side.
         """
-        start = self._stage(now, SLOTS * self._request, warp, behind)
+        start = self._stage(now, self._request if touched.cost else 0, warp, behind)
         begin = max(start, self._atomic_free)
         word = self._same_address_float if touched.is_float else self._same_address
         busy = max(touched.cost * word, touched.lines * self._same_address * SECTOR_PART)
