@@ -199,16 +199,18 @@ class Units:
     def _read_register(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        begin = max(now, self._registers_free)
+        begin = now if now > self._registers_free else self._registers_free
         self._registers_free = begin + self._address
-        return max(begin, self.constants_there) + touched.cost, begin
+        there = begin if begin > self.constants_there else self.constants_there
+        return there + touched.cost, begin
 
     def _read_constant(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        begin = max(now, self._constants_free)
+        begin = now if now > self._constants_free else self._constants_free
         self._constants_free = begin + self._address
-        return max(begin, self.constants_there) + touched.cost, begin
+        there = begin if begin > self.constants_there else self.constants_there
+        return there + touched.cost, begin
 
     def arrive(self, now: int, *, again: bool) -> int:
         """Count a warp at its barrier; return when it has been counted.
@@ -216,7 +218,7 @@ class Units:
         Once the schedulers' queues are full of others, it takes half the time, unless the
         scheduler sends warps of one block one after the other: `again`.
         """
-        begin = max(self._barrier_free, now)
+        begin = now if now > self._barrier_free else self._barrier_free
         is_quick = begin - now > self._queued_arrivals and not again
         self._barrier_free = begin + (self._arrival // 2 if is_quick else self._arrival)
         return self._barrier_free
@@ -249,15 +251,19 @@ class Units:
     def _shared_load(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
+        passes = touched.cost
+        if passes > 1 and not self._conflicts_cost:
+            passes = 1
         start = self._stage(now, passes * self._wavefront, warp, behind)
-        late = max(0, passes - 1) * self._shared_step + (touched.words - 1) * TICKS
-        return start + self._shared_latency + late, start
+        there = start + self._shared_latency + (touched.words - 1) * TICKS
+        return (there + (passes - 1) * self._shared_step if passes > 1 else there), start
 
     def _shared_store(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
+        passes = touched.cost
+        if passes > 1 and not self._conflicts_cost:
+            passes = 1
         if touched.words > passes > 0:
             passes = touched.words
         busy = self._wavefront + (passes - 1) * self._store_conflict if passes else 0
