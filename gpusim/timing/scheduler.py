@@ -152,6 +152,7 @@ class Scheduler:
         self._special = ticks(sm.device.interval_cycles.xu)
         self._special_latency = ticks(sm.device.latency_cycles.xu)
         self._serves = sm.units.serves
+        self._is_heard = sm.listener is not None
         sm.env.process(self._run())
 
     def take(self, warp: Warp, at: int) -> None:
@@ -303,7 +304,7 @@ class Scheduler:
     def _go_on(self, warp: Warp, step: Step, now: int) -> int:
         """Let a warp come to its next step; return when that can be issued at the earliest."""
         back = now + step.gap
-        if self.sm.listener is not None:
+        if self._is_heard:
             self.sm.tell(warp, now, now + step.slot, SELECTED, step.pc)
             self.sm.tell(warp, now + step.slot, back, WAIT, step.pc)
         warp.seen = back

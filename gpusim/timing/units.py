@@ -104,6 +104,13 @@ class Fetcher:
         self.is_apart = True
 
 
+Serves = Callable[[Touched, Fetcher, int, int], tuple[int, int]]
+
+
+def _not_served(*_: object) -> tuple[int, int]:
+    raise AssertionError("what comes to no unit of the SM is not served")
+
+
 class Units:
     """The units of one SM."""
 
@@ -126,7 +133,7 @@ class Units:
         self._set_bandwidths()
         # By action: serves an access, returns when its result is there and when it begins. It does
         # not begin before what its scheduler asked for before, which is the last argument.
-        self.serves: dict[Action, Callable[[Touched, Fetcher, int, int], tuple[int, int]]] = {
+        serves = {
             Action.SHARED_LOAD: self._shared_load,
             Action.SHARED_STORE: self._shared_store,
             Action.SHUFFLE: self._shuffle_lanes,
@@ -137,6 +144,7 @@ class Units:
             Action.SPECIAL_REGISTER: self._read_register,
             Action.CONSTANT: self._read_constant,
         }
+        self.serves: list[Serves] = [serves.get(action, _not_served) for action in Action]
 
     def _set_latencies(self) -> None:
         latency = self._device.latency_cycles
