@@ -1,7 +1,8 @@
 """Order within a block: loads go first, so that a warp waits for several at once.
 
 As ptxas does for the rows of an unrolled loop. A load keeps its place among the loads, and
-behind everything that may store to what it reads or that other threads may notice.
+behind everything that may store to what it reads or that other threads may notice. What waits
+for a load from global memory comes last, and copies that stand behind a barrier go before it.
 """
 
 from __future__ import annotations
