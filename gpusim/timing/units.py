@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import NormalDist
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
 from gpusim.timing.costs import TICKS, ticks
-from gpusim.timing.steps import Action, Touched
+from gpusim.timing.steps import READS, Action, Touched
 
 SECTOR_PART = 0.81  # of what an integer atomic on one word takes: a sector's, measured on an H200
 SLOTS = 2  # accesses that the data stage serves in turn, a pass each
@@ -26,7 +27,7 @@ GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
 GOLDEN = (
     GOLDEN_PART / WHOLE
 )  # what is shared out by it is shared out evenly, however many there are
-MOST_WARPS, FETCHES_APART = 32, 4093
+FETCHES_APART = 4093
 MOST_DRAWN = 0.99
 LINES_TOGETHER = 8  # 1 KB: what warps fetch there at once is there at nearly the same time,
 OWN_PART = 0.15  # but for a part of the latency above the least that is a warp's own,
@@ -119,7 +120,7 @@ class Units:
         self.constants_there = 0  # when a launch's first constants have been fetched
         self._device, self._share = device, share
         self._barrier_free = self._store_free = self._atomic_free = 0
-        self._registers_free = self._constants_free = 0
+        self._read_free = [0] * len(READS)
         self._sent = [0] * device.queue.store_depth  # when each of the last stores left
         self._stores = 0
         self._data_free = [0] * SLOTS
@@ -133,7 +134,7 @@ class Units:
         self._set_bandwidths()
         # By action: serves an access, returns when its result is there and when it begins. It does
         # not begin before what its scheduler asked for before, which is the last argument.
-        serves = {
+        serves: dict[Action, Serves] = {
             Action.SHARED_LOAD: self._shared_load,
             Action.SHARED_STORE: self._shared_store,
             Action.SHUFFLE: self._shuffle_lanes,
@@ -141,8 +142,7 @@ class Units:
             Action.GLOBAL_STORE: self._global_store,
             Action.SHARED_ATOMIC: self._shared_atomic,
             Action.GLOBAL_ATOMIC: self._global_atomic,
-            Action.SPECIAL_REGISTER: self._read_register,
-            Action.CONSTANT: self._read_constant,
+            **{action: partial(self._read, unit) for unit, action in enumerate(READS)},
         }
         self.serves: list[Serves] = [serves.get(action, _not_served) for action in Action]
 
@@ -204,21 +204,13 @@ class Units:
 
     # -- special registers, constants and barriers -------------------------------------
 
-    def _read_register(
-        self, touched: Touched, warp: Fetcher, now: int, behind: int
+    def _read(
+        self, unit: int, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        begin = now if now > self._registers_free else self._registers_free
-        self._registers_free = begin + self._address
-        there = begin if begin > self.constants_there else self.constants_there
-        return there + touched.cost, begin
-
-    def _read_constant(
-        self, touched: Touched, warp: Fetcher, now: int, behind: int
-    ) -> tuple[int, int]:
-        begin = now if now > self._constants_free else self._constants_free
-        self._constants_free = begin + self._address
-        there = begin if begin > self.constants_there else self.constants_there
-        return there + touched.cost, begin
+        """Read a special register or a constant: either kind has a unit."""
+        begin = max(now, self._read_free[unit])
+        self._read_free[unit] = begin + self._address
+        return max(begin, self.constants_there) + touched.cost, begin
 
     def arrive(self, now: int, *, again: bool) -> int:
         """Count a warp at its barrier; return when it has been counted.
