@@ -22,10 +22,10 @@ def schedule(code: Code) -> None:
     for block, rows in code.rows.items():
         start = 0
         ordered: list[Row] = []
-        rows = _copied_early(rows)
-        for place, row in enumerate([*rows, None]):
+        early = _copied_early(rows)
+        for place, row in enumerate([*early, None]):
             if row is None or OPS[row.op].kind not in MOVABLE:
-                ordered += _ordered(rows[start:place])
+                ordered += _ordered(early[start:place])
                 ordered += [] if row is None else [row]
                 start = place + 1
         code.rows[block] = ordered
@@ -36,28 +36,21 @@ def _copied_early(rows: list[Row]) -> list[Row]:
 
     So a branch behind it waits for nothing but its predicate.
     """
-    made: list[Row] = []
-    barrier = -1  # the place of the last barrier with something before it
-    for row in rows:
+    after = _dependences(rows)
+    made: list[int] = []  # places in `rows`
+    barrier = -1  # where in `made` the last barrier is that has something before it
+    for place, row in enumerate(rows):
         kind = OPS[row.op].kind
         if kind == "barrier":
-            barrier = len(made) if made and OPS[made[-1].op].kind in MOVABLE else -1
+            barrier = len(made) if made and OPS[rows[made[-1]].op].kind in MOVABLE else -1
         elif kind not in MOVABLE:
             barrier = -1
-        elif barrier >= 0 and row.op in COPIES and _is_free(row, made[barrier:]):
-            made.insert(barrier, row)
+        elif barrier >= 0 and row.op in COPIES and after[place].isdisjoint(made[barrier:]):
+            made.insert(barrier, place)
             barrier += 1
             continue
-        made.append(row)
-    return made
-
-
-def _is_free(row: Row, others: list[Row]) -> bool:
-    """Return whether a row may go before others."""
-    return all(
-        not set(row.dst) & {*other.reads, *other.dst} and not set(other.dst) & set(row.reads)
-        for other in others
-    )
+        made.append(place)
+    return [rows[place] for place in made]
 
 
 def _ordered(rows: list[Row]) -> list[Row]:

@@ -323,8 +323,8 @@ class _Planner:
                 self.ready.pop(register, None)
         pipe = XU if action is Action.SPECIAL else NO_PIPE
         slot, after = cost.slot, max(TICKS, cost.slot)
-        step = Step(action, pc, len(self.made), slot, after, pipe, touched=touched, tag=tag)
-        step.port = port
+        place = len(self.made)
+        step = Step(action, pc, place, slot, after, pipe, touched=touched, tag=tag, port=port)
         self.add(step, at, after)
         self.deferred = DEFERRED if action is Action.BARRIER else 0
 

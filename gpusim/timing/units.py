@@ -21,12 +21,11 @@ SECTOR_PART = 0.81  # of what an integer atomic on one word takes: a sector's, m
 SLOTS = 2  # accesses that the data stage serves in turn, a pass each
 WINDOW = 2048 * TICKS  # in which a share of the bandwidth may be made up for
 
-# Multiples of the golden ratio by squares have fractions that are as if drawn at random.
+# Fractions of the golden ratio's multiples lie evenly, however many there are; of its multiples by
+# squares as if drawn at random.
 WHOLE = 1 << 64
 GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
-GOLDEN = (
-    GOLDEN_PART / WHOLE
-)  # what is shared out by it is shared out evenly, however many there are
+GOLDEN = GOLDEN_PART / WHOLE
 FETCHES_APART = 4093
 MOST_DRAWN = 0.99
 LINES_TOGETHER = 8  # 1 KB: what warps fetch there at once is there at nearly the same time,
@@ -251,9 +250,7 @@ class Units:
     def _shared_load(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        passes = touched.cost
-        if passes > 1 and not self._conflicts_cost:
-            passes = 1
+        passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
         start = self._stage(now, passes * self._wavefront, warp, behind)
         there = start + self._shared_latency + (touched.words - 1) * TICKS
         return (there + (passes - 1) * self._shared_step if passes > 1 else there), start
@@ -261,9 +258,7 @@ class Units:
     def _shared_store(
         self, touched: Touched, warp: Fetcher, now: int, behind: int
     ) -> tuple[int, int]:
-        passes = touched.cost
-        if passes > 1 and not self._conflicts_cost:
-            passes = 1
+        passes = touched.cost if self._conflicts_cost else min(touched.cost, 1)
         if touched.words > passes > 0:
             passes = touched.words
         busy = self._wavefront + (passes - 1) * self._store_conflict if passes else 0
