@@ -14,8 +14,8 @@ from gpusim import catalogue
 from gpusim.catalogue import Call, Entry
 from gpusim.errors import GpusimError
 from gpusim.lowering.optimise import PASSES, simplify
-from gpusim.observers.counters import COUNTERS
-from gpusim.records import Trace
+from gpusim.tracing.counters import COUNTERS
+from gpusim.tracing.records import Trace
 
 Table = Callable[[], str]
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,9 +14,9 @@ from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
     from gpusim.arguments import array_spec
-    from gpusim.prediction import Prediction, predict
-    from gpusim.records import Trace
-    from gpusim.tracing import trace
+    from gpusim.prediction.predict import Prediction, predict
+    from gpusim.tracing.records import Trace
+    from gpusim.tracing.trace import trace
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,11 +31,11 @@ __all__ = [
 
 # Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine.
 _LAZY = {
-    "Prediction": "gpusim.prediction",
-    "Trace": "gpusim.records",
+    "Prediction": "gpusim.prediction.predict",
+    "Trace": "gpusim.tracing.records",
     "array_spec": "gpusim.arguments",
-    "predict": "gpusim.prediction",
-    "trace": "gpusim.tracing",
+    "predict": "gpusim.prediction.predict",
+    "trace": "gpusim.tracing.trace",
 }
 
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpusim.launch import Launch
-from gpusim.observers.counters import COUNTERS
-from gpusim.records import Execution, LineCounters, Trace, WarpCounters
+from gpusim.tracing.counters import COUNTERS
+from gpusim.tracing.records import Execution, LineCounters, Trace, WarpCounters
 
 COUNTER_NAMES = tuple(COUNTERS)
 

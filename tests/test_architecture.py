@@ -8,10 +8,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "gpusim"
 FLOORS = [
     {"errors"},
-    {"isa", "memory", "launch", "events", "arguments", "device"},
-    {"cuda", "compiler", "lowering", "programs", "catalogue", "oracle", "kernels"},
-    {"machine", "streams"},
-    {"observers", "timing"},
+    {"isa", "memory", "launch", "events", "arguments", "device", "journal"},
+    {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
+    {"machine"},
+    {"tracing", "prediction"},
+    {"reports"},
 ]
 
 

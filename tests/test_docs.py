@@ -13,7 +13,7 @@ from gpusim import cuda
 from gpusim.catalogue import entries
 from gpusim.compiler.calls import INTRINSICS, MATH_NAMES
 from gpusim.compiler.types import DTYPES
-from gpusim.observers.counters import COUNTERS
+from gpusim.tracing.counters import COUNTERS
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))

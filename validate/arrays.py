@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import Setup
-from gpusim.oracle import Array
+from gpusim.catalogue.oracle import Array
 
 MOST_COPIES = 8
 MOST_BYTES = 2**29

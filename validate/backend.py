@@ -21,10 +21,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpusim import oracle
-from gpusim.catalogue import REDUCTION, Entry, Setup
+from gpusim.catalogue import REDUCTION, Entry, Setup, oracle
+from gpusim.catalogue.oracle import Expected
 from gpusim.errors import GpusimError
-from gpusim.oracle import Expected
 
 from . import compilers, twins
 from .arrays import Arrays, Ready

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpusim import device as devices
-from gpusim import inputs
 from gpusim.catalogue import find
+from gpusim.cli import inputs
 from gpusim.cli.options import Parser, print_json
 from gpusim.cli.progress import Bar
 from gpusim.errors import GpusimError, InputError

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpusim import trace
 from gpusim.errors import GpusimError
-from gpusim.observers.counters import COUNTERS
+from gpusim.tracing.counters import COUNTERS
 
 from .arrays import random_data
 from .counters import SOURCE_VIEW

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Sequence
 
 from gpusim.errors import GpusimError
-from gpusim.observers.counters import COUNTERS
+from gpusim.tracing.counters import COUNTERS
 
 from .cases import Pair
 from .records import Counts

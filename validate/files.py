@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpusim import oracle
-from gpusim.catalogue import NUMBERS, entries
+from gpusim.catalogue import NUMBERS, entries, oracle
 from gpusim.errors import InputError
 
 from .records import L2_STATES, SCOPES, Case, Counts, Machine, Measurement, Measurements

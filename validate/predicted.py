@@ -13,7 +13,7 @@ from gpusim import device as devices
 from gpusim.arguments import array_spec
 from gpusim.catalogue import Setup, find
 from gpusim.errors import GpusimError
-from gpusim.prediction import Prediction, predict, total_time_us
+from gpusim.prediction.predict import Prediction, predict, total_time_us
 
 from .records import Case, Measurement
 from .workers import Listener, unheard, worked_out

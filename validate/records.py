@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpusim import reduction
-from gpusim.catalogue import REDUCTION, Entry, Setup, find
+from gpusim.catalogue import REDUCTION, Entry, Setup, find, reduction
 
 L2_STATES = ("cold", "warm")
 

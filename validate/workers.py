@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import TypeVar
 
 from gpusim.errors import InputError
-from gpusim.sweeping import cores
+from gpusim.prediction.sweeps import cores
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")

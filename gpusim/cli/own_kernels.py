@@ -32,7 +32,7 @@ def own_kernel(
 
     Without elements, arrays that are given no filling are `array_spec`s.
     """
-    from gpusim import inputs
+    from gpusim.cli import inputs
 
     name = chosen.kernel
     refuse(

@@ -25,8 +25,8 @@ from gpusim.cli.timing import DEVICE, L2, PASSES, WITHOUT, device_of, how
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.ablation import Ablation
-    from gpusim.planning import Forecast, Job
+    from gpusim.prediction.ablation import Ablation
+    from gpusim.prediction.jobs import Forecast, Job
 
 
 def predict(chosen: Namespace) -> int:
@@ -40,8 +40,8 @@ def predict(chosen: Namespace) -> int:
     """
     passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without)
+    from gpusim.cli.inputs import names_a_file
     from gpusim.cli.selection import step_limit
-    from gpusim.inputs import names_a_file
 
     limit = step_limit(chosen)
     job = _own_job(chosen) if names_a_file(chosen.kernel) else _catalogue_job(chosen, passes)
@@ -98,7 +98,7 @@ COMMAND = Command(
 
 def _why(forecast: Forecast, l2: str, step_limit: int) -> list[Ablation]:
     """Return the job's time without each mechanism that it meets."""
-    from gpusim.ablation import ablations, suspects
+    from gpusim.prediction.ablation import ablations, suspects
 
     names = list(suspects(forecast))
     with Bar(len(names), "mechanisms") as bar:
@@ -113,7 +113,7 @@ def _catalogue_job(chosen: Namespace, passes: str) -> Job:
     )
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected
-    from gpusim.planning import catalogue_job
+    from gpusim.prediction.jobs import catalogue_job
 
     choice = selected(find(chosen.kernel), chosen)
     setup = choice.setup
@@ -132,7 +132,7 @@ def _catalogue_job(chosen: Namespace, passes: str) -> Job:
 def _own_job(chosen: Namespace) -> Job:
     if chosen.passes != "one":
         raise InputError(f"--passes all is for reductions of the catalogue, not {chosen.kernel}")
-    from gpusim.planning import own_job
+    from gpusim.prediction.jobs import own_job
 
     configured, values = own_kernel(chosen, with_elements=False)
     return own_job(configured, values)

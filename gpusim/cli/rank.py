@@ -38,10 +38,10 @@ def rank(chosen: Namespace) -> int:
     """
     passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without)
-    from gpusim import inputs
     from gpusim.catalogue import find
+    from gpusim.cli import inputs
     from gpusim.cli.selection import step_limit
-    from gpusim.planning import Forecast, catalogue_job
+    from gpusim.prediction.jobs import Forecast, catalogue_job
 
     names = list(dict.fromkeys(chosen.kernels)) or with_corrections(SERIES)
     entries = [find(name) for name in names]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim import inputs
 from gpusim.catalogue import REDUCTION, Call, Entry, Setup, sample
+from gpusim.catalogue.reduction import plan, reduce_all
+from gpusim.cli import inputs
 from gpusim.errors import InputError
 from gpusim.launch import Launch
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.reduction import plan, reduce_all
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,12 +39,12 @@ def sweep(chosen: Namespace) -> int:
     Columns other than time and GB/s are of the first pass.
     """
     passes, l2 = how(chosen)
-    from gpusim import inputs
     from gpusim.catalogue import find
+    from gpusim.cli import inputs
     from gpusim.cli.selection import step_limit
+    from gpusim.prediction.sweeps import crossed
+    from gpusim.prediction.sweeps import sweep as run_sweep
     from gpusim.reports.sweeps import sweep_summary, sweep_table
-    from gpusim.sweeping import crossed
-    from gpusim.sweeping import sweep as run_sweep
 
     given = _listed(chosen.kernels, "--kernels") if chosen.kernels is not None else None
     gpus = _listed(chosen.devices, "--devices")

@@ -24,7 +24,7 @@ from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.records import Trace
+    from gpusim.tracing.records import Trace
 
 
 def trace(chosen: Namespace) -> int:
@@ -36,8 +36,8 @@ def trace(chosen: Namespace) -> int:
     A kernel of the catalogue needs no more than its name. A kernel of your own is named by its
     file; give its grid, its block and its arguments.
     """
+    from gpusim.cli.inputs import count, names_a_file
     from gpusim.cli.selection import step_limit
-    from gpusim.inputs import count, names_a_file
 
     line = count(chosen.line, "the line") if chosen.line is not None else None
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
@@ -118,7 +118,7 @@ def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trac
     )
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected
-    from gpusim.tracing import trace as run_traced
+    from gpusim.tracing.trace import trace as run_traced
 
     entry = find(chosen.kernel)
     call = selected(entry, chosen).call()
@@ -132,7 +132,7 @@ def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trac
 
 
 def _own_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
-    from gpusim.tracing import trace as run_traced
+    from gpusim.tracing.trace import trace as run_traced
 
     configured, values = own_kernel(chosen)
     return run_traced(configured, *values, **settings), ""

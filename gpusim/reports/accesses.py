@@ -12,12 +12,12 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim import lanes
 from gpusim.errors import InputError
-from gpusim.iterations import iterations
-from gpusim.records import Execution, Trace
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
+from gpusim.tracing import lanes
+from gpusim.tracing.iterations import iterations
+from gpusim.tracing.records import Execution, Trace
 
 SECTOR_BYTES = 32
 LABEL = 10

@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.ablation import Ablation
 from gpusim.device import ABLATIONS
-from gpusim.planning import Forecast
-from gpusim.prediction import Prediction
+from gpusim.prediction.ablation import Ablation
+from gpusim.prediction.jobs import Forecast
+from gpusim.prediction.predict import Prediction
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
 from gpusim.reports.quantities import (

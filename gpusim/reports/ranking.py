@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from gpusim.catalogue import find
-from gpusim.planning import Forecast
+from gpusim.prediction.jobs import Forecast
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE
 from gpusim.reports.quantities import duration, percent, rate

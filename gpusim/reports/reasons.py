@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gpusim.ablation import Ablation
-from gpusim.planning import Forecast
-from gpusim.prediction import Prediction
+from gpusim.prediction.ablation import Ablation
+from gpusim.prediction.jobs import Forecast
+from gpusim.prediction.predict import Prediction
 from gpusim.reports.quantities import duration, percent
 
 SENTENCES = 3

@@ -11,8 +11,8 @@ import numpy as np
 from rich.text import Text
 
 from gpusim.catalogue import REDUCTION, Call, Entry
-from gpusim.oracle import Expected
-from gpusim.reduction import expected
+from gpusim.catalogue.oracle import Expected
+from gpusim.catalogue.reduction import expected
 from gpusim.reports.layout import BAD, DIM, TITLE, plural
 
 

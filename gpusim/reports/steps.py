@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpusim.ablation import conflict_wavefronts
-from gpusim.planning import Forecast
+from gpusim.prediction.ablation import conflict_wavefronts
+from gpusim.prediction.jobs import Forecast
 from gpusim.reports.quantities import interval
 
 MOST_REASONS = 3

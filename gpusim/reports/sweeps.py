@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.text import Text
 
+from gpusim.prediction.sweeps import Row, Swept
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, plural
 from gpusim.reports.quantities import duration, percent, rate
-from gpusim.sweeping import Row, Swept
 
 
 def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:

@@ -7,8 +7,6 @@ from textwrap import dedent, wrap
 
 from rich.text import Text
 
-from gpusim.observers.counters import COUNTERS
-from gpusim.records import Finding, LineCounters, Trace
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import (
     BAD,
@@ -21,6 +19,8 @@ from gpusim.reports.layout import (
     size,
 )
 from gpusim.reports.warps import warp_lines
+from gpusim.tracing.counters import COUNTERS
+from gpusim.tracing.records import Finding, LineCounters, Trace
 
 SENTENCES = 3
 OF_NO_LINE = "(set up by the compiler)"

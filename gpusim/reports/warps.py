@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from gpusim import lanes
-from gpusim.iterations import iterations
-from gpusim.records import Execution, Trace, WarpCounters
 from gpusim.reports.columns import Column, Columns, beside
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, integer
+from gpusim.tracing import lanes
+from gpusim.tracing.iterations import iterations
+from gpusim.tracing.records import Execution, Trace, WarpCounters
 
 # Beyond this many warps, neighbours that did the same share a row.
 WARPS_SHOWN_ONE_BY_ONE = 8

@@ -1,0 +1,39 @@
+"""The kernels that come with gpusim, how each is launched, and what it should give."""
+
+from gpusim.catalogue.registry import (
+    MAX_ELEMENTS,
+    NUMBERS,
+    REDUCTION,
+    SCAN,
+    BlockRule,
+    Call,
+    Entry,
+    Family,
+    Kernel,
+    Origin,
+    Setup,
+    Template,
+    entries,
+    find,
+    kernel,
+    sample,
+)
+
+__all__ = [
+    "MAX_ELEMENTS",
+    "NUMBERS",
+    "REDUCTION",
+    "SCAN",
+    "BlockRule",
+    "Call",
+    "Entry",
+    "Family",
+    "Kernel",
+    "Origin",
+    "Setup",
+    "Template",
+    "entries",
+    "find",
+    "kernel",
+    "sample",
+]

@@ -1,0 +1,512 @@
+"""The kernels that come with gpusim: what each teaches, how it is launched, what it should give.
+
+A kernel is one decorated function in `gpusim/kernels/`: it takes a `Template` (what C++ would
+write between angle brackets) and returns a kernel of the dialect. The catalogue finds the files
+by itself and imports neither compiler nor machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from gpusim.catalogue import oracle
+from gpusim.catalogue.oracle import Array, DType, Expected
+from gpusim.errors import InputError, LaunchError
+from gpusim.launch import Launch
+
+Kernel = Any  # what cuda.jit returns; the catalogue does not import the dialect
+MAX_ELEMENTS = 2**31 - 1
+
+NUMBERS = (
+    "int32", "uint32", "int64", "uint64", "float32", "float64", "int8", "uint8", "int16", "uint16",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a kernel was published: a readable title, and the name of the text it is in."""
+
+    title: str
+    seed: str
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a kernel's source is built for: its template parameters."""
+
+    block: int
+    operation: str
+    dtype: DType
+    coarse: int
+
+    @property
+    def identity(self) -> Any:
+        """The number, of the template's type, that changes nothing under the operation."""
+        return oracle.identity(self.operation, self.dtype)
+
+
+@dataclass(frozen=True)
+class BlockRule:
+    """Which block sizes a kernel works for."""
+
+    least: int
+    most: int = 1024
+    power_of_two: bool = True
+    multiple_of: int = 1
+
+    def __str__(self) -> str:
+        if self.power_of_two:
+            return f"a power of two from {self.least} to {self.most}"
+        if self.multiple_of > 1:
+            return f"a multiple of {self.multiple_of} from {self.least} to {self.most}"
+        return f"any size from {self.least} to {self.most}"
+
+    def allows(self, block: int) -> bool:
+        """Return whether a block of this size will do."""
+        fits = self.least <= block <= self.most and block % self.multiple_of == 0
+        return fits and not (self.power_of_two and block & (block - 1))
+
+    def nearest(self, block: int) -> list[int]:
+        """Return the allowed sizes next to `block`, at most one on either side."""
+        below = next((b for b in range(min(block, self.most), 0, -1) if self.allows(b)), None)
+        above = next((b for b in range(max(block, 1), self.most + 1) if self.allows(b)), None)
+        return [size for size in (below, above) if size is not None]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What kernels of one kind have in common.
+
+    `outputs` is how many elements one launch writes, `results` how many of them count (the
+    others stand for what filled up the input), and `oracle` what those should be.
+    """
+
+    name: str
+    operations: tuple[str, ...]
+    outputs: Callable[[Setup], int]
+    results: Callable[[Setup], int]
+    oracle: Callable[[Setup, Array], Expected]
+
+
+def _partial_results(setup: Setup, data: Array) -> Expected:
+    return oracle.reduce_blocks(data, setup.operation, setup.grid, setup.chunk, setup.additions)
+
+
+def _prefix_sums(_: Setup, data: Array) -> Expected:
+    return oracle.exclusive_scan(data)
+
+
+def _one_a_block(setup: Setup) -> int:
+    return setup.grid
+
+
+REDUCTION = Family("reduction", oracle.OPERATIONS, _one_a_block, _one_a_block, _partial_results)
+SCAN = Family("scan", ("sum",), lambda setup: setup.length, lambda setup: setup.n, _prefix_sums)
+
+Factory = Callable[[Template], Kernel]
+# "input", "output" and the type in which the count of elements is passed, in the kernel's order.
+Signature = tuple[str | type[np.integer[Any]], ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Entry:
+    """A kernel with all that is known about it.
+
+    A thread takes `per_thread` elements at a time (times the coarse factor, for kernels that have
+    one). With `grid_free` blocks come back for more, so that any grid will do. A kernel that is
+    not `guarded` reads for whole blocks whatever n is; `call` fills its input up with numbers
+    that change nothing.
+    """
+
+    name: str
+    factory: Factory
+    family: Family
+    origin: Origin
+    teaches: str
+    signature: Signature
+    block_rule: BlockRule
+    per_thread: int = 1
+    dtypes: tuple[str, ...] = NUMBERS
+    guarded: bool = True
+    one_block: bool = False
+    grid_free: bool = False
+    default_grid: int | None = None
+    default_block: int = 256
+    default_n: int = 2**16
+    default_coarse: int | None = None
+    dynamic_shared: bool = False
+    overwrites_input: bool = False
+    defect: str | None = None
+    fixes: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<catalogue kernel {self.name}>"
+
+    @property
+    def fixed_by(self) -> str | None:
+        """Name of the corrected kernel, None where there is nothing to correct."""
+        return next((e.name for e in entries() if e.fixes == self.name), None)
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """What the kernel can do with two elements."""
+        return self.family.operations
+
+    @property
+    def requires(self) -> str:
+        """What a launch must keep to, in words."""
+        needs = [f"block: {self.block_rule}"]
+        if self.one_block:
+            needs.append("one block, with a thread for each element")
+        elif not self.guarded:
+            needs.append("input filled up to whole blocks: there is no guard")
+        return "; ".join(needs)
+
+    def kernel(
+        self,
+        block: int | None = None,
+        operation: str = "sum",
+        dtype: DType | str | None = None,
+        coarse: int | None = None,
+    ) -> Kernel:
+        """Return the kernel for these template parameters; the same ones give the same object."""
+        size = self.default_block if block is None else block
+        return self.setup(size, block=size, operation=operation, dtype=dtype, coarse=coarse).kernel
+
+    def setup(
+        self,
+        n: int | None = None,
+        *,
+        block: int | None = None,
+        operation: str = "sum",
+        dtype: DType | str | None = None,
+        grid: int | None = None,
+        coarse: int | None = None,
+    ) -> Setup:
+        """Return a launch for `n` elements by the kernel's launch rule.
+
+        InputError or LaunchError where the kernel does not work for what is asked.
+        """
+        count = self.default_n if n is None else int(n)
+        if not 1 <= count <= MAX_ELEMENTS:
+            raise InputError(f"n must be from 1 to {MAX_ELEMENTS:,}, not {count:,}")
+        if operation not in self.operations:
+            raise InputError(
+                f"{self.name} does not do {operation!r}; it does {', '.join(self.operations)}"
+            )
+        size = self._block(count, block)
+        factor = self._coarse(coarse)
+        return Setup(
+            entry=self,
+            n=count,
+            block=size,
+            grid=self._grid(count, size * self.per_thread * factor, grid),
+            operation=operation,
+            dtype=self._dtype(dtype),
+            coarse=factor,
+        )
+
+    def call(
+        self,
+        data: Array,
+        *,
+        block: int | None = None,
+        operation: str = "sum",
+        grid: int | None = None,
+        coarse: int | None = None,
+    ) -> Call:
+        """Return the launch on `data`, a one-dimensional array, with its arguments made."""
+        array = np.asarray(data)
+        if array.ndim != 1:
+            raise InputError(f"{self.name} takes a row of numbers, not shape {array.shape}")
+        if not array.size:
+            raise InputError(f"{self.name} needs at least one number; there are none")
+        setup = self.setup(
+            array.size,
+            block=block,
+            operation=operation,
+            dtype=array.dtype,
+            grid=grid,
+            coarse=coarse,
+        )
+        return setup.call(array)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a list of kernels tells, ready for JSON."""
+        return {
+            "name": self.name,
+            "family": self.family.name,
+            "origin": self.origin.title,
+            "seed": self.origin.seed,
+            "teaches": self.teaches,
+            "defect": self.defect,
+            "fixed_by": self.fixed_by,
+            "fixes": self.fixes,
+            "operations": list(self.operations),
+            "dtypes": list(self.dtypes),
+            "requires": self.requires,
+            "grid_free": self.grid_free,
+            "default_n": self.default_n,
+            "default_block": self.default_block,
+            "default_coarse": self.default_coarse,
+        }
+
+    def _block(self, n: int, block: int | None) -> int:
+        if self.one_block and n > self.block_rule.most:
+            raise InputError(
+                f"{self.name} works in one block: n is at most {self.block_rule.most}, not {n:,}"
+            )
+        if block is None:
+            return n if self.one_block else self.default_block
+        if not self.block_rule.allows(block):
+            near = " or ".join(map(str, self.block_rule.nearest(block)))
+            raise LaunchError(
+                f"{self.name} needs a block that is {self.block_rule}, not {block}; try {near}"
+            )
+        if self.one_block and n > block:
+            raise LaunchError(
+                f"{self.name} works in one block: {n} elements need a block of {n}, not {block}"
+            )
+        return block
+
+    def _coarse(self, coarse: int | None) -> int:
+        if coarse is None:
+            return self.default_coarse or 1
+        if self.default_coarse is None:
+            raise InputError(f"{self.name} has no coarse factor")
+        if coarse < 1:
+            raise InputError(f"the coarse factor must be at least 1, not {coarse}")
+        return coarse
+
+    def _dtype(self, dtype: DType | str | None) -> DType:
+        try:
+            kind: DType = np.dtype(self.dtypes[0] if dtype is None else dtype)
+        except TypeError:
+            raise InputError(
+                f"{dtype!r} is no data type; {self.name} takes {', '.join(self.dtypes)}"
+            ) from None
+        if kind.name not in self.dtypes or not kind.isnative:
+            raise InputError(
+                f"{self.name} does not take {kind.name}; it takes {', '.join(self.dtypes)}"
+            )
+        return kind
+
+    def _grid(self, n: int, chunk: int, grid: int | None) -> int:
+        blocks = -(-n // chunk)
+        if grid is None:
+            return self.default_grid or blocks
+        if not self.grid_free and grid != blocks:
+            raise LaunchError(
+                f"{self.name} needs {blocks:,} blocks for {n:,} elements, not {grid:,}: "
+                "its grid follows from n and the block"
+            )
+        if grid < 1:
+            raise LaunchError(f"a grid has at least 1 block, not {grid}")
+        return grid
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """One launch of a catalogue kernel, checked, without data. Made by `Entry.setup`."""
+
+    entry: Entry
+    n: int
+    block: int
+    grid: int
+    operation: str
+    dtype: DType
+    coarse: int
+
+    @property
+    def chunk(self) -> int:
+        """Consecutive elements that a block takes at a time."""
+        return self.block * self.entry.per_thread * self.coarse
+
+    @property
+    def length(self) -> int:
+        """Elements of the input array: n, or whole chunks where the kernel has no guard."""
+        return self.n if self.entry.guarded else -(-self.n // self.chunk) * self.chunk
+
+    @property
+    def results(self) -> int:
+        """Number of results: one for each block of a reduction, n for a scan."""
+        return self.entry.family.results(self)
+
+    @property
+    def additions(self) -> int:
+        """How many additions follow each other at most: a thread's own, then the tree's."""
+        turns = -(-self.n // (self.grid * self.chunk))
+        return turns * -(-self.chunk // self.block) + self.block.bit_length()
+
+    @property
+    def launch(self) -> Launch:
+        """Grid, block and dynamic shared memory."""
+        dynamic = self.block * self.dtype.itemsize if self.entry.dynamic_shared else 0
+        return Launch.of(self.grid, self.block, dynamic)
+
+    @property
+    def template(self) -> Template:
+        """The template parameters."""
+        return Template(self.block, self.operation, self.dtype, self.coarse)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, built once for each set of template parameters."""
+        return _build(self.entry.factory, self.template)
+
+    def call(self, data: Array) -> Call:
+        """Return this launch on `data`, which must have n elements of the dtype."""
+        if data.shape != (self.n,) or data.dtype != self.dtype:
+            raise InputError(
+                f"expected {self.n} numbers of {self.dtype.name}, "
+                f"not {data.shape} of {data.dtype.name}"
+            )
+        array = np.ascontiguousarray(data)
+        if self.length != self.n:
+            array = np.full(self.length, self.template.identity, self.dtype)
+            array[: self.n] = data
+        elif self.entry.overwrites_input and np.shares_memory(array, data):
+            array = array.copy()
+        output = np.zeros(self.entry.family.outputs(self), self.dtype)
+        count = self.length if self.entry.one_block else self.n
+        given = {"input": array, "output": output}
+        arguments = (given[p] if isinstance(p, str) else p(count) for p in self.entry.signature)
+        return Call(self, data, output, tuple(arguments))
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A launch with its data: `run` it, then compare `result` with `expected()`."""
+
+    setup: Setup
+    data: Array
+    output: Array
+    arguments: tuple[Any, ...]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel to launch."""
+        return self.setup.kernel
+
+    @property
+    def launch(self) -> Launch:
+        """Grid, block and dynamic shared memory."""
+        return self.setup.launch
+
+    @property
+    def configured(self) -> Any:
+        """The kernel with its grid and block: `configured(*arguments)` runs it."""
+        launch = self.launch
+        return self.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+
+    @property
+    def result(self) -> Array:
+        """What the kernel has written so far, without what fills up the last block."""
+        return self.output[: self.setup.results]
+
+    def run(self) -> None:
+        """Run the launch."""
+        self.configured(*self.arguments)
+
+    def expected(self) -> Expected:
+        """Return what the launch should give, from NumPy."""
+        return self.setup.entry.family.oracle(self.setup, self.data)
+
+    def wrong(self) -> int:
+        """Return how many results differ from what they should be."""
+        return int(np.count_nonzero(self.expected().wrong(self.result)))
+
+
+@functools.cache
+def _build(factory: Factory, template: Template) -> Kernel:
+    return factory(template)
+
+
+_ENTRIES: dict[str, Entry] = {}
+
+
+def kernel(
+    *,
+    family: Family,
+    origin: Origin,
+    signature: Signature,
+    block_rule: BlockRule,
+    **facts: Any,
+) -> Callable[[Factory], Entry]:
+    """Enter a factory of kernels in the catalogue, under its own name.
+
+    The first line of its docstring says what the kernel teaches; the rest are fields of `Entry`.
+    """
+
+    def enter(factory: Factory) -> Entry:
+        name = getattr(factory, "__name__", "")
+        lines = (factory.__doc__ or "").strip().splitlines()
+        if not lines or name in _ENTRIES:
+            raise TypeError(f"the kernel {name!r} needs a docstring and a name of its own")
+        entry = Entry(
+            name=name,
+            factory=factory,
+            family=family,
+            origin=origin,
+            teaches=lines[0],
+            signature=signature,
+            block_rule=block_rule,
+            **facts,
+        )
+        _ENTRIES[name] = entry
+        return entry
+
+    return enter
+
+
+def _reading_order(entry: Entry) -> tuple[Any, ...]:
+    """Reductions before scans, seed by seed, with `step10` after `step2`."""
+    parts = re.split(r"(\d+)", entry.name)
+    named = tuple(int(part) if part.isdigit() else part for part in parts)
+    return (entry.family.name, entry.origin.seed, named)
+
+
+@functools.cache
+def entries() -> tuple[Entry, ...]:
+    """Return every kernel of `gpusim/kernels/`, in reading order."""
+    package = importlib.import_module("gpusim.kernels")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"gpusim.kernels.{module.name}")
+    return tuple(sorted(_ENTRIES.values(), key=_reading_order))
+
+
+def find(name: str) -> Entry:
+    """Return the kernel of this name; InputError with the nearest names where there is none."""
+    known = {entry.name: entry for entry in entries()}
+    if name in known:
+        return known[name]
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise InputError(f"there is no kernel {name!r}{hint} (gpusim list shows all of them)")
+
+
+def sample(n: int, dtype: DType | str) -> Array:
+    """Return `n` numbers to try a kernel on: small, mixed, negative where the type allows it.
+
+    The same for every run; sums of as many as 2^18 of them are exact even in float32.
+    """
+    kind: DType = np.dtype(dtype)
+    # Knuth's multiplicative hash: spreads well, and needs no generator to be imported.
+    # Everything in place: at 2^26 elements each copy would cost 256 MB.
+    mixed = np.arange(n, dtype=np.uint32)
+    mixed *= np.uint32(2654435761)
+    mixed >>= np.uint32(16)
+    mixed %= np.uint32(101)
+    numbers = mixed.view(np.int32)
+    if kind.kind != "u":
+        numbers -= 50
+    return numbers.astype(kind, copy=False)

@@ -1,0 +1,1 @@
+"""Time: what a launch takes on a named GPU, and why."""

@@ -1,0 +1,87 @@
+"""What a launch would take if one thing alone limited it: the walls of the roofline, in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.device import Device
+from gpusim.isa import OPS, Instruction, Program
+from gpusim.launch import Launch
+from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.clock.costs import TICKS, instruction_costs
+from gpusim.prediction.clock.units import Share
+from gpusim.prediction.streams import BlockStream, Classes
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit and the least time it allows, in microseconds."""
+
+    name: str
+    time_us: float
+
+
+_ABLATED = {
+    "bandwidth": ("L2", "DRAM"),
+    "block-launch": ("block launch",),
+    "bank-conflicts": ("shared memory",),
+}
+
+
+def bounds_of(
+    program: Program,
+    launch: Launch,
+    classes: Classes,
+    device: Device,
+    share: Share,
+) -> tuple[Bound, ...]:
+    """Return the least time by issue, shared memory, L2, DRAM and block launches."""
+    clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
+    slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
+    is_shared = np.array([_is_shared_access(one) for one in program.instructions])
+    issue = shared = 0.0
+    for block_class in classes.classes:
+        work = _work(block_class.stream, slot, is_shared)
+        issue += block_class.blocks * work[0]
+        shared += block_class.blocks * work[1]
+    back = share.written_back * share.write_factor
+    through_l2 = classes.read_sectors * (1 - share.whole.near_part) * SECTOR_BYTES
+    through_dram = (
+        classes.read_sectors * share.whole.dram_part + classes.written_sectors * back
+    ) * SECTOR_BYTES
+    sms = share.sms
+    rounds = -(-launch.blocks // sms)
+    by_name = {
+        "issue": issue / sms / device.sm.schedulers,
+        "shared memory": shared * interval.shared_wavefront / sms,
+        "L2": through_l2 / sms / share.l2_bytes_per_cycle,
+        "DRAM": through_dram / sms / share.dram_bytes_per_cycle,
+        "block launch": rounds * interval.block_completion,
+    }
+    for mechanism, names in _ABLATED.items():
+        if mechanism in device.ablations:
+            by_name.update(dict.fromkeys(names, 0.0))
+    return tuple(Bound(name, cycles / clock) for name, cycles in by_name.items())
+
+
+def _work(stream: BlockStream, slot: Array, is_shared: Array) -> tuple[float, float]:
+    """Return a block's scheduler cycles and shared-memory wavefronts.
+
+    `slot` has the scheduler cycles of each pc, `is_shared` says which pcs access shared memory.
+    """
+    slots = wavefronts = 0.0
+    for warp in stream.warps:
+        slots += float(warp.times @ slot[warp.pc])
+        wavefronts += int(warp.times @ np.where(is_shared[warp.pc], warp.cost, 0))
+    return slots, wavefronts
+
+
+def _is_shared_access(instruction: Instruction) -> bool:
+    found = instruction.memory
+    shared = found is not None and found.space == "shared"
+    return shared and OPS[instruction.op].kind != "atomic"

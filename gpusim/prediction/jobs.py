@@ -1,0 +1,194 @@
+"""A whole job without its data: the launches of a kernel, ready to be predicted on any device.
+
+Catalogue kernels come with their launch rule and, for reductions, all passes; a user's own
+kernel is one launch. `predict`, `rank` and `sweep` all start here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim import device as devices
+from gpusim.arguments import ArraySpec, array_spec
+from gpusim.catalogue import Entry, Setup, find
+from gpusim.catalogue.oracle import DType
+from gpusim.catalogue.reduction import plan
+from gpusim.cuda import ConfiguredKernel
+from gpusim.device import Device
+from gpusim.errors import InputError
+from gpusim.isa import Program
+from gpusim.machine import DEFAULT_STEP_LIMIT
+from gpusim.prediction.predict import Prediction, predict, total_time_us
+from gpusim.programs import bind, program_for
+
+PASSES = ("one", "all")
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLaunch:
+    """A kernel with grid, block and arguments; `setup` where it is one of the catalogue."""
+
+    configured: ConfiguredKernel
+    arguments: tuple[Any, ...]
+    setup: Setup | None = None
+
+    def program(self, device: Device) -> Program:
+        """Return the kernel as machine code for a device."""
+        kernel = self.configured.kernel
+        return program_for(kernel, bind(kernel, self.arguments), device.cc)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Launches one after the other on a stream.
+
+    `useful_bytes` are those that the job is about: n elements for a kernel of the catalogue,
+    whatever a pass reads twice or leaves behind; the array arguments for any other.
+    """
+
+    name: str
+    launches: tuple[PlannedLaunch, ...]
+    useful_bytes: int
+
+    def on(
+        self,
+        device: str | Path | Device,
+        *,
+        l2: str = "cold",
+        step_limit: int = DEFAULT_STEP_LIMIT,
+    ) -> Forecast:
+        """Return what the job takes on a device.
+
+        `l2` is how the first launch finds the cache. Later ones read what the launch before
+        has just written, which is still there as far as it fits.
+        """
+        gpu = devices.load(device)
+        made = [
+            predict(
+                launch.configured,
+                *launch.arguments,
+                device=gpu,
+                l2="warm" if number else l2,
+                step_limit=step_limit,
+            )
+            for number, launch in enumerate(self.launches)
+        ]
+        return Forecast(self, tuple(made))
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """A job's predictions on one device, a launch each."""
+
+    job: Job
+    predictions: tuple[Prediction, ...]
+
+    @property
+    def first(self) -> Prediction:
+        """The first launch, which in a reduction has nearly all of the work."""
+        return self.predictions[0]
+
+    @property
+    def device(self) -> Device:
+        """The device that the job was predicted on."""
+        return self.first.device
+
+    @property
+    def time_us(self) -> float:
+        """Time of all launches and the gaps between them, in microseconds."""
+        if len(self.predictions) == 1:
+            return self.first.time_us
+        return total_time_us(self.predictions)
+
+    @property
+    def gbps(self) -> float:
+        """Useful bytes over time, in GB/s (10^9 bytes)."""
+        return self.job.useful_bytes / self.time_us / 1000
+
+    @property
+    def peak_share(self) -> float:
+        """GB/s as a share of what the data sheet says of the device's DRAM."""
+        return self.gbps / self.device.bandwidth.dram_peak_gbps
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the job and its launches as plain data."""
+        setup = self.job.launches[0].setup
+        about = {
+            "n": setup.n if setup else None,
+            "operation": setup.operation if setup else None,
+            "dtype": setup.dtype.name if setup else None,
+            "defect": setup.entry.defect if setup else None,
+        }
+        return {
+            "kernel": self.job.name,
+            "device": self.device.name,
+            "device_id": self.device.id,
+            "without": sorted(self.device.ablations),
+            **about,
+            "time_us": self.time_us,
+            "gbps": self.gbps,
+            "peak_share": self.peak_share,
+            "useful_bytes": self.job.useful_bytes,
+            "useful_bytes_are": "n elements" if setup else "array arguments",
+            "passes": [prediction.to_dict() for prediction in self.predictions],
+        }
+
+
+def without_elements(setup: Setup) -> tuple[Any, ...]:
+    """Return a setup's arguments with arrays that have no elements."""
+    entry = setup.entry
+    given = {
+        "input": array_spec(setup.length, setup.dtype),
+        "output": array_spec(entry.family.outputs(setup), setup.dtype),
+    }
+    count = setup.length if entry.one_block else setup.n
+    return tuple(given[p] if isinstance(p, str) else p(count) for p in entry.signature)
+
+
+def catalogue_job(
+    kernel: Entry | str,
+    n: int | None = None,
+    *,
+    passes: str = "one",
+    block: int | None = None,
+    operation: str = "sum",
+    dtype: DType | str | None = None,
+    grid: int | None = None,
+    coarse: int | None = None,
+) -> Job:
+    """Return a catalogue kernel's first launch, or with `passes="all"` the whole reduction.
+
+    Raises InputError or LaunchError where the kernel does not work for what is asked.
+    """
+    if passes not in PASSES:
+        raise InputError(f"passes are {' or '.join(PASSES)}, not {passes!r}")
+    entry = find(kernel) if isinstance(kernel, str) else kernel
+    launch = plan if passes == "all" else _single
+    setups = launch(
+        entry, n, block=block, operation=operation, dtype=dtype, grid=grid, coarse=coarse
+    )
+    planned = [_planned(setup) for setup in setups]
+    return Job(entry.name, tuple(planned), setups[0].n * setups[0].dtype.itemsize)
+
+
+def own_job(configured: ConfiguredKernel, arguments: Sequence[Any]) -> Job:
+    """Return the launch of any kernel; its useful bytes are those of its array arguments."""
+    arrays = [value for value in arguments if isinstance(value, ArraySpec | np.ndarray)]
+    size = sum(array.nbytes for array in arrays)
+    name = configured.kernel.__name__
+    return Job(name, (PlannedLaunch(configured, tuple(arguments)),), size)
+
+
+def _single(entry: Entry, n: int | None, **options: Any) -> list[Setup]:
+    return [entry.setup(n, **options)]
+
+
+def _planned(setup: Setup) -> PlannedLaunch:
+    launch = setup.launch
+    configured = setup.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+    return PlannedLaunch(configured, without_elements(setup), setup)

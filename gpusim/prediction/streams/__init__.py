@@ -1,0 +1,19 @@
+"""Warp streams: what each warp of a block runs, in columns, and nothing but what a clock needs.
+
+A loop whose iterations are all alike is kept once, with how often it runs. Blocks with the
+same streams form a class.
+"""
+
+from gpusim.prediction.streams.classes import BlockClass, Classes, classify, data_lines
+from gpusim.prediction.streams.stream import BlockStream, Lap, Repeat, WarpStream
+
+__all__ = [
+    "BlockClass",
+    "BlockStream",
+    "Classes",
+    "Lap",
+    "Repeat",
+    "WarpStream",
+    "classify",
+    "data_lines",
+]

@@ -1,0 +1,114 @@
+"""Which iteration of its loop each execution of a trace belongs to.
+
+A machine counts how often a warp ran an instruction. A reader counts how often the warp
+came by the source line; the two differ where a loop is unrolled (one instruction for each
+iteration) and where warps skip the line in some iterations.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gpusim.tracing.records import Execution
+
+SYNCHRONISES = ("BAR",)
+CONTROLS = (".IF", "BRA", *SYNCHRONISES)
+
+_Controller = tuple[int, int] | None  # line of a condition, and its visit
+
+
+@dataclass
+class _Visit:
+    """State of a warp's latest coming by a line."""
+
+    number: int = -1
+    left: bool = True  # another line has run since
+    closed: bool = True  # another line has decided, branched or waited since
+    lanes_by_pc: dict[int, list[tuple[bool, ...]]] = field(default_factory=dict)
+    kinds: set[tuple[str, str | None]] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A decision of a warp: line, visit, and the lanes that passed."""
+
+    line: int
+    visit: int
+    passed: tuple[bool, ...]
+
+
+def iterations(executions: Sequence[Execution]) -> list[int]:
+    """Return, beside each execution, the iteration from 0 in which its warp ran its line.
+
+    Executions of one warp come in the order in which it ran them.
+    """
+    visits: dict[int, dict[int, _Visit]] = {}
+    latest_condition: dict[int, _Condition | None] = {}
+    own: list[int] = []
+    controllers: list[_Controller] = []
+    for execution in executions:
+        warp, line = execution.warp, execution.line
+        of_warp = visits.setdefault(warp, {})
+        visit = of_warp.setdefault(line, _Visit())
+        if _begins_again(visit, execution):
+            visit.number += 1
+            visit.closed = visit.left = False
+            visit.lanes_by_pc.clear()
+            visit.kinds.clear()
+        visit.lanes_by_pc.setdefault(execution.pc, []).append(execution.active)
+        visit.kinds.add((execution.op, execution.array))
+        own.append(visit.number)
+        controllers.append(_controller(latest_condition.get(warp), execution))
+        for other_line, other in of_warp.items():
+            if other_line != line:
+                other.left = True
+                other.closed = other.closed or execution.op in CONTROLS
+        if execution.op == ".IF":
+            latest_condition[warp] = _Condition(line, visit.number, execution.taken or ())
+        elif execution.op in SYNCHRONISES:
+            latest_condition[warp] = None
+    return _aligned(executions, own, controllers)
+
+
+def _controller(condition: _Condition | None, execution: Execution) -> _Controller:
+    """Return the condition that the lanes of an execution have just passed, if there is one."""
+    if condition and any(map(operator.and_, condition.passed, execution.on)):
+        return (condition.line, condition.visit)
+    return None
+
+
+def _begins_again(visit: _Visit, execution: Execution) -> bool:
+    """Return whether a lane comes by again, or the line does again what it did before."""
+    if visit.number < 0:
+        return True
+    for lanes in visit.lanes_by_pc.get(execution.pc, ()):
+        if any(map(operator.and_, lanes, execution.active)):
+            return True
+    # A line may decide several things in a row (`a and b`), load twice from one array with
+    # another line's work in between, and have branches on either side of its body.
+    done_before = (execution.op, execution.array) in visit.kinds
+    if execution.op == ".IF":
+        return visit.left and done_before
+    return visit.closed and done_before and execution.array is not None
+
+
+def _aligned(
+    executions: Sequence[Execution], own: Sequence[int], controllers: Sequence[_Controller]
+) -> list[int]:
+    """Number a line's visits as those of the one condition before it, where that is finer."""
+    lines: dict[int, set[int | None]] = {}
+    visits: dict[tuple[int, int, _Controller], set[int]] = {}
+    for execution, visit, controller in zip(executions, own, controllers, strict=True):
+        if any(execution.on):
+            lines.setdefault(execution.line, set()).add(controller[0] if controller else None)
+            key = (execution.warp, execution.line, controller)
+            visits.setdefault(key, set()).add(visit)
+    coarse = {line for (_, line, _), numbers in visits.items() if len(numbers) > 1}
+    result = []
+    for execution, visit, controller in zip(executions, own, controllers, strict=True):
+        line = execution.line
+        aligned = controller and len(lines[line]) == 1 and line not in coarse
+        result.append(controller[1] if controller and aligned else visit)
+    return result

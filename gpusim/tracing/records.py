@@ -1,0 +1,158 @@
+"""What tracing a launch gives: plain records, from the launch down to one access."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpusim.launch import Launch
+from gpusim.tracing.counters import COUNTERS, Counters
+
+
+@dataclass(frozen=True)
+class LineCounters:
+    """One source line: how often warps ran it, with how many lanes, and every counter.
+
+    `executions` counts warps running the line, `active_lanes` is the mean number of lanes
+    that did (0 to 32).
+    """
+
+    line: int
+    text: str
+    executions: int
+    active_lanes: float
+    counters: dict[str, int]
+
+
+@dataclass(frozen=True)
+class WarpCounters:
+    """Every counter of one warp of one block."""
+
+    block: int
+    warp: int
+    counters: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One instruction run once by one warp (or by those of its lanes that came together).
+
+    `occurrence` counts, from 0, how often this warp ran this pc before: the iteration of a
+    loop. Sequences of 32 are by lane. `addresses` are byte addresses from the start of the
+    array `array` (`element_bytes` an element, `width_bytes` a lane's access), -1 for lanes that
+    are off and None for what is no memory access; `banks` likewise, for shared memory.
+    `taken` are the lanes that take a branch, or for which a conditional of the source (op
+    ".IF") is true. `wavefronts` and `least_wavefronts` are for shared memory, `sectors` for
+    global memory.
+    """
+
+    pc: int
+    line: int
+    op: str
+    warp: int
+    occurrence: int
+    active: tuple[bool, ...]
+    on: tuple[bool, ...]
+    space: str | None = None
+    array: str | None = None
+    element_bytes: int = 0
+    width_bytes: int = 0
+    addresses: tuple[int, ...] | None = None
+    banks: tuple[int, ...] | None = None
+    wavefronts: int = 0
+    least_wavefronts: int = 0
+    sectors: int = 0
+    taken: tuple[bool, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What to make of the counters: a sentence that names the line and the cause."""
+
+    kind: str
+    line: int
+    message: str
+
+
+class Blocks(Sequence[dict[str, int]]):
+    """Every counter of every block: `blocks[i]["barriers"]`. Blocks alike share their numbers."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+
+    def __len__(self) -> int:
+        return len(self._counters.table_of_block)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        table = self._counters.tables[self._counters.table_of_block[index]]
+        return self._counters.named(table.sum(axis=0))
+
+    def warps(self, index: int) -> list[dict[str, int]]:
+        """Return every counter of each warp of a block."""
+        table = self._counters.tables[self._counters.table_of_block[index]]
+        return [self._counters.named(row) for row in table]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one launch did. `counters` are plain ints over all blocks.
+
+    `blocks[i]` has the counters of block i; `warps` and `executions` are those of block
+    `block_index`, `is_complete` is False where it did too much to keep every execution.
+    """
+
+    kernel: str
+    launch: Launch
+    lowering: str
+    cc: str
+    counters: dict[str, int]
+    lines: list[LineCounters]
+    blocks: Blocks
+    warps: list[WarpCounters]
+    executions: list[Execution]
+    block_index: int
+    source_file: str
+    is_complete: bool = True
+    findings: list[Finding] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `gpusim trace --json` prints: numbers, strings, lists and dictionaries."""
+        return {
+            "kernel": self.kernel,
+            "grid": list(self.launch.grid),
+            "block": list(self.launch.block),
+            "dynamic_shared_bytes": self.launch.dynamic_shared_bytes,
+            "lowering": self.lowering,
+            "cc": self.cc,
+            "block_index": self.block_index,
+            "counters": {
+                name: {
+                    "value": value,
+                    "unit": COUNTERS[name].unit,
+                    "kind": COUNTERS[name].kind,
+                    "ncu": COUNTERS[name].ncu,
+                }
+                for name, value in self.counters.items()
+            },
+            "lines": [
+                {
+                    "line": line.line,
+                    "text": line.text,
+                    "executions": line.executions,
+                    "active_lanes": line.active_lanes,
+                    "counters": line.counters,
+                }
+                for line in self.lines
+            ],
+            "warps": [
+                {"block": warp.block, "warp": warp.warp, "counters": warp.counters}
+                for warp in self.warps
+            ],
+            "findings": [
+                {"kind": finding.kind, "line": finding.line, "message": finding.message}
+                for finding in self.findings
+            ],
+        }

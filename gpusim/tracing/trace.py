@@ -1,0 +1,144 @@
+"""`gpusim.trace`: run a kernel and keep what it did to the machine."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpusim import machine, memory
+from gpusim.cuda import ConfiguredKernel
+from gpusim.errors import InputError
+from gpusim.events import Array, Observer
+from gpusim.isa import Program
+from gpusim.launch import ComputeCapability
+from gpusim.machine.storage import allocate
+from gpusim.programs import bind, program_for
+from gpusim.tracing.block_log import BlockLog, Entry
+from gpusim.tracing.counters import Counters
+from gpusim.tracing.findings import find
+from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
+
+
+def trace(
+    configured: ConfiguredKernel,
+    *args: Any,
+    cc: str | ComputeCapability = "9.0",
+    level: str = "O3",
+    block_index: int = 0,
+    step_limit: int = machine.DEFAULT_STEP_LIMIT,
+    blocks_per_chunk: int | None = None,
+    observers: Sequence[Observer] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Trace:
+    """Run `kernel[grid, block]` with `args` and return what it did; arrays hold the results.
+
+    `cc` is the compute capability to compile for, `level` "O3" (an optimising compiler) or
+    "O0" (as `nvcc -G`), `block_index` the block whose warps are shown one by one,
+    `step_limit` the instructions that a block may run. Raises GpusimError for a launch,
+    argument or kernel that cannot run.
+    """
+    capability = ComputeCapability.parse(cc)
+    launch = configured.launch
+    if not 0 <= block_index < launch.blocks:
+        raise InputError(f"there is no block {block_index} in a grid of {launch.blocks} blocks")
+    arguments = bind(configured.kernel, args)
+    program = program_for(configured.kernel, arguments, capability, level)
+    counters, log = Counters(capability), BlockLog(block_index)
+    machine.run(
+        program,
+        launch,
+        arguments,
+        cc=capability,
+        observers=(counters, log, *observers),
+        step_limit=step_limit,
+        blocks_per_chunk=blocks_per_chunk,
+        progress=progress,
+    )
+    source = configured.kernel.source
+    bases = {name: place.address for name, place in allocate(arguments).items()}
+    blocks = Blocks(counters)
+    made = Trace(
+        kernel=configured.kernel.__name__,
+        launch=launch,
+        lowering=level,
+        cc=str(capability),
+        counters=counters.named(counters.by_pc.sum(axis=0)),
+        lines=_lines(program, counters, source.file),
+        blocks=blocks,
+        warps=[
+            WarpCounters(block_index, warp, row)
+            for warp, row in enumerate(blocks.warps(block_index))
+        ],
+        executions=[_execution(entry, bases, capability.major) for entry in log.entries],
+        block_index=block_index,
+        source_file=source.file,
+        is_complete=log.is_complete,
+    )
+    return replace(made, findings=find(made))
+
+
+def _lines(program: Program, counters: Counters, file: str) -> list[LineCounters]:
+    """Return the counters of each source line that has instructions."""
+    names = [spec.name for spec in counters.specs]
+    issued, conditions = names.index("instructions"), names.index("source_branches")
+    lanes = names.index("thread_instructions")
+    made = []
+    lines = np.array([instruction.line for instruction in program.instructions])
+    for line in np.unique(lines):
+        rows = counters.by_pc[lines == line]
+        total = rows.sum(axis=0)
+        runs = int(max(rows[:, issued].max(), rows[:, conditions].max()))
+        mean = float(total[lanes] / total[issued]) if total[issued] else 0.0
+        text = linecache.getline(file, int(line)).rstrip()
+        made.append(LineCounters(int(line), text, runs, mean, counters.named(total)))
+    return made
+
+
+def _execution(entry: Entry, bases: dict[str, int], cc_major: int) -> Execution:
+    """Return one entry of the log with its addresses counted from the array's start."""
+    instruction = entry.instruction
+    plain = Execution(
+        pc=entry.pc,
+        line=instruction.line,
+        op=instruction.op,
+        warp=entry.warp,
+        occurrence=entry.occurrence,
+        active=tuple(entry.active.tolist()),
+        on=tuple(entry.on.tolist()),
+        taken=None if entry.taken is None else tuple(entry.taken.tolist()),
+    )
+    found = instruction.memory
+    if found is None or entry.addresses is None:
+        return plain
+    on, addresses = entry.on, entry.addresses
+    base = bases.get(found.name, 0) if found.space == "global" else found.base
+    passes, least, sectors = 0, 0, 0
+    banks: tuple[int, ...] | None = None
+    if found.space == "shared":
+        most, fewest = memory.wavefronts(
+            addresses, on, found.width_bytes, cc_major, is_load=instruction.is_load
+        )
+        passes, least = int(most), int(fewest)
+        banks = _where_on(memory.banks(addresses, cc_major), on)
+    elif found.space == "global":
+        sectors = int(memory.sectors(addresses, on))
+    return replace(
+        plain,
+        space=found.space,
+        array=found.name,
+        element_bytes=found.dtype.itemsize,
+        width_bytes=found.width_bytes,
+        addresses=_where_on(addresses - base, on),
+        banks=banks,
+        wavefronts=passes,
+        least_wavefronts=least,
+        sectors=sectors,
+    )
+
+
+def _where_on(values: Array, on: Array) -> tuple[int, ...]:
+    return tuple(np.where(on, values, -1).tolist())

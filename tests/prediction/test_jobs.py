@@ -1,0 +1,187 @@
+"""Jobs without data: launches by the launch rule, all passes, and what each mechanism costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import catalogue, cuda, device
+from gpusim.arguments import ArraySpec, array_spec
+from gpusim.errors import InputError, LaunchError
+from gpusim.prediction import ablation
+from gpusim.prediction.clock.clock import STALLS as PLAYED
+from gpusim.prediction.jobs import catalogue_job, own_job, without_elements
+from gpusim.reports.quantities import (
+    bar,
+    duration,
+    interval,
+    percent,
+    rate,
+    tenths_of_a_percent,
+)
+from gpusim.reports.reasons import STALLS, sentences
+from gpusim.reports.steps import reasons
+
+
+def test_the_public_names_are_there() -> None:
+    assert gpusim.array_spec(4, "int32") == array_spec(4, "int32")
+    assert callable(gpusim.predict)
+    assert gpusim.Prediction.__name__ == "Prediction"
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in catalogue.entries()])
+def test_arguments_without_elements_are_those_of_a_call(name: str) -> None:
+    entry = catalogue.find(name)
+    setup = entry.setup()
+    call = setup.call(catalogue.sample(setup.n, setup.dtype))
+    for spec, value in zip(without_elements(setup), call.arguments, strict=True):
+        if isinstance(spec, ArraySpec):
+            assert (spec.shape, spec.dtype) == (value.shape, value.dtype)
+        else:
+            assert (type(spec), spec) == (type(value), value)
+
+
+def test_one_pass_is_one_launch_and_all_are_as_many_as_it_takes() -> None:
+    one = catalogue_job("reduce3", 2**16, block=256)
+    whole = catalogue_job("reduce3", 2**16, block=256, passes="all")
+    assert [launch.configured.launch.blocks for launch in one.launches] == [256]
+    assert [launch.configured.launch.blocks for launch in whole.launches] == [256, 1]
+    assert one.useful_bytes == whole.useful_bytes == 4 * 2**16
+
+
+def test_later_passes_find_what_was_just_written_in_the_cache() -> None:
+    forecast = catalogue_job("reduce3", 2**16, block=256, passes="all").on("h200")
+    assert [prediction.l2 for prediction in forecast.predictions] == ["cold", "warm"]
+    host = forecast.device.host
+    kernels = sum(p.time_us - host.launch_overhead_us for p in forecast.predictions)
+    expected = kernels + host.launch_overhead_us + host.pass_gap_us
+    assert forecast.time_us == pytest.approx(expected)
+
+
+def test_useful_bytes_of_any_other_kernel_are_those_of_its_arrays() -> None:
+    @cuda.jit
+    def copy(a, b):
+        i = cuda.grid(1)
+        b[i] = a[i]
+
+    job = own_job(copy[4, 32], (array_spec(128, "float32"), np.zeros(128, np.float64)))
+    assert job.useful_bytes == 128 * 4 + 128 * 8
+    forecast = job.on("h200")
+    assert forecast.gbps == pytest.approx(job.useful_bytes / forecast.time_us / 1000)
+    assert forecast.to_dict()["useful_bytes_are"] == "array arguments"
+
+
+def test_what_cannot_be_planned_is_refused() -> None:
+    with pytest.raises(InputError, match="one or all"):
+        catalogue_job("reduce3", passes="some")
+    with pytest.raises(InputError, match="leaves more than one value"):
+        catalogue_job("naive_scan", passes="all")
+    with pytest.raises(LaunchError, match="power of two"):
+        catalogue_job("reduce3", block=96)
+    with pytest.raises(LaunchError, match="has at most 512 threads"):
+        catalogue_job("reduce3", 2**12, block=1024).on("8800gtx")
+
+
+def test_suspects_are_the_mechanisms_that_a_kernel_meets() -> None:
+    strided = ablation.suspects(catalogue_job("reduce2", 2**18, block=128).on("h200"))
+    sequential = ablation.suspects(catalogue_job("reduce3", 2**18, block=128).on("h200"))
+    assert "bank-conflicts" in strided
+    assert "bank-conflicts" not in sequential
+    for found in (strided, sequential):
+        assert {"barriers", "bandwidth", "block-launch", "launch-overhead"} <= set(found)
+        assert "atomics" not in found
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_a_device_without_a_mechanism_has_no_suspicion_of_it() -> None:
+    gpu = device.load("h200").without("barriers")
+    assert "barriers" not in ablation.suspects(catalogue_job("reduce3", 2**14).on(gpu))
+
+
+def test_conflicts_are_the_wavefronts_beyond_the_least() -> None:
+    # 15 conflicts a block among stores, and as many in each of two loads.
+    forecast = catalogue_job("reduce2", 2**10, block=128).on("h200")
+    program = forecast.job.launches[0].program(forecast.device)
+    assert ablation.conflict_wavefronts(forecast.first, program) == 45 * 8
+
+
+def test_ablations_are_the_times_without_each_mechanism() -> None:
+    job = catalogue_job("reduce2", 2**16, block=128)
+    forecast = job.on("h200")
+    told: list[str] = []
+    found = {
+        one.mechanism: one
+        for one in ablation.ablations(
+            forecast, ["barriers", "launch-overhead"], progress=told.append
+        )
+    }
+    assert told == ["barriers", "launch-overhead"]
+    assert found["barriers"].time_us == job.on(device.load("h200").without("barriers")).time_us
+    overhead = forecast.device.host.launch_overhead_us
+    assert found["launch-overhead"].time_us == pytest.approx(forecast.time_us - overhead)
+    assert found["launch-overhead"].saves == pytest.approx(overhead / forecast.time_us)
+
+
+def test_no_more_than_three_sentences_say_what_would_change_it() -> None:
+    for size, name in ((2**10, "reduce1"), (2**20, "reduce3"), (2**20, "kernel2")):
+        forecast = catalogue_job(name, size).on("h200")
+        assert 1 <= len(sentences(forecast, None)) <= 3
+        found = ablation.ablations(forecast, ["launch-overhead"])
+        assert any("Without launch-overhead" in text for text in sentences(forecast, found))
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "grid", "sentence"),
+    [
+        ("reduce3", 2**10, None, "4 blocks leave 128 of 132 SMs without work."),
+        ("kernel1", 2**16, 528, "The grid fills 50 % of the GPU's places: 1,056 blocks would"),
+        ("kernel1", 2**16, 1584, "The last wave leaves 25 % of all places empty"),
+    ],
+)
+def test_a_grid_that_leaves_places_empty_is_told(
+    name: str, n: int, grid: int | None, sentence: str
+) -> None:
+    forecast = catalogue_job(name, n, block=256, grid=grid).on("h200")
+    assert any(sentence in text for text in sentences(forecast, None))
+
+
+def test_every_stall_that_is_played_has_a_meaning() -> None:
+    assert set(PLAYED) <= set(STALLS)
+
+
+def test_steps_are_explained_by_what_changed() -> None:
+    two, three, four = (
+        catalogue_job(name, 2**18, block=128).on("h200")
+        for name in ("reduce2", "reduce3", "reduce4")
+    )
+    assert "22 % fewer instructions" in reasons(two, three)
+    assert "no bank conflicts" in reasons(two, three)
+    assert "now bank conflicts" in reasons(three, two)
+    assert "half the blocks" in reasons(three, four)
+    assert reasons(three, three) == []
+
+
+def test_quantities_are_written_with_their_units() -> None:
+    times = [duration(us) for us in (3.345, 27.66, 999.9, 1234.5, 2.5e6)]
+    assert times == ["3.35 us", "27.7 us", "999.9 us", "1.23 ms", "2.50 s"]
+    assert interval(84.2, 50.6) == "84.2 to 50.6 us"
+    assert interval(1200, 650) == "1.20 ms to 650.0 us"
+    assert [rate(12.34), rate(4815.0)] == ["12.3 GB/s", "4,815 GB/s"]
+    assert [percent(0.1234), percent(0.0001), percent(0.0), percent(0.456, 0)] == [
+        "12.3 %", "< 0.1 %", "0.0 %", "46 %",
+    ]  # fmt: skip
+
+
+def test_rounded_shares_still_add_up_to_a_hundred() -> None:
+    shares = tenths_of_a_percent({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3})
+    assert shares == {"a": 33.4, "b": 33.3, "c": 33.3}
+    assert tenths_of_a_percent({"a": 0.0}) == {"a": 0.0}
+
+
+def test_bars_are_as_long_as_their_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpusim.reports.quantities._draws_blocks", lambda: True)
+    assert [bar(share, 8) for share in (0, 0.5, 1, 2)] == ["", "████", "█" * 8, "█" * 8]
+    assert bar(0.25 + 1 / 64, 8) == "██▏"
+    monkeypatch.setattr("gpusim.reports.quantities._draws_blocks", lambda: False)
+    assert bar(0.5, 8) == "####"

@@ -1,0 +1,458 @@
+"""Loops whose iterations are all alike are kept once: exactly where they are, and nowhere else."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from gpusim import catalogue, cuda, device
+from gpusim.arguments import array_spec
+from gpusim.cuda import Kernel
+from gpusim.launch import ComputeCapability
+from gpusim.prediction import jobs, sampling
+from gpusim.prediction.jobs import PlannedLaunch
+from gpusim.prediction.predict import Prediction, predict
+from gpusim.prediction.streams import BlockStream, Classes, classify
+from gpusim.programs import bind, program_for
+
+CC = ComputeCapability(9, 0)
+COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes")
+
+
+def classes_of(launch: PlannedLaunch, *, leaps: bool, level: str = "O3") -> Classes:
+    kernel = launch.configured.kernel
+    arguments = bind(kernel, launch.arguments)
+    program = program_for(kernel, arguments, CC, level)
+    return classify(program, launch.configured.launch, arguments, CC, leaps=leaps)
+
+
+def own(kernel: Kernel, grid: object, block: object, *args: object) -> PlannedLaunch:
+    return PlannedLaunch(kernel[grid, block], args)  # type: ignore[index]
+
+
+def rows(stream: BlockStream, *, in_order: bool) -> list[list[tuple[object, ...]]]:
+    """Return what each warp runs with its loops written out, an instruction a row."""
+    found = []
+    for warp in stream.warps:
+        whole = warp.written_out(lambda _, times: times)
+        columns = [getattr(whole, name).tolist() for name in COLUMNS]
+        made = list(zip(*columns, strict=True))
+        found.append(made if in_order else sorted(made))
+    return found
+
+
+def expect_alike(
+    launch: PlannedLaunch, *, leaps: bool = True, in_order: bool = True, level: str = "O3"
+) -> None:
+    """Expect loops that are kept once to be, written out, what is run in full."""
+    short = classes_of(launch, leaps=True, level=level)
+    whole = classes_of(launch, leaps=False, level=level)
+    assert [c.ranges for c in short.classes] == [c.ranges for c in whole.classes]
+    for one, other in zip(short.classes, whole.classes, strict=True):
+        assert not other.stream.repeats
+        assert one.stream.instructions == other.stream.instructions
+        assert one.stream.fresh_sectors == other.stream.fresh_sectors
+        assert rows(one.stream, in_order=in_order) == rows(other.stream, in_order=in_order)
+    assert any(c.stream.repeats for c in short.classes) == leaps
+
+
+@cuda.jit
+def grid_stride(a, out, n):
+    i = cuda.grid(1)
+    total = 0
+    while i < n:
+        total += a[i]
+        i += cuda.gridDim.x * cuda.blockDim.x
+    out[cuda.grid(1)] = total
+
+
+@cuda.jit
+def downwards(a, out, n):
+    i = np.uint32(n) - 1 - cuda.grid(1)
+    total = 0
+    while i >= cuda.gridDim.x * cuda.blockDim.x:
+        total += a[i]
+        i -= cuda.gridDim.x * cuda.blockDim.x
+    out[cuda.grid(1)] = total + i
+
+
+@cuda.jit
+def same_for_all(a, out, n):
+    total = 0
+    for i in range(n):
+        total += a[i]
+    out[cuda.grid(1)] = total
+
+
+@cuda.jit
+def neighbours(a, out, n):
+    i = cuda.threadIdx.x + 1
+    while i < n - 1:
+        out[i] = a[i - 1] + a[i] + a[i + 1]
+        i += cuda.blockDim.x
+
+
+@cuda.jit
+def tiles(a, out, n):
+    tile = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    total = 0
+    for start in range(0, n, 64):
+        tile[t] = a[start + t]
+        cuda.syncthreads()
+        total += tile[63 - t]
+        cuda.syncthreads()
+    out[t] = total
+
+
+@cuda.jit
+def halves(a, out, n):
+    t = cuda.threadIdx.x
+    total = 0
+    for i in range(n):
+        if i < n // 2:
+            total += a[i * 64 + t]
+        else:
+            total ^= a[i * 64 + t] * 3
+            total += i
+    out[t] = total
+
+
+@cuda.jit
+def divergent_sides(a, out, n):
+    t = cuda.threadIdx.x
+    total = 0
+    for i in range(n):
+        if t % 32 < 16:
+            for _ in range(3):
+                total += a[i * 64 + t]
+                cuda.threadfence()
+        else:
+            for _ in range(2):
+                total ^= a[i * 64 + t]
+                cuda.threadfence()
+    out[t] = total
+
+
+@cuda.jit
+def two_passes(a, out, n):
+    i = cuda.grid(1)
+    total = 0
+    while i < n:
+        total += a[i]
+        i += cuda.gridDim.x * cuda.blockDim.x
+    i = cuda.grid(1)
+    while i < n:
+        out[i] = a[i] - total
+        i += cuda.gridDim.x * cuda.blockDim.x
+
+
+@cuda.jit
+def ends_where_it_came_to(a, out, n):
+    i = cuda.threadIdx.x
+    total = 0
+    while i < n:
+        total += a[i]
+        i += 64
+    out[i - n] = total
+
+
+LOOPS = [grid_stride, downwards, same_for_all, neighbours, tiles, halves, divergent_sides]
+LOOPS += [two_passes, ends_where_it_came_to]
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("kernel", LOOPS, ids=lambda kernel: kernel.__name__)
+def test_a_loop_that_is_kept_once_is_written_out_what_a_whole_run_does(
+    kernel: Kernel, level: str
+) -> None:
+    n = 500 if kernel in (same_for_all, halves, divergent_sides) else 64 * 500
+    arrays = array_spec(64 * 500, "int32"), array_spec(64 * 500, "int32")
+    expect_alike(own(kernel, 1, 64, *arrays, n), level=level)
+
+
+def test_blocks_may_run_a_loop_differently_often() -> None:
+    @cuda.jit
+    def kernel(a, out):
+        total = 0
+        for i in range(400 + 100 * cuda.blockIdx.x):
+            total += a[i * 32 + cuda.threadIdx.x]
+        out[cuda.grid(1)] = total
+
+    launch = own(kernel, 8, 32, array_spec(32 * 1100, "int32"), array_spec(256, "int32"))
+    expect_alike(launch, in_order=False)
+    assert len(classes_of(launch, leaps=True).classes) == 8
+
+
+def test_warps_that_meet_at_a_barrier_leap_together() -> None:
+    @cuda.jit
+    def kernel(a, out, n):
+        tile = cuda.shared.array(64, np.int32)
+        t = cuda.threadIdx.x
+        if cuda.blockIdx.x % 3 == 0:
+            return
+        total = 0
+        for start in range(0, n * cuda.blockIdx.x, 64):
+            tile[t] = a[start + t]
+            cuda.syncthreads()
+            total += tile[63 - t]
+            cuda.syncthreads()
+        out[t] = total
+
+    arrays = array_spec(64 * 160 * 6, "int32"), array_spec(64, "int32")
+    expect_alike(own(kernel, 6, 64, *arrays, 64 * 160), in_order=False)
+
+
+@pytest.mark.parametrize("rest", [0, 1, 33, 200])
+@pytest.mark.parametrize(
+    ("name", "per_thread"), [("kernel0", 1), ("kernel1", 1), ("kernel2", 4), ("kernel4", 4)]
+)
+def test_lanes_that_leave_a_loop_early_do_so_in_a_loop_that_is_kept_once(
+    name: str, per_thread: int, rest: int
+) -> None:
+    n = 64 * 9 * 50 * per_thread + rest
+    job = jobs.catalogue_job(name, n, block=64, grid=9)
+    expect_alike(job.launches[0], in_order=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "options"), [("reduce7", 2**16, {"grid": 8}), ("naive_scan", 2**11, {})]
+)
+def test_loops_of_reductions_and_scans_are_kept_once(
+    name: str, n: int, options: dict[str, int]
+) -> None:
+    job = jobs.catalogue_job(name, n, block=64, **options)  # type: ignore[arg-type]
+    expect_alike(job.launches[0], in_order=False)
+
+
+def test_a_loop_through_addresses_that_are_hashed_is_run_in_full() -> None:
+    @cuda.jit
+    def kernel(a, out, n):
+        where = np.uint32(cuda.threadIdx.x)
+        total = 0
+        for _ in range(n):
+            where = (where * np.uint32(1664525) + np.uint32(1013904223)) & np.uint32(1023)
+            total += a[where]
+        out[cuda.threadIdx.x] = total
+
+    arrays = array_spec(1024, "int32"), array_spec(32, "int32")
+    expect_alike(own(kernel, 1, 32, *arrays, 100), leaps=False)
+
+
+@cuda.jit
+def by_growing_steps(a, out, n):
+    i, step, total = cuda.threadIdx.x, 1, 0
+    while i < n * n // 2:
+        total += a[i]
+        i += step
+        step += 1
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def at_squares(a, out, n):
+    total = 0
+    for i in range(n):
+        total += a[i * i]
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def around_in_a_ring(a, out, n):
+    total = 0
+    for i in range(n):
+        total += a[(32 * i + cuda.threadIdx.x) & 2047]
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def more_at_every_third(a, out, n):
+    total = 0
+    for i in range(n):
+        if i % 3 == 0:
+            total += a[32 * i]
+        cuda.syncthreads()
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def lanes_at_a_pace_of_their_own(a, out, n):
+    total = 0
+    for i in range(n):
+        total += a[32 * i * cuda.threadIdx.x]
+    out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def lanes_further_and_further_apart(a, out, n):
+    banks = cuda.shared.array(32 * 160, np.int32)
+    t = cuda.threadIdx.x
+    banks[t] = a[t]
+    total = 0
+    for i in range(n):
+        total += banks[i * t]
+    out[t] = total
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        by_growing_steps,
+        at_squares,
+        around_in_a_ring,
+        more_at_every_third,
+        lanes_at_a_pace_of_their_own,
+        lanes_further_and_further_apart,
+    ],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_a_loop_whose_iterations_differ_is_run_in_full(kernel: Kernel) -> None:
+    n = 160
+    arrays = array_spec(32 * 32 * n, "int32"), array_spec(32, "int32")
+    expect_alike(own(kernel, 1, 32, *arrays, n), leaps=False, level="O0")
+
+
+def test_a_loop_that_the_data_lead_is_run_in_full() -> None:
+    @cuda.jit
+    def gather(index, a, out, n):
+        total = 0
+        for i in range(n):
+            total += a[index[i]]
+        out[cuda.threadIdx.x] = total
+
+    @cuda.jit
+    def follow(index, a, out, n):
+        at = cuda.threadIdx.x
+        for _ in range(n):
+            at = index[at]
+        out[cuda.threadIdx.x] = a[at]
+
+    index = np.random.default_rng(1).permutation(256).astype(np.int32)
+    a, out = np.zeros(256, dtype=np.int32), np.zeros(32, dtype=np.int32)
+    for kernel in (gather, follow):
+        expect_alike(own(kernel, 1, 32, index, a, out, 100), leaps=False)
+
+
+def test_a_loop_that_stores_what_decides_later_is_run_in_full() -> None:
+    @cuda.jit
+    def kernel(out, n):
+        steps = cuda.shared.array(1, np.int32)
+        if cuda.threadIdx.x == 0:
+            steps[0] = 0
+        cuda.syncthreads()
+        for _ in range(n):
+            cuda.atomic.add(steps, 0, 1)
+        cuda.syncthreads()
+        for i in range(steps[0] // 32):
+            out[i * 32 + cuda.threadIdx.x] = i
+
+    expect_alike(own(kernel, 1, 32, array_spec(32 * 20, "int32"), 20), leaps=False)
+
+
+def test_sectors_that_threads_share_later_in_their_loops_are_counted_once() -> None:
+    @cuda.jit
+    def rows_of_their_own(a, out, n):
+        total = 0
+        for i in range(n):
+            total += a[cuda.threadIdx.x * 24 + i]
+        out[cuda.threadIdx.x] = total
+
+    arrays = array_spec(24 * 32 + 400, "int32"), array_spec(32, "int32")
+    launch = own(rows_of_their_own, 1, 32, *arrays, 400)
+    short, whole = (classes_of(launch, leaps=leaps) for leaps in (True, False))
+    for one, other in zip(short.classes, whole.classes, strict=True):
+        assert one.stream.fresh_sectors == other.stream.fresh_sectors == (24 * 31 + 400) // 8 + 4
+        assert rows(one.stream, in_order=True) == rows(other.stream, in_order=True)
+
+
+def of_loop(name: str, n: int, block: int = 256, **options: int) -> Prediction:
+    job = jobs.catalogue_job(name, n, block=block, **options)  # type: ignore[arg-type]
+    return job.on("h200").first
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "options"),
+    [
+        ("kernel0", 2**23, {}),
+        ("kernel1", 2**26, {"block": 1024}),
+        ("kernel2", 2**25, {}),
+        ("kernel4", 2**25, {"block": 128}),
+        ("reduce7", 2**24, {"grid": 528}),
+        ("naive_scan", 2**12, {"block": 64}),
+    ],
+)
+def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
+    name: str, n: int, options: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But warps that drift apart in all rounds wait longer for each other behind the loop."""
+    part = of_loop(name, n, **options)
+    monkeypatch.setattr(sampling, "FIRST_ROUNDS", n)
+    whole = of_loop(name, n, **options)
+    assert part.simulated.rounds_played < part.simulated.rounds
+    assert whole.simulated.rounds_played == whole.simulated.rounds == part.simulated.rounds
+    assert part.instructions == whole.instructions
+    assert {b.name: b.time_us for b in part.bounds if b.name != "latency"} == {
+        b.name: b.time_us for b in whole.bounds if b.name != "latency"
+    }
+    assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
+    assert part.bound.time_us == pytest.approx(whole.bound.time_us, rel=0.02)
+    assert part.stalls == pytest.approx(whole.stalls, abs=0.025)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("kernel0", {}), ("kernel4", {}), ("reduce7", {"grid": 528})]
+)
+def test_a_huge_loop_costs_about_what_a_large_one_does(name: str, options: dict[str, int]) -> None:
+    of_loop(name, 2**20, **options)
+
+    def seconds(n: int) -> tuple[float, Prediction]:
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            found = of_loop(name, n, **options)
+            times.append(time.perf_counter() - began)
+        return min(times), found
+
+    small, of_small = seconds(2**26)
+    large, of_large = seconds(2**30)
+    assert of_large.instructions == pytest.approx(16 * of_small.instructions, rel=0.1)
+    assert of_large.cycles == pytest.approx(16 * of_small.cycles, rel=0.05)
+    assert large < 3 * small
+
+
+def test_blocks_that_take_their_turns_at_different_lengths_are_played_in_part() -> None:
+    found = of_loop("naive_scan", 2**15)
+    assert found.simulated.rounds_played < found.simulated.rounds
+    assert len(found.classes.classes) == found.launch.blocks
+    adds = sum(range(2**15)) / 32  # a warp adds its lanes' elements at once
+    assert found.instructions > adds
+    assert found.time_us > found.bound.time_us * 0.99
+
+
+def test_without_divergence_loops_that_are_kept_once_cost_their_longest_lane_alone() -> None:
+    @cuda.jit
+    def kernel(a, out, n):
+        total = 0
+        for i in range(n):
+            total += a[i * 32 + cuda.threadIdx.x]
+        out[cuda.threadIdx.x] = total
+
+    arguments = array_spec(32 * 5000, "int32"), array_spec(32, "int32"), 5000
+    whole = predict(kernel[1, 32], *arguments)
+    free = predict(kernel[1, 32], *arguments, device=device.load("h200").without("divergence"))
+    assert whole.simulated.rounds > 100
+    assert free.cycles == pytest.approx(whole.cycles)
+
+
+def test_the_catalogue_runs_every_kernel_with_loops_kept_once() -> None:
+    """What a kernel's warps run does not depend on whether its loops are kept once."""
+    for entry in catalogue.entries():
+        if entry.defect:
+            continue
+        setup = entry.setup(None)
+        job = jobs.catalogue_job(entry, setup.n)
+        short, whole = (classes_of(job.launches[0], leaps=leaps) for leaps in (True, False))
+        counts = [[(c.ranges, c.stream.instructions) for c in k.classes] for k in (short, whole)]
+        assert counts[0] == counts[1], entry.name

@@ -1,0 +1,296 @@
+"""Predictions: classes of blocks, occupancy, bounds, ablations, and grids of any size."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusim import catalogue, cuda, device
+from gpusim.arguments import array_spec
+from gpusim.catalogue import Setup
+from gpusim.cuda import Kernel
+from gpusim.errors import InputError, LaunchError
+from gpusim.launch import ComputeCapability
+from gpusim.prediction import sampling
+from gpusim.prediction.occupancy import occupancy
+from gpusim.prediction.predict import Prediction, predict, total_time_us
+from gpusim.prediction.streams import Classes, classify
+from gpusim.programs import bind, program_for
+
+CC = ComputeCapability(9, 0)
+
+
+def specs(setup: Setup) -> list[object]:
+    """Return a setup's arguments with arrays that have no elements."""
+    made: list[object] = []
+    for parameter in setup.entry.signature:
+        if parameter == "input":
+            made.append(array_spec(setup.length, setup.dtype))
+        elif parameter == "output":
+            made.append(array_spec(setup.entry.family.outputs(setup), setup.dtype))
+        else:
+            made.append(parameter(setup.n))  # type: ignore[operator]
+    return made
+
+
+def predicted(name: str, n: int, block: int, **options: object) -> Prediction:
+    setup = catalogue.find(name).setup(n, block=block)
+    launch = setup.launch
+    configured = setup.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+    return predict(configured, *specs(setup), **options)  # type: ignore[arg-type]
+
+
+def classes_of(kernel: Kernel, grid: int, block: int, *args: object) -> Classes:
+    arguments = bind(kernel, args)
+    return classify(program_for(kernel, arguments, CC), kernel[grid, block].launch, arguments, CC)
+
+
+def test_blocks_that_do_the_same_are_one_class_and_tails_are_others() -> None:
+    @cuda.jit
+    def kernel(a, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = a[i]
+
+    found = classes_of(
+        kernel, 1000, 64, array_spec(64_000, "int32"), array_spec(64_000, "int32"), 63_900
+    )
+    assert [(c.blocks, c.ranges) for c in found.classes] == [
+        (998, ((0, 997),)),
+        (1, ((998, 998),)),
+        (1, ((999, 999),)),
+    ]
+    assert not found.is_sampled
+    assert found.probed < 100
+
+
+def test_sectors_are_fresh_the_first_time_a_block_touches_them() -> None:
+    @cuda.jit
+    def kernel(a, out):
+        t = cuda.threadIdx.x
+        cuda.syncthreads()
+        first = a[t]
+        cuda.syncthreads()
+        out[t] = first + a[31 - t]
+
+    found = classes_of(kernel, 1, 32, np.arange(32, dtype=np.int32), np.zeros(32, np.int32))
+    warp = found.classes[0].stream.warps[0]
+    loads = [(int(c), int(f)) for c, f in zip(warp.cost, warp.fresh, strict=True) if c]
+    assert loads == [(4, 4), (4, 0), (4, 4)]
+
+
+def test_an_array_that_is_passed_twice_is_not_two_that_are_alike() -> None:
+    @cuda.jit
+    def kernel(a, b, out):
+        t = cuda.threadIdx.x
+        cuda.syncthreads()
+        out[t] = a[t]
+        cuda.syncthreads()
+        out[t] += b[t]
+
+    one, other, out = (array_spec(32, "int32") for _ in range(3))
+    twice = classes_of(kernel, 1, 32, one, one, out)
+    apart = classes_of(kernel, 1, 32, one, other, out)
+    assert [c.stream.fresh_sectors for c in twice.classes] == [8]
+    assert [c.stream.fresh_sectors for c in apart.classes] == [12]
+
+
+def test_control_flow_that_depends_on_missing_elements_is_refused() -> None:
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        while a[i] > 0:
+            out[i] += 1
+
+    with pytest.raises(InputError, match="depends on the arrays' elements"):
+        classes_of(kernel, 2, 32, array_spec(64, "int32"), array_spec(64, "int32"))
+
+
+def test_predicting_leaves_arrays_alone() -> None:
+    data = np.arange(4096, dtype=np.int32)
+    call = catalogue.find("reduce3").call(data, block=128)
+    predict(call.configured, *call.arguments)
+    assert not call.output.any()
+
+
+@pytest.mark.parametrize(
+    ("block", "blocks", "limit"), [(64, 32, "threads"), (128, 16, "threads"), (1024, 2, "threads")]
+)
+def test_occupancy_is_what_the_sm_holds(block: int, blocks: int, limit: str) -> None:
+    setup = catalogue.find("reduce3").setup(2**20, block=block)
+    program = program_for(setup.kernel, bind(setup.kernel, specs(setup)), CC)
+    found = occupancy(program, setup.launch, device.load("h200"))
+    assert (found.blocks, found.warps, found.limit) == (blocks, blocks * block // 32, limit)
+
+
+def test_shared_memory_can_limit_occupancy_and_forbid_a_launch() -> None:
+    setup = catalogue.find("reduce3").setup(2**20, block=128)
+    program = program_for(setup.kernel, bind(setup.kernel, specs(setup)), CC)
+    launch = replace(setup.launch, dynamic_shared_bytes=100_000)
+    found = occupancy(program, launch, device.load("h200"))
+    assert (found.blocks, found.limit) == (2, "shared memory")
+    with pytest.raises(LaunchError, match="not enough shared memory"):
+        occupancy(program, launch, device.load("k40m"))
+
+
+@pytest.mark.parametrize("name", ["reduce1", "reduce4", "reduce7", "kernel2"])
+def test_time_is_never_below_a_bound_and_stalls_are_shares(name: str) -> None:
+    found = predicted(name, 2**24, 256)
+    assert found.time_us >= found.bound.time_us
+    assert sum(found.stalls.values()) == pytest.approx(1)
+    assert sum(found.lines.values()) == pytest.approx(1)
+    assert found.gbps(4 * 2**24) < found.device.bandwidth.dram_peak_gbps
+
+
+@pytest.mark.parametrize(("n", "part"), [(2**22, 0.0), (2**24, 1.0)])
+def test_a_warm_l2_has_arrays_that_fit_and_nothing_of_those_that_do_not(
+    n: int, part: float
+) -> None:
+    """16 MiB are a quarter of an H200's L2, 64 MiB more than all of it."""
+    cold, warm = (predicted("kernel4", n, 256, l2=l2) for l2 in ("cold", "warm"))
+    dram = [next(b.time_us for b in found.bounds if b.name == "DRAM") for found in (cold, warm)]
+    assert dram[1] == pytest.approx(part * dram[0], rel=0.01)
+    assert warm.time_us == cold.time_us if part else warm.time_us < 0.8 * cold.time_us
+
+
+def test_atomics_on_a_large_array_take_less_than_those_on_one_word() -> None:
+    @cuda.jit
+    def kernel(out, n):
+        cuda.atomic.add(out, cuda.grid(1) % n, 1)
+
+    one, many = (predict(kernel[4096, 256], array_spec(n, "int32"), n) for n in (1, 2**20))
+    assert many.time_us < one.time_us / 2
+
+
+def dram_bound_us(kernel: Kernel, n: int, arrays: int) -> float:
+    found = predict(kernel[n // 512, 512], *(array_spec(n, "float32") for _ in range(arrays)))
+    return next(bound.time_us for bound in found.bounds if bound.name == "DRAM")
+
+
+def test_what_is_written_goes_on_to_dram_but_for_what_the_l2_keeps() -> None:
+    """Half of the H200's L2 is 30 MiB: it keeps all of 4 MB, an eighth or so of 268."""
+
+    @cuda.jit
+    def copy(a, out):
+        i = cuda.grid(1)
+        out[i] = a[i]
+
+    gpu = device.load("h200")
+    rate = gpu.bandwidth.dram_gbps * 1000
+    assert dram_bound_us(copy, 2**19, 2) == pytest.approx(4 * 2**19 / rate)
+    kept = gpu.capacity.l2_bytes / 2 / (8 * 2**25)
+    back = (1 - kept) * gpu.bandwidth.dram_write_factor
+    assert dram_bound_us(copy, 2**25, 2) == pytest.approx(4 * 2**25 * (1 + back) / rate)
+
+
+def test_a_kernel_that_writes_alone_takes_as_long_as_dram_needs() -> None:
+    @cuda.jit
+    def fill(out):
+        out[cuda.grid(1)] = 1
+
+    found = predict(fill[2**28 // 1024, 1024], array_spec(2**28, "float32"))
+    assert found.time_us >= found.bound.time_us
+
+
+@pytest.mark.parametrize("mechanism", sorted(device.ABLATIONS))
+@pytest.mark.parametrize("name", ["reduce2", "reduce3"])
+def test_a_device_without_a_mechanism_is_not_slower(name: str, mechanism: str) -> None:
+    with_it = predicted(name, 2**22, 256)
+    without = predicted(name, 2**22, 256, device=device.load("h200").without(mechanism))
+    assert without.time_us <= with_it.time_us * 1.01
+
+
+def test_a_huge_grid_costs_about_what_a_large_one_does() -> None:
+    predicted("reduce3", 2**24, 256)
+    start = time.perf_counter()
+    small = predicted("reduce3", 2**24, 256)
+    middle = time.perf_counter()
+    large = predicted("reduce3", 2**30, 256)
+    end = time.perf_counter()
+    assert large.simulated.extrapolated > large.simulated.played
+    assert large.cycles == pytest.approx(64 * small.cycles, rel=0.05)
+    assert end - middle < 3 * (middle - start)
+
+
+@pytest.mark.parametrize("block", [64, 256, 1024])
+@pytest.mark.parametrize("name", ["reduce1", "reduce3", "reduce7"])
+def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(
+    name: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = predicted(name, 2**25 + block, block)
+    monkeypatch.setattr(sampling, "FIRST_WAVES", 1000)
+    whole = predicted(name, 2**25 + block, block)
+    assert part.simulated.played < part.simulated.blocks_on_sm
+    # Whole waves are left out: the tail is played.
+    assert part.simulated.extrapolated % part.occupancy.blocks == 0
+    assert whole.simulated.extrapolated == 0
+    assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
+
+
+def test_blocks_that_differ_are_all_played_in_their_proportions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @cuda.jit
+    def kernel(a, out, n):
+        i = cuda.grid(1)
+        total = 0
+        if cuda.blockIdx.x < n:
+            for k in range(20):
+                total += a[(i + 64 * k) % 64]
+        out[i] = total
+
+    arguments = array_spec(64, "int32"), array_spec(64 * 150_000, "int32"), 50_000
+    part = predict(kernel[150_000, 64], *arguments)
+    monkeypatch.setattr(sampling, "FIRST_WAVES", 1000)
+    whole = predict(kernel[150_000, 64], *arguments)
+    assert part.simulated.extrapolated > 0 == whole.simulated.extrapolated
+    assert part.cycles == pytest.approx(whole.cycles, rel=0.05)
+
+
+def test_the_same_prediction_comes_out_twice() -> None:
+    assert predicted("reduce2", 2**22, 128).to_dict() == predicted("reduce2", 2**22, 128).to_dict()
+
+
+def test_a_warm_cache_is_not_slower_than_a_cold_one() -> None:
+    cold, warm = (predicted("reduce6", 2**22, 256, l2=state) for state in ("cold", "warm"))
+    assert warm.time_us < cold.time_us
+    with pytest.raises(InputError, match="cold or warm"):
+        predicted("reduce6", 2**22, 256, l2="lukewarm")
+
+
+def test_passes_share_one_launch_overhead_and_pay_gaps() -> None:
+    one = predicted("reduce3", 2**20, 256)
+    host = one.device.host
+    expected = 2 * one.time_us - host.launch_overhead_us + host.pass_gap_us
+    assert total_time_us([one, one]) == pytest.approx(expected)
+    assert total_time_us([]) == 0
+
+
+@pytest.mark.parametrize("name", device.names())
+def test_every_device_predicts_a_simple_reduction(name: str) -> None:
+    found = predicted("reduction3", 2**20, 256, device=name)
+    assert found.time_us > 0
+
+
+def test_without_divergence_a_warp_pays_for_its_longest_side_alone() -> None:
+    @cuda.jit
+    def kernel(out, n):
+        t = cuda.threadIdx.x
+        total = 0
+        if t % 2 == 0:
+            for i in range(n):
+                total += i ^ t
+        else:
+            for i in range(n):
+                total += i & t
+        out[t] = total
+
+    arguments = (array_spec(32, "int32"), 200)
+    whole = predict(kernel[1, 32], *arguments, level="O0")
+    free = predict(
+        kernel[1, 32], *arguments, level="O0", device=device.load("h200").without("divergence")
+    )
+    assert 0.45 < free.cycles / whole.cycles < 0.65

@@ -1,0 +1,124 @@
+"""What streams tell the clock of memory: lines near each other, and what is written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusim import cuda
+from gpusim.arguments import array_spec
+from gpusim.device import load
+from gpusim.launch import ComputeCapability
+from gpusim.prediction.clock.steps import Action, WarpPlan, issues, plan
+from gpusim.prediction.streams import BlockStream, classify, spread
+from gpusim.programs import bind, program_for
+
+LANES = np.arange(32)
+EVERY = np.ones(32, dtype=bool)
+CC = ComputeCapability(9, 0)
+
+
+def stream_of(kernel: cuda.Kernel, *args: object, grid: int = 4, block: int = 64) -> BlockStream:
+    """Return the stream of the blocks, which all do the same."""
+    arguments = bind(kernel, args)
+    program = program_for(kernel, arguments, CC)
+    (only,) = classify(program, kernel[grid, block].launch, arguments, CC).classes
+    return only.stream
+
+
+def plan_of(kernel: cuda.Kernel, *args: object) -> WarpPlan:
+    arguments = bind(kernel, args)
+    program = program_for(kernel, arguments, CC)
+    return plan(stream_of(kernel, *args).warps[0], issues(program, load("h200")))
+
+
+@pytest.mark.parametrize(
+    ("apart", "lines"),
+    [(4, 0), (8, 25), (16, 3 * 25), (128, 31 * 25), (2048, 31 * 60), (8192, 31 * 80)],
+)
+def test_lines_of_an_access_count_by_how_far_apart_they_are(apart: int, lines: int) -> None:
+    lowest, added = spread.within(4096 + LANES * apart, EVERY)
+    assert (int(lowest), int(added)) == (32, lines)
+
+
+def test_an_access_without_a_lane_has_no_line() -> None:
+    lowest, added = spread.within(LANES * 4096, ~EVERY)
+    assert (int(lowest), int(added)) == (-1, 0)
+
+
+def test_a_first_line_counts_for_more_where_both_of_its_halves_are_wanted() -> None:
+    assert [spread.of_first(sectors, 1) for sectors in (1, 2, 3, 4)] == [100, 100, 120, 120]
+    assert spread.of_first(32, 32) == 100
+
+
+def test_the_nearest_load_before_counts_if_it_is_under_way() -> None:
+    """Lines 0, 1000, 1004, 4 and 4: that is near the first, and at last the same."""
+    packed = spread.to_earlier(np.array([0, -1, 1000, 1004, 4, 4]))
+    assert [spread.added(int(packed[4]), pending) for pending in (1, 2, 3)] == [80, 80, 25]
+    assert spread.added(int(packed[3]), 1) == 25
+    assert spread.added(int(packed[5]), 1) == 0
+
+
+def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:
+    @cuda.jit
+    def kernel(a, b, out):
+        i = cuda.grid(1)
+        out[i] = a[i] + a[i + 64] + b[i]
+
+    arrays = [array_spec(2**20, "float32") for _ in range(3)]
+    found = plan_of(kernel, *arrays)
+    draws = [step.touched.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
+    assert draws == pytest.approx([1.2, 1.45, 2.25])
+
+
+def test_loads_that_were_waited_for_do_not_count() -> None:
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        out[i] = a[a[i]]
+
+    numbers = np.arange(256, dtype=np.int32)
+    found = plan_of(kernel, numbers, array_spec(256, "int32"))
+    draws = [step.touched.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
+    assert draws == [1.2, 1.2]
+
+
+def test_what_is_read_and_then_written_counts_as_both() -> None:
+    @cuda.jit
+    def kernel(a):
+        i = cuda.grid(1)
+        a[i] = a[i] + 1
+
+    stream = stream_of(kernel, array_spec(256, "int32"))
+    assert (stream.read_sectors, stream.written_sectors, stream.fresh_sectors) == (8, 8, 8)
+
+
+def test_what_is_written_twice_counts_once() -> None:
+    @cuda.jit
+    def kernel(a):
+        i = cuda.grid(1)
+        a[i] = 1
+        cuda.syncthreads()
+        a[i] = 2
+
+    stream = stream_of(kernel, array_spec(256, "int32"))
+    assert (stream.read_sectors, stream.written_sectors, stream.fresh_sectors) == (0, 8, 8)
+
+
+@pytest.mark.parametrize(("dtype", "passes"), [("int32", 1), ("float32", 32)])
+def test_integers_of_a_warp_on_one_address_are_added_up_before(dtype: str, passes: int) -> None:
+    @cuda.jit
+    def kernel(out):
+        cuda.atomic.add(out, 0, 1)
+
+    stream = stream_of(kernel, array_spec(1, dtype)).warps[0]
+    assert (stream.cost.max(), stream.lines.max()) == (passes, 1)
+
+
+def test_atomics_on_words_of_a_line_come_to_its_sectors() -> None:
+    @cuda.jit
+    def kernel(out):
+        cuda.atomic.add(out, cuda.threadIdx.x % 32, cuda.threadIdx.x)
+
+    stream = stream_of(kernel, array_spec(32, "int32")).warps[0]
+    assert (stream.cost.max(), stream.lines.max()) == (1, 4)

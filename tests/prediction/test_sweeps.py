@@ -1,0 +1,277 @@
+"""Sweeps: rows for whatever is asked, the same from any number of workers, and no row lost."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpusim.cli.app import main
+from gpusim.errors import InputError
+from gpusim.journal import Journal, opened, write_whole
+from gpusim.prediction import sweeps
+from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.sweeps import COLUMNS, Case, Row, crossed, row_of, sweep, table
+
+ROOT = Path(__file__).parents[2]
+SMALL = crossed(["reduce3", "reduce6"], [64, 128], [2**12, 2**14], ["h200"])
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
+    """Work rows out in this process, and note which."""
+    made: list[Case] = []
+
+    def noted(case: Case) -> Row:
+        made.append(case)
+        return row_of(case)
+
+    monkeypatch.setattr(sweeps, "row_of", noted)
+    return made
+
+
+def journal_of(output: Path) -> Path:
+    return output.with_name(output.name + sweeps.JOURNAL_SUFFIX)
+
+
+def test_combinations_come_in_order_and_once() -> None:
+    cases = crossed(["a", "b", "a"], [64], [1, 2], ["x", "y"])
+    assert [(c.device, c.n, c.block, c.kernel) for c in cases] == [
+        ("x", 1, 64, "a"), ("x", 1, 64, "b"), ("x", 2, 64, "a"), ("x", 2, 64, "b"),
+        ("y", 1, 64, "a"), ("y", 1, 64, "b"), ("y", 2, 64, "a"), ("y", 2, 64, "b"),
+    ]  # fmt: skip
+
+
+def test_a_row_is_what_predict_says() -> None:
+    row = row_of(Case("reduce3", "h200", 2**16, 128, passes="all", without=("barriers",)))
+    whole = row_of(Case("reduce3", "h200", 2**16, 128, passes="all"))
+    forecast = catalogue_job("reduce3", 2**16, block=128, passes="all").on("h200")
+    assert tuple(row) == COLUMNS
+    assert whole["time_us"] == forecast.time_us
+    assert whole["gbps"] == forecast.gbps
+    assert whole["launches"] == len(forecast.predictions)
+    assert whole["bound"] == forecast.first.bound.name
+    assert sum(whole[c] for c in COLUMNS if c.startswith("stall_")) == pytest.approx(1)
+    assert (whole["without"], row["without"], whole["reason"]) == ("", "barriers", None)
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        (Case("reduce3", "8800gtx", 4096, 1024), "at most 512 threads"),
+        (Case("reduce3", "h200", 4096, 96), "power of two"),
+        (Case("naive_scan", "h200", 64, 64, passes="all"), "leaves more than one value"),
+        (Case("naive_scan", "h200", 64, 64, operation="max"), "does not do 'max'"),
+    ],
+)
+def test_what_cannot_run_is_a_row_with_its_reason(case: Case, reason: str) -> None:
+    row = row_of(case)
+    assert tuple(row) == COLUMNS
+    assert reason in row["reason"]
+    assert "\n" not in row["reason"]
+    assert row["time_us"] is None
+
+
+def test_any_number_of_workers_writes_the_same_bytes(tmp_path: Path) -> None:
+    cases = [*SMALL, Case("reduce3", "h200", 4096, 96)]
+    written = []
+    for suffix in (".csv", ".json"):
+        for workers in (1, 2):
+            output = tmp_path / f"{workers}{suffix}"
+            sweep(cases, output, workers=workers)
+            assert not journal_of(output).exists()
+            written.append(output.read_bytes())
+    assert written[0] == written[1]
+    assert written[2] == written[3]
+
+
+def test_csv_and_json_hold_the_same_rows(tmp_path: Path) -> None:
+    swept = sweep(SMALL[:2], tmp_path / "t.json", workers=1)
+    assert json.loads((tmp_path / "t.json").read_text()) == swept.rows
+    write_whole(tmp_path / "t.csv", table(swept.rows, ".csv"))
+    with (tmp_path / "t.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert tuple(read[0]) == COLUMNS
+    assert [float(row["time_us"]) for row in read] == [row["time_us"] for row in swept.rows]
+    assert sweep(SMALL[:2], workers=1).rows == swept.rows
+
+
+def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, calls: list[Case]) -> None:
+    output = tmp_path / "table.csv"
+
+    def stop(case: Case) -> None:
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(SMALL, output, workers=1, progress=stop)
+    assert not output.exists()
+    assert len(journal_of(output).read_bytes().splitlines()) == 3
+    begun: list[int] = []
+    swept = sweep(SMALL, output, workers=1, started=begun.append)
+    assert (begun, swept.found) == ([3], 3)
+    assert calls == SMALL
+    assert not journal_of(output).exists()
+    assert swept.rows == [row_of(case) for case in SMALL]
+
+
+def test_a_row_that_was_cut_short_is_worked_out_again(tmp_path: Path, calls: list[Case]) -> None:
+    output = tmp_path / "table.json"
+    with opened(journal_of(output)) as journal:
+        for case in SMALL[:2]:
+            journal.keep(sweeps._key(case), row_of(case))
+    with journal_of(output).open("ab") as file:
+        file.write(b'{"key":"half a li')
+    swept = sweep(SMALL[:3], output, workers=1)
+    assert swept.found == 2
+    assert calls == [SMALL[2]]
+
+
+def test_rows_of_another_model_or_device_are_not_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sweeps._key(SMALL[0])
+    assert before == sweeps._key(SMALL[0])
+    assert before != sweeps._key(SMALL[1])
+    monkeypatch.setattr(sweeps, "_model", lambda: "another")
+    assert before != sweeps._key(SMALL[0])
+    source = (ROOT / "gpusim" / "devices" / "h200.toml").read_text()
+    keys = []
+    for clock in (1980, 1755):
+        path = tmp_path / "gpu.toml"
+        path.write_text(source.replace("value = 1980", f"value = {clock}"))
+        sweeps._numbers.cache_clear()
+        keys.append(sweeps._key(Case("reduce3", str(path), 64, 64)))
+    assert keys[0] != keys[1]
+
+
+def test_a_failure_leaves_the_old_output_and_the_finished_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "table.csv"
+    output.write_text("old")
+
+    def broken(path: Path, content: str) -> None:
+        raise InputError("no room")
+
+    monkeypatch.setattr(sweeps, "write_whole", broken)
+    with pytest.raises(InputError, match="no room"):
+        sweep(SMALL[:2], output, workers=1)
+    assert output.read_text() == "old"
+    monkeypatch.undo()
+    assert sweep(SMALL[:2], output, workers=1).found == 2
+    assert output.read_text() != "old"
+
+
+def test_two_sweeps_do_not_share_a_journal(tmp_path: Path) -> None:
+    output = tmp_path / "table.csv"
+    with opened(journal_of(output)) as journal:
+        assert isinstance(journal, Journal)
+        with pytest.raises(InputError, match="another sweep is at work"):
+            sweep(SMALL[:1], output, workers=1)
+    assert not journal_of(output).exists()
+
+
+def test_a_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="ends in"):
+        sweep(SMALL, tmp_path, workers=1)
+    taken = tmp_path / "table.csv.journal"
+    taken.mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        sweep(SMALL, tmp_path / "table.csv", workers=1)
+
+
+# The command
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "gpusim", "sweep", *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes whose parent is `pid`."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(status.parent.name))
+    return found
+
+
+def until(condition: Callable[[], Any], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> None:
+    output = tmp_path / "table.csv"
+    kernels, blocks, sizes = [f"reduce{k}" for k in (1, 2, 3, 4, 6, 7)], [64, 128, 256], [2**18]
+    options = ["--kernels", ",".join(kernels), "--blocks", ",".join(map(str, blocks))]
+    options += ["--sizes", "2^18", "--workers", "2", "--out"]
+    started = subprocess.Popen(command(*options, output), env=environment())
+    journal = journal_of(output)
+    until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3)
+    workers = children_of(started.pid)
+    os.kill(started.pid, signal.SIGKILL)
+    assert started.wait() == -signal.SIGKILL
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    kept = journal.read_bytes()
+    rows = kept.count(b"\n")
+    assert 3 <= rows < 18
+    assert not output.exists()
+
+    done = subprocess.run(
+        command(*options, output), env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{rows} of them were there" in done.stdout
+    assert not journal.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv"]
+    whole = tmp_path / "whole.csv"
+    cases = crossed(kernels, blocks, sizes, ["h200"])
+    sweep(cases, whole, workers=1)
+    assert output.read_bytes() == whole.read_bytes()
+
+
+def test_the_command_prints_a_table_or_json_where_no_file_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["sweep", "--kernels", "reduce3", "--blocks", "64,96", "--sizes", "2^12"]
+    assert main([*arguments, "--workers", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "power of two" in out
+    assert max(map(len, out.splitlines())) <= 100
+    assert main([*arguments, "--workers", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [set(row) for row in rows] == [set(COLUMNS)] * 2
+    assert [row["reason"] is None for row in rows] == [True, False]
+
+
+def test_the_command_says_what_became_of_the_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "table.json"
+    options = ["--kernels", "reduce3", "--blocks", "64,96", "--sizes", "2^12", "--workers", "1"]
+    assert main(["sweep", *options, "--out", str(output)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "2 rows, 1 predicted, 1 cannot run (column reason)" in out
+    assert len(json.loads(output.read_text())) == 2
