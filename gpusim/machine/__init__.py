@@ -77,7 +77,7 @@ def run(
                         observer.batch_end(interpreter.batch.placement.blocks)
                     if progress is not None:
                         progress(finished)
-                elif interpreter.executed >= step_limit:
+                elif interpreter.context.executed >= step_limit:
                     raise NoProgressError(_no_progress(interpreter, step_limit))
     for observer in observers:
         observer.end()
@@ -85,7 +85,7 @@ def run(
 
 def _no_progress(interpreter: Interpreter, limit: int) -> str:
     splits = interpreter.batch.splits
-    lines = sorted({interpreter.instructions[int(pc)].line for pc in splits.pc})
+    lines = sorted({interpreter.context.instructions[int(pc)].line for pc in splits.pc})
     where = ", ".join(map(str, lines[:4]))
     blocks = interpreter.batch.placement.blocks
     return (

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.errors import KernelFault
 from gpusim.isa import Instruction, Memory
 from gpusim.machine import storage
+from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.kinds import runs
-
-if TYPE_CHECKING:
-    from gpusim.machine.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
 
 
-@runs("load")
-def _load(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def load(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Set each destination to the element at the address, and those that follow it."""
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     if instruction.guard is None or on.any():
-        elements, index = _elements(machine, group, instruction, addresses, on)
+        elements, index = _elements(context, group, instruction, addresses, on)
         for position, register in enumerate(instruction.dst):
             where = index + position if position else index
             if elements is None:
@@ -34,15 +31,15 @@ def _load(machine: Interpreter, group: Group, instruction: Instruction, on: Arra
             if instruction.dtype is not None:
                 value = value.astype(instruction.dtype, copy=False)
             group.write(register, value, on)
-    machine.tell(group, instruction, on, addresses)
+    context.tell(group, instruction, on, addresses)
 
 
-@runs("store")
-def _store(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def store(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Set the elements at the address to the sources."""
     addresses = _addresses(group, instruction, _memory(instruction))
     if on.any():
-        _check_writable(machine, instruction)
-        elements, index = _elements(machine, group, instruction, addresses, on)
+        _check_writable(context, instruction)
+        elements, index = _elements(context, group, instruction, addresses, on)
         for position, register in enumerate(instruction.src[1:]):
             if elements is None:
                 break
@@ -52,16 +49,16 @@ def _store(machine: Interpreter, group: Group, instruction: Instruction, on: Arr
                 elements[where.reshape(-1)] = value.reshape(-1)
             else:
                 elements[where[taking]] = value[taking]
-    machine.tell(group, instruction, on, addresses)
+    context.tell(group, instruction, on, addresses)
 
 
-@runs("atomic")
-def _atomic(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def atomic(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Update the elements at the address, lane by lane in order, and give the old ones."""
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     if on.any():
-        _check_writable(machine, instruction)
-        elements, index = _elements(machine, group, instruction, addresses, on)
+        _check_writable(context, instruction)
+        elements, index = _elements(context, group, instruction, addresses, on)
         operands = [group.read(register) for register in instruction.src[1:]]
         # Every block takes its turn, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
@@ -76,13 +73,12 @@ def _atomic(machine: Interpreter, group: Group, instruction: Instruction, on: Ar
             result = np.zeros(taking.shape, dtype=memory.dtype)
             result[taking] = 0 if old is None else old
             group.write(instruction.dst[0], result, on)
-    machine.tell(group, instruction, on, addresses)
+    context.tell(group, instruction, on, addresses)
 
 
-@runs("fence")
-def _fence(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def fence(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Order memory accesses, which are in order here."""
-    machine.tell(group, instruction, on)
+    context.tell(group, instruction, on)
 
 
 def _memory(instruction: Instruction) -> Memory:
@@ -97,15 +93,15 @@ def _addresses(group: Group, instruction: Instruction, memory: Memory) -> Array:
     return address + memory.offset if memory.offset else address
 
 
-def _check_writable(machine: Interpreter, instruction: Instruction) -> None:
+def _check_writable(context: Context, instruction: Instruction) -> None:
     memory = _memory(instruction)
-    array = machine.allocations[memory.name].array if memory.space == "global" else None
+    array = context.allocations[memory.name].array if memory.space == "global" else None
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         raise KernelFault(f"line {instruction.line}: {memory.name} is read-only")
 
 
 def _elements(
-    machine: Interpreter, group: Group, instruction: Instruction, addresses: Array, on: Array
+    context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
 ) -> tuple[Array | None, Array]:
     """Return a memory's elements, flat, and where each lane's first one is in them.
 
@@ -116,7 +112,7 @@ def _elements(
     threads = group.of_rows(batch.thread_number())
     lanes = storage.Lanes(block_number, threads, batch.launch.grid, batch.launch.block)
     if memory.space == "global":
-        allocation = machine.allocations[memory.name]
+        allocation = context.allocations[memory.name]
         size, base = allocation.array.size, allocation.address
         return allocation.flat, storage.element_index(
             addresses, on, base, size, memory, instruction.line, lanes

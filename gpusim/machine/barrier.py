@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.isa import Instruction
+from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.kinds import runs
 from gpusim.machine.state import AT_BARRIER, READY
-
-if TYPE_CHECKING:
-    from gpusim.machine.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 
@@ -25,17 +22,17 @@ RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {
 }
 
 
-@runs("barrier")
-def _barrier(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
-    machine.tell(group, instruction, on)
+def barrier(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Hold the group until its blocks are complete."""
+    context.tell(group, instruction, on)
     group.hold(AT_BARRIER)
-    release(machine)
+    release(context)
     return True
 
 
-def release(machine: Interpreter) -> None:
+def release(context: Context) -> None:
     """Let go the blocks of which every live lane has come to a barrier."""
-    splits, placement = machine.batch.splits, machine.batch.placement
+    splits, placement = context.batch.splits, context.batch.placement
     arrived = splits.state == AT_BARRIER
     if not arrived.any():
         return
@@ -47,9 +44,9 @@ def release(machine: Interpreter) -> None:
         complete = arrived & ~missing[block]
     which = np.flatnonzero(complete)
     for pc in np.unique(splits.pc[which]):
-        instruction = machine.instructions[int(pc)]
+        instruction = context.instructions[int(pc)]
         if instruction.dst:
-            here = Group(machine.batch, which[splits.pc[which] == pc])
+            here = Group(context.batch, which[splits.pc[which] == pc])
             _reduce(here, instruction)
     splits.pc[which] += 1
     splits.state[which] = READY

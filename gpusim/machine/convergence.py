@@ -6,45 +6,42 @@ all live lanes of its warp that have its token are there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.isa import Instruction
+from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.kinds import runs
 from gpusim.machine.state import AT_CONVERGENCE
-
-if TYPE_CHECKING:
-    from gpusim.machine.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)
 
 
-@runs("bssy")
-def _bssy(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
-    new = machine.batch.new_tokens(len(group.which)).reshape(1, -1, 1)
+def bssy(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Give the lanes that are on a new token."""
+    new = context.batch.new_tokens(len(group.which)).reshape(1, -1, 1)
     _give(group, int(instruction.detail), new, on)
-    machine.tell(group, instruction, on)
+    context.tell(group, instruction, on)
 
 
-@runs("break")
-def _break(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+def give_back(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Take the token from the lanes that are on."""
     _give(group, int(instruction.detail), NO_TOKEN, on)
-    machine.tell(group, instruction, on)
-    machine.batch.splits.pc[group.which] = group.pc + 1
-    release(machine)
+    context.tell(group, instruction, on)
+    context.batch.splits.pc[group.which] = group.pc + 1
+    release(context)
     return True
 
 
-@runs("bsync")
-def _bsync(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
-    machine.tell(group, instruction, on)
-    if not machine.batch.is_diverged():
+def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Hold a diverged warp's splits until the lanes with their token have come."""
+    context.tell(group, instruction, on)
+    if not context.batch.is_diverged():
         return False
     group.hold(AT_CONVERGENCE)
-    release(machine)
+    release(context)
     return True
 
 
@@ -53,9 +50,9 @@ def _give(group: Group, number: int, token: Array, on: Array) -> None:
     tokens[number] = group.updated(tokens[number], token, on)
 
 
-def release(machine: Interpreter) -> None:
+def release(context: Context) -> None:
     """Join the splits that wait at a BSYNC and miss no live lane with their token."""
-    batch, splits = machine.batch, machine.batch.splits
+    batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_CONVERGENCE)
     if not len(waiting):
         return
@@ -66,7 +63,7 @@ def release(machine: Interpreter) -> None:
     for place in np.unique(pc):
         at = np.flatnonzero(pc == place)
         here, rows = waiting[at], row[at]
-        tokens = batch.tokens[int(machine.instructions[int(place)].detail)]
+        tokens = batch.tokens[int(context.instructions[int(place)].detail)]
         tokens = np.broadcast_to(tokens, (len(tokens), batch.rows, 32))[:, rows]
         mine[at] = np.where(splits.mask[:, here], tokens, 0).max(axis=(0, 2))
         absent = (live & ~splits.lanes(batch.rows, here))[:, rows]

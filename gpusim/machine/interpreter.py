@@ -1,7 +1,7 @@
 """Who runs: the split that has waited longest, with all others at its pc.
 
 They run until they branch, leave or meet others. What an instruction does is in the table of
-`kinds`; here groups are chosen, observers told, and a standstill is reported.
+`handlers`; here groups are chosen and a standstill is reported.
 """
 
 from __future__ import annotations
@@ -12,19 +12,15 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import BarrierError
-from gpusim.events import Observer, Step
-from gpusim.isa import OPS, Instruction
-from gpusim.machine import access, barrier, control, convergence, values, warp
+from gpusim.events import Observer
+from gpusim.isa import OPS
+from gpusim.machine.context import Context
 from gpusim.machine.group import BlocksDisagreeError, Group
-from gpusim.machine.kinds import KINDS
+from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.loops import Loops, OnLeap
 from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, AT_WARP, READY, Batch
 from gpusim.machine.storage import Allocation
 
-Array = np.ndarray[Any, Any]
-
-# Each adds the handlers of its instructions to the table of `kinds`.
-ROOMS = (access, barrier, control, convergence, values, warp)
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
     AT_CONVERGENCE: "for lanes of its own to join it before line {}",
@@ -36,7 +32,6 @@ LATEST = np.iinfo(np.int64).max
 class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays.
 
-    `executed` counts the instructions that were run, each once for all splits in its group.
     With `on_leap`, iterations of loops that are all alike are left out.
     """
 
@@ -49,19 +44,18 @@ class Interpreter:
         on_leap: OnLeap | None = None,
     ) -> None:
         self.batch = batch
-        self.arguments = arguments
-        self.allocations = allocations
-        self.observers = observers
-        self.instructions = batch.program.instructions
-        self.executed = 0
-        self._loops = None if on_leap is None else Loops(self, on_leap)
-        self._handlers = [KINDS[OPS[instruction.op].kind] for instruction in self.instructions]
+        self.context = Context(batch, arguments, allocations, [o.step for o in observers])
+        self._loops = None if on_leap is None else Loops(self.context, on_leap)
+        if self._loops is not None:
+            self.context.listeners.append(self._loops.step)
+        self._instructions = batch.program.instructions
+        self._handlers = [HANDLERS[OPS[row.op].kind] for row in self._instructions]
 
     def run(self, instructions: int) -> bool:
         """Run about that many instructions; return whether the batch has finished."""
-        stop = self.executed + instructions
+        stop = self.context.executed + instructions
         while len(self.batch.splits):
-            if self.executed >= stop:
+            if self.context.executed >= stop:
                 return False
             group = self._next_group()
             if group is None:
@@ -92,30 +86,12 @@ class Interpreter:
 
     def _run_group(self, group: Group) -> None:
         while True:
-            instruction = self.instructions[group.pc]
-            self.executed += 1
+            instruction = self._instructions[group.pc]
+            self.context.executed += 1
             on = group.lanes_on(instruction)
-            if self._handlers[group.pc](self, group, instruction, on):
+            if self._handlers[group.pc](self.context, group, instruction, on):
                 return
             group.pc += 1
-
-    def tell(
-        self,
-        group: Group,
-        instruction: Instruction,
-        on: Array,
-        addresses: Array | None = None,
-        taken: Array | None = None,
-    ) -> None:
-        """Tell observers, if there are any, that a group ran an instruction."""
-        if not self.observers and self._loops is None:
-            return
-        placement = self.batch.placement
-        step = Step(group.pc, instruction, placement, group.rows, group.mask, on, addresses, taken)
-        for observer in self.observers:
-            observer.step(step)
-        if self._loops is not None:
-            self._loops.step(step)
 
     def _standstill(self) -> str:
         """Say who waits where, when nobody can run."""
@@ -124,7 +100,7 @@ class Interpreter:
         for number in range(len(splits)):
             row = int(splits.row[number])
             block = placement.blocks[0 if placement.folded else row // placement.warps_per_block]
-            line = self.instructions[int(splits.pc[number])].line
+            line = self._instructions[int(splits.pc[number])].line
             lanes = int(np.count_nonzero(splits.mask[0, number]))
             where = WAITING_FOR[int(splits.state[number])].format(line)
             warp_number = row % placement.warps_per_block

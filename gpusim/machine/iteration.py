@@ -12,20 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpusim.events import Step
 from gpusim.isa import OPS, Instruction
 from gpusim.machine import values
+from gpusim.machine.context import Context
 from gpusim.machine.decisions import ACCESSES, DESCRIBES, WAITS_FOR_LANES, Decisions, place
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
 from gpusim.memory import LINE_BYTES
-
-if TYPE_CHECKING:
-    from gpusim.machine.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 
@@ -85,7 +83,7 @@ class Course:
 
 
 def follow(
-    machine: Interpreter,
+    context: Context,
     group: Group,
     before: Sequence[Array | None],
     told: Sequence[Step],
@@ -96,7 +94,7 @@ def follow(
     `before` are the registers as that iteration found them, `told` the steps since. Raises
     DiffersError where nothing is known of the next.
     """
-    iteration = _Iteration(machine, group, before, decisions)
+    iteration = _Iteration(context, group, before, decisions)
     for step in told:
         iteration.run(step)
     return iteration.course()
@@ -107,12 +105,12 @@ class _Iteration:
 
     def __init__(
         self,
-        machine: Interpreter,
+        context: Context,
         group: Group,
         before: Sequence[Array | None],
         decisions: Decisions,
     ) -> None:
-        self._machine = machine
+        self._context = context
         self._group = group
         self._before = before
         self._decisions = decisions
@@ -203,9 +201,9 @@ class _Iteration:
     def _result(self, instruction: Instruction, on: Array) -> Pair | None:
         kind = OPS[instruction.op].kind
         if kind == "constant":
-            return _still(values.constant(self._machine, instruction))
+            return _still(values.constant_value(self._context, instruction))
         if kind == "special":
-            return _still(values.special(self._group, instruction))
+            return _still(values.special_value(self._group, instruction))
         return self._computed(instruction, on) if kind == "compute" else None
 
     def _computed(self, instruction: Instruction, on: Array) -> Pair | None:
@@ -244,8 +242,8 @@ class _Iteration:
         if (taking != stride).any():
             raise DiffersError
         self._period = math.lcm(self._period, LINE_BYTES // math.gcd(stride, LINE_BYTES))
-        if name in self._machine.allocations:
-            array = self._machine.allocations[name].address
+        if name in self._context.allocations:
+            array = self._context.allocations[name].address
             if self._strides.setdefault(array, stride) != stride:
                 raise DiffersError
 

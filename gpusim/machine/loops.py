@@ -8,18 +8,16 @@ and its last iterations are run again. What does not decide (data) is then left 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.events import Leap, Step
 from gpusim.isa import OPS, Program
+from gpusim.machine.context import Context
 from gpusim.machine.decisions import decisions
 from gpusim.machine.group import Group
 from gpusim.machine.iteration import Course, DiffersError, follow
-
-if TYPE_CHECKING:
-    from gpusim.machine.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 
@@ -74,11 +72,11 @@ class _Watch:
 class Loops:
     """The loops of a batch. `on_leap` is told what is left out."""
 
-    def __init__(self, machine: Interpreter, on_leap: OnLeap) -> None:
-        self._machine = machine
+    def __init__(self, context: Context, on_leap: OnLeap) -> None:
+        self._context = context
         self._on_leap = on_leap
-        self._decisions = decisions(machine.batch.program)
-        self.heads = heads(machine.batch.program)
+        self._decisions = decisions(context.batch.program)
+        self.heads = heads(context.batch.program)
         self._watches: dict[tuple[int, int], _Watch] = {}
 
     def step(self, step: Step) -> None:
@@ -111,7 +109,7 @@ class Loops:
         """See whether the last iteration shows how the loop goes on."""
         watch.look_at *= 2
         try:
-            course = follow(self._machine, group, watch.before, watch.told, self._decisions)
+            course = follow(self._context, group, watch.before, watch.told, self._decisions)
         except DiffersError:
             return
         if (_times(course) * course.period >= LEAST_LEFT_OUT).any():

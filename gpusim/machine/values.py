@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.isa import OPS, Instruction
+from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.kinds import runs
-
-if TYPE_CHECKING:
-    from gpusim.machine.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 AXES = "xyz"
 LANES = np.arange(32, dtype=np.int32)
 
 
-@runs("compute")
-def _compute(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def compute(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Set the destination to what the op's row computes from the sources."""
     evaluate = OPS[instruction.op].evaluate
     if evaluate is not None and instruction.dst and (instruction.guard is None or on.any()):
         value = evaluate(instruction, *group.sources(instruction))
         group.write(instruction.dst[0], value, on)
-    machine.tell(group, instruction, on)
+    context.tell(group, instruction, on)
 
 
 def _coordinate(linear: Array, size: tuple[int, int, int], axis: str) -> Array:
@@ -53,14 +50,14 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
 }
 
 
-@runs("special")
-def _special(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def special(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Read a special register."""
     if instruction.dst:
-        group.write(instruction.dst[0], special(group, instruction), on)
-    machine.tell(group, instruction, on)
+        group.write(instruction.dst[0], special_value(group, instruction), on)
+    context.tell(group, instruction, on)
 
 
-def special(group: Group, instruction: Instruction) -> Array:
+def special_value(group: Group, instruction: Instruction) -> Array:
     """Return what a special register holds in the rows of a group."""
     name, _, axis = str(instruction.detail).partition(".")
     return _typed(instruction, SPECIAL[name](group, axis))
@@ -70,33 +67,33 @@ def _typed(instruction: Instruction, value: Array) -> Array:
     return value if instruction.dtype is None else value.astype(instruction.dtype, copy=False)
 
 
-def _parameter(machine: Interpreter, name: str) -> Any:
-    return machine.arguments[name]
+def _parameter(context: Context, name: str) -> Any:
+    return context.arguments[name]
 
 
-def _pointer(machine: Interpreter, name: str) -> np.int64:
-    return np.int64(machine.allocations[name].address)
+def _pointer(context: Context, name: str) -> np.int64:
+    return np.int64(context.allocations[name].address)
 
 
-def _length(machine: Interpreter, what: tuple[str, int | None]) -> np.int32:
+def _length(context: Context, what: tuple[str, int | None]) -> np.int32:
     """Return the elements of an array: of one that was passed, else of dynamic shared memory."""
     name, axis = what
     if not name:
         assert axis is not None
-        return np.int32(machine.batch.launch.dynamic_shared_bytes // axis)
-    array = machine.allocations[name].array
+        return np.int32(context.batch.launch.dynamic_shared_bytes // axis)
+    array = context.allocations[name].array
     return np.int32(array.size if axis is None else array.shape[axis])
 
 
-def _launched(machine: Interpreter, what: str) -> np.int32:
+def _launched(context: Context, what: str) -> np.int32:
     name, _, axis = what.partition(".")
-    launch = machine.batch.launch
+    launch = context.batch.launch
     size = {"ntid": launch.block, "nctaid": launch.grid}[name]
     return np.int32(size[AXES.index(axis)])
 
 
 # What lies in constant memory, by the first part of an instruction's detail.
-CONSTANTS: Mapping[str, Callable[[Interpreter, Any], Any]] = {
+CONSTANTS: Mapping[str, Callable[[Context, Any], Any]] = {
     "param": _parameter,
     "pointer": _pointer,
     "length": _length,
@@ -104,14 +101,14 @@ CONSTANTS: Mapping[str, Callable[[Interpreter, Any], Any]] = {
 }
 
 
-@runs("constant")
-def _constant(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def constant(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Read a value that the launch knows."""
     if instruction.dst:
-        group.write(instruction.dst[0], constant(machine, instruction), on)
-    machine.tell(group, instruction, on)
+        group.write(instruction.dst[0], constant_value(context, instruction), on)
+    context.tell(group, instruction, on)
 
 
-def constant(machine: Interpreter, instruction: Instruction) -> Array:
+def constant_value(context: Context, instruction: Instruction) -> Array:
     """Return a value that the launch knows."""
     kind, what = instruction.detail
-    return _typed(instruction, np.asarray(CONSTANTS[kind](machine, what)).reshape(1, 1, 1))
+    return _typed(instruction, np.asarray(CONSTANTS[kind](context, what)).reshape(1, 1, 1))

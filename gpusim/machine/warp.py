@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.isa import Instruction
+from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
-from gpusim.machine.kinds import runs
 from gpusim.machine.state import AT_WARP, union_of_runs
-
-if TYPE_CHECKING:
-    from gpusim.machine.interpreter import Interpreter
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
 LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
 
 
-@runs("shuffle")
-def _shuffle(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+def shuffle(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Give each lane the value of the lane that it names."""
     mask, value, lane, width = group.sources(instruction)
-    if _waits(machine, group, mask):
+    if _waits(context, group, mask):
         return True
     if instruction.dst:
         source = _source(str(instruction.detail), lane.astype(np.int64), width.astype(np.int64))
         group.write(instruction.dst[0], _taken(value, source), on)
-    machine.tell(group, instruction, on)
+    context.tell(group, instruction, on)
     return False
 
 
@@ -66,29 +63,29 @@ VOTES: Mapping[str, Callable[[Array, Array], Any]] = {
 }
 
 
-@runs("vote")
-def _vote(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
+def vote(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Give all lanes what the predicates of those that vote come to."""
     mask, predicate = group.sources(instruction)
-    if _waits(machine, group, mask):
+    if _waits(context, group, mask):
         return True
     voting = on & _named(group, mask)
     value = VOTES[str(instruction.detail)](voting, voting & predicate)
     group.write(instruction.dst[0], value, on)
-    machine.tell(group, instruction, on)
+    context.tell(group, instruction, on)
     return False
 
 
-@runs("activemask")
-def _activemask(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> None:
+def activemask(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Give the lanes that run this instruction, as bits."""
     group.write(instruction.dst[0], _ballot(on), on)
-    machine.tell(group, instruction, on)
+    context.tell(group, instruction, on)
 
 
-@runs("warpsync")
-def _warpsync(machine: Interpreter, group: Group, instruction: Instruction, on: Array) -> bool:
-    if _waits(machine, group, group.read(instruction.src[0])):
+def warpsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Hold the group until the lanes that its mask names have come."""
+    if _waits(context, group, group.read(instruction.src[0])):
         return True
-    machine.tell(group, instruction, on)
+    context.tell(group, instruction, on)
     return False
 
 
@@ -101,12 +98,12 @@ def _named(group: Group, mask: Array) -> Array:
     return np.broadcast_to((bits & LANE_BITS) != 0, (len(bits), len(group.rows), 32))
 
 
-def _waits(machine: Interpreter, group: Group, mask: Array) -> bool:
+def _waits(context: Context, group: Group, mask: Array) -> bool:
     """Hold splits of diverged warps until the lanes that the mask names are together.
 
     Returns whether it held one; others of the group then come again to this instruction.
     """
-    batch = machine.batch
+    batch = context.batch
     if not batch.is_diverged():
         return False
     named = _named(group, mask)
@@ -118,16 +115,16 @@ def _waits(machine: Interpreter, group: Group, mask: Array) -> bool:
     splits = batch.splits
     splits.pc[group.which] = group.pc
     splits.state[group.which[missing]] = AT_WARP
-    release(machine)
+    release(context)
     return True
 
 
-def release(machine: Interpreter) -> None:
+def release(context: Context) -> None:
     """Join and let go the splits of which all live lanes that their mask names are there.
 
     Lanes meet those that name the same lanes at the same instruction.
     """
-    batch, splits = machine.batch, machine.batch.splits
+    batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_WARP)
     if not len(waiting):
         return
@@ -135,7 +132,7 @@ def release(machine: Interpreter) -> None:
     named = np.zeros((len(waiting), 32), dtype=bool)
     for place in np.unique(pc):
         here = Group(batch, waiting[pc == place])
-        mask = here.read(machine.instructions[int(place)].src[0])
+        mask = here.read(context.instructions[int(place)].src[0])
         named[pc == place] = _named(here, mask)[0]
     bits = _ballot(named[None])[0, :, 0]
     union, order, first, sizes = union_of_runs(splits.mask[:, waiting], bits, pc, row)
