@@ -53,3 +53,23 @@ def test_kernels_import_the_dialect_the_catalogue_and_each_other_alone() -> None
     allowed = {"cuda", "catalogue", "oracle", "kernels", "launch", "errors"}
     for path in sorted((PACKAGE / "kernels").glob("*.py")):
         assert imported(ast.parse(path.read_text(encoding="utf-8"))) <= allowed, path.name
+
+
+def test_no_modules_of_the_compiler_or_the_machine_import_each_other_in_a_circle() -> None:
+    for package in ("compiler", "machine"):
+        imports = {path.stem: siblings(path) for path in (PACKAGE / package).glob("*.py")}
+        while free := {name for name, targets in imports.items() if not targets & set(imports)}:
+            imports = {name: imports[name] for name in imports.keys() - free}
+        assert sorted(imports) == [], package
+
+
+def siblings(path: Path) -> set[str]:
+    """Return the modules of its own package that a file imports."""
+    package = f"gpusim.{path.parent.name}"
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == package:
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"{package}."):
+            found.add(str(node.module).split(".")[2])
+    return found

@@ -10,7 +10,6 @@ from typing import Any
 from gpusim.compiler.builder import Builder, Operand, meeting, type_of
 from gpusim.compiler.constants import fold, static_number
 from gpusim.compiler.ir import BOOL, FLOAT64, DType, Value
-from gpusim.compiler.syntax import expression
 from gpusim.compiler.types import promoted
 
 BINARY: Mapping[type[ast.operator], str] = {
@@ -46,8 +45,8 @@ SHIFTS = {"shl", "shr"}
 UNROLLED_POWERS = range(1, 9)
 
 
-@expression(ast.BinOp)
-def _binop(builder: Builder, node: ast.BinOp) -> Operand:
+def binary_operation(builder: Builder, node: ast.BinOp) -> Operand:
+    """Return an operator of two expressions."""
     left, right = builder.expression(node.left), builder.expression(node.right)
     return binary(builder, BINARY[type(node.op)], left, right, node)
 
@@ -96,8 +95,8 @@ def _product(builder: Builder, factor: Value, count: int, node: ast.AST) -> Oper
     return result
 
 
-@expression(ast.UnaryOp)
-def _unaryop(builder: Builder, node: ast.UnaryOp) -> Operand:
+def unary_operation(builder: Builder, node: ast.UnaryOp) -> Operand:
+    """Return an operator of one expression."""
     if isinstance(node.op, ast.Not):
         known = static_number(builder, node.operand)
         if known is not None:
@@ -116,8 +115,8 @@ def _unaryop(builder: Builder, node: ast.UnaryOp) -> Operand:
     return builder.graph.emit(op, dtype, [value]) if op else value
 
 
-@expression(ast.Compare)
-def _compare(builder: Builder, node: ast.Compare) -> Operand:
+def compare(builder: Builder, node: ast.Compare) -> Operand:
+    """Return a chain of comparisons, of which all have to hold."""
     left = builder.number(builder.expression(node.left), node.left)
     result: Operand | None = None
     for comparison, right_node in zip(node.ops, node.comparators, strict=True):

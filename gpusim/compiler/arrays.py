@@ -13,7 +13,6 @@ from gpusim.compiler.arithmetic import binary
 from gpusim.compiler.builder import Builder, Operand, type_of
 from gpusim.compiler.constants import static_number
 from gpusim.compiler.ir import INT32, Array, Value
-from gpusim.compiler.syntax import expression
 from gpusim.compiler.types import default_type, dtype_of
 
 ALIGNMENT = 16
@@ -24,8 +23,8 @@ def aligned(size_bytes: int) -> int:
     return -(-size_bytes // ALIGNMENT) * ALIGNMENT
 
 
-@expression(ast.Subscript)
-def _subscript(builder: Builder, node: ast.Subscript) -> Any:
+def subscript(builder: Builder, node: ast.Subscript) -> Any:
+    """Return a tuple's part or an array's element."""
     owner = builder.expression(node.value)
     if isinstance(owner, tuple):
         position = static_number(builder, node.slice)

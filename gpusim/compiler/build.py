@@ -1,21 +1,20 @@
 """From a syntax tree to SSA form, for one combination of argument types.
 
 A variable has one type: the one in which all its assignments meet. It is found by building
-until no variable's type changes any more, which takes two or three rounds.
+until no variable's type changes any more, which takes two or three builds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.compiler import arithmetic, arrays, calls, conditions, loops, names, statements
+from gpusim.compiler import arrays, names
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.ir import INT32, Array, DType, Function
 from gpusim.compiler.source import KernelSource
+from gpusim.compiler.syntax import MEANINGS
 
-# Each adds what it gives a meaning to the tables of `syntax`.
-MEANINGS = (arithmetic, arrays, calls, conditions, loops, names, statements)
-MAX_ROUNDS = 20
+MOST_BUILDS = 20
 
 
 def build(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Function:
@@ -25,8 +24,8 @@ def build(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Funct
     """
     types: dict[str, DType] = {}
     static_bytes = 0
-    for _ in range(MAX_ROUNDS):
-        builder = Builder(source, arguments, types, arrays.aligned(static_bytes))
+    for _ in range(MOST_BUILDS):
+        builder = Builder(source, arguments, types, arrays.aligned(static_bytes), MEANINGS)
         function = _built(builder)
         if builder.types == types and builder.static_shared_bytes == static_bytes:
             return function

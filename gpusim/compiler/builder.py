@@ -1,13 +1,13 @@
 """What is being built: the graph, the functions and loops around the current place, the types.
 
-The functions that give syntax its meaning share a `Builder`. It also turns numbers into
-values, which all of them need; what the syntax means is theirs.
+The functions that give syntax its meaning share a `Builder`, which finds them by the table that
+it is given. It also turns numbers into values, which all of them need.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 from gpusim.compiler.ir import BOOL, INT32, Array, Block, DType, Function, Value
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.ssa import Graph
-from gpusim.compiler.syntax import EXPRESSIONS, STATEMENTS
 from gpusim.compiler.types import Number, common, default_type, promoted, weak_common
 from gpusim.compiler.words import SpecialRegister
 from gpusim.errors import KernelSourceError
@@ -49,8 +48,16 @@ class Loop:
     again: Block
 
 
+@dataclass(frozen=True)
+class Meanings:
+    """The functions that build statements and expressions, by the kind of syntax."""
+
+    statements: Mapping[type[ast.stmt], Callable[[Builder, Any], None]]
+    expressions: Mapping[type[ast.expr], Callable[[Builder, Any], Any]]
+
+
 class Builder:
-    """The function under construction.
+    """The function under construction; `meanings` build its syntax.
 
     `types` are the variables' types so far. `static_shared_bytes` and `local_bytes` are what
     declared arrays take of a block's and of a thread's memory, `dynamic_offset` is where
@@ -63,7 +70,9 @@ class Builder:
         arguments: Mapping[str, DType | Array],
         types: Mapping[str, DType],
         dynamic_offset: int,
+        meanings: Meanings,
     ) -> None:
+        self._meanings = meanings
         self.types = dict(types)
         self.function = Function(source.name, dict(arguments))
         self.graph = Graph(self.function)
@@ -100,11 +109,11 @@ class Builder:
             if self.graph.block is None:
                 return
             self.mark(statement)
-            STATEMENTS[type(statement)](self, statement)
+            self._meanings.statements[type(statement)](self, statement)
 
     def expression(self, node: ast.expr) -> Any:
         """Return what an expression is: a Value, a Python number, a tuple, an array or object."""
-        return EXPRESSIONS[type(node)](self, node)
+        return self._meanings.expressions[type(node)](self, node)
 
     def number(self, item: Any, node: ast.AST) -> Operand:
         """Return `item` if one can compute with it; KernelSourceError otherwise."""

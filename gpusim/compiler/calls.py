@@ -16,7 +16,6 @@ from gpusim.compiler.inline import inline
 from gpusim.compiler.intrinsics import INTRINSICS
 from gpusim.compiler.ir import BOOL, Array, DType, Value
 from gpusim.compiler.source import KernelSource
-from gpusim.compiler.syntax import expression
 from gpusim.compiler.types import dtype_of
 from gpusim.compiler.words import Intrinsic
 
@@ -62,8 +61,8 @@ TWO_ARGUMENTS = {"atan2", "fmod", "pow", "hypot", "copysign"}
 PREDICATES = {"isnan", "isinf", "isfinite"}
 
 
-@expression(ast.Call)
-def _call(builder: Builder, node: ast.Call) -> Any:
+def call(builder: Builder, node: ast.Call) -> Any:
+    """Return what a call gives."""
     meaning = _meaning(builder, builder.expression(node.func), node)
     named = sorted(node.keywords, key=lambda keyword: KEYWORDS.index(str(keyword.arg)))
     arguments = [*node.args, *(keyword.value for keyword in named)]

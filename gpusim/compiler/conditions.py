@@ -9,7 +9,6 @@ from gpusim.compiler import names
 from gpusim.compiler.builder import Builder, Operand
 from gpusim.compiler.constants import static_number
 from gpusim.compiler.ir import BOOL, Block, Value
-from gpusim.compiler.syntax import expression
 
 # What a machine without short circuits may evaluate although it need not: no loads, no calls,
 # and no divisions, which are long.
@@ -63,8 +62,8 @@ def _is_simple(operands: list[ast.expr]) -> bool:
     )
 
 
-@expression(ast.BoolOp)
-def _boolop(builder: Builder, node: ast.BoolOp) -> Operand:
+def boolean_operation(builder: Builder, node: ast.BoolOp) -> Operand:
+    """Return `and` or `or` of truth values."""
     is_and = isinstance(node.op, ast.And)
     known = [static_number(builder, part) for part in node.values]
     if None not in known:
@@ -78,8 +77,8 @@ def _boolop(builder: Builder, node: ast.BoolOp) -> Operand:
     return result
 
 
-@expression(ast.IfExp)
-def _ifexp(builder: Builder, node: ast.IfExp) -> Any:
+def conditional(builder: Builder, node: ast.IfExp) -> Any:
+    """Return one of two expressions."""
     known = static_condition(builder, node.test)
     if known is not None:
         return builder.expression(node.body if known else node.orelse)

@@ -1,13 +1,12 @@
 """The dialect's intrinsics: what each word of `cuda` makes of its arguments.
 
-A row is added to `INTRINSICS` where its function is written. An intrinsic with a dot in its
-name, as `atomic.add`, is a row by what stands before the dot.
+An intrinsic with a dot in its name, as `atomic.add`, is a row by what stands before the dot.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,20 +21,8 @@ AXES = "xyz"
 
 # Builder, values of the arguments, place, and what follows the dot (the name where none does).
 Meaning = Callable[[Builder, list[Any], ast.Call, str], Any]
-INTRINSICS: dict[str, Meaning] = {}
 
 
-def intrinsic(*names: str) -> Callable[[Meaning], Meaning]:
-    """Let a function build the calls of these intrinsics."""
-
-    def register(function: Meaning) -> Meaning:
-        INTRINSICS.update(dict.fromkeys(names, function))
-        return function
-
-    return register
-
-
-@intrinsic("grid", "gridsize")
 def _grid(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Any:
     need(builder, values, node, 1)
     if values[0] not in (1, 2, 3):
@@ -53,19 +40,16 @@ def _grid(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Any
     return parts[0] if values[0] == 1 else parts
 
 
-@intrinsic("shared")
 def _shared(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Array:
     need(builder, values, node, 2)
     return arrays.declare(builder, "shared", values[0], values[1], node)
 
 
-@intrinsic("local")
 def _local(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Array:
     need(builder, values, node, 2)
     return arrays.declare(builder, "local", values[0], values[1], node)
 
 
-@intrinsic("volatile")
 def _volatile(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Array:
     need(builder, values, node, 1)
     if not isinstance(values[0], Array):
@@ -73,7 +57,6 @@ def _volatile(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Ar
     return replace(values[0], volatile=True)
 
 
-@intrinsic("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or")
 def _barrier(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Any:
     if name == "syncthreads":
         need(builder, values, node, 0)
@@ -84,14 +67,12 @@ def _barrier(builder: Builder, values: list[Any], node: ast.Call, name: str) -> 
     return builder.graph.emit("barrier", INT32, [predicate], name.removeprefix("syncthreads_"))
 
 
-@intrinsic("syncwarp")
 def _syncwarp(builder: Builder, values: list[Any], node: ast.Call, _: str) -> None:
     need(builder, values, node, 0, 1)
     mask = value_of(builder, values[0] if values else FULL_MASK, node, UINT32)
     builder.graph.emit("syncwarp", None, [mask])
 
 
-@intrinsic("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
 def _shuffle(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Value:
     need(builder, values, node, 3, 4)
     mode = {"shfl_sync": "idx", "shfl_xor_sync": "bfly"}.get(name) or name.split("_")[1]
@@ -103,7 +84,6 @@ def _shuffle(builder: Builder, values: list[Any], node: ast.Call, name: str) -> 
     return builder.graph.emit("shuffle", value.dtype, [mask, value, lane, width], mode)
 
 
-@intrinsic("all_sync", "any_sync", "ballot_sync")
 def _vote(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Value:
     need(builder, values, node, 2)
     mode = name.split("_")[0]
@@ -111,13 +91,11 @@ def _vote(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Val
     return builder.graph.emit("vote", UINT32 if mode == "ballot" else BOOL, args, mode)
 
 
-@intrinsic("activemask")
 def _activemask(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Value:
     need(builder, values, node, 0)
     return builder.graph.emit("activemask", UINT32)
 
 
-@intrinsic("popc", "ffs", "clz", "brev")
 def _bits(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Value:
     need(builder, values, node, 1)
     value = value_of(builder, values[0], node)
@@ -127,14 +105,12 @@ def _bits(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Val
     return builder.graph.emit(name, dtype if name == "brev" else INT32, [value])
 
 
-@intrinsic("fma")
 def _fma(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Value:
     need(builder, values, node, 3)
     args = floats_of(builder, values, node)
     return builder.graph.emit("math", type_of(args[0]), args, "fma")
 
 
-@intrinsic("atomic")
 def _atomic(builder: Builder, values: list[Any], node: ast.Call, operation: str) -> Value:
     need(builder, values, node, 4 if operation == "cas" else 3)
     array, index, *operands = values
@@ -149,7 +125,6 @@ def _atomic(builder: Builder, values: list[Any], node: ast.Call, operation: str)
     return builder.graph.emit("atomic", array.dtype, [flat, *numbers], (array, operation))
 
 
-@intrinsic("threadfence", "threadfence_block", "threadfence_system")
 def _fence(builder: Builder, values: list[Any], node: ast.Call, name: str) -> None:
     need(builder, values, node, 0)
     scope = name.removeprefix("threadfence").lstrip("_") or "gpu"
@@ -167,7 +142,6 @@ def _vector(builder: Builder, values: list[Any], node: ast.Call, count: Any) -> 
     return array
 
 
-@intrinsic("load_vector")
 def _load_vector(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Any:
     need(builder, values, node, 3)
     array = _vector(builder, values, node, values[2])
@@ -179,7 +153,6 @@ def _load_vector(builder: Builder, values: list[Any], node: ast.Call, _: str) ->
     )
 
 
-@intrinsic("store_vector")
 def _store_vector(builder: Builder, values: list[Any], node: ast.Call, _: str) -> None:
     need(builder, values, node, 3)
     items = values[2]
@@ -189,3 +162,36 @@ def _store_vector(builder: Builder, values: list[Any], node: ast.Call, _: str) -
     index = arrays.flat_index(builder, array, values[1], node)
     numbers = [value_of(builder, v, node, array.dtype) for v in items]
     builder.graph.emit("store_vector", None, [index, *numbers], (array, len(items)))
+
+
+INTRINSICS: Mapping[str, Meaning] = {
+    "grid": _grid,
+    "gridsize": _grid,
+    "shared": _shared,
+    "local": _local,
+    "volatile": _volatile,
+    "syncthreads": _barrier,
+    "syncthreads_count": _barrier,
+    "syncthreads_and": _barrier,
+    "syncthreads_or": _barrier,
+    "syncwarp": _syncwarp,
+    "shfl_sync": _shuffle,
+    "shfl_up_sync": _shuffle,
+    "shfl_down_sync": _shuffle,
+    "shfl_xor_sync": _shuffle,
+    "all_sync": _vote,
+    "any_sync": _vote,
+    "ballot_sync": _vote,
+    "activemask": _activemask,
+    "popc": _bits,
+    "ffs": _bits,
+    "clz": _bits,
+    "brev": _bits,
+    "fma": _fma,
+    "atomic": _atomic,
+    "threadfence": _fence,
+    "threadfence_block": _fence,
+    "threadfence_system": _fence,
+    "load_vector": _load_vector,
+    "store_vector": _store_vector,
+}

@@ -10,25 +10,24 @@ from gpusim.compiler.builder import Builder, Loop, Operand, meeting, type_of
 from gpusim.compiler.conditions import branch, decide, static_condition
 from gpusim.compiler.constants import static
 from gpusim.compiler.ir import BOOL, Block, Value
-from gpusim.compiler.syntax import statement
 
 
-@statement(ast.Break)
-def _break(builder: Builder, node: ast.Break) -> None:
+def leave_loop(builder: Builder, node: ast.Break) -> None:
+    """Go on after the innermost loop."""
     if not builder.loops:
         raise builder.error("break stands outside a loop", node)
     builder.graph.jump(builder.loops[-1].after)
 
 
-@statement(ast.Continue)
-def _continue(builder: Builder, node: ast.Continue) -> None:
+def go_on(builder: Builder, node: ast.Continue) -> None:
+    """Go to the innermost loop's next iteration."""
     if not builder.loops:
         raise builder.error("continue stands outside a loop", node)
     builder.graph.jump(builder.loops[-1].again)
 
 
-@statement(ast.While)
-def _while(builder: Builder, node: ast.While) -> None:
+def while_loop(builder: Builder, node: ast.While) -> None:
+    """Run the body as long as the condition is true."""
     graph = builder.graph
     header = _header(builder)
     body, after = graph.new_block(), graph.new_block()
@@ -43,8 +42,8 @@ def _while(builder: Builder, node: ast.While) -> None:
     graph.enter(after)
 
 
-@statement(ast.For)
-def _for(builder: Builder, node: ast.For) -> None:
+def for_loop(builder: Builder, node: ast.For) -> None:
+    """Run the body for each number of a range."""
     graph = builder.graph
     start, stop, step = _range(builder, node)
     if not isinstance(node.target, ast.Name):

@@ -11,7 +11,6 @@ import numpy as np
 from gpusim.compiler import arrays
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.ir import BOOL, FLOAT64, INT32, Array, DType, Value
-from gpusim.compiler.syntax import expression
 from gpusim.compiler.types import Number, default_type, unify
 from gpusim.compiler.words import SpecialRegister
 
@@ -83,8 +82,8 @@ def read(builder: Builder, name: str) -> Any:
     return builder.graph.read(variable, builder.types[variable])
 
 
-@expression(ast.Name)
-def _name(builder: Builder, node: ast.Name) -> Any:
+def name(builder: Builder, node: ast.Name) -> Any:
+    """Return what a name stands for: a variable, a binding, or what the source has."""
     source = builder.frame.source
     try:
         return read(builder, node.id)
@@ -97,20 +96,20 @@ def _name(builder: Builder, node: ast.Name) -> Any:
         raise builder.error(f"{node.id!r} is not defined", node) from None
 
 
-@expression(ast.Constant)
-def _constant(builder: Builder, node: ast.Constant) -> Any:
+def constant(builder: Builder, node: ast.Constant) -> Any:
+    """Return the number, string or None that stands in the source."""
     if isinstance(node.value, bool | int | float | str) or node.value is None:
         return node.value
     raise builder.error(f"kernels do not have {type(node.value).__name__} constants", node)
 
 
-@expression(ast.Tuple)
-def _tuple(builder: Builder, node: ast.Tuple) -> tuple[Any, ...]:
+def tuple_of(builder: Builder, node: ast.Tuple) -> tuple[Any, ...]:
+    """Return the parts of a tuple."""
     return tuple(builder.expression(part) for part in node.elts)
 
 
-@expression(ast.Attribute)
-def _attribute(builder: Builder, node: ast.Attribute) -> Any:
+def attribute(builder: Builder, node: ast.Attribute) -> Any:
+    """Return an attribute of an array or of an object of the source."""
     owner = builder.expression(node.value)
     if isinstance(owner, Array):
         attribute = arrays.ATTRIBUTES.get(node.attr)

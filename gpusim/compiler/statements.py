@@ -9,30 +9,28 @@ from gpusim.compiler import arrays, names
 from gpusim.compiler.arithmetic import BINARY, binary
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.conditions import branch, static_condition
-from gpusim.compiler.syntax import statement
 
 NO_TARGET = "kernels assign to variables and to elements of arrays"
 
 
-@statement(ast.Pass)
-def _pass(builder: Builder, node: ast.Pass) -> None:
-    pass
+def leave_out(builder: Builder, node: ast.Pass) -> None:
+    """Do nothing."""
 
 
-@statement(ast.Expr)
-def _expr(builder: Builder, node: ast.Expr) -> None:
+def evaluate(builder: Builder, node: ast.Expr) -> None:
+    """Evaluate an expression for its effect."""
     if not isinstance(node.value, ast.Constant):
         builder.expression(node.value)
 
 
-@statement(ast.AnnAssign)
-def _annassign(builder: Builder, node: ast.AnnAssign) -> None:
+def assign_annotated(builder: Builder, node: ast.AnnAssign) -> None:
+    """Assign; the annotation says nothing."""
     if node.value is not None:
         _assign_to(builder, node.target, builder.expression(node.value))
 
 
-@statement(ast.Assign)
-def _assign(builder: Builder, node: ast.Assign) -> None:
+def assign(builder: Builder, node: ast.Assign) -> None:
+    """Assign one value to every target."""
     item = builder.expression(node.value)
     for target in node.targets:
         _assign_to(builder, target, item)
@@ -53,8 +51,8 @@ def _assign_to(builder: Builder, target: ast.expr, item: Any) -> None:
         raise builder.error(NO_TARGET, target)
 
 
-@statement(ast.AugAssign)
-def _augassign(builder: Builder, node: ast.AugAssign) -> None:
+def augment(builder: Builder, node: ast.AugAssign) -> None:
+    """Read the target, compute, and assign."""
     op, target = BINARY[type(node.op)], node.target
     if isinstance(target, ast.Subscript):
         array, index = arrays.element(builder, target)
@@ -69,8 +67,8 @@ def _augassign(builder: Builder, node: ast.AugAssign) -> None:
         raise builder.error(NO_TARGET, target)
 
 
-@statement(ast.Return)
-def _return(builder: Builder, node: ast.Return) -> None:
+def leave(builder: Builder, node: ast.Return) -> None:
+    """End a kernel, or a device function with its value."""
     frame = builder.frame
     item = None if node.value is None else builder.expression(node.value)
     if frame.exit is None:
@@ -84,8 +82,8 @@ def _return(builder: Builder, node: ast.Return) -> None:
     builder.graph.jump(frame.exit)
 
 
-@statement(ast.If)
-def _if(builder: Builder, node: ast.If) -> None:
+def choose(builder: Builder, node: ast.If) -> None:
+    """Branch to the statements that the condition chooses."""
     known = static_condition(builder, node.test)
     if known is not None:
         builder.statements(node.body if known else node.orelse)

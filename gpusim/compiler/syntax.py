@@ -1,42 +1,40 @@
 """What each kind of Python's syntax means in a kernel: two tables, of statements and expressions.
 
-A row is added where the function that gives the meaning is written. Which kinds there may
-be is decided before, in `source`.
+Which kinds there may be is decided before, in `source`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
 
-if TYPE_CHECKING:
-    from gpusim.compiler.builder import Builder
+from gpusim.compiler import arithmetic, arrays, calls, conditions, loops, names, statements
+from gpusim.compiler.builder import Meanings
 
-Statement = Callable[["Builder", Any], None]
-Expression = Callable[["Builder", Any], Any]
-S = TypeVar("S", bound=Statement)
-E = TypeVar("E", bound=Expression)
-
-STATEMENTS: dict[type[ast.stmt], Statement] = {}
-EXPRESSIONS: dict[type[ast.expr], Expression] = {}
-
-
-def statement(kind: type[ast.stmt]) -> Callable[[S], S]:
-    """Let a function build the statements of a kind."""
-
-    def register(function: S) -> S:
-        STATEMENTS[kind] = function
-        return function
-
-    return register
-
-
-def expression(kind: type[ast.expr]) -> Callable[[E], E]:
-    """Let a function build the expressions of a kind."""
-
-    def register(function: E) -> E:
-        EXPRESSIONS[kind] = function
-        return function
-
-    return register
+MEANINGS = Meanings(
+    statements={
+        ast.AnnAssign: statements.assign_annotated,
+        ast.Assign: statements.assign,
+        ast.AugAssign: statements.augment,
+        ast.Break: loops.leave_loop,
+        ast.Continue: loops.go_on,
+        ast.Expr: statements.evaluate,
+        ast.For: loops.for_loop,
+        ast.If: statements.choose,
+        ast.Pass: statements.leave_out,
+        ast.Return: statements.leave,
+        ast.While: loops.while_loop,
+    },
+    expressions={
+        ast.Attribute: names.attribute,
+        ast.BinOp: arithmetic.binary_operation,
+        ast.BoolOp: conditions.boolean_operation,
+        ast.Call: calls.call,
+        ast.Compare: arithmetic.compare,
+        ast.Constant: names.constant,
+        ast.IfExp: conditions.conditional,
+        ast.Name: names.name,
+        ast.Subscript: arrays.subscript,
+        ast.Tuple: names.tuple_of,
+        ast.UnaryOp: arithmetic.unary_operation,
+    },
+)
