@@ -13,7 +13,7 @@ import gpusim
 from gpusim import catalogue
 from gpusim.catalogue import Call, Entry
 from gpusim.errors import GpusimError
-from gpusim.lowering.optimise import PASSES, simplify
+from gpusim.lowering.passes.optimise import PASSES, simplify
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler.ir import Array, Block, Function, Value
-from gpusim.lowering.evaluate import evaluate
+from gpusim.lowering.analysis.evaluate import evaluate
 
 Thread = Generator[tuple[str, Value, Any], Any, None]
 Arguments = Mapping[str, Any]

@@ -9,17 +9,21 @@ from __future__ import annotations
 from gpusim.compiler.ir import Function
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability
-from gpusim.lowering.addresses import expose
-from gpusim.lowering.coalesce import leave_ssa, peak_registers
-from gpusim.lowering.link import link
-from gpusim.lowering.optimise import optimise
-from gpusim.lowering.placement import place
-from gpusim.lowering.predicate import predicate
-from gpusim.lowering.reconverge import add_convergence_barriers, meetings, unify_latches
-from gpusim.lowering.schedule import schedule
-from gpusim.lowering.select import select
-from gpusim.lowering.together import ask_whether_together
-from gpusim.lowering.uniform import Uniformity, is_end
+from gpusim.lowering.analysis.divergence import Uniformity, is_end
+from gpusim.lowering.machine_code.convergence_barriers import (
+    add_convergence_barriers,
+    meetings,
+    unify_latches,
+)
+from gpusim.lowering.machine_code.divergence_checks import ask_whether_together
+from gpusim.lowering.machine_code.if_conversion import predicate
+from gpusim.lowering.machine_code.link import link
+from gpusim.lowering.machine_code.list_scheduling import schedule
+from gpusim.lowering.machine_code.out_of_ssa import leave_ssa, peak_registers
+from gpusim.lowering.passes.addresses import expose
+from gpusim.lowering.passes.optimise import optimise
+from gpusim.lowering.passes.rematerialisation import place
+from gpusim.lowering.selection.select import select
 
 LEAST_REGISTERS = 16
 REGISTER_UNIT = 8

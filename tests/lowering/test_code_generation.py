@@ -19,7 +19,7 @@ from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.lowering import lower
 from gpusim.lowering.code import Code
-from gpusim.lowering.division import Emitter, divide
+from gpusim.lowering.selection.division import Emitter, divide
 from gpusim.machine import run
 from gpusim.programs import bind, parameter_types, program_for
 

@@ -29,15 +29,15 @@ from gpusim.compiler.ir import (
     dump,
 )
 from gpusim.lowering import graph
-from gpusim.lowering.alias import array_of
+from gpusim.lowering.analysis.alias import array_of
+from gpusim.lowering.analysis.evaluate import evaluate
 from gpusim.lowering.code import Code, Row
-from gpusim.lowering.disjoint import zero_bits
-from gpusim.lowering.evaluate import evaluate
-from gpusim.lowering.fold import fold
-from gpusim.lowering.optimise import optimise, simplify
-from gpusim.lowering.rotate import rotate
-from gpusim.lowering.schedule import schedule
-from gpusim.lowering.tidy import tidy
+from gpusim.lowering.machine_code.list_scheduling import schedule
+from gpusim.lowering.passes.disjoint_or import zero_bits
+from gpusim.lowering.passes.fold import fold
+from gpusim.lowering.passes.loop_rotation import rotate
+from gpusim.lowering.passes.optimise import optimise, simplify
+from gpusim.lowering.passes.simplify_cfg import tidy
 
 NUMBERS = Array("numbers", "global", FLOAT32)
 WHOLES = Array("wholes", "global", INT32)

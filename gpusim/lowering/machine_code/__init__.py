@@ -1,0 +1,1 @@
+"""Machine code from selection to the `Program`: registers, guards, order, barriers, branches."""

@@ -1,0 +1,245 @@
+"""Byte addresses out of indices, shared among accesses as compilers share them.
+
+Loads, stores and atomics get an address as their first operand and a constant displacement.
+Three operations are added for it, known to lowering alone: `pointer` (where a global array
+starts), `shared_base` (where the block's shared memory starts) and `address` (an index, what
+it counts from; `detail` is the element's size in bytes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gpusim.compiler.ir import (
+    INT64,
+    UINT32,
+    Array,
+    Block,
+    Function,
+    Value,
+    constant,
+)
+from gpusim.lowering.analysis.live_values import remove_unneeded
+from gpusim.lowering.graph import Dominators, Loop, dominators, make_preheader, natural_loops
+from gpusim.lowering.passes.disjoint_or import zero_bits
+
+ACCESSES = frozenset(("load", "store", "load_vector", "store_vector", "atomic"))
+
+# The largest value of what the launch gives a thread (CUDA C++ Programming Guide).
+LARGEST = {
+    "tid.x": 1023, "tid.y": 1023, "tid.z": 63, "ntid.x": 1024, "ntid.y": 1024, "ntid.z": 64,
+    "ctaid.x": 2**31 - 2, "ctaid.y": 65534, "ctaid.z": 65534,
+    "nctaid.x": 2**31 - 1, "nctaid.y": 65535, "nctaid.z": 65535, "laneid": 31,
+}  # fmt: skip
+UNBOUNDED = 1 << 64
+
+
+def array_of(access: Value) -> Array:
+    """Return the array that a memory operation touches."""
+    found = access.detail if isinstance(access.detail, Array) else access.detail[0]
+    assert isinstance(found, Array)
+    return found
+
+
+def largest(value: Value, depth: int = 8) -> int:
+    """Return a bound of an unsigned value, UNBOUNDED where none is known.
+
+    Operands are followed `depth` times at most.
+    """
+    if depth == 0:
+        return UNBOUNDED
+    if value.constant is not None:
+        return int(value.constant) if value.constant >= 0 else UNBOUNDED
+    if value.op == "sreg":
+        return LARGEST[value.detail]
+    if value.op == "cast" and value.args[0].dtype is not None and value.args[0].dtype.kind in "iu":
+        return largest(value.args[0], depth - 1)
+    if value.op in ("add", "mul"):
+        a, b = (largest(arg, depth - 1) for arg in value.args)
+        bound = a + b if value.op == "add" else a * b
+        limit = 1 << (8 * value.dtype.itemsize) if value.dtype is not None else 0
+        return bound if bound < limit else UNBOUNDED
+    if value.op == "and":
+        return min(largest(arg, depth - 1) for arg in value.args)
+    return UNBOUNDED
+
+
+def split_constant(index: Value, space: str) -> tuple[Value | None, int]:
+    """Return an index without the constant added to it, and the constant.
+
+    An unsigned index of a global array may wrap before it is widened to 64 bits, so the
+    constant stays where that cannot be ruled out.
+    """
+    total = 0
+    while True:
+        if index.constant is not None:
+            return None, total + int(index.constant)
+        if index.op not in ("add", "sub", "or") or index.args[1].constant is None:
+            return index, total
+        step = int(index.args[1].constant) * (-1 if index.op == "sub" else 1)
+        if index.op == "or":
+            if step < 0 or zero_bits(index.args[0]) < step.bit_length():
+                return index, total
+            total += step
+            index = index.args[0]
+            continue
+        if space == "global" and _may_wrap(index, step):
+            return index, total
+        total += step
+        index = index.args[0]
+
+
+def _may_wrap(total: Value, step: int) -> bool:
+    """Whether adding `step` may have wrapped around; signed integers may not, in C."""
+    assert total.dtype is not None
+    limit = 1 << (8 * total.dtype.itemsize)
+    return total.dtype.kind == "u" and (step < 0 or largest(total.args[0]) + step >= limit)
+
+
+@dataclass
+class Addresses:
+    """The displacement in bytes of each access, and whether its address is a constant.
+
+    `again` are addresses in global memory whose index has made another one, in a block above:
+    widened to 64 bits it is at hand there, but too far away to be kept.
+    """
+
+    displacement: dict[Value, int] = field(default_factory=dict)
+    direct: set[Value] = field(default_factory=set)
+    again: set[Value] = field(default_factory=set)
+
+
+def expose(function: Function, *, share: bool) -> Addresses:
+    """Give every access its address; `share` uses one again where it is at hand."""
+    if share:
+        for loop in natural_loops(function):
+            make_preheader(function, loop)
+    return _Exposer(function, share).run()
+
+
+def _where(array: Array) -> str:
+    """Return what addresses count from: a global array, or a space that arrays share."""
+    return array.name if array.space == "global" else array.space
+
+
+class _Exposer:
+    def __init__(self, function: Function, share: bool) -> None:
+        self.function = function
+        self.share = share
+        self.tree: Dominators = dominators(function)
+        self.loops: list[Loop] = natural_loops(function, self.tree)
+        self.home = {v: b for b in function.blocks for v in (*b.phis, *b.body)}
+        self.known: dict[tuple[str, int, Value], list[tuple[Block, Value]]] = {}
+        self.widened: dict[Value, list[Block]] = {}
+        self.found = Addresses()
+        self.body: list[Value] = []
+
+    def run(self) -> Addresses:
+        common = self._common_places() if self.share else {}
+        for block in self.tree.preorder():
+            old, self.body = block.body, []
+            for value in old:
+                if value.op in ACCESSES:
+                    self._access(block, value)
+                self.body.append(value)
+                self.home[value] = block
+            for access in common.get(block, ()):
+                index, _ = split_constant(access.args[0], array_of(access).space)
+                if index is not None:
+                    self._address(block, array_of(access), index, access.line)
+            block.body = self.body
+        remove_unneeded(self.function)
+        return self.found
+
+    def _access(self, block: Block, access: Value) -> None:
+        array = array_of(access)
+        size = array.dtype.itemsize
+        index, step = split_constant(access.args[0], array.space)
+        self.found.displacement[access] = step * size + array.offset
+        if index is None:
+            self.found.direct.add(access)
+            address = self._base(array, access.line)
+        else:
+            address = self._address(block, array, index, access.line)
+        access.args = [address, *access.args[1:]]
+
+    def _common_places(self) -> dict[Block, list[Value]]:
+        """Return accesses whose address others need too, by the block above all of these.
+
+        Those are left out that come first wherever the address is needed.
+        """
+        accesses: dict[tuple[str, int, Value], list[tuple[Block, Value]]] = {}
+        for block in self.tree.preorder():
+            for value in block.body:
+                if value.op in ACCESSES:
+                    array = array_of(value)
+                    index, _ = split_constant(value.args[0], array.space)
+                    if index is not None:
+                        key = (_where(array), array.dtype.itemsize, index)
+                        accesses.setdefault(key, []).append((block, value))
+        places: dict[Block, list[Value]] = {}
+        for places_of_one in accesses.values():
+            above, first = places_of_one[0]
+            for block, _ in places_of_one[1:]:
+                while not self.tree.dominates(above, block):
+                    parent = self.tree.parent[above]
+                    assert parent is not None
+                    above = parent
+            if above is not places_of_one[0][0]:
+                places.setdefault(above, []).append(first)
+        return places
+
+    def _base(self, array: Array, line: int) -> Value:
+        """Return where an array's space starts."""
+        if array.space == "global":
+            base = Value("pointer", INT64, detail=array.name, line=line)
+        elif array.space == "shared":
+            base = Value("shared_base", UINT32, line=line)
+        else:
+            return constant(0, UINT32)
+        if not self.share:
+            self.body.append(base)
+        return base
+
+    def _address(self, block: Block, array: Array, index: Value, line: int) -> Value:
+        where, size = _where(array), array.dtype.itemsize
+        found = self._at_hand(block, where, size, index)
+        if found is not None:
+            return found
+        if index.op == "add" and where == "shared" and self.share:
+            for near, rest in (index.args, index.args[::-1]):
+                at_hand = self._at_hand(block, where, size, near)
+                if at_hand is not None and rest.constant is None:
+                    return self._place(block, where, index, [rest, at_hand], size)
+        return self._place(block, where, index, [index, self._base(array, line)], size)
+
+    def _at_hand(self, block: Block, where: str, size: int, index: Value) -> Value | None:
+        if self.share:
+            for home, address in self.known.get((where, size, index), ()):
+                if home is block or self.tree.dominates(home, block):
+                    return address
+        return None
+
+    def _place(self, block: Block, where: str, index: Value, args: list[Value], size: int) -> Value:
+        """Write an address before the access, or before the loops in which it stays the same."""
+        dtype = INT64 if args[1].dtype == INT64 else UINT32
+        address = Value("address", dtype, args, detail=size, line=index.line)
+        home = block
+        if self.share:
+            for loop in self.loops:
+                if home in loop.blocks and not any(self.home.get(a) in loop.blocks for a in args):
+                    assert loop.preheader is not None
+                    home = loop.preheader
+        address.line = address.line or block.line
+        (self.body if home is block else home.body).append(address)
+        self.home[address] = home
+        self.known.setdefault((where, size, index), []).append((home, address))
+        if self.share and dtype == INT64:
+            self._note_widening(address, index, home)
+        return address
+
+    def _note_widening(self, address: Value, index: Value, home: Block) -> None:
+        before = self.widened.setdefault(index, [])
+        if home not in before and any(self.tree.dominates(b, home) for b in before):
+            self.found.again.add(address)
+        before.append(home)

@@ -1,0 +1,27 @@
+"""Drop stores that the same straight line of code overwrites before anything can read them.
+
+Only within a block: machine code keeps a store that another block overwrites.
+"""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import Function, Value
+from gpusim.lowering.analysis.alias import STORES, array_of, place_of, reads
+from gpusim.lowering.graph import remove_values
+
+
+def overwritten(function: Function) -> bool:
+    """Remove stores that cannot be seen; return whether there were any."""
+    gone: set[Value] = set()
+    for block in function.blocks:
+        later: dict[tuple[object, ...], Value] = {}
+        for value in reversed(block.body):
+            if value.op in STORES and not array_of(value).volatile:
+                key = place_of(value).key
+                if key in later:
+                    gone.add(value)
+                later[key] = value
+            elif later:
+                later = {k: store for k, store in later.items() if not reads(value, store)}
+    remove_values(function, gone)
+    return bool(gone)

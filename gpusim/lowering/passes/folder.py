@@ -1,0 +1,84 @@
+"""What rules of simplification write, and where they are entered.
+
+A rule looks at one operation and its operands and returns a value to use instead. What
+is left over stays for `dead` to remove. The rules are those of LLVM's InstCombine that
+show in the machine code of small kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpusim.compiler.ir import OPERATIONS, DType, Function, Value, constant
+from gpusim.lowering.analysis.algebra import COMMUTATIVE
+from gpusim.lowering.analysis.evaluate import constant_result
+
+Rule = Callable[["Folder", Value], Value | None]
+RULES: dict[str, Rule] = {}
+
+
+def rule(*ops: str) -> Callable[[Rule], Rule]:
+    """Enter a function as the rule for these operations."""
+
+    def enter(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(ops, function))
+        return function
+
+    return enter
+
+
+class Folder:
+    """One walk over a function: what is being written, and how often each value is used."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.replacements: dict[Value, Value] = {}
+        self.body: list[Value] = []
+        self.line = 0
+        self.uses: dict[Value, int] = {}
+        for value in function.values():
+            if value.op != "source_branch":
+                for arg in value.args:
+                    self.uses[arg] = self.uses.get(arg, 0) + 1
+
+    def once(self, value: Value) -> bool:
+        """Whether only one operation uses `value`, as far as is known."""
+        return self.uses.get(value, 0) <= 1
+
+    def emit(self, op: str, dtype: DType, *args: Value) -> Value:
+        """Return `op` of `args`, simplified, written before the operation at hand."""
+        return self.write(Value(op, dtype, list(args), line=self.line))
+
+    def write(self, value: Value) -> Value:
+        """Return what `value` simplifies to, writing it if it is new."""
+        found = self.simplify(value)
+        if found is None:
+            self.body.append(value)
+            for arg in value.args:
+                self.uses[arg] = self.uses.get(arg, 0) + 1
+            return value
+        return found
+
+    def simplify(self, value: Value) -> Value | None:
+        """Return the value to use instead of `value`, None where it stays."""
+        if not OPERATIONS[value.op].pure or value.dtype is None:
+            return None
+        known = constant_result(value)
+        if known is not None:
+            return constant(known, value.dtype)
+        if value.op in COMMUTATIVE and value.args[0].op == "const":
+            value.args = [value.args[1], value.args[0]]
+        simplified = RULES.get(value.op)
+        return None if simplified is None else simplified(self, value)
+
+    def replace(self, value: Value, found: Value) -> None:
+        """Let `found` stand for `value` from here on; it is either new or `value` used it."""
+        self.replacements[value] = found
+        others = max(self.uses.get(found, 0) - 1, 0)
+        self.uses[found] = others + self.uses.get(value, 0)
+
+    def now(self, value: Value) -> Value:
+        """Return what stands for `value` by now."""
+        while value in self.replacements:
+            value = self.replacements[value]
+        return value

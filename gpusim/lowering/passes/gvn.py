@@ -1,0 +1,83 @@
+"""Compute every value once: global value numbering over the dominator tree.
+
+An operation gives way to an equal one that dominates it, and in code that only one side
+of a branch leads to the branch's condition is known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusim.compiler.ir import BOOL, OPERATIONS, Block, Function, Value, constant
+from gpusim.lowering.analysis.algebra import COMMUTATIVE
+from gpusim.lowering.graph import dominators, remove_values, replace_uses
+
+
+def value_key(value: Value) -> Any:
+    """Return a constant's type and bits, any other value itself: equal keys, equal values."""
+    return (value.dtype, value.detail.tobytes()) if value.op == "const" else value
+
+
+def operation_key(value: Value) -> Any:
+    """Return what makes two pure operations equal."""
+    keys = [value_key(a) for a in value.args]
+    if value.op in COMMUTATIVE:
+        keys.sort(key=lambda key: 0 if isinstance(key, tuple) else id(key))
+    return (value.op, value.dtype, value.detail, *keys)
+
+
+def number(function: Function) -> bool:
+    """Replace each operation by an equal one above it; return whether there were any."""
+    tree = dominators(function)
+    replacements: dict[Value, Value] = {}
+    known: dict[Block, dict[Any, Value]] = {}
+    facts: dict[Block, dict[Value, Value]] = {}
+    removed = False
+
+    def lookup(key: Any, block: Block | None) -> Value | None:
+        while block is not None:
+            if key in known[block]:
+                return known[block][key]
+            block = tree.parent[block]
+        return None
+
+    for block in tree.preorder():
+        known[block] = {}
+        above = tree.parent[block]
+        truth = {} if above is None else dict(facts[above])
+        truth.update(_learned(block))
+        facts[block] = truth
+        for phi in block.phis:
+            phi.args = [replacements.get(a, a) for a in phi.args]
+            key = ("phi", *map(value_key, phi.args))
+            if known[block].setdefault(key, phi) is not phi:
+                replacements[phi] = known[block][key]
+        for value in block.body:
+            value.args = [replacements.get(a, a) for a in value.args]
+            if value.op != "source_branch":
+                value.args = [truth.get(a, a) for a in value.args]
+            if not OPERATIONS[value.op].pure or value.op in ("const", "undef"):
+                continue
+            key = operation_key(value)
+            found = lookup(key, block)
+            if found is None:
+                known[block][key] = value
+            else:
+                replacements[value] = found
+        if block.condition is not None:
+            condition = replacements.get(block.condition, block.condition)
+            block.condition = truth.get(condition, condition)
+            removed |= block.condition is not condition
+    replace_uses(function, replacements)
+    remove_values(function, set(replacements))
+    return removed or bool(replacements)
+
+
+def _learned(block: Block) -> dict[Value, Value]:
+    """Return what entering `block` says about the branch before it."""
+    if len(block.preds) != 1:
+        return {}
+    pred = block.preds[0]
+    if pred.condition is None or pred.targets[0] is pred.targets[1]:
+        return {}
+    return {pred.condition: constant(block is pred.targets[0], BOOL)}

@@ -1,0 +1,225 @@
+"""Write out several iterations of a loop whose length only the launch knows.
+
+As nvcc does it: NVVM puts four iterations in a row, with what is left over before or after
+them; ptxas then puts four such rows in a row where they are small, with rows of eight and
+of four for what that leaves. Loops that step by a variable or have another way out stay as they
+are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
+from gpusim.lowering.analysis.induction_variables import Counter, Trips, counter_of, emit_trips
+from gpusim.lowering.graph import Loop, natural_loops, remove_edge
+from gpusim.lowering.passes.full_unrolling import body_size
+from gpusim.lowering.passes.loop_copies import Unrolling, branch
+
+ROW = 4
+# Found by compiling loops with nvcc 13.0 -O3 for sm_90: a body of 43 operations is put in
+# rows of four, one of 83 is not; rows of up to ten operations an iteration multiply again.
+LARGEST_ROW = 172
+LARGEST_TO_MULTIPLY = 40
+
+
+def unroll_partly(function: Function) -> bool:
+    """Unroll innermost loops; return whether there were any."""
+    loops = natural_loops(function)
+    headers = [o.header for o in loops if not any(other.parent is o for other in loops)]
+    changed = False
+    for header in headers:
+        loop = next(o for o in natural_loops(function) if o.header is header)
+        counter = counter_of(loop)
+        if counter is not None and _worthwhile(loop):
+            _unroll(function, loop, counter)
+            changed = True
+    return changed
+
+
+def _worthwhile(loop: Loop) -> bool:
+    return body_size(loop) * ROW <= LARGEST_ROW
+
+
+def _multiplies(loop: Loop) -> bool:
+    """Whether ptxas puts rows in rows again."""
+    ordered = any(v.op in ("atomic", "fence") for b in loop.blocks for v in b.body)
+    return not ordered and body_size(loop) * ROW <= LARGEST_TO_MULTIPLY
+
+
+def _unroll(function: Function, loop: Loop, counter: Counter) -> None:
+    """Replace the loop by rows of copies, with what these leave before or after them."""
+    copies = Unrolling(function, loop, counter)
+    before, join = copies.before, copies.join
+    trips = emit_trips(function, counter, loop.parent, before, ROW)
+    enough = copies.compare(before, "ge", trips.back, constant(ROW - 1, counter.count_type))
+    remove_edge(before, copies.header)
+    first, rest = copies.block(), copies.block()
+    # LLVM's choice: what is left over comes last where the counter begins at a constant.
+    if counter.start.op == "const":
+        branch(before, enough, first, rest)
+        _write_rows(copies, trips, first, rest)
+        _write_left_over(copies, trips, rest, join)
+    else:
+        branch(rest, enough, first, join)
+        _write_rows(copies, trips, first, join)
+        _write_left_over(copies, trips, before, rest)
+    copies.settle()
+
+
+def _write_left_over(copies: Unrolling, trips: Trips, here: Block, after: Block) -> None:
+    """Write up to three iterations: the loop itself, or ifs where there is a loop around."""
+    dtype = copies.counter.count_type
+    if copies.loop.parent is None:
+        some = copies.compare(here, "ne", trips.extra, constant(0, dtype))
+        extra = copies.variable(dtype)
+        extra.ends[here] = trips.extra
+        branch(here, some, copies.header, after)
+        fewer = copies.fewer(extra, copies.header, copies.latch, 1)
+        copies.keep(copies.compare(copies.latch, "ne", fewer, constant(0, dtype)), after)
+        return
+    for done in range(ROW - 1):
+        more = copies.compare(here, "ne", trips.extra, constant(done, dtype))
+        head, tail = copies.row(1)
+        branch(here, more, head, after)
+        here = tail
+    branch(here, None, after)
+    copies.drop()
+
+
+class _Countdown:
+    """Rows ask for a number that says how many iterations are left.
+
+    ptxas reckons with any number, one below 0 too.
+    """
+
+    may_be_any = True
+
+    def __init__(self, copies: Unrolling, trips: Trips) -> None:
+        self.copies = copies
+        before, counter = copies.before, copies.counter
+        self.dtype: DType = np.dtype(f"i{counter.dtype.itemsize}")
+        self.left = copies.variable(self.dtype)
+        count = copies.emit(before, "sub", counter.count_type, trips.count, trips.extra)
+        self.left.ends[before] = copies.emit(before, "cast", self.dtype, count)
+
+    def more(self, block: Block, limit: int) -> Value:
+        """Ask at the start of `block` whether more than `limit` iterations are left."""
+        return self._asked(block, "gt", limit)
+
+    def some(self, block: Block) -> Value:
+        """Ask at the start of `block` whether any iteration is left."""
+        return self._asked(block, "ne", 0)
+
+    def before_row(self, block: Block) -> None:
+        """Compute nothing before a row that runs again and again."""
+
+    def after_row(self, head: Block, tail: Block, length: int) -> Value:
+        """Ask at the end of a row whether it can run again."""
+        fewer = self.copies.fewer(self.left, head, tail, length)
+        op, limit = ("ne", 0) if length == ROW else ("gt", length - ROW)
+        return self.copies.compare(tail, op, fewer, constant(limit, self.dtype))
+
+    def after_one(self, head: Block, tail: Block, length: int) -> None:
+        """Count at the end of a row that runs once."""
+        self.copies.fewer(self.left, head, tail, length)
+
+    def _asked(self, block: Block, op: str, limit: int) -> Value:
+        zero = constant(0, self.dtype)
+        asked = self.copies.compare(block, op, zero, constant(limit, self.dtype))
+        return self.copies.read(asked, 0, self.left, block)
+
+
+class _OwnQuestion:
+    """Rows ask what the loop asks: how its counter compares with its bound."""
+
+    may_be_any = False
+
+    def __init__(self, copies: Unrolling) -> None:
+        self.copies = copies
+        self.counter = copies.counter
+        self.dtype = copies.counter.dtype
+        self.bound = copies.counter.bound
+        self.limit = self.bound
+
+    def more(self, block: Block, limit: int) -> Value:
+        """Ask at the start of `block` whether more than `limit` iterations are left."""
+        copies, step = self.copies, self.counter.step
+        left = copies.emit(block, "sub", self.dtype, self.bound, self.bound)
+        copies.read(left, 1 if step > 0 else 0, copies.counted, block)
+        enough = copies.compare(block, "gt", left, constant(limit * abs(step), self.dtype))
+        if self.dtype.kind != "u":
+            return enough
+        return copies.emit(block, "and", BOOL, self.some(block), enough)
+
+    def some(self, block: Block) -> Value:
+        """Ask at the start of `block` whether any iteration is left."""
+        asked = self._compared(block, self.bound, self.bound)
+        return self.copies.read(asked, 0, self.copies.counted, block)
+
+    def before_row(self, block: Block) -> None:
+        """Compute how far the counter may be so that a row of sixteen can run again."""
+        distance = constant(3 * ROW * self.counter.step, self.dtype)
+        self.limit = self.copies.emit(block, "sub", self.dtype, self.bound, distance)
+
+    def after_row(self, _: Block, tail: Block, length: int) -> Value:
+        """Ask at the end of a row whether it can run again."""
+        limit = self.bound if length == ROW else self.limit
+        return self._compared(tail, self.copies.counted.ends[tail], limit)
+
+    def after_one(self, head: Block, tail: Block, length: int) -> None:
+        """Count nothing at the end of a row that runs once: the counter tells."""
+
+    def _compared(self, block: Block, now: Value, limit: Value) -> Value:
+        return self.copies.compare(block, self.counter.comparison, now, limit)
+
+
+def _write_rows(copies: Unrolling, trips: Trips, first: Block, rest: Block) -> None:
+    """Write the rows that run from `first` while four or more are left, then go to `rest`."""
+    from_constant = copies.counter.start.op == "const"
+    if from_constant:
+        copies.hold_constants(first)
+    counts = from_constant or copies.counter.comparison == "ne"
+    ask = _Countdown(copies, trips) if counts else _OwnQuestion(copies)
+    if _multiplies(copies.loop):
+        _multiply(copies, ask, first, rest)
+        return
+    head, tail = copies.row(ROW)
+    branch(first, None, head)
+    branch(tail, ask.after_row(head, tail, ROW), head, rest)
+
+
+def _multiply(copies: Unrolling, ask: _Countdown | _OwnQuestion, first: Block, rest: Block) -> None:
+    """Write rows of sixteen, eight and four, as ptxas does.
+
+    It remembers whether none of its own rows has run, and then lets one of four run anyway.
+    """
+    sixteen, middle, eight, last = (copies.block() for _ in range(4))
+    four, end = copies.row(ROW, late=True)
+    if ask.may_be_any:
+        first, unsure = copies.block(), first
+        branch(unsure, ask.more(unsure, 0), first, four)
+    none_yet = copies.variable(BOOL)
+    none_yet.ends[first] = copies.emit(first, "held", BOOL, constant(True, BOOL))
+    branch(first, ask.more(first, 3 * ROW), sixteen, middle)
+
+    head, tail = copies.row(4 * ROW, late=True)
+    none_yet.ends[tail] = copies.emit(sixteen, "held", BOOL, constant(False, BOOL))
+    ask.before_row(sixteen)
+    branch(sixteen, None, head)
+    branch(tail, ask.after_row(head, tail, 4 * ROW), head, middle)
+
+    branch(middle, ask.more(middle, ROW), eight, last)
+    head, tail = copies.row(2 * ROW, late=True)
+    none_yet.ends[tail] = copies.emit(eight, "held", BOOL, constant(False, BOOL))
+    branch(eight, None, head)
+    ask.after_one(head, tail, 2 * ROW)
+    branch(tail, None, last)
+
+    some = ask.some(last)
+    either = copies.emit(last, "or", BOOL, some, some)
+    branch(last, copies.read(either, 1, none_yet, last), four, rest)
+    if ask.may_be_any:
+        branch(end, ask.after_row(four, end, ROW), four, rest)
+    else:
+        branch(end, None, rest)

@@ -1,0 +1,1 @@
+"""Choosing instructions: from the SSA form to machine code over virtual registers."""

@@ -1,0 +1,86 @@
+"""Several operations in one instruction: a product and a sum, three terms, a shift and a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpusim.compiler.ir import Block, Value
+from gpusim.lowering.analysis.divergence import COMPARES
+from gpusim.lowering.selection.choices import CHOICES, type_class
+from gpusim.lowering.selection.selection import Selection
+
+# Which operations become part of a sum, or of a condition, by class of type: what stands first
+# if there is any.
+SUMS = frozenset(("add", "sub"))
+CONDITIONS = frozenset(("and", "or"))
+PRODUCTS = frozenset(("mul",))
+PARTS: Mapping[str, tuple[frozenset[str], ...]] = {
+    "i": (frozenset(("mul", "shl")), SUMS),
+    "f": (PRODUCTS,),
+    "d": (PRODUCTS,),
+    "p": (COMPARES,),
+}
+
+
+def absorb(selection: Selection, block: Block) -> None:
+    """Find the operations of a block that become part of the one that uses them."""
+    here = set(block.body)
+    for value in block.body:
+        if value.dtype is None or value.op not in SUMS | CONDITIONS:
+            continue
+        kind = type_class(value.dtype)
+        if value.op in (CONDITIONS if kind == "p" else SUMS):
+            for ops in PARTS.get(kind, ()):
+                if _take(selection, here, value, ops):
+                    break
+
+
+def _take(selection: Selection, here: set[Value], user: Value, ops: frozenset[str]) -> bool:
+    """Let `user` absorb an operand that is one of `ops`; return whether there is one."""
+    for arg in user.args:
+        if arg.op not in ops or arg not in here or arg in selection.absorbed:
+            continue
+        alone = len(selection.users.get(arg, ())) == 1 and arg not in selection.branches
+        if alone and _fits(selection, user, arg):
+            selection.absorbed[user] = arg
+            selection.inside.add(arg)
+            return True
+    return False
+
+
+def _fits(selection: Selection, user: Value, arg: Value) -> bool:
+    """Whether the machine has an instruction for both."""
+    assert user.dtype is not None
+    if arg.op == "shl" and (arg.args[1].constant is None or user.op == "sub"):
+        return False
+    if arg.op == "mul" and user.op == "sub" and user.dtype.kind in "iu":
+        return False
+    return arg not in selection.uniform or user in selection.uniform
+
+
+def joined(selection: Selection, value: Value, part: Value) -> None:
+    """Write one row for an operation and the one that it has absorbed."""
+    assert value.dtype is not None
+    kind = type_class(value.dtype)
+    first = value.args[0] is part
+    other = selection.register(value.args[1] if first else value.args[0])
+    a, b = selection.sources(part)[:2]
+    if kind == "p":
+        assert part.args[0].dtype is not None
+        choice = CHOICES[part.op, type_class(part.args[0].dtype)]
+        selection.emit.blank(choice.before)
+        selection.write(value, choice.op, a, b, other, detail=(part.op, value.op))
+    elif kind in "fd":
+        signs = "++" if value.op == "add" else "+-" if first else "-+"
+        op = "FFMA" if kind == "f" else "DFMA"
+        selection.write(value, op, a, b, other, detail=signs)
+    elif part.op == "mul":
+        selection.write(value, "IMAD", a, b, other)
+    elif part.op == "shl":
+        selection.write(value, "LEA", a, other, detail=int(part.args[1].constant))
+    else:
+        inner = "++" if part.op == "add" else "+-"
+        if value.op == "sub" and not first:
+            inner = "-" + ("-" if part.op == "add" else "+")
+        outer = "-" if value.op == "sub" and first else "+"
+        selection.write(value, "IADD3", a, b, other, detail=inner + outer)

@@ -1,0 +1,184 @@
+"""Instructions for what the launch knows, for addresses and for memory."""
+
+from __future__ import annotations
+
+import math
+
+from gpusim.compiler.ir import INT32, INT64, UINT32, Array, DType, Value
+from gpusim.isa import COUNT_UP, Memory
+from gpusim.lowering.code import Row
+from gpusim.lowering.passes.addresses import ACCESSES, array_of
+from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection, selects
+
+LOADS = {"global": "LDG", "shared": "LDS", "local": "LDL"}
+STORES = {"global": "STG", "shared": "STS", "local": "STL"}
+
+
+@selects("param", "length", "pointer")
+def _fetch(selection: Selection, value: Value) -> None:
+    """Read constant memory: an instruction from 9.0 on, an operand before."""
+    kind, what = value.op, value.detail
+    detail = ("launch", what) if kind == "sreg" else (kind, what)
+    op = "LDC" if selection.cc.major >= 9 and not selection.emit.shadow else ".CONST"
+    selection.write(value, op, detail=detail)
+    selection.code.fixed.add(selection.register(value))
+
+
+@selects("sreg")
+def _special(selection: Selection, value: Value) -> None:
+    if str(value.detail).startswith(("ntid", "nctaid")):
+        _fetch(selection, value)
+    else:
+        _read_special(selection, value)
+
+
+def _read_special(selection: Selection, value: Value) -> None:
+    """Read what a thread is, at once in the type that all its uses ask for."""
+    users = selection.users.get(value, [])
+    casts = {u.dtype for u in users if u.op == "cast"}
+    if users and len(casts) == 1 and all(u.op == "cast" for u in users):
+        (dtype,) = casts
+        if dtype in (INT32, UINT32):
+            register = selection.emit.row("S2R", dtype, detail=value.detail)
+            for user in users:
+                selection.registers[user] = register
+            selection.registers[value] = register
+            return
+    selection.write(value, "S2R", detail=value.detail)
+
+
+@selects("shared_base")
+def _shared_base(selection: Selection, value: Value) -> None:
+    """The window of shared memory within the cluster's, from 9.0 on; 0 in our addresses."""
+    if selection.cc.major < 9:
+        selection.registers[value] = selection.emit.number(0, UINT32)
+        return
+    apart = selection.block in selection.apart
+    special, move, add = ("S2R", "MOV", "LEA") if apart else ("S2UR", "UMOV", "ULEA")
+    block = selection.emit.row(special, UINT32, detail="cga")
+    window = selection.emit.row(move, UINT32, selection.emit.number(0, UINT32))
+    selection.emit.row(add, UINT32, block, window, detail=24, dst=selection.register(value))
+    if not apart:
+        selection.code.uniform.update((block, window, selection.register(value)))
+
+
+@selects("address")
+def _address(selection: Selection, value: Value) -> None:
+    index, base = value.args
+    assert index.dtype is not None
+    size = int(value.detail)
+    shift = size.bit_length() - 1
+    register = selection.register(index)
+    if base.dtype == INT64:
+        _address_of_64_bits(selection, value)
+        return
+    origin = selection.register(base)
+    scaled = origin in selection.code.immediates
+    if scaled and all(u.op in ACCESSES for u in selection.users.get(value, ())):
+        selection.write(value, ".SCALE", register, origin, detail=shift)
+    elif scaled and size == 1:
+        selection.write(value, ".CAST", register)
+    else:
+        selection.write(value, "LEA", register, origin, detail=shift)
+
+
+def _address_of_64_bits(selection: Selection, value: Value) -> None:
+    """Multiply and add a 32-bit index at once; shift and add one that has 64 bits, by halves."""
+    index, base = value.args
+    assert index.dtype is not None
+    size = int(value.detail)
+    register, origin = selection.register(index), selection.register(base)
+    if index.dtype.itemsize < WIDE and value not in selection.addresses.again:
+        if selection.cc.major < 9:
+            selection.emit.blank("MOV")
+        width = selection.emit.number(size, INT32)
+        selection.write(value, "IMAD.WIDE", register, width, origin)
+        return
+    if index.dtype.itemsize < WIDE:
+        selection.emit.blank("SHF" if index.dtype.kind == "i" else "")
+        register = selection.emit.row(".CAST", INT64, register)
+    selection.emit.blank("LEA.HI")
+    selection.write(value, "LEA", register, origin, detail=size.bit_length() - 1)
+
+
+@selects("load")
+def _load(selection: Selection, value: Value) -> None:
+    array: Array = value.detail
+    users = selection.users.get(value, [])
+    types: set[DType | None] = {u.dtype for u in users if u.op == "cast"}
+    narrow = array.dtype.kind in "iu" and array.dtype.itemsize < REGISTER_BYTES
+    dtype = array.dtype
+    if narrow and len(types) == 1 and all(u.op == "cast" for u in users):
+        (wide,) = types
+        if wide in (INT32, UINT32):
+            dtype = wide
+    register = selection.register(value)
+    if dtype != array.dtype:
+        register = selection.code.register(dtype)
+        selection.registers[value] = register
+        for user in users:
+            selection.registers[user] = register
+    _access(selection, LOADS[array.space], value, (register,), ())
+    selection.emit.rows[-1].dtype = dtype
+
+
+@selects("load_vector")
+def _load_vector(selection: Selection, value: Value) -> None:
+    array, count = value.detail
+    selection.vectors[value] = [selection.code.register(array.dtype) for _ in range(count)]
+    _access(selection, LOADS[array.space], value, tuple(selection.vectors[value]), ())
+
+
+@selects("element")
+def _element(selection: Selection, value: Value) -> None:
+    selection.registers[value] = selection.vectors[value.args[0]][int(value.detail)]
+
+
+@selects("store", "store_vector")
+def _store(selection: Selection, value: Value) -> None:
+    stored = tuple(selection.in_register(a) for a in value.args[1:])
+    _access(selection, STORES[array_of(value).space], value, (), stored)
+
+
+@selects("atomic")
+def _atomic(selection: Selection, value: Value) -> None:
+    space = array_of(value).space
+    used = bool(selection.users.get(value))
+    operands = tuple(selection.in_register(a) for a in value.args[1:])
+    op = "ATOMS" if space == "shared" else "ATOMG" if used else "RED"
+    if op == "ATOMS" and not used and _counts_up(value):
+        op = COUNT_UP
+    _access(selection, op, value, (selection.register(value),) if used else (), operands)
+
+
+def _counts_up(atomic: Value) -> bool:
+    """Whether an atomic adds one to a 32-bit integer."""
+    is_one = atomic.detail[1] == "add" and atomic.args[1].constant == 1
+    return is_one and array_of(atomic).dtype in (INT32, UINT32)
+
+
+def _memory(selection: Selection, value: Value, count: int = 1) -> Memory:
+    array = array_of(value)
+    own = array.space != "global"
+    elements = math.prod(array.shape) if own and array.shape else 0
+    return Memory(
+        array.space,
+        array.name,
+        array.dtype,
+        count,
+        selection.addresses.displacement[value],
+        array.offset if own else 0,
+        elements or None,
+    )
+
+
+def _access(
+    selection: Selection, op: str, value: Value, dst: tuple[int, ...], src: tuple[int, ...]
+) -> None:
+    detail = value.detail
+    count = max(len(dst), len(src)) if value.op.endswith("_vector") else 1
+    row = Row(op, dst, (selection.register(value.args[0]), *src), array_of(value).dtype)
+    row.detail = detail[1] if value.op == "atomic" else None
+    row.memory = _memory(selection, value, count)
+    row.line = value.line
+    selection.emit.rows.append(row)

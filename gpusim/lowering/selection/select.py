@@ -1,0 +1,113 @@
+"""Choose instructions for operations: a table, and what several operations become together."""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import BOOL, Block, Function, Value
+from gpusim.launch import ComputeCapability
+from gpusim.lowering.analysis.divergence import Uniformity
+from gpusim.lowering.code import Code, Phi, Row
+from gpusim.lowering.passes.addresses import ACCESSES, Addresses, array_of
+from gpusim.lowering.selection import memory, threads, values
+from gpusim.lowering.selection.choices import CHOICES, type_class
+from gpusim.lowering.selection.division import Emitter
+from gpusim.lowering.selection.fuse import absorb, joined
+from gpusim.lowering.selection.selection import CHOOSERS, Selection
+
+# Where operations have functions of their own.
+ROOMS = (memory, threads, values)
+
+
+def select(
+    function: Function,
+    cc: ComputeCapability,
+    uniformity: Uniformity,
+    addresses: Addresses,
+    *,
+    fuse: bool,
+) -> Code:
+    """Return the function as rows; its blocks keep the control flow and lose their bodies.
+
+    `fuse` joins operations into one instruction where the machine has one for them.
+    """
+    selection = Selection(function, cc, uniformity, addresses, fuse)
+    if fuse:
+        for block in function.blocks:
+            absorb(selection, block)
+    return _run(selection)
+
+
+def _run(selection: Selection) -> Code:
+    """Select every block's rows."""
+    for block in selection.function.blocks:
+        selection.code.phis[block] = [Phi(selection.register(v), [], v.line) for v in block.phis]
+    for block in selection.function.blocks:
+        selection.block = block
+        selection.constants = {}
+        selection.emit = Emitter(selection.code, [])
+        selection.code.rows[block] = selection.emit.rows
+        if block is selection.function.entry:
+            _prologue(selection)
+        for value in block.body:
+            if value.op == "const":
+                continue
+            alone = value in selection.inside or value not in selection.needed
+            if not alone or value in selection.of_source or value.op == "source_branch":
+                selection.emit.line = value.line
+                selection.emit.shadow = alone
+                _value(selection, value)
+                selection.emit.shadow = False
+        _end(selection, block)
+    for block in selection.function.blocks:
+        for phi, value in zip(selection.code.phis[block], block.phis, strict=True):
+            phi.src = [selection.register(a) for a in value.args]
+        block.body = []
+    return selection.code
+
+
+def _prologue(selection: Selection) -> None:
+    """Set up the stack pointer and, where there is one, the descriptor of global memory."""
+    selection.emit.line = selection.function.entry.line
+    stack = "LDC" if selection.cc.major >= 9 else "MOV"
+    selection.emit.rows.append(Row(stack, detail=("stack",), line=selection.emit.line))
+    touches = any(
+        v.op in ACCESSES and array_of(v).space == "global" for v in selection.function.values()
+    )
+    if touches and selection.cc.major >= 8:
+        selection.emit.rows.append(Row("ULDC", detail=("descriptor",), line=selection.emit.line))
+
+
+def _end(selection: Selection, block: Block) -> None:
+    condition = block.condition
+    if condition is None:
+        return
+    while condition.op == "not":
+        condition = condition.args[0]
+        block.targets = block.targets[::-1]
+    selection.code.condition[block] = selection.register(condition)
+
+
+def _value(selection: Selection, value: Value) -> None:
+    handler = CHOOSERS.get(value.op)
+    if handler is not None:
+        handler(selection, value)
+    elif value in selection.absorbed and not selection.emit.shadow:
+        joined(selection, value, selection.absorbed[value])
+    elif value.op == "not" and value.dtype == BOOL and not selection.users.get(value):
+        selection.emit.shadow = True
+        if value in selection.of_source:
+            _plain(selection, value)
+    else:
+        _plain(selection, value)
+
+
+def _plain(selection: Selection, value: Value) -> None:
+    """Write the table's row for an operation."""
+    assert value.dtype is not None
+    works_in = value.args[0].dtype if value.op not in ("select",) else value.dtype
+    assert works_in is not None
+    choice = CHOICES[value.op, type_class(works_in)]
+    selection.emit.blank(choice.before)
+    src = selection.sources(value)
+    if choice.zero:
+        src = (*src, selection.emit.number(0, works_in))
+    selection.write(value, choice.op, *src, detail=choice.detail)

@@ -1,0 +1,135 @@
+"""What is known while instructions are chosen, and the table of who chooses them.
+
+A row is added where its function is written; operations without one are rows of `choices.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from gpusim.compiler.ir import Block, Function, Value
+from gpusim.launch import ComputeCapability
+from gpusim.lowering.analysis.divergence import Uniformity, uniform_values
+from gpusim.lowering.analysis.live_values import needed_values
+from gpusim.lowering.code import Code
+from gpusim.lowering.graph import Dominators, Loop, definitions, dominators, natural_loops
+from gpusim.lowering.passes.addresses import Addresses
+from gpusim.lowering.selection.division import Emitter, Reciprocal
+
+REGISTER_BYTES = 4
+WIDE = 8
+UNIFORM_TWINS = {
+    "MOV": "UMOV", "IADD3": "UIADD3", "IMAD": "UIMAD", "LEA": "ULEA", "SHF": "USHF",
+    "LOP3": "ULOP3", "LDC": "ULDC", "S2R": "S2UR",
+}  # fmt: skip
+
+Chooser = Callable[["Selection", Value], None]
+CHOOSERS: dict[str, Chooser] = {}
+
+
+def selects(*ops: str) -> Callable[[Chooser], Chooser]:
+    """Let a function choose the instructions for these operations."""
+
+    def enter(function: Chooser) -> Chooser:
+        CHOOSERS.update(dict.fromkeys(ops, function))
+        return function
+
+    return enter
+
+
+class Selection:
+    """The function, the code that it becomes, and where its values are.
+
+    `users` are the operations that need a value, `branches` how many branches do; `of_source`
+    is what conditionals of the source look at. `absorbed` tells what operations take in,
+    `inside` what was taken in.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        cc: ComputeCapability,
+        uniformity: Uniformity,
+        addresses: Addresses,
+        fuse: bool,
+    ) -> None:
+        self.function = function
+        self.cc = cc
+        self.apart = uniformity.apart
+        self.fuse = fuse
+        self.addresses = addresses
+        self.code = Code(function, divergent=set(uniformity.branches))
+        self.emit = Emitter(self.code, [])
+        self.registers: dict[Value, int] = {}
+        self.vectors: dict[Value, list[int]] = {}
+        self.uniform = uniform_values(function, uniformity) if fuse and cc.major >= 8 else set()
+        self.block = function.entry
+        self.constants: dict[int, int] = {}
+        self.users: dict[Value, list[Value]] = {}
+        self.branches: dict[Value, int] = {}
+        self.reciprocals: dict[tuple[Block, int], Reciprocal] = {}
+        self.of_source: set[Value] = set()
+        self.absorbed: dict[Value, Value] = {}
+        self.inside: set[Value] = set()
+        self.needed = needed_values(function)
+        self._count_uses()
+
+    def _count_uses(self) -> None:
+        for value in self.function.values():
+            if value not in self.needed:
+                self.of_source.update(value.args)
+            else:
+                for arg in value.args:
+                    self.users.setdefault(arg, []).append(value)
+        for block in self.function.blocks:
+            if block.condition is not None:
+                self.branches[block.condition] = self.branches.get(block.condition, 0) + 1
+
+    def register(self, value: Value) -> int:
+        """Return the register that holds a value; constants have one too."""
+        if value.constant is not None:
+            return self.code.immediate(value.constant)
+        if value not in self.registers:
+            assert value.dtype is not None
+            self.registers[value] = self.code.register(value.dtype)
+            if value in self.uniform:
+                self.code.uniform.add(self.registers[value])
+        return self.registers[value]
+
+    def sources(self, value: Value) -> tuple[int, ...]:
+        """Return the registers of a value's operands."""
+        return tuple(self.register(a) for a in value.args)
+
+    def in_register(self, value: Value) -> int:
+        """Return a value as instructions need it that take no immediate: 0 is always there."""
+        register = self.register(value)
+        if value.constant is None or self.code.is_zero(register):
+            return register
+        if register not in self.constants:
+            assert value.dtype is not None
+            if value.dtype.itemsize == WIDE:
+                self.emit.blank("MOV")
+            self.constants[register] = self.emit.row("MOV", value.dtype, register)
+        return self.constants[register]
+
+    def write(self, value: Value, op: str, *src: int, detail: object = None) -> None:
+        """Write the row that computes a value."""
+        if value in self.uniform:
+            op = UNIFORM_TWINS.get(op, op)
+        self.emit.row(op, value.dtype, *src, detail=detail, dst=self.register(value))
+
+    @cached_property
+    def tree(self) -> Dominators:
+        """The dominator tree."""
+        return dominators(self.function)
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """The loops, inner ones first."""
+        return natural_loops(self.function, self.tree)
+
+    @cached_property
+    def home(self) -> dict[Value, Block]:
+        """The block in which each value is computed."""
+        return definitions(self.function)

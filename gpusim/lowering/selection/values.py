@@ -1,0 +1,131 @@
+"""Instructions for values: choices, casts, divisions, functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.compiler.ir import BOOL, FLOAT32, FLOAT64, Block, Value
+from gpusim.lowering.selection.choices import CHOICES, SEQUENCES, type_class
+from gpusim.lowering.selection.division import Emitter, Reciprocal, divide, reciprocal_before
+from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection, selects
+
+
+@selects("select")
+def _select(selection: Selection, value: Value) -> None:
+    condition, yes, no = value.args
+    assert value.dtype is not None
+    choice = CHOICES["select", type_class(value.dtype)]
+    selection.emit.blank(choice.before)
+    one = selection.register(yes)
+    if yes.constant is not None and no.constant is not None and value.dtype != BOOL:
+        one = one if not np.any(no.constant) else selection.in_register(yes)
+    selection.write(value, choice.op, one, selection.register(no), selection.register(condition))
+
+
+@selects("cast")
+def _cast(selection: Selection, value: Value) -> None:
+    source, target = value.args[0].dtype, value.dtype
+    assert source is not None
+    assert target is not None
+    register = selection.register(value.args[0])
+    if value in selection.registers and selection.registers[value] == register:
+        return
+    if source == target:
+        selection.registers[value] = register
+    elif source == BOOL:
+        op = "FSEL" if target.kind == "f" else "SEL"
+        if target.itemsize == 8:
+            selection.emit.blank(op)
+        one, zero = selection.emit.number(1, target), selection.emit.number(0, target)
+        selection.write(value, op, one, zero, register)
+    elif target == BOOL:
+        choice = CHOICES["ne", type_class(source)]
+        selection.emit.blank(choice.before)
+        selection.write(
+            value, choice.op, register, selection.emit.number(0, source), detail=("ne",)
+        )
+    elif "f" in (source.kind, target.kind):
+        op = "F2F" if source.kind == target.kind else "I2F" if target.kind == "f" else "F2I"
+        selection.write(value, op, register)
+    elif target.itemsize < REGISTER_BYTES <= source.itemsize and not _only_stored(selection, value):
+        selection.write(value, "I2I", register)
+    else:
+        if source.kind == "i" and source.itemsize <= 4 and target.itemsize == 8:
+            selection.emit.blank("SHF")
+        selection.write(value, ".CAST", register)
+        if register in selection.code.fixed:
+            selection.code.fixed.add(selection.register(value))
+
+
+def _only_stored(selection: Selection, value: Value) -> bool:
+    return all(u.op in ("store", "store_vector") for u in selection.users.get(value, ()))
+
+
+@selects("held")
+def _held(selection: Selection, value: Value) -> None:
+    assert value.dtype is not None
+    register = selection.register(value.args[0])
+    if value.dtype.itemsize == WIDE and not selection.code.is_zero(register):
+        selection.emit.blank("MOV")
+    selection.write(value, "MOV", register)
+
+
+@selects("math")
+def _math(selection: Selection, value: Value) -> None:
+    dtype = value.args[0].dtype
+    assert dtype is not None
+    if value.detail == "fma":
+        selection.write(value, "FFMA" if dtype == FLOAT32 else "DFMA", *selection.sources(value))
+        return
+    if value.detail in SEQUENCES:
+        selection.emit.blank(SEQUENCES[value.detail]["d" if dtype == FLOAT64 else "f"])
+    selection.write(value, "LIBM", *selection.sources(value), detail=value.detail)
+
+
+@selects("undef")
+def _undefined(selection: Selection, value: Value) -> None:
+    selection.code.undefined.add(selection.register(value))
+
+
+@selects("idiv", "rem")
+def _division(selection: Selection, value: Value) -> None:
+    assert value.dtype is not None
+    a, b = selection.sources(value)
+    known = _before_loop(selection, value)
+    divide(selection.emit, value.op, a, b, value.dtype, selection.register(value), known)
+
+
+def _before_loop(selection: Selection, value: Value) -> Reciprocal | None:
+    """Write before the loop around what a division need not compute in it."""
+    assert value.dtype is not None
+    dividend, divisor = value.args
+    wide = value.dtype.itemsize == WIDE
+    if not selection.fuse or selection.emit.shadow or wide or divisor.constant is not None:
+        return None
+    before = _preheader(selection, divisor)
+    if before is None:
+        first = _preheader(selection, dividend)
+        if first is not None and value.dtype.kind == "i" and dividend.constant is None:
+            # ptxas takes the absolute value there, and a second time in the loop.
+            Emitter(selection.code, selection.code.rows[first], value.line).blank("IABS")
+        return None
+    key = (before, selection.register(divisor))
+    if key not in selection.reciprocals:
+        emit = Emitter(selection.code, selection.code.rows[before], value.line)
+        selection.reciprocals[key] = reciprocal_before(emit, key[1], value.dtype)
+    return selection.reciprocals[key]
+
+
+def _preheader(selection: Selection, operand: Value) -> Block | None:
+    """Return the block before the loops in which an operand is fixed.
+
+    Only those count that come to the present block in every turn.
+    """
+    found = None
+    for loop in selection.loops:
+        if selection.block in loop.blocks:
+            always = all(selection.tree.dominates(selection.block, latch) for latch in loop.latches)
+            if selection.home.get(operand) in loop.blocks or not always or loop.preheader is None:
+                break
+            found = loop.preheader
+    return found
