@@ -19,7 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gpusim import files
 from gpusim.errors import InputError
+from gpusim.files import shown
 from gpusim.launch import SHARED_BYTES_PER_BLOCK, WARP_SIZE, ComputeCapability
 
 Value = int | float | bool | str
@@ -42,6 +44,7 @@ ABLATIONS = {
 
 _DIRECTORY = Path(__file__).parent / "devices"
 _MOST_SHOWN = 12
+_LONGEST_TEXT = 2000  # ten times the longest source
 _LEAF = ("value", "kind", "source")
 _LEAF_FORM = '{ value = ..., kind = "measured", source = "..." }'
 
@@ -68,7 +71,7 @@ class Key:
     unit: str
     type: str
     least: float | None
-    above: float | None
+    most: float | None
     choices: tuple[int | str, ...]
     multiple_of: int
 
@@ -80,9 +83,7 @@ class Key:
         if self.choices:
             words = " or ".join(map(str, self.choices))
         if self.least is not None:
-            words += f" of at least {self.least:g}"
-        if self.above is not None:
-            words += f" above {self.above:g}"
+            words += f" from {self.least:,} to {self.most:,}"
         words += f", a multiple of {self.multiple_of}" if self.multiple_of > 1 else ""
         return words + (f" ({self.unit})" if self.unit else "")
 
@@ -91,18 +92,23 @@ class Key:
         if self.type == "bool":
             return isinstance(value, bool)
         if self.type == "str":
-            is_text = isinstance(value, str) and bool(value.strip())
-            return is_text and (not self.choices or value in self.choices)
+            return _is_text(value) and (not self.choices or value in self.choices)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         if isinstance(value, float) and (self.type == "int" or not math.isfinite(value)):
             return False
         return (
             (self.least is None or value >= self.least)
-            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
             and (not self.choices or value in self.choices)
             and (self.multiple_of == 1 or value % self.multiple_of == 0)
         )
+
+
+def _is_text(value: object) -> bool:
+    """Whether this is a text that a line can show."""
+    is_line = isinstance(value, str) and value.isprintable() and bool(value.strip())
+    return is_line and len(str(value)) <= _LONGEST_TEXT
 
 
 def _key(
@@ -110,28 +116,39 @@ def _key(
     unit: str = "",
     *,
     least: float | None = None,
-    above: float | None = None,
+    most: float | None = None,
     choices: tuple[int | str, ...] = (),
     multiple_of: int = 1,
 ) -> Any:
-    limits = {"least": least, "above": above, "choices": choices, "multiple_of": multiple_of}
+    limits = {"least": least, "most": most, "choices": choices, "multiple_of": multiple_of}
     return field(metadata={"doc": doc, "unit": unit, **limits})
 
 
-def _count(doc: str, unit: str, **limits: Any) -> Any:
-    return _key(doc, unit, **{"least": 1, **limits})
+# How large a number may be that could be meant. Each bound leaves what is built far behind, and
+# keeps a slip of the pen, such as a latency in picoseconds, from a clock that runs for hours.
 
 
-def _bytes(doc: str, **limits: Any) -> Any:
-    return _key(doc, "bytes", **{"least": 1, **limits})
+def _count(doc: str, unit: str, *, most: int, **limits: Any) -> Any:
+    return _key(doc, unit, **{"least": 1, "most": most, **limits})
+
+
+def _bytes(doc: str, *, most: int, **limits: Any) -> Any:
+    return _key(doc, "bytes", **{"least": 1, "most": most, **limits})
 
 
 def _latency(doc: str, unit: str = "cycles", least: float = 0) -> Any:
-    return _key(doc, unit, least=least)
+    return _key(doc, unit, least=least, most=100_000)  # a hundred times that of loaded DRAM
 
 
 def _interval(doc: str, unit: str = "cycles per warp instruction") -> Any:
-    return _key(doc, unit, above=0)
+    # At least: no unit serves a hundred warps in a cycle. At most: twenty times the slowest,
+    # atomics of an 8800 GTX.
+    return _key(doc, unit, least=0.01, most=10_000)
+
+
+def _gbps(doc: str) -> Any:
+    # At least: a thousandth of a serial line's. At most: a hundred times the L2 of an H200.
+    return _key(doc, "GB/s", least=0.001, most=1_000_000)
 
 
 @dataclass(frozen=True)
@@ -140,30 +157,51 @@ class Gpu:
 
     name: str = _key("what the maker calls it")
     compute_capability: str = _key("generation of the instruction set, such as 9.0")
-    sms: int = _count("streaming multiprocessors", "SMs")
-    sm_clock_mhz: float = _key("SM clock under load, used for predictions", "MHz", above=0)
-    memory_bytes: int = _bytes("global memory")
+    sms: int = _count("streaming multiprocessors", "SMs", most=1024)  # the largest have 150
+    sm_clock_mhz: float = _key(
+        "SM clock under load, used for predictions",
+        "MHz",
+        least=1,
+        most=100_000,  # light crosses 3 mm in such a cycle
+    )
+    memory_bytes: int = _bytes("global memory", most=2**50)  # thousands of times the largest
 
 
 @dataclass(frozen=True)
 class Sm:
     """What one streaming multiprocessor holds and issues."""
 
-    schedulers: int = _count("warp schedulers of an SM", "schedulers")
+    schedulers: int = _count("warp schedulers of an SM", "schedulers", most=16)  # four are most
     issue_width: int = _count(
-        "instructions that a scheduler issues in a cycle, from one warp", "instructions per cycle"
+        "instructions that a scheduler issues in a cycle, from one warp",
+        "instructions per cycle",
+        most=4,  # two were the most, of Kepler
     )
     policy: str = _key(
         "which of its ready warps a scheduler serves",
         choices=("greedy-then-oldest", "greedy-then-youngest", "loose-round-robin"),
     )
-    max_threads: int = _count("threads resident on an SM", "threads", multiple_of=WARP_SIZE)
-    max_blocks: int = _count("blocks resident on an SM", "blocks")
-    registers: int = _count("32-bit registers of an SM", "registers")
-    register_unit: int = _count("registers are given to a warp in units of", "registers")
-    shared_bytes: int = _bytes("shared memory of an SM, for all its blocks")
-    shared_reserved_bytes: int = _bytes("shared memory the system keeps for each block", least=0)
-    shared_unit_bytes: int = _bytes("shared memory is given to a block in units of")
+    max_threads: int = _count(
+        "threads resident on an SM",
+        "threads",
+        multiple_of=WARP_SIZE,
+        most=8192,  # four times the most
+    )
+    max_blocks: int = _count("blocks resident on an SM", "blocks", most=256)  # 32 are most
+    registers: int = _count("32-bit registers of an SM", "registers", most=2**20)  # 65,536
+    register_unit: int = _count(
+        "registers are given to a warp in units of",
+        "registers",
+        most=8160,  # all that a warp's 32 lanes can name
+    )
+    shared_bytes: int = _bytes(
+        "shared memory of an SM, for all its blocks",
+        most=2**24,  # seventy times the largest
+    )
+    shared_reserved_bytes: int = _bytes(
+        "shared memory the system keeps for each block", least=0, most=2**20
+    )
+    shared_unit_bytes: int = _bytes("shared memory is given to a block in units of", most=2**20)
 
 
 @dataclass(frozen=True)
@@ -267,33 +305,44 @@ class Interval:
 class Bandwidth:
     """Bytes that move between DRAM, L2 and the SMs."""
 
-    dram_peak_gbps: float = _key("DRAM bandwidth as the data sheet has it", "GB/s", above=0)
-    dram_gbps: float = _key("DRAM bandwidth that reading kernels reach", "GB/s", above=0)
-    l2_gbps: float = _key("bandwidth that kernels reach out of L2, all SMs", "GB/s", above=0)
+    dram_peak_gbps: float = _gbps("DRAM bandwidth as the data sheet has it")
+    dram_gbps: float = _gbps("DRAM bandwidth that reading kernels reach")
+    l2_gbps: float = _gbps("bandwidth that kernels reach out of L2, all SMs")
     l2_request_bytes: float = _key(
         "what a request for a line takes of the L2 at least, however little is wanted",
         "bytes",
         least=32,
+        most=4096,  # 32 lines
     )
-    l2_to_sm_bytes_per_cycle: float = _key("what one SM receives", "bytes per cycle", above=0)
+    l2_to_sm_bytes_per_cycle: float = _key(
+        "what one SM receives",
+        "bytes per cycle",
+        least=0.01,
+        most=10_000,  # eighty times an H200's
+    )
     l2_stores_per_cycle: float = _key(
         "stores that all of L2 takes: 128-byte lines and their sectors, counted together",
         "packets per cycle",
-        above=0,
+        least=0.01,
+        most=10_000,  # a hundred times an H200's
     )
     dram_grain_bytes: int = _key(
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
     )
     dram_write_factor: float = _key(
-        "time that DRAM takes to write beside reading as much, over that to read it", "", least=1
+        "time that DRAM takes to write beside reading as much, over that to read it",
+        least=1,
+        most=1000,  # flash memory is not so uneven
     )
     dram_latency_growth: float = _key(
-        "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u", "", least=0
+        "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u",
+        least=0,
+        most=1000,  # as slow as a disk
     )
     dram_latency_growth_by_writes: float = _key(
         "h in: loaded latency = idle latency * (1 + g u^3 + h w), w the part of u by writes",
-        "",
         least=0,
+        most=1000,
     )
 
 
@@ -301,9 +350,9 @@ class Bandwidth:
 class Capacity:
     """Sizes of the caches."""
 
-    l1_bytes: int = _bytes("L1 of an SM whose blocks use no shared memory", least=0)
+    l1_bytes: int = _bytes("L1 of an SM whose blocks use no shared memory", least=0, most=2**30)
     l1_caches_global: bool = _key("whether ordinary global loads are kept in L1")
-    l2_bytes: int = _bytes("L2 of the GPU", least=0)
+    l2_bytes: int = _bytes("L2 of the GPU", least=0, most=2**40)
 
 
 @dataclass(frozen=True)
@@ -311,10 +360,14 @@ class Queue:
     """How much may wait before a warp has to."""
 
     lsu_depth: int = _count(
-        "memory instructions that a scheduler buffers before its warps stall", "instructions"
+        "memory instructions that a scheduler buffers before its warps stall",
+        "instructions",
+        most=1024,  # one for every warp and register there could be
     )
     store_depth: int = _count(
-        "global stores of an SM that wait for the L2 without keeping others back", "instructions"
+        "global stores of an SM that wait for the L2 without keeping others back",
+        "instructions",
+        most=4096,
     )
 
 
@@ -323,10 +376,16 @@ class Host:
     """What a launch costs before and between kernels."""
 
     launch_overhead_us: float = _key(
-        "event to event around a kernel without work, launched behind other work", "us", least=0
+        "event to event around a kernel without work, launched behind other work",
+        "us",
+        least=0,
+        most=1_000_000,  # a second
     )
     pass_gap_us: float = _key(
-        "between a kernel and the next on its stream that depends on it", "us", least=0
+        "between a kernel and the next on its stream that depends on it",
+        "us",
+        least=0,
+        most=1_000_000,
     )
 
 
@@ -419,7 +478,8 @@ class Device:
             name = mechanism.strip().lower().replace(" ", "-").replace("_", "-")
             if name not in ABLATIONS:
                 raise DeviceError(
-                    f"a GPU cannot be without {mechanism!r}, only without {', '.join(ABLATIONS)}"
+                    f"a GPU cannot be without {shown(mechanism)!r}, "
+                    f"only without {', '.join(ABLATIONS)}"
                     f"{_did_you_mean(name, ABLATIONS)}"
                 )
             chosen.append(name)
@@ -447,8 +507,8 @@ def load(name_or_path: str | Path | Device) -> Device:
     name = by_plain.get(_plain(text))
     if name is None:
         raise DeviceError(
-            f"there is no device {text!r}; built in are {', '.join(by_plain.values())}, and a file "
-            "of your own is given by its path, such as my-gpu.toml"
+            f"there is no device {shown(text)!r}; built in are {', '.join(by_plain.values())}, "
+            "and a file of your own is given by its path, such as my-gpu.toml"
             f"{_did_you_mean(_plain(text), by_plain.values())}"
         )
     return _built_in(name)
@@ -476,26 +536,15 @@ def _did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _read(path: Path, name: str) -> Device:
-    import tomllib  # listing devices needs no parser
-
-    try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DeviceError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise DeviceError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise DeviceError(f"{path}: is not a text file in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise DeviceError(f"{path}: is not TOML: {error}") from None
+    tree = files.toml(path, DeviceError)
     facts, mistakes = _checked(tree)
     if mistakes:
-        shown = mistakes[:_MOST_SHOWN]
-        if len(mistakes) > len(shown):
-            shown.append(f"and {len(mistakes) - len(shown)} more")
-        lines = "".join(f"\n  {mistake}" for mistake in shown)
+        told = mistakes[:_MOST_SHOWN]
+        if len(mistakes) > len(told):
+            told.append(f"and {len(mistakes) - len(told)} more")
+        lines = "".join(f"\n  {mistake}" for mistake in told)
         number = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-        raise DeviceError(f"{path}: {number} in the device file{lines}")
+        raise DeviceError(f"{shown(path)}: {number} in the device file{lines}")
     groups = {
         group: cls(**{item.name: facts[f"{group}.{item.name}"].value for item in fields(cls)})
         for group, cls in GROUPS.items()
@@ -508,13 +557,13 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
     mistakes = []
     for group, content in tree.items():
         if group not in GROUPS:
-            mistakes.append(f"[{group}] is not a group{_did_you_mean(group, GROUPS)}")
+            mistakes.append(f"[{shown(group)}] is not a group{_did_you_mean(group, GROUPS)}")
         elif not isinstance(content, dict):
             mistakes.append(f"{group} must be a group of keys, begun by [{group}]")
         else:
             known = [item.name for item in fields(GROUPS[group])]
             mistakes += [
-                f"{group}.{key} is not a key{_elsewhere(key) or _did_you_mean(key, known)}"
+                f"{group}.{shown(key)} is not a key{_elsewhere(key) or _did_you_mean(key, known)}"
                 for key in content
                 if key not in known
             ]
@@ -555,18 +604,19 @@ def _elsewhere(key: str) -> str:
 def _leaf_mistakes(leaf: object, key: Key) -> list[str]:
     """Return what is wrong with one key's entry."""
     if not isinstance(leaf, dict):
-        return [f"must be written {_LEAF_FORM}, not {leaf!r}"]
+        return [f"must be written {_LEAF_FORM}, not {shown(repr(leaf))}"]
     mistakes = [
-        f"has {part!r}, which is not one of value, kind and source{_did_you_mean(part, _LEAF)}"
+        f"has {shown(part)!r}, which is not one of value, kind and source"
+        f"{_did_you_mean(part, _LEAF)}"
         for part in leaf
         if part not in _LEAF
     ]
     mistakes += [f"has no {part}: write {_LEAF_FORM}" for part in _LEAF if part not in leaf]
     if "value" in leaf and not key.allows(leaf["value"]):
-        mistakes.append(f"= {leaf['value']!r} is impossible: expected {key.expected}")
+        mistakes.append(f"= {shown(repr(leaf['value']))} is impossible: expected {key.expected}")
     if "kind" in leaf and leaf["kind"] not in list(KINDS):
         hint = _did_you_mean(str(leaf["kind"]), KINDS)
-        mistakes.append(f"has kind {leaf['kind']!r}: expected {', '.join(KINDS)}{hint}")
-    if "source" in leaf and not (isinstance(leaf["source"], str) and leaf["source"].strip()):
-        mistakes.append("has an empty source: say where the number comes from")
+        mistakes.append(f"has kind {shown(repr(leaf['kind']))}: expected {', '.join(KINDS)}{hint}")
+    if "source" in leaf and not _is_text(leaf["source"]):
+        mistakes.append("has an empty source, or none on one line: say where the number comes from")
     return mistakes

@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "gpusim"
 FLOORS = [
     {"errors"},
-    {"isa", "memory", "launch", "events", "arguments", "device", "journal"},
+    {"isa", "memory", "launch", "events", "arguments", "files", "device", "journal"},
     {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
     {"machine"},
     {"tracing", "prediction"},

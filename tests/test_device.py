@@ -156,7 +156,7 @@ def test_a_users_file_is_a_device_by_its_path(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "none.toml"
     assert complaint(missing) == f"{missing}: there is no such file"
-    assert complaint(tmp_path).startswith(f"{tmp_path}: cannot be read: ")
+    assert complaint(tmp_path) == f"{tmp_path}: is a directory, not a file"
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
     assert complaint(binary) == f"{binary}: is not a text file in UTF-8"
@@ -174,7 +174,7 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
             r"^schedulers = .*\n",
             "",
             "sm.schedulers is missing: warp schedulers of an SM; "
-            "expected a whole number of at least 1 (schedulers)",
+            "expected a whole number from 1 to 16 (schedulers)",
         ),
         (r"^\[queue\]", "[queues]", "[queues] is not a group; did you mean queue?"),
         (r"^\[queue\]", "[queues]", "[queue] is missing, with its keys lsu_depth"),
@@ -196,18 +196,18 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
         (
             r"^sms = { value = 132",
             "sms = { value = 0",
-            "gpu.sms = 0 is impossible: expected a whole number of at least 1 (SMs)",
+            "gpu.sms = 0 is impossible: expected a whole number from 1 to 1,024 (SMs)",
         ),
         (
             r"^max_threads = { value = 2048",
             "max_threads = { value = 2000",
-            "sm.max_threads = 2000 is impossible: expected a whole number of at least 1, "
+            "sm.max_threads = 2000 is impossible: expected a whole number from 1 to 8,192, "
             "a multiple of 32 (threads)",
         ),
         (
             r"^sm_clock_mhz = { value = 1980",
             "sm_clock_mhz = { value = inf",
-            "gpu.sm_clock_mhz = inf is impossible: expected a number above 0 (MHz)",
+            "gpu.sm_clock_mhz = inf is impossible: expected a number from 1 to 100,000 (MHz)",
         ),
         (
             r"^dram_grain_bytes = { value = 64",
@@ -315,6 +315,37 @@ def test_devices_are_frozen_hashable_and_travel_between_processes() -> None:
     assert again == gpu
     assert hash(again) == hash(gpu)
     assert again.facts == gpu.facts
+
+
+@pytest.mark.parametrize("dotted", [d for d, key in KEYS.items() if key.type in ("int", "float")])
+def test_every_number_has_bounds_that_a_file_may_reach_and_not_pass(dotted: str) -> None:
+    key = KEYS[dotted]
+    if key.choices:
+        return
+    assert key.least is not None
+    assert key.most is not None
+    most = key.most - key.most % key.multiple_of
+    assert key.allows(most)
+    assert not key.allows(key.most + 1)
+    assert not key.allows(key.least - 0.001)
+    for name in DEVICES:
+        value = device.load(name).facts[dotted].value
+        assert 2 * float(value) <= float(key.most), name
+
+
+def test_a_number_beyond_all_bounds_is_named_with_them(tmp_path: Path) -> None:
+    path = file_with(tmp_path, r"^issue_width = { value = 1", "issue_width = { value = 65536")
+    assert complaint(path).endswith(
+        "sm.issue_width = 65536 is impossible: "
+        "expected a whole number from 1 to 4 (instructions per cycle)"
+    )
+
+
+def test_a_name_is_a_line_that_can_be_shown(tmp_path: Path) -> None:
+    path = file_with(tmp_path, r'^name = { value = "H200"', r'name = { value = "a\\u001b[2Jb"')
+    assert r"gpu.name = 'a\x1b[2Jb' is impossible: expected a text" in complaint(path)
+    path = file_with(tmp_path, r'^name = { value = "H200"', f'name = {{ value = "{"x" * 5000}"')
+    assert len(complaint(path)) < 600
 
 
 def test_every_key_says_what_it_means_once() -> None:

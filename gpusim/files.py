@@ -1,0 +1,178 @@
+"""Files that a user names: read within bounds, written whole, and every failure a sentence.
+
+A path may lead to a directory, to a device that never ends, to text in another encoding; a
+document may hold numbers of a thousand digits or a thousand brackets. What is wrong with a
+file that can be read is for its reader to say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gpusim.errors import InputError
+
+Refusal = type[InputError]
+
+MAX_TOML_BYTES = 2**20  # forty times the largest device file; a second to read
+MAX_JSON_BYTES = 2**24  # sixty times the largest file of measurements; a second to read
+MAX_DEPTH = 16  # device files and measurements nest to a depth of 4
+MAX_BITS = 64  # of a whole number: no quantity of a GPU needs more
+MAX_SHOWN = 200  # characters of what was given that a message repeats
+
+
+def shown(given: object) -> str:
+    """Return what a user gave as a message may repeat it: on one line, and never very long."""
+    text = given if isinstance(given, str | os.PathLike) else repr(given)
+    line = "".join(letter if letter.isprintable() else "?" for letter in str(text))
+    half = MAX_SHOWN // 2
+    return line if len(line) <= MAX_SHOWN else f"{line[:half]}...{line[-half:]}"
+
+
+@contextlib.contextmanager
+def opened(path: Path, refuse: Refusal = InputError) -> Iterator[BinaryIO]:
+    """Open a file or a pipe for reading; what the system says of it is raised as `refuse`."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise refuse(f"{shown(path)}: there is no such file") from None
+    except (OSError, ValueError) as error:  # a ValueError for a name that holds a null
+        raise refuse(f"{shown(path)}: cannot be read: {_reason(error)}") from None
+    for is_one, what in _NOT_FILES:
+        if is_one(mode):
+            raise refuse(f"{shown(path)}: is {what}, not a file")
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise refuse(f"{shown(path)}: cannot be read: {_reason(error)}") from None
+
+
+_NOT_FILES = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def text(path: Path, most: int, refuse: Refusal = InputError) -> str:
+    """Return the text of a file of at most `most` bytes in UTF-8, without a byte-order mark."""
+    with opened(path, refuse) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise refuse(f"{shown(path)}: is longer than {most:,} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise refuse(f"{shown(path)}: is not a text file in UTF-8") from None
+
+
+def toml(path: Path, refuse: Refusal = InputError) -> dict[str, Any]:
+    """Return what a TOML file holds, its depth and its numbers within bounds."""
+    import tomllib  # listing devices needs no parser
+
+    content = text(path, MAX_TOML_BYTES, refuse)
+    with _parsed(path, refuse):
+        try:
+            tree = tomllib.loads(content)
+        except tomllib.TOMLDecodeError as error:
+            raise refuse(f"{shown(path)}: is not TOML: {shown(str(error))}") from None
+        _check_bounds(tree)
+    return tree
+
+
+def parsed_json(path: Path, refuse: Refusal = InputError) -> Any:
+    """Return what a JSON file holds, its depth and its numbers within bounds, no key twice."""
+    content = text(path, MAX_JSON_BYTES, refuse)
+    with _parsed(path, refuse):
+        try:
+            tree = json.loads(content, object_pairs_hook=_without_repetition)
+        except json.JSONDecodeError as error:
+            place = f"line {error.lineno}, column {error.colno}"
+            raise refuse(f"{shown(path)}: {place}: is not JSON: {error.msg}") from None
+        _check_bounds(tree)
+    return tree
+
+
+class _BeyondBoundsError(Exception):
+    """A document holds what no honest one does."""
+
+
+@contextlib.contextmanager
+def _parsed(path: Path, refuse: Refusal) -> Iterator[None]:
+    """Turn into `refuse` what parsers raise of documents that are too deep or too long."""
+    try:
+        yield
+    except _BeyondBoundsError as error:
+        raise refuse(f"{shown(path)}: {error}") from None
+    except RecursionError:
+        raise refuse(f"{shown(path)}: is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError:  # Python turns 4,300 digits and more into no number
+        raise refuse(f"{shown(path)}: holds a number of thousands of digits") from None
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _BeyondBoundsError(f"holds the key {shown(twice)!r} twice")
+    return found
+
+
+def _check_bounds(tree: Any) -> None:
+    """Raise _BeyondBoundsError for depth and numbers that no reader should have to expect."""
+    level = [tree]
+    for _ in range(MAX_DEPTH):
+        for value in level:
+            if isinstance(value, int) and value.bit_length() > MAX_BITS:
+                raise _BeyondBoundsError(f"holds a number of more than {MAX_BITS} bits")
+        level = [inner for value in level for inner in _within(value)]
+        if not level:
+            return
+    raise _BeyondBoundsError(f"is nested deeper than {MAX_DEPTH} levels")
+
+
+def _within(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write a file so that, whenever a kill comes, its old or its new content is there."""
+    with refusing(path):
+        if path.exists() and not path.is_file():  # a pipe or a device has no old content
+            path.write_text(content, encoding="utf-8")
+            return
+        target = path.resolve()  # a link goes on leading where it leads
+        beside = target.with_name(f".{target.name}.part")
+        try:
+            with beside.open("w", encoding="utf-8", newline="") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Turn what the system says of a file that is written into an InputError."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise InputError(f"{shown(path)}: cannot be written: {_reason(error)}") from None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
