@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.compiler.operations import OPERATIONS, Operation
+
 DType = np.dtype[Any]
 
 BOOL: DType = np.dtype(np.bool_)
@@ -63,65 +65,14 @@ class Value:
         return f"<{self.op} {self.dtype} {self.detail!r}>"
 
     @property
+    def operation(self) -> Operation:
+        """What is true of the operation, whatever its operands."""
+        return OPERATIONS[self.op]
+
+    @property
     def constant(self) -> Any:
         """The NumPy scalar of a `const`, None for any other operation."""
         return self.detail if self.op == "const" else None
-
-
-@dataclass(frozen=True)
-class Operation:
-    """A row of OPERATIONS: arity (-1 for any), whether it is pure, and what `detail` holds."""
-
-    arity: int
-    pure: bool = True
-    detail: str = ""
-
-
-def _rows(names: str, operation: Operation) -> dict[str, Operation]:
-    return dict.fromkeys(names.split(), operation)
-
-
-OPERATIONS: dict[str, Operation] = {
-    "const": Operation(0, detail="NumPy scalar of the value's dtype"),
-    "undef": Operation(0),  # a variable that no assignment reached; any value will do
-    "param": Operation(0, detail="name of a scalar parameter"),
-    # Of dynamic shared memory: ("", bytes of an element).
-    "length": Operation(0, detail="(parameter name, axis or None for the total)"),
-    "sreg": Operation(0, detail="tid.x ntid.x ctaid.x nctaid.x (.y .z), laneid"),
-    "phi": Operation(-1, detail="nothing; args are in the order of Block.preds"),
-    # Operands and result share one dtype. `div` is IEEE division; `idiv` and `rem`
-    # truncate toward zero as in C.
-    **_rows("add sub mul div idiv rem and or xor min max", Operation(2)),
-    # The count has the dtype of the value shifted; `shr` is arithmetic where signed.
-    **_rows("shl shr", Operation(2)),
-    **_rows("neg not abs", Operation(1)),
-    # Operands share one dtype; the result is BOOL.
-    **_rows("lt le gt ge eq ne", Operation(2)),
-    "select": Operation(3),  # condition, where true, where false
-    "cast": Operation(1),  # to dtype, as C converts
-    "held": Operation(1),  # a constant in a register, not to be folded into what uses it
-    "math": Operation(-1, detail="name of the function, as in CUDA: sqrt exp log sin ... fma"),
-    **_rows("popc ffs clz brev", Operation(1)),
-    # Memory. Indices count elements from the array's start.
-    "load": Operation(1, pure=False, detail="Array"),  # index
-    "store": Operation(2, pure=False, detail="Array"),  # index, value
-    # An index of elements, a multiple of the count; `element` takes a load_vector apart.
-    "load_vector": Operation(1, pure=False, detail="(Array, count)"),
-    "element": Operation(1, detail="position"),
-    "store_vector": Operation(-1, pure=False, detail="(Array, count)"),  # index, values
-    # index, value (cas: index, compare, value); the result is the old value.
-    "atomic": Operation(-1, pure=False, detail="(Array, add sub min max exch cas and or xor)"),
-    # Threads meeting.
-    "barrier": Operation(-1, pure=False, detail="sync count and or"),  # predicate, if any
-    "syncwarp": Operation(1, pure=False),  # mask
-    "shuffle": Operation(4, pure=False, detail="idx up down bfly"),  # mask, value, lane, width
-    "vote": Operation(2, pure=False, detail="all any ballot"),  # mask, predicate
-    "activemask": Operation(0, pure=False),
-    "fence": Operation(0, pure=False, detail="block gpu system"),
-    # A conditional of the source, counted but never issued: keeps divergence at the source
-    # visible after the branch itself is gone.
-    "source_branch": Operation(1, pure=False),
-}
 
 
 @dataclass(eq=False)

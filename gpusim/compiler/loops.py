@@ -10,6 +10,7 @@ from gpusim.compiler.builder import Builder, Loop, Operand, meeting, type_of
 from gpusim.compiler.conditions import branch, decide, static_condition
 from gpusim.compiler.constants import static
 from gpusim.compiler.ir import BOOL, Block, Value
+from gpusim.compiler.operations import SPECIAL_REGISTERS
 
 
 def leave_loop(builder: Builder, node: ast.Break) -> None:
@@ -118,7 +119,7 @@ def _is_positive(value: Value) -> bool:
     if value.constant is not None:
         return bool(value.constant > 0)
     if value.op == "sreg":
-        return str(value.detail).startswith(("ntid", "nctaid"))
+        return SPECIAL_REGISTERS[value.detail].is_of_launch
     if value.op in ("add", "mul", "min", "max"):
         return all(_is_positive(a) for a in value.args)
     return value.op in ("cast", "shl") and _is_positive(value.args[0])

@@ -1,12 +1,8 @@
-"""What passes ask about operators, and about constants and types of values."""
+"""What passes ask about constants and types of values."""
 
 from __future__ import annotations
 
 from gpusim.compiler.ir import DType, Value
-
-COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "min", "max", "eq", "ne"})
-SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 def same(a: Value, b: Value) -> bool:

@@ -12,11 +12,6 @@ from dataclasses import dataclass
 
 from gpusim.compiler.ir import Array, DType, Value
 
-# Other threads' writes become visible here.
-MEETINGS = frozenset({"barrier", "syncwarp", "fence"})
-LOADS = frozenset({"load", "load_vector"})
-STORES = frozenset({"store", "store_vector"})
-
 
 @dataclass(frozen=True)
 class Place:
@@ -44,7 +39,7 @@ def array_of(value: Value) -> Array:
 def place_of(value: Value) -> Place:
     """Return what a load, store or atomic touches."""
     base, offset = index_parts(value.args[0])
-    count = value.detail[1] if value.op in ("load_vector", "store_vector") else 1
+    count = value.detail[1] if value.operation.is_vector else 1
     return Place(array_of(value), base, offset, count)
 
 
@@ -93,22 +88,22 @@ def may_overlap(a: Place, b: Place) -> bool:
 
 def is_plain_load(value: Value) -> bool:
     """Whether `value` reads memory that only stores change: not volatile."""
-    return value.op in LOADS and not array_of(value).volatile
+    return value.operation.access == "load" and not array_of(value).volatile
 
 
 def clobbers(other: Value, access: Value) -> bool:
     """Whether `other` can change, or let other threads change, what `access` touches."""
-    if other.op in MEETINGS:
+    if other.operation.orders_memory:
         return array_of(access).space != "local"
-    if other.op == "atomic":
+    if other.operation.access == "atomic":
         return array_of(other).space == array_of(access).space
-    return other.op in STORES and may_overlap(place_of(other), place_of(access))
+    return other.operation.access == "store" and may_overlap(place_of(other), place_of(access))
 
 
 def reads(other: Value, access: Value) -> bool:
     """Whether `other` can read, or let other threads read, what `access` touches."""
-    if other.op in MEETINGS:
+    if other.operation.orders_memory:
         return array_of(access).space != "local"
-    if other.op == "atomic":
+    if other.operation.access == "atomic":
         return array_of(other).space == array_of(access).space
-    return other.op in LOADS and may_overlap(place_of(other), place_of(access))
+    return other.operation.access == "load" and may_overlap(place_of(other), place_of(access))

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
+from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.live_values import needed_values
 from gpusim.lowering.graph import natural_loops, reverse_postorder, users
-
-# Operations whose result differs from lane to lane whatever their operands.
-SOURCES = frozenset(("load", "load_vector", "atomic", "shuffle", "vote", "activemask"))
-LANE_REGISTERS = frozenset(("tid.x", "tid.y", "tid.z", "laneid"))
 
 
 def reachable(starts: list[Block], stop: Block | None) -> set[Block]:
@@ -48,8 +45,8 @@ class Uniformity:
             if block.condition is not None:
                 self._conditions.setdefault(block.condition, []).append(block)
         for value in function.values():
-            lane = value.op == "sreg" and value.detail in LANE_REGISTERS
-            if lane or value.op in SOURCES:
+            lane = value.op == "sreg" and SPECIAL_REGISTERS[value.detail].varies_by_lane
+            if lane or value.operation.varies_by_lane:
                 self._mark(value)
 
     def _mark(self, value: Value) -> None:
@@ -90,13 +87,6 @@ class Uniformity:
         return not any(user in b.phis or user in b.body for b in inside)
 
 
-# What the uniform datapath computes, and which operations read its registers as operands.
-ARITHMETIC = frozenset(("add", "sub", "mul", "shl", "shr", "and", "or", "xor", "not"))
-COMPARES = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-COMPUTED = ARITHMETIC | {"cast", "held", "phi", "param", "length"}
-READERS = COMPUTED | COMPARES | {"min", "max", "select", "address"}
-
-
 def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
     """Return the values that a compiler keeps in uniform registers.
 
@@ -107,8 +97,10 @@ def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
     for block in function.blocks:
         if block not in uniformity.apart:
             for value in (*block.phis, *block.body):
-                launch = value.op == "sreg" and str(value.detail).startswith(("ntid", "nctaid"))
-                computed = value.op in COMPUTED and value not in uniformity.divergent
+                launch = value.op == "sreg" and SPECIAL_REGISTERS[value.detail].is_of_launch
+                computed = (
+                    value.operation.uniform == "computes" and value not in uniformity.divergent
+                )
                 if value.dtype in (INT32, UINT32) and (launch or computed):
                     found.add(value)
     needed = needed_values(function)
@@ -127,9 +119,9 @@ def uniform_values(function: Function, uniformity: Uniformity) -> set[Value]:
 def _takes(user: Value, value: Value, found: set[Value]) -> bool:
     if user in found:
         return True
-    if user.op in ("address", "shl", "shr"):
+    if user.operation.scales:
         return user.args[0] is not value
-    if user.op in COMPARES:
+    if user.operation.is_comparison:
         other = user.args[1] if user.args[0] is value else user.args[0]
         return other.constant is None or other.constant == 0
-    return user.op in READERS
+    return bool(user.operation.uniform)

@@ -6,7 +6,7 @@ execute. What is computed for that alone is never issued and must not change a d
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import OPERATIONS, Function, Value
+from gpusim.compiler.ir import Function, Value
 
 
 def needed_values(function: Function, *, with_source: bool = False) -> set[Value]:
@@ -16,10 +16,9 @@ def needed_values(function: Function, *, with_source: bool = False) -> set[Value
     """
     stack = [b.condition for b in function.blocks if b.condition is not None]
     for value in function.values():
-        operation = OPERATIONS.get(value.op)
         if value.op == "source_branch" and not with_source:
             continue
-        if value.dtype is None or (operation is not None and not operation.pure):
+        if value.dtype is None or not value.operation.pure:
             stack.append(value)
     needed: set[Value] = set()
     while stack:

@@ -1,7 +1,7 @@
 """Byte addresses out of indices, shared among accesses as compilers share them.
 
 Loads, stores and atomics get an address as their first operand and a constant displacement.
-Three operations are added for it, known to lowering alone: `pointer` (where a global array
+Three operations are made for it: `pointer` (where a global array
 starts), `shared_base` (where the block's shared memory starts) and `address` (an index, what
 it counts from; `detail` is the element's size in bytes).
 """
@@ -19,26 +19,13 @@ from gpusim.compiler.ir import (
     Value,
     constant,
 )
+from gpusim.compiler.operations import SPECIAL_REGISTERS
+from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.analysis.live_values import remove_unneeded
 from gpusim.lowering.graph import Dominators, Loop, dominators, make_preheader, natural_loops
 from gpusim.lowering.passes.disjoint_or import zero_bits
 
-ACCESSES = frozenset(("load", "store", "load_vector", "store_vector", "atomic"))
-
-# The largest value of what the launch gives a thread (CUDA C++ Programming Guide).
-LARGEST = {
-    "tid.x": 1023, "tid.y": 1023, "tid.z": 63, "ntid.x": 1024, "ntid.y": 1024, "ntid.z": 64,
-    "ctaid.x": 2**31 - 2, "ctaid.y": 65534, "ctaid.z": 65534,
-    "nctaid.x": 2**31 - 1, "nctaid.y": 65535, "nctaid.z": 65535, "laneid": 31,
-}  # fmt: skip
 UNBOUNDED = 1 << 64
-
-
-def array_of(access: Value) -> Array:
-    """Return the array that a memory operation touches."""
-    found = access.detail if isinstance(access.detail, Array) else access.detail[0]
-    assert isinstance(found, Array)
-    return found
 
 
 def largest(value: Value, depth: int = 8) -> int:
@@ -51,7 +38,7 @@ def largest(value: Value, depth: int = 8) -> int:
     if value.constant is not None:
         return int(value.constant) if value.constant >= 0 else UNBOUNDED
     if value.op == "sreg":
-        return LARGEST[value.detail]
+        return SPECIAL_REGISTERS[value.detail].largest
     if value.op == "cast" and value.args[0].dtype is not None and value.args[0].dtype.kind in "iu":
         return largest(value.args[0], depth - 1)
     if value.op in ("add", "mul"):
@@ -139,7 +126,7 @@ class _Exposer:
         for block in self.tree.preorder():
             old, self.body = block.body, []
             for value in old:
-                if value.op in ACCESSES:
+                if value.operation.access:
                     self._access(block, value)
                 self.body.append(value)
                 self.home[value] = block
@@ -171,7 +158,7 @@ class _Exposer:
         accesses: dict[tuple[str, int, Value], list[tuple[Block, Value]]] = {}
         for block in self.tree.preorder():
             for value in block.body:
-                if value.op in ACCESSES:
+                if value.operation.access:
                     array = array_of(value)
                     index, _ = split_constant(value.args[0], array.space)
                     if index is not None:

@@ -6,8 +6,8 @@ that ends both sides moves down to where they meet, if at most one of its operan
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import OPERATIONS, Block, Function, Value
-from gpusim.lowering.analysis.alias import STORES, clobbers, is_plain_load
+from gpusim.compiler.ir import Block, Function, Value
+from gpusim.lowering.analysis.alias import clobbers, is_plain_load
 from gpusim.lowering.graph import remove_values, replace_uses
 from gpusim.lowering.passes.gvn import operation_key, value_key
 
@@ -54,8 +54,8 @@ def _movable(block: Block) -> dict[int, Value]:
     found: dict[int, Value] = {}
     before: list[Value] = []
     for i, value in enumerate(block.body):
-        if OPERATIONS[value.op].pure:
-            if value.op not in ("const", "undef"):
+        if value.operation.pure:
+            if not value.operation.immediate:
                 found[i] = value
         elif value.op == "source_branch":
             continue
@@ -81,7 +81,7 @@ def _lower(one: Block, other: Block) -> bool:
     if len(join.preds) != 2 or not one.body or not other.body:
         return False
     first, second = one.body[-1], other.body[-1]
-    if first.op not in STORES or first.op != second.op or first.detail != second.detail:
+    if first.operation.access != "store" or first.op != second.op or first.detail != second.detail:
         return False
     if len(first.args) != len(second.args):
         return False

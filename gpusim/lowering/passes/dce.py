@@ -6,17 +6,16 @@ its value is unused. Constants leave the blocks they stand in: they need no plac
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import OPERATIONS, Array, Function, Value
+from gpusim.compiler.ir import Function, Value
+from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.graph import remove_values
 
 
 def has_effect(value: Value) -> bool:
     """Whether `value` must stay even if nothing uses it."""
-    if value.op in ("load", "load_vector"):
-        array = value.detail if value.op == "load" else value.detail[0]
-        assert isinstance(array, Array)
-        return array.volatile
-    return not OPERATIONS[value.op].pure
+    if value.operation.access == "load":
+        return array_of(value).volatile
+    return not value.operation.pure
 
 
 def dead(function: Function) -> bool:

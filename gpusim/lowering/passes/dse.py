@@ -6,7 +6,7 @@ Only within a block: machine code keeps a store that another block overwrites.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Function, Value
-from gpusim.lowering.analysis.alias import STORES, array_of, place_of, reads
+from gpusim.lowering.analysis.alias import array_of, place_of, reads
 from gpusim.lowering.graph import remove_values
 
 
@@ -16,7 +16,7 @@ def overwritten(function: Function) -> bool:
     for block in function.blocks:
         later: dict[tuple[object, ...], Value] = {}
         for value in reversed(block.body):
-            if value.op in STORES and not array_of(value).volatile:
+            if value.operation.access == "store" and not array_of(value).volatile:
                 key = place_of(value).key
                 if key in later:
                     gone.add(value)

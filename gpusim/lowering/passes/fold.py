@@ -20,10 +20,6 @@ from gpusim.lowering.passes.folder import Folder
 # Where the rules are.
 ROOMS = (fold_arithmetic, fold_compare)
 
-MOVES_THROUGH_PHI = frozenset(
-    {"add", "mul", "and", "or", "xor", "shl", "shr", "neg", "not", "abs", "cast"}
-)
-
 
 def fold(function: Function) -> bool:
     """Apply every rule once, in an order that sees operands first; return whether any did."""
@@ -83,7 +79,7 @@ def _phi(folder: Folder, phi: Value, block: Block) -> Value | None:
     first = others[0]
     if all(same(first, a) for a in others[1:]):
         return first
-    if first.op not in MOVES_THROUGH_PHI or len(others) != len(phi.args):
+    if not first.operation.passes_phi or len(others) != len(phi.args):
         return None
     for other in others:
         alike = other.op == first.op and other.dtype == first.dtype and folder.once(other)

@@ -6,7 +6,6 @@ import math
 
 from gpusim.compiler.ir import BOOL, Value, constant
 from gpusim.lowering.analysis.algebra import (
-    INVERSE,
     bits,
     float_constant,
     is_int,
@@ -246,6 +245,6 @@ def _not(folder: Folder, value: Value) -> Value | None:
     (a,) = value.args
     if a.op == "not":
         return a.args[0]
-    if a.op in INVERSE and (type_of(a.args[0]).kind != "f" or a.op in ("eq", "ne")):
-        return folder.emit(INVERSE[a.op], BOOL, *a.args)
+    if a.operation.is_comparison and (type_of(a.args[0]).kind != "f" or a.operation.commutative):
+        return folder.emit(a.operation.inverse, BOOL, *a.args)
     return None

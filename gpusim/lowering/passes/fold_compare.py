@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, DType, Value, constant
+from gpusim.compiler.operations import COMPARISONS
 from gpusim.lowering.analysis.algebra import (
-    INVERSE,
-    SWAPPED,
     bits,
     is_int,
     number,
@@ -31,11 +30,11 @@ def _extreme(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule(*INVERSE)
+@rule(*COMPARISONS)
 def _compare(folder: Folder, value: Value) -> Value | None:
     a, b = value.args
     if a.op == "const":
-        return folder.emit(SWAPPED[value.op], BOOL, b, a)
+        return folder.emit(value.operation.swapped, BOOL, b, a)
     dtype = type_of(a)
     if dtype == BOOL:
         return _compare_bools(folder, value)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpusim.compiler.ir import OPERATIONS, DType, Function, Value, constant
-from gpusim.lowering.analysis.algebra import COMMUTATIVE
+from gpusim.compiler.ir import DType, Function, Value, constant
 from gpusim.lowering.analysis.evaluate import constant_result
 
 Rule = Callable[["Folder", Value], Value | None]
@@ -61,12 +60,12 @@ class Folder:
 
     def simplify(self, value: Value) -> Value | None:
         """Return the value to use instead of `value`, None where it stays."""
-        if not OPERATIONS[value.op].pure or value.dtype is None:
+        if not value.operation.pure or value.dtype is None:
             return None
         known = constant_result(value)
         if known is not None:
             return constant(known, value.dtype)
-        if value.op in COMMUTATIVE and value.args[0].op == "const":
+        if value.operation.commutative and value.args[0].op == "const":
             value.args = [value.args[1], value.args[0]]
         simplified = RULES.get(value.op)
         return None if simplified is None else simplified(self, value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from gpusim.compiler.ir import OPERATIONS, Block, Function, Value
+from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.evaluate import evaluate
 from gpusim.lowering.graph import (
     Dominators,
@@ -30,7 +30,6 @@ MOST_ITERATIONS = 256
 SMALL_BODY = 10
 MOST_OPERATIONS_SMALL = 1100
 MOST_OPERATIONS = 500
-FREE = frozenset({"const", "cast", "source_branch", "undef"})
 
 
 def unroll(function: Function) -> bool:
@@ -57,7 +56,7 @@ def unroll(function: Function) -> bool:
 
 def body_size(loop: Loop) -> int:
     """Return the number of operations in a loop, a branch counted as one."""
-    operations = sum(1 for b in loop.blocks for v in b.body if v.op not in FREE)
+    operations = sum(1 for b in loop.blocks for v in b.body if not v.operation.is_free)
     return operations + sum(1 for b in loop.blocks if b.condition is not None)
 
 
@@ -134,7 +133,7 @@ def _slice(
                 return None
             phis[value] = (starts[0], ends[0])
             work.append((ends[0], False))
-        elif value in inside and OPERATIONS[value.op].pure and value.op != "phi" and value.args:
+        elif value in inside and value.operation.pure and value.op != "phi" and value.args:
             work.append((value, True))
             work += [(a, False) for a in value.args]
         else:

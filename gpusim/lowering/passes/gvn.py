@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusim.compiler.ir import BOOL, OPERATIONS, Block, Function, Value, constant
-from gpusim.lowering.analysis.algebra import COMMUTATIVE
+from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
 from gpusim.lowering.graph import dominators, remove_values, replace_uses
 
 
@@ -21,7 +20,7 @@ def value_key(value: Value) -> Any:
 def operation_key(value: Value) -> Any:
     """Return what makes two pure operations equal."""
     keys = [value_key(a) for a in value.args]
-    if value.op in COMMUTATIVE:
+    if value.operation.commutative:
         keys.sort(key=lambda key: 0 if isinstance(key, tuple) else id(key))
     return (value.op, value.dtype, value.detail, *keys)
 
@@ -56,7 +55,7 @@ def number(function: Function) -> bool:
             value.args = [replacements.get(a, a) for a in value.args]
             if value.op != "source_branch":
                 value.args = [truth.get(a, a) for a in value.args]
-            if not OPERATIONS[value.op].pure or value.op in ("const", "undef"):
+            if not value.operation.pure or value.operation.immediate:
                 continue
             key = operation_key(value)
             found = lookup(key, block)

@@ -6,7 +6,7 @@ made in any case.
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import OPERATIONS, Block, Function, Value
+from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.alias import clobbers, is_plain_load
 from gpusim.lowering.graph import (
     Dominators,
@@ -15,9 +15,6 @@ from gpusim.lowering.graph import (
     make_preheader,
     natural_loops,
 )
-
-# These need not give a result for every operand; made only where they were going to be.
-RISKY = frozenset({"idiv", "rem"})
 
 
 def hoist(function: Function) -> bool:
@@ -38,13 +35,13 @@ def hoist(function: Function) -> bool:
 def _invariant(loop: Loop, tree: Dominators) -> list[Value]:
     """Return the operations to move, operands first."""
     inside = {v for b in loop.blocks for v in (*b.phis, *b.body)}
-    writes = [v for b in loop.blocks for v in b.body if not OPERATIONS[v.op].pure]
+    writes = [v for b in loop.blocks for v in b.body if not v.operation.pure]
     leaving = [block for block, _ in loop.exits] or loop.latches
     always = {b for b in loop.blocks if all(tree.dominates(b, e) for e in leaving)}
     moved: list[Value] = []
     for block in loop.blocks:
         for value in block.body:
-            if any(a in inside for a in value.args) or value.op in ("const", "undef"):
+            if any(a in inside for a in value.args) or value.operation.immediate:
                 continue
             if _may_move(value, block, always, writes):
                 inside.discard(value)
@@ -53,8 +50,8 @@ def _invariant(loop: Loop, tree: Dominators) -> list[Value]:
 
 
 def _may_move(value: Value, block: Block, always: set[Block], writes: list[Value]) -> bool:
-    if OPERATIONS[value.op].pure:
-        return value.op not in RISKY or block in always or value.args[1].op == "const"
+    if value.operation.pure:
+        return not value.operation.may_trap or block in always or value.args[1].op == "const"
     if not is_plain_load(value) or block not in always:
         return False
     return not any(clobbers(other, value) for other in writes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpusim.compiler.ir import OPERATIONS, Array, Block, Function, Value, constant
+from gpusim.compiler.ir import Array, Block, Function, Value, constant
 from gpusim.lowering.analysis.alias import clobbers, is_plain_load
 from gpusim.lowering.passes.addresses import split_constant
 from gpusim.lowering.passes.disjoint_or import zero_bits
@@ -73,7 +73,7 @@ def _rows(block: Block) -> list[_Row]:
             if row is None:
                 rows.append(row := _Row(array, index))
             row.loads.setdefault(step, value)
-        elif not OPERATIONS[value.op].pure:
+        elif not value.operation.pure:
             ended += [row for row in rows if row.is_changed_by(value)]
             rows = [row for row in rows if not row.is_changed_by(value)]
     return ended + rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
+from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.divergence import reachable
 from gpusim.lowering.analysis.live_values import needed_values
 from gpusim.lowering.graph import (
@@ -24,15 +25,13 @@ from gpusim.lowering.graph import (
 from gpusim.lowering.passes.addresses import Addresses
 
 PARAMETERS = frozenset(("param", "length", "pointer"))
-FETCHED = PARAMETERS | {"shared_base"}
-OF_THE_LAUNCH = ("ntid", "nctaid")
 
 
 def is_fetched(value: Value) -> bool:
     """Whether a value lies in constant memory or is the same for the whole block."""
     if value.op == "sreg":
-        return str(value.detail).startswith(OF_THE_LAUNCH)
-    return value.op in FETCHED
+        return SPECIAL_REGISTERS[value.detail].is_of_launch
+    return value.operation.fetched
 
 
 def place(function: Function, addresses: Addresses) -> None:

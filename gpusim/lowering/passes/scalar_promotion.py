@@ -17,7 +17,7 @@ from gpusim.lowering.graph import (
     split_edge,
 )
 from gpusim.lowering.passes.ssa_repair import Variable, place_phis
-from gpusim.lowering.passes.store_to_load_forwarding import CONCERNED, forward
+from gpusim.lowering.passes.store_to_load_forwarding import forward
 
 
 def promote(function: Function) -> bool:
@@ -44,7 +44,7 @@ def _candidate(function: Function, loop: Loop) -> list[Value]:
     """Return the loop's stores to an element that can be promoted, none if there is none."""
     tree = dominators(function)
     home = {v: b for b in loop.blocks for v in (*b.phis, *b.body)}
-    concerned = [v for b in loop.blocks for v in b.body if v.op in CONCERNED]
+    concerned = [v for b in loop.blocks for v in b.body if v.operation.concerns_memory]
     found: dict[tuple[object, ...], list[Value]] = {}
     for value in concerned:
         if value.op == "store" and not array_of(value).volatile and value.args[0] not in home:

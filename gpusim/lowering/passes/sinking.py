@@ -5,11 +5,8 @@ It goes to the nearest block that all uses lie behind, but into no loop.
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import OPERATIONS, Block, Function, Value
+from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.graph import Dominators, definitions, dominators, natural_loops
-
-# What is read anew wherever it is needed, and divisions, which share their first steps.
-STAYING = frozenset({"const", "undef", "param", "length", "sreg", "cast", "idiv", "rem"})
 
 
 def sink(function: Function) -> bool:
@@ -21,7 +18,8 @@ def sink(function: Function) -> bool:
     changed = False
     for block in reversed(tree.preorder()):
         for value in reversed(list(block.body)):
-            if not OPERATIONS[value.op].pure or value.op in STAYING or not uses.get(value):
+            row = value.operation
+            if not (row.pure and row.sinks and uses.get(value)):
                 continue
             places = [home[u] if isinstance(u, Value) else u for u in uses[value]]
             target = _above_all(tree, places)

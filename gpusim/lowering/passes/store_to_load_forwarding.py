@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.alias import (
-    LOADS,
-    MEETINGS,
-    STORES,
     array_of,
     clobbers,
     is_plain_load,
@@ -21,9 +18,6 @@ from gpusim.lowering.passes.ssa_repair import Variable, place_phis
 Key = tuple[object, ...]
 
 
-CONCERNED = LOADS | STORES | MEETINGS | {"atomic"}
-
-
 class _Memory:
     """The operations that concern memory, block by block, with what they touch."""
 
@@ -31,10 +25,10 @@ class _Memory:
         self.operations: dict[Block, list[Value]] = {}
         self.keys: dict[Value, Key] = {}
         for block in function.blocks:
-            found = [v for v in block.body if v.op in CONCERNED]
+            found = [v for v in block.body if v.operation.concerns_memory]
             self.operations[block] = found
             for value in found:
-                if value.op in LOADS or value.op in STORES:
+                if value.operation.access and value.operation.access != "atomic":
                     self.keys[value] = place_of(value).key
 
     def last(self, load: Value, operations: list[Value]) -> Value | bool:

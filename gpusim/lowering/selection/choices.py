@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusim.compiler.ir import BOOL, FLOAT32, FLOAT64, DType
+from gpusim.compiler.operations import COMPARISONS
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def type_class(dtype: DType) -> str:
 
 def _compares() -> dict[tuple[str, str], Choice]:
     rows: dict[tuple[str, str], Choice] = {}
-    for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    for name in COMPARISONS:
         rows[name, "i"] = Choice("ISETP", (name,))
         rows[name, "l"] = Choice("ISETP", (name,), "ISETP.EX")
         rows[name, "f"] = Choice("FSETP", (name,))

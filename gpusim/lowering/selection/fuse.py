@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.compiler.ir import Block, Value
-from gpusim.lowering.analysis.divergence import COMPARES
+from gpusim.compiler.operations import COMPARISONS
 from gpusim.lowering.selection.choices import CHOICES, type_class
 from gpusim.lowering.selection.selection import Selection
 
@@ -18,7 +18,7 @@ PARTS: Mapping[str, tuple[frozenset[str], ...]] = {
     "i": (frozenset(("mul", "shl")), SUMS),
     "f": (PRODUCTS,),
     "d": (PRODUCTS,),
-    "p": (COMPARES,),
+    "p": (frozenset(COMPARISONS),),
 }
 
 

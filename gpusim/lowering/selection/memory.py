@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from gpusim.compiler.ir import INT32, INT64, UINT32, Array, DType, Value
+from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.isa import COUNT_UP, Memory
+from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.code import Row
-from gpusim.lowering.passes.addresses import ACCESSES, array_of
 from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection, selects
 
 LOADS = {"global": "LDG", "shared": "LDS", "local": "LDL"}
@@ -26,7 +27,7 @@ def _fetch(selection: Selection, value: Value) -> None:
 
 @selects("sreg")
 def _special(selection: Selection, value: Value) -> None:
-    if str(value.detail).startswith(("ntid", "nctaid")):
+    if SPECIAL_REGISTERS[value.detail].is_of_launch:
         _fetch(selection, value)
     else:
         _read_special(selection, value)
@@ -74,7 +75,7 @@ def _address(selection: Selection, value: Value) -> None:
         return
     origin = selection.register(base)
     scaled = origin in selection.code.immediates
-    if scaled and all(u.op in ACCESSES for u in selection.users.get(value, ())):
+    if scaled and all(u.operation.access for u in selection.users.get(value, ())):
         selection.write(value, ".SCALE", register, origin, detail=shift)
     elif scaled and size == 1:
         selection.write(value, ".CAST", register)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gpusim.compiler.ir import BOOL, Block, Function, Value
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.divergence import Uniformity
+from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.code import Code, Phi, Row
-from gpusim.lowering.passes.addresses import ACCESSES, Addresses, array_of
+from gpusim.lowering.passes.addresses import Addresses
 from gpusim.lowering.selection import memory, threads, values
 from gpusim.lowering.selection.choices import CHOICES, type_class
 from gpusim.lowering.selection.division import Emitter
@@ -70,7 +71,7 @@ def _prologue(selection: Selection) -> None:
     stack = "LDC" if selection.cc.major >= 9 else "MOV"
     selection.emit.rows.append(Row(stack, detail=("stack",), line=selection.emit.line))
     touches = any(
-        v.op in ACCESSES and array_of(v).space == "global" for v in selection.function.values()
+        v.operation.access and array_of(v).space == "global" for v in selection.function.values()
     )
     if touches and selection.cc.major >= 8:
         selection.emit.rows.append(Row("ULDC", detail=("descriptor",), line=selection.emit.line))

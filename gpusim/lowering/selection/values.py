@@ -58,7 +58,7 @@ def _cast(selection: Selection, value: Value) -> None:
 
 
 def _only_stored(selection: Selection, value: Value) -> bool:
-    return all(u.op in ("store", "store_vector") for u in selection.users.get(value, ()))
+    return all(u.operation.access == "store" for u in selection.users.get(value, ()))
 
 
 @selects("held")

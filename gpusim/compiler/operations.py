@@ -1,0 +1,211 @@
+"""The operations of the SSA form: a row each, with what is true of it whatever its operands.
+
+Passes ask the row of a value (`Value.operation`) and keep no lists of operations, so that an
+operation which is added here is known to all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A row of OPERATIONS: `arity` (-1 for any), what `detail` holds, and its traits.
+
+    `pure`: nothing comes of it but its result.
+    `convergent`: lanes work together in it, so that who runs it at once must stay as it is.
+    `varies_by_lane`: its result may differ from lane to lane though all operands agree.
+    `access`: "load", "store" or "atomic" where it touches memory; `is_vector` if it touches
+    several elements at once.
+    `orders_memory`: what other threads wrote before it is seen after it.
+    `commutative`: its two operands may change places.
+    `swapped`, `inverse`: the comparison that says the same of operands that changed places,
+    and the one that says the opposite.
+    `may_trap`: it need not give a result for every operand, and is made only where the source
+    makes it.
+    `immediate`: a constant, which stands in no place.
+    `fetched`: it reads what lies in constant memory or is the same for the whole block.
+    `sinks`: computing it behind a branch that may lead past its uses gains something.
+    `is_free`: it takes no instruction of its own.
+    `passes_phi`: it may be made once behind a phi instead of once before it on each path.
+    `uniform`: "computes" where the uniform datapath has it, "reads" where it takes operands from
+    there; `scales` its first operand, which then never comes from there.
+    """
+
+    arity: int
+    pure: bool = True
+    detail: str = ""
+    convergent: bool = False
+    varies_by_lane: bool = False
+    access: str = ""
+    is_vector: bool = False
+    orders_memory: bool = False
+    commutative: bool = False
+    swapped: str = ""
+    inverse: str = ""
+    may_trap: bool = False
+    immediate: bool = False
+    fetched: bool = False
+    sinks: bool = True
+    is_free: bool = False
+    passes_phi: bool = False
+    uniform: str = ""
+    scales: bool = False
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether it compares two operands."""
+        return bool(self.inverse)
+
+    @property
+    def concerns_memory(self) -> bool:
+        """Whether it touches memory, or orders what others do there."""
+        return bool(self.access) or self.orders_memory
+
+
+def _comparison(swapped: str, inverse: str) -> Operation:
+    """Return the row of a comparison: operands share one dtype, the result is BOOL."""
+    return Operation(
+        2, commutative=inverse in ("eq", "ne"), swapped=swapped, inverse=inverse, uniform="reads"
+    )
+
+
+def _access(arity: int, access: str, detail: str) -> Operation:
+    """Return the row of an access; what it gives differs from lane to lane."""
+    return Operation(
+        arity,
+        pure=False,
+        detail=detail,
+        varies_by_lane=access != "store",
+        access=access,
+        is_vector=detail.endswith("count)"),
+    )
+
+
+def _of_lanes(arity: int, detail: str = "", *, varies_by_lane: bool = True) -> Operation:
+    """Return the row of what lanes of a warp do together."""
+    return Operation(
+        arity, pure=False, detail=detail, convergent=True, varies_by_lane=varies_by_lane
+    )
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "const": Operation(
+        0, detail="NumPy scalar of the value's dtype", immediate=True, sinks=False, is_free=True
+    ),
+    # A variable that no assignment reached; any value will do.
+    "undef": Operation(0, immediate=True, sinks=False, is_free=True),
+    "param": Operation(
+        0, detail="name of a scalar parameter", fetched=True, sinks=False, uniform="computes"
+    ),
+    # Of dynamic shared memory: ("", bytes of an element).
+    "length": Operation(
+        0,
+        detail="(parameter name, axis or None for the total)",
+        fetched=True,
+        sinks=False,
+        uniform="computes",
+    ),
+    "sreg": Operation(0, detail="a name of SPECIAL_REGISTERS", sinks=False),
+    "phi": Operation(
+        -1, detail="nothing; args are in the order of Block.preds", uniform="computes"
+    ),
+    # Operands and result share one dtype. `div` is IEEE division; `idiv` and `rem`
+    # truncate toward zero as in C, and share their first steps where they stand together.
+    "add": Operation(2, commutative=True, passes_phi=True, uniform="computes"),
+    "sub": Operation(2, uniform="computes"),
+    "mul": Operation(2, commutative=True, passes_phi=True, uniform="computes"),
+    "div": Operation(2),
+    "idiv": Operation(2, may_trap=True, sinks=False),
+    "rem": Operation(2, may_trap=True, sinks=False),
+    "and": Operation(2, commutative=True, passes_phi=True, uniform="computes"),
+    "or": Operation(2, commutative=True, passes_phi=True, uniform="computes"),
+    "xor": Operation(2, commutative=True, passes_phi=True, uniform="computes"),
+    "min": Operation(2, commutative=True, uniform="reads"),
+    "max": Operation(2, commutative=True, uniform="reads"),
+    # The count has the dtype of the value shifted; `shr` is arithmetic where signed.
+    "shl": Operation(2, passes_phi=True, uniform="computes", scales=True),
+    "shr": Operation(2, passes_phi=True, uniform="computes", scales=True),
+    "neg": Operation(1, passes_phi=True),
+    "not": Operation(1, passes_phi=True, uniform="computes"),
+    "abs": Operation(1, passes_phi=True),
+    "lt": _comparison("gt", "ge"),
+    "le": _comparison("ge", "gt"),
+    "gt": _comparison("lt", "le"),
+    "ge": _comparison("le", "lt"),
+    "eq": _comparison("eq", "ne"),
+    "ne": _comparison("ne", "eq"),
+    # Condition, where true, where false.
+    "select": Operation(3, uniform="reads"),
+    # To dtype, as C converts.
+    "cast": Operation(1, sinks=False, is_free=True, passes_phi=True, uniform="computes"),
+    # A constant in a register, not to be folded into what uses it.
+    "held": Operation(1, uniform="computes"),
+    "math": Operation(-1, detail="name of the function, as in CUDA: sqrt exp log sin ... fma"),
+    "popc": Operation(1),
+    "ffs": Operation(1),
+    "clz": Operation(1),
+    "brev": Operation(1),
+    # Memory. The first operand is an index, of elements from the array's start, until lowering
+    # makes it an address; the values to store follow, or an atomic's operands (cas: compare,
+    # value). An atomic gives the old value.
+    "load": _access(1, "load", "Array"),
+    "store": _access(2, "store", "Array"),
+    # The index is a multiple of the count; `element` takes a load_vector apart.
+    "load_vector": _access(1, "load", "(Array, count)"),
+    "element": Operation(1, detail="position"),
+    "store_vector": _access(-1, "store", "(Array, count)"),
+    "atomic": _access(-1, "atomic", "(Array, add sub min max exch cas and or xor)"),
+    # Addresses in bytes, made by lowering.
+    "pointer": Operation(0, detail="name of a global array, which starts here", fetched=True),
+    "shared_base": Operation(0, fetched=True),  # where the block's shared memory starts
+    # An index, and what it counts from.
+    "address": Operation(2, detail="bytes of an element", uniform="reads", scales=True),
+    # Threads together. A predicate, if any; a mask; mask, value, lane, width; mask, predicate.
+    "barrier": Operation(
+        -1, pure=False, detail="sync count and or", convergent=True, orders_memory=True
+    ),
+    "syncwarp": Operation(1, pure=False, convergent=True, orders_memory=True),
+    "shuffle": _of_lanes(4, "idx up down bfly"),
+    "vote": _of_lanes(2, "all any ballot"),
+    "activemask": _of_lanes(0),
+    "fence": Operation(0, pure=False, detail="block gpu system", orders_memory=True),
+    # A conditional of the source, counted but never issued: keeps divergence at the source
+    # visible after the branch itself is gone.
+    "source_branch": Operation(1, pure=False, is_free=True),
+}
+
+COMPARISONS = tuple(name for name, row in OPERATIONS.items() if row.is_comparison)
+
+
+@dataclass(frozen=True)
+class SpecialRegister:
+    """A row of SPECIAL_REGISTERS: the largest value there may be, and on what it depends.
+
+    Those that lanes of a warp differ in vary by lane; those of the launch are the same for all
+    threads, at least 1, and lie in constant memory.
+    """
+
+    largest: int
+    varies_by_lane: bool = False
+    is_of_launch: bool = False
+
+
+# The largest values are those of the CUDA C++ Programming Guide.
+SPECIAL_REGISTERS: Mapping[str, SpecialRegister] = {
+    "tid.x": SpecialRegister(1023, varies_by_lane=True),
+    "tid.y": SpecialRegister(1023, varies_by_lane=True),
+    "tid.z": SpecialRegister(63, varies_by_lane=True),
+    "laneid": SpecialRegister(31, varies_by_lane=True),
+    "ctaid.x": SpecialRegister(2**31 - 2),
+    "ctaid.y": SpecialRegister(65534),
+    "ctaid.z": SpecialRegister(65534),
+    "ntid.x": SpecialRegister(1024, is_of_launch=True),
+    "ntid.y": SpecialRegister(1024, is_of_launch=True),
+    "ntid.z": SpecialRegister(64, is_of_launch=True),
+    "nctaid.x": SpecialRegister(2**31 - 1, is_of_launch=True),
+    "nctaid.y": SpecialRegister(65535, is_of_launch=True),
+    "nctaid.z": SpecialRegister(65535, is_of_launch=True),
+}
