@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from .commands import main
+from gpusim.cli.app import main
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(["validate", *sys.argv[1:]]))

@@ -7,12 +7,12 @@ file that serves as the pattern, and is an estimate where that file is of anothe
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpusim import device as devices
+from gpusim.cli import output
 from gpusim.device import GROUPS, KEYS, Device, Fact
 from gpusim.errors import GpusimError
 
@@ -71,12 +71,12 @@ def calibrate(backend: PycudaBackend, device: str) -> Calibration:
                 measured = probe.measure(bench)
         except GpusimError as error:
             found.failed[probe.name] = str(error).splitlines()[0]
-            print(f"{probe.name}: {error}", file=sys.stderr, flush=True)
+            output.complain(f"{probe.name}: {error}")
             continue
         for key, value in zip(probe.keys, measured, strict=True):
             found.values[key] = round(float(value), 3)
             found.methods[key] = probe.method
-            print(f"{key} = {found.values[key]:g}", flush=True)
+            output.write(f"{key} = {found.values[key]:g}\n")
     found.notes = bench.notes
     return found
 

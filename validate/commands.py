@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpusim import device as devices
+from gpusim import files as documents
 from gpusim.catalogue import find
-from gpusim.cli import inputs
+from gpusim.cli import inputs, output
 from gpusim.cli.options import Parser, print_json
 from gpusim.cli.progress import Bar
-from gpusim.errors import GpusimError, InputError
+from gpusim.errors import InputError
 
 from . import calibrate as calibration
 from . import cases, compilers, counters, files, page, picture
@@ -89,20 +90,16 @@ def _measuring(
 
 
 def _choosing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kernels", default="", help="names, separated by commas; default all")
-    parser.add_argument("--sizes", default="", help="numbers of elements; default all")
+    parser.add_argument("--kernels", help="names, separated by commas; default all")
+    parser.add_argument("--sizes", help="numbers of elements; default all")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code."""
-    try:
-        chosen = parser().parse_args(arguments)
-        chosen.words = list(arguments)
-        code: int = chosen.function(chosen)
-        return code
-    except GpusimError as error:
-        print(f"gpusim: {error}", file=sys.stderr)
-        return 2
+    """Run a command and return its exit code; GpusimError for what cannot be done."""
+    chosen = parser().parse_args(arguments)
+    chosen.words = list(arguments)
+    code: int = chosen.function(chosen)
+    return code
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -115,7 +112,7 @@ def run(chosen: argparse.Namespace) -> int:
 
     def listen(so_far: Measurements) -> None:
         done, number = len(so_far.times), len(finished) + 1
-        print(f"[{number}/{rounds}: {done}/{len(pairs)}] {_line(so_far.times[-1])}", flush=True)
+        output.write(f"[{number}/{rounds}: {done}/{len(pairs)}] {_line(so_far.times[-1])}\n")
         if not finished and done % SAVED_EVERY == 0:
             save(so_far)
 
@@ -153,7 +150,7 @@ def count(chosen: argparse.Namespace) -> int:
         backend.store(Path(folder))
         machine = backend.machine(chosen.device, today())
         backend.close()
-        options = ["--kernels", chosen.kernels, "--sizes", chosen.sizes, "--binaries", folder]
+        options = [*_options(chosen), "--binaries", folder]
         package = __package__ or "validate"
         found = [
             counts
@@ -165,7 +162,7 @@ def count(chosen: argparse.Namespace) -> int:
     counted = Measurements(machine, (), tuple(found))
     before = _before(chosen.output)
     files.write(chosen.output, before.joined_by(counted) if before else counted)
-    print(f"{len(found)} of {len(pairs)} launches counted")
+    output.write(f"{len(found)} of {len(pairs)} launches counted\n")
     return 0
 
 
@@ -186,7 +183,7 @@ def compare(chosen: argparse.Namespace) -> int:
     if chosen.picture:
         picture.check(chosen.picture)
     _check_places(chosen.page, chosen.picture)
-    held = [_only(files.load(name), wanted) for name in chosen.against.split(",")]
+    held = [_only(files.load(name), wanted) for name in inputs.listed(chosen.against, "--against")]
     with Bar(sum(map(pieces, held)), "launches") as bar:
         bar.start()
         reports = [report(one, workers=workers, done=bar.advance) for one in held]
@@ -194,12 +191,12 @@ def compare(chosen: argparse.Namespace) -> int:
         picture.draw(reports, chosen.picture)
     if chosen.page:
         command = shlex.join(["gpusim", "validate", *chosen.words])
-        chosen.page.write_text(page.page(reports, command, _link(chosen)), encoding="utf-8")
+        documents.write_whole(chosen.page, page.page(reports, command, _link(chosen)))
     missed = all_misses(reports)
     if chosen.json:
         print_json({"reports": [one.to_dict() for one in reports], "missed": missed})
     else:
-        print("\n".join(page.section(one) for one in reports), end="")
+        output.write("\n".join(page.section(one) for one in reports))
     return 1 if missed else 0
 
 
@@ -228,8 +225,8 @@ def calibrate(chosen: argparse.Namespace) -> int:
     backend.close()
     if chosen.json:
         text = json.dumps(found.to_dict(), indent=1)
-        chosen.json.write_text(text + "\n", encoding="utf-8")
-    chosen.output.write_text(calibration.device_file(found, pattern), encoding="utf-8")
+        documents.write_whole(chosen.json, text + "\n")
+    documents.write_whole(chosen.output, calibration.device_file(found, pattern))
     devices.load(chosen.output)
     return 0
 
@@ -237,12 +234,16 @@ def calibrate(chosen: argparse.Namespace) -> int:
 def _check_places(*paths: Path | None) -> None:
     """Raise InputError where a file cannot be written, before anything takes long."""
     for path in paths:
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise InputError(f"{path}: cannot be written: there is no such directory")
+        if path is None:
+            continue
+        with documents.refusing(path):
+            if path.is_dir() or not path.parent.is_dir():
+                raise InputError(f"{path}: cannot be written: there is no such directory")
 
 
 def _before(path: Path) -> Measurements | None:
-    return files.read(path) if path.exists() else None
+    with documents.refusing(path):
+        return files.read(path) if path.exists() else None
 
 
 def _pairs(every: Sequence[Pair], chosen: argparse.Namespace) -> list[Pair]:
@@ -257,6 +258,17 @@ def _pairs(every: Sequence[Pair], chosen: argparse.Namespace) -> list[Pair]:
 
 def _choice(chosen: argparse.Namespace) -> Choice:
     """Return which kernels and sizes are wanted; InputError for names that there are not."""
-    kernels = {find(name).name for name in chosen.kernels.split(",") if name}
-    sizes = {inputs.count(size, "a size") for size in chosen.sizes.split(",") if size}
-    return lambda kernel, n: (not kernels or kernel in kernels) and (not sizes or n in sizes)
+    kernels, sizes = None, None
+    if chosen.kernels is not None:
+        kernels = {find(name).name for name in inputs.listed(chosen.kernels, "--kernels")}
+    if chosen.sizes is not None:
+        sizes = {inputs.count(one, "a size") for one in inputs.listed(chosen.sizes, "--sizes")}
+    return lambda kernel, n: (
+        (kernels is None or kernel in kernels) and (sizes is None or n in sizes)
+    )
+
+
+def _options(chosen: argparse.Namespace) -> list[str]:
+    """Return the choice as options of another process."""
+    given = {"--kernels": chosen.kernels, "--sizes": chosen.sizes}
+    return [word for name, text in given.items() if text is not None for word in (name, text)]

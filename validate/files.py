@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gpusim import files as documents
 from gpusim.catalogue import NUMBERS, entries, oracle
 from gpusim.errors import InputError
+from gpusim.files import shown
 
 from .records import L2_STATES, SCOPES, Case, Counts, Machine, Measurement, Measurements
 
@@ -42,6 +45,10 @@ def _whole(least: int) -> Callable[[Any], bool]:
 def _number(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and math.isfinite(value) and value >= 0
+
+
+def _line(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
 
 
 def _or_none(rule: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -76,7 +83,7 @@ def _rules() -> dict[str, Rule]:
         "repetitions": count,
         "results": count,
         "wrong": count,
-        "fault": (_or_none(lambda v: isinstance(v, str) and bool(v)), "a text, or null"),
+        "fault": (_or_none(lambda v: _line(v) and bool(v)), "a text on one line, or null"),
     }
 
 
@@ -90,9 +97,9 @@ def load(name_or_path: str | Path) -> Measurements:
     text = str(name_or_path)
     if isinstance(name_or_path, str) and text.lower() in names():
         return read(FOLDER / f"{text.lower()}.json")
-    if isinstance(name_or_path, str) and not text.endswith(".json") and not Path(text).exists():
+    if isinstance(name_or_path, str) and not re.search(r"[/\\]|\.json$", text):
         raise MeasurementsError(
-            f"there are no measurements {text!r}; there are {', '.join(names())}, "
+            f"there are no measurements {shown(text)!r}; there are {', '.join(names())}, "
             "and a file of your own is given by its path, such as mine.json"
         )
     return read(Path(text))
@@ -100,25 +107,12 @@ def load(name_or_path: str | Path) -> Measurements:
 
 def read(path: Path) -> Measurements:
     """Return the measurements of a file; MeasurementsError says where it is wrong."""
-    try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise MeasurementsError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise MeasurementsError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise MeasurementsError(f"{path}: is not a text file in UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise MeasurementsError(
-            f"{path}: line {error.lineno}, column {error.colno}: is not JSON: {error.msg}"
-        ) from None
-    except RecursionError:
-        tree = None  # no measurements are nested so deeply
+    tree = documents.parsed_json(path, MeasurementsError)
     if not isinstance(tree, dict) or tree.get("format") != FORMAT:
         raise MeasurementsError(f"{path}: is not a file of measurements: no format {FORMAT!r}")
     unknown = set(tree) - {"format", "machine", "times", "counters"}
     if unknown:
-        raise MeasurementsError(f"{path}: {', '.join(sorted(unknown))}: is not a known key")
+        raise MeasurementsError(f"{path}: {shown(', '.join(sorted(unknown)))}: is not a known key")
     return Measurements(
         machine=_machine(tree.get("machine"), path),
         times=_times(tree.get("times"), path),
@@ -143,7 +137,7 @@ def write(path: Path, measured: Measurements) -> None:
         f'"times": {_table(TIME_COLUMNS, times)}',
         f'"counters": {_table(("kernel", *CASE_COLUMNS, *metrics), counters)}',
     ]
-    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    documents.write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def _plain(value: Any) -> Any:
@@ -161,11 +155,13 @@ def _machine(tree: Any, path: Path) -> Machine:
     known = {item.name for item in fields(Machine)}
     for key, value in tree.items():
         if key not in known:
-            raise MeasurementsError(f"{path}: machine.{key} is not a known key")
+            raise MeasurementsError(f"{path}: machine.{shown(key)} is not a known key")
         is_clock = key.endswith("_mhz")
-        if not (_or_none(_number)(value) if is_clock else isinstance(value, str)):
-            expected = "a number, or null" if is_clock else "a text"
-            raise MeasurementsError(f"{path}: machine.{key} must be {expected}, not {value!r}")
+        if not (_or_none(_number)(value) if is_clock else _line(value)):
+            expected = "a number, or null" if is_clock else "a text on one line"
+            raise MeasurementsError(
+                f"{path}: machine.{key} must be {expected}, not {shown(repr(value))}"
+            )
     for key in ("gpu", "device", "source"):
         if not tree.get(key):
             raise MeasurementsError(f"{path}: machine.{key} is missing")
@@ -191,7 +187,9 @@ def _rows(tree: Any, path: Path, table: str) -> tuple[list[str], list[list[Any]]
         for column, value in zip(columns, row, strict=True):
             rule = _rules().get(column, (_or_none(_number), "a number of at least 0, or null"))
             if not rule[0](value):
-                raise MeasurementsError(f"{place}: {column} must be {rule[1]}, not {value!r}")
+                raise MeasurementsError(
+                    f"{place}: {column} must be {rule[1]}, not {shown(repr(value))}"
+                )
         key = tuple(row[: 1 + len(CASE_COLUMNS)])
         if key in seen:
             raise MeasurementsError(f"{place}: is measured in row {seen[key]} already")

@@ -1,25 +1,22 @@
 """The `gpusim` command: its subcommands, and the one place where errors become exit codes.
 
-Exit codes: 0 for success, 1 for a wrong result, 2 for input that cannot be used, 130 where
-the user interrupts. What a subcommand needs it imports when it runs: an answer should
-come in half a second.
+Exit codes: 0 for success, 1 for a wrong result, 2 for input that cannot be used or an answer
+that cannot be printed, 130 where the user interrupts. What a subcommand needs it imports when
+it runs: an answer should come in half a second.
 """
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
 from collections.abc import Sequence
 
 from gpusim import __version__
-from gpusim.cli import devices, listing, predict, rank, run, sweep, trace, validation
+from gpusim.cli import devices, listing, output, predict, rank, run, sweep, trace, validation
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
-BROKEN_PIPE = 141
 
 COMMANDS: tuple[Command, ...] = (
     listing.COMMAND,
@@ -63,35 +60,24 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a user's mistake is a message on stderr."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    output.prepare()
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
+        output.write()  # what a kernel's file has printed when it was imported
         return code
     except GpusimError as error:
         return _fail(str(error))
     except MemoryError:
         return _fail("not enough memory for arrays of this size; try a smaller n")
-    except BrokenPipeError:
-        return _reader_left()
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def entry_point() -> None:
-    """Run the command and leave with its exit code."""
-    # Imports make thousands of objects that stay; looking for garbage among them takes 25 ms.
-    gc.set_threshold(50_000)
-    sys.exit(main())
-
-
 def _run(arguments: Sequence[str]) -> int:
-    if list(arguments[:1]) == ["validate"]:
-        return validation.main(arguments[1:])
-    whole = parser()
     try:
+        if list(arguments[:1]) == ["validate"]:
+            return validation.main(arguments[1:])
+        whole = parser()
         chosen = whole.parse_args(arguments)
     except SystemExit as finished:  # after --help and --version
         return int(finished.code or 0)
@@ -103,11 +89,5 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str) -> int:
-    print(f"gpusim: {message}", file=sys.stderr)
+    output.complain(message)
     return INPUT_ERROR
-
-
-def _reader_left() -> int:
-    """Let the interpreter flush stdout into nothing: `gpusim list | head` ends quietly."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE

@@ -88,6 +88,14 @@ def sizes(text: str, what: str) -> tuple[int, ...]:
     return tuple(value for value in values if value is not None)
 
 
+def listed(text: str, what: str) -> list[str]:
+    """Return the parts of a list with commas; InputError where there is none."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise InputError(f"{what} is empty; give one or more, with commas between them")
+    return parts
+
+
 def dtype(text: str) -> DType:
     """Return a data type by its NumPy name."""
     if text not in DTYPES:

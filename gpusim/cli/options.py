@@ -7,13 +7,15 @@ longer to import than a kernel takes to compile and run.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gpusim.cli import output
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,6 +91,10 @@ class Parser(argparse.ArgumentParser):
         """Raise what is wrong, and say which help to ask for."""
         raise InputError(f"{message}; see {self.prog} --help")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help and version as everything is printed; complaints are raised instead."""
+        output.write(message)
+
 
 JSON = Option("--json", "print JSON instead of a report")
 COUNT = Option("-n", "number of elements: 4096, 2^20, 1e6", "N")
@@ -103,8 +109,8 @@ STEP_LIMIT = Option("--step-limit", "instructions a block may run before it coun
 
 def print_json(document: Any) -> None:
     """Print plain data as JSON; NaN and infinities, which JSON lacks, as strings."""
-    json.dump(_plain(document), sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+    encoder = json.JSONEncoder(indent=2, allow_nan=False)
+    output.write_all(chain(encoder.iterencode(_plain(document)), "\n"))
 
 
 def _plain(value: Any) -> Any:
@@ -121,6 +127,9 @@ def print_lines(report: Callable[[int], Iterable[Text]]) -> None:
     """Print the lines of a report, which is told the terminal's width; none wraps."""
     from gpusim.reports.layout import console
 
-    screen = console()
-    for line in report(screen.width):
+    screen = console(output.standard_output())
+    width = screen.width
+    screen.file = page = io.StringIO()  # rich leaves the process where a reader has left
+    for line in report(width):
         screen.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+    output.write(page.getvalue())

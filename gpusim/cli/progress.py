@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from gpusim.cli.output import has_terminal
+
 
 class Bar:
     """Counts finished pieces of `total`, and names the last; nothing without a terminal."""
@@ -32,7 +34,7 @@ class Bar:
     def start(self, done: int = 0) -> None:
         """Show the bar, with the pieces that are there already."""
         self._done = done
-        if sys.stderr.isatty() and done < self._total:
+        if has_terminal() and done < self._total:
             self._show()
 
     def advance(self, what: str = "") -> None:

@@ -22,6 +22,7 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
+from gpusim.cli.output import has_terminal
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call
@@ -96,6 +97,7 @@ class Progress:
         self.total = total
         self.done = 0
         self.started = time.perf_counter()
+        self.watched = has_terminal()
         self.bar: Any = None
         self.task: Any = None
 
@@ -112,7 +114,8 @@ class Progress:
 
         def tell(finished: int) -> None:
             self.done = before + finished
-            if self.bar is None and time.perf_counter() - self.started > self.PATIENCE_S:
+            late = time.perf_counter() - self.started > self.PATIENCE_S
+            if self.bar is None and self.watched and late:
                 self._show()
             if self.bar is not None:
                 self.bar.update(self.task, completed=self.done)
@@ -132,7 +135,6 @@ class Progress:
             TimeRemainingColumn(),
             console=Console(file=sys.stderr),
             transient=True,
-            disable=not sys.stderr.isatty(),
         )
         self.task = self.bar.add_task("blocks", total=self.total)
         self.bar.start()

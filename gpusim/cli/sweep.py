@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
+from gpusim.cli.output import complain
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEFAULT_DEVICE,
@@ -28,7 +28,6 @@ from gpusim.cli.timing import (
     how,
     with_corrections,
 )
-from gpusim.errors import InputError
 
 
 def sweep(chosen: Namespace) -> int:
@@ -46,15 +45,15 @@ def sweep(chosen: Namespace) -> int:
     from gpusim.prediction.sweeps import sweep as run_sweep
     from gpusim.reports.sweeps import sweep_summary, sweep_table
 
-    given = _listed(chosen.kernels, "--kernels") if chosen.kernels is not None else None
-    gpus = _listed(chosen.devices, "--devices")
+    given = inputs.listed(chosen.kernels, "--kernels") if chosen.kernels is not None else None
+    gpus = inputs.listed(chosen.devices, "--devices")
     without = device_of(gpus[0], chosen.without).ablations
     for name in gpus:
         device_of(name, None)
     cases = crossed(
         [find(name).name for name in given] if given else with_corrections(SERIES),
-        [inputs.count(text, "a block") for text in _listed(chosen.blocks, "--blocks")],
-        [inputs.count(text, "a size") for text in _listed(chosen.sizes, "--sizes")],
+        [inputs.count(text, "a block") for text in inputs.listed(chosen.blocks, "--blocks")],
+        [inputs.count(text, "a size") for text in inputs.listed(chosen.sizes, "--sizes")],
         gpus,
         operation=chosen.op or "sum",
         dtype=inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None,
@@ -77,7 +76,7 @@ def sweep(chosen: Namespace) -> int:
             )
     except KeyboardInterrupt:
         if output is not None:
-            print("gpusim: stopped; the same command goes on where it was", file=sys.stderr)
+            complain("stopped; the same command goes on where it was")
         raise
     if chosen.json:
         print_json(swept.rows)
@@ -113,11 +112,3 @@ COMMAND = Command(
   gpusim sweep --sizes 2^16,2^20,2^24 --passes all --out table.json --workers 4""",
     ),
 )
-
-
-def _listed(text: str, what: str) -> list[str]:
-    """Return the parts of a list with commas."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        raise InputError(f"{what} is empty; give one or more, with commas between them")
-    return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import re
 from collections.abc import Sequence
 from typing import IO
 
@@ -19,14 +19,13 @@ TITLE = "bold"
 KIND_STYLES = {"exact": "green", "model": "yellow", "measured": "cyan"}
 
 
-def console(file: IO[str] | None = None) -> Console:
+def console(stream: IO[str]) -> Console:
     """Return a console as wide as the terminal; 100 columns (or COLUMNS) where there is none."""
-    stream = file or sys.stdout
     width = None
     if not stream.isatty():
         columns = os.environ.get("COLUMNS", "")
-        width = int(columns) if columns.isdecimal() and int(columns) > 0 else DEFAULT_WIDTH
-        width = max(width, LEAST_WIDTH)
+        is_width = re.fullmatch(r"[1-9]\d{0,3}", columns, re.ASCII)
+        width = max(int(columns), LEAST_WIDTH) if is_width else DEFAULT_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 

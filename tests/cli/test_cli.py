@@ -445,21 +445,62 @@ def process(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[byt
     )
 
 
-def test_a_reader_who_leaves_early_causes_no_traceback() -> None:
-    read, write = os.pipe()
-    os.close(read)
-    try:
-        root = Path(__file__).parents[2]
-        done = subprocess.run(
-            [sys.executable, "-m", "gpusim", "list"],
-            stdout=write,
-            stderr=subprocess.PIPE,
-            check=False,
-            env={**os.environ, "PYTHONPATH": str(root)},
-        )
-    finally:
-        os.close(write)
-    assert done.stderr == b""
+def shell(command: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of the shell, in which `gpusim` is this gpusim."""
+    root = Path(__file__).parent.parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    gpusim = f'gpusim() {{ "{sys.executable}" -m gpusim "$@"; }}\n'
+    return subprocess.run(
+        ["bash", "-c", gpusim + command], capture_output=True, check=False, env=environment
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("gpusim list | head -1; exit ${PIPESTATUS[0]}", 0),
+        ("gpusim list --json | head -1; exit ${PIPESTATUS[0]}", 0),
+        ("gpusim --help | true; exit ${PIPESTATUS[0]}", 0),
+        ("gpusim run reduce6_published -n 4096 --block 1024 | true; exit ${PIPESTATUS[0]}", 1),
+    ],
+)
+def test_a_reader_who_leaves_early_has_what_it_wanted(command: str, code: int) -> None:
+    done = shell(command)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "said"),
+    [
+        (">/dev/full", b"gpusim: standard output cannot be written: No space left on device\n"),
+        (
+            ">&-",
+            b"gpusim: standard output is shut; leave it open, or send it to a file or a pipe\n",
+        ),
+        (">&- 2>&-", b""),
+        (">/dev/full 2>/dev/full", b""),
+    ],
+)
+@pytest.mark.parametrize("command", ["list", "list --json", "--help"])
+def test_an_answer_that_cannot_be_printed_is_an_error(
+    command: str, redirection: str, said: bytes
+) -> None:
+    done = shell(f"gpusim {command} {redirection}")
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_what_a_kernels_file_prints_is_printed_too(tmp_path: Path) -> None:
+    talks = tmp_path / "talks.py"
+    talks.write_text('print("hello")\n')
+    done = shell(f"gpusim trace {talks} --grid 1 --block 32 >/dev/full")
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+
+
+def test_a_mistake_that_nobody_can_be_told_of_has_its_exit_code() -> None:
+    assert shell("gpusim trace nothing 2>/dev/full").returncode == 2
+    assert shell("gpusim trace nothing 2>&-").returncode == 2
 
 
 def test_a_terminal_that_knows_only_ascii_gets_a_report() -> None:

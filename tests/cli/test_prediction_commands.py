@@ -341,7 +341,7 @@ def test_a_mistake_in_a_device_file_names_file_key_and_what_was_expected(
     path.write_text(text.replace("sms = { value = 132", "sms = { value = 0"))
     for command in (["predict", "reduce3", "--device"], ["devices"], ["sweep", "--devices"]):
         message = refused(run, *command, path)
-        for part in (str(path), "gpu.sms", "at least 1"):
+        for part in (str(path), "gpu.sms", "from 1 to 1,024"):
             assert part in message
 
 

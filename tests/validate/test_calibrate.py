@@ -48,7 +48,7 @@ def test_a_probe_that_fails_is_told_and_left_out(
     found = calibrate(backend, "h200")
     assert found.failed == {"dram": "dram: out of memory"}
     assert set(found.values) == set(PROBES[0].keys)
-    assert capsys.readouterr().err == "dram: dram: out of memory\n"
+    assert capsys.readouterr().err == "gpusim: dram: dram: out of memory\n"
 
 
 def test_probes_measure_keys_of_device_files_once_each() -> None:

@@ -98,7 +98,7 @@ DAMAGES: dict[str, tuple[Callable[[Tree], Any], str]] = {
     ),
     "a date as number": (
         set_in("machine", "date", to=2026),
-        "machine.date must be a text, not 2026",
+        "machine.date must be a text on one line, not 2026",
     ),
     "no times": (lambda tree: tree.pop("times"), "times must have columns and rows, each a list"),
     "rows as text": (
@@ -173,7 +173,8 @@ def test_a_damaged_file_is_refused_with_the_place(damage: str, tmp_path: Path) -
         (b"", "line 1, column 1: is not JSON: Expecting value"),
         (b'{"format": "gpusim measurements 1",\n"machine": {', "line 2, column 13: is not JSON"),
         (b"[1, 2, 3]", "is not a file of measurements"),
-        (b"[" * 100_000, "is not a file of measurements"),
+        (b"[" * 100_000, "is nested deeper than 16 levels"),
+        (b'{"times": 1' + b"0" * 400 + b"}", "holds a number of more than 64 bits"),
         (b'{"times": NaN}', "is not a file of measurements"),
         (b"\xff\xfe\x00", "is not a text file in UTF-8"),
     ],
@@ -196,7 +197,7 @@ def test_a_file_that_was_cut_off_is_refused(parts: float, tmp_path: Path) -> Non
 
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(MeasurementsError, match="cannot be read: Is a directory"):
+    with pytest.raises(MeasurementsError, match="is a directory, not a file"):
         files.read(tmp_path)
     with pytest.raises(MeasurementsError, match="there is no such file"):
         files.load(tmp_path / "none.json")

@@ -1,0 +1,76 @@
+"""The one way to standard output and standard error, either of which may be full or shut.
+
+A reader who leaves early, as in `gpusim list | head -1`, has what it wanted: the rest is
+dropped, and the exit code still says how the work went. Where standard output is shut or its
+disk is full the answer is lost, which is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from gpusim.errors import GpusimError
+
+
+class OutputError(GpusimError):
+    """An answer that cannot be printed."""
+
+
+def prepare() -> None:
+    """Let both streams replace what their encoding lacks, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def standard_output() -> TextIO:
+    """Return standard output; OutputError where the shell has shut it (`>&-`)."""
+    if sys.stdout is None:
+        raise OutputError("standard output is shut; leave it open, or send it to a file or a pipe")
+    return sys.stdout
+
+
+def write(*parts: str) -> None:
+    """Print texts, all of them before this returns; OutputError where that cannot be."""
+    write_all(parts)
+
+
+def write_all(parts: Iterable[str]) -> None:
+    """Print what may be too long to hold at once."""
+    stream = standard_output()
+    try:
+        for part in parts:
+            stream.write(part)
+        stream.flush()
+    except BrokenPipeError:
+        _abandon(stream)
+    except OSError as error:
+        _abandon(stream)
+        raise OutputError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def complain(message: str) -> None:
+    """Print a message for the user; there is nobody to tell where even that cannot be."""
+    stream = sys.stderr
+    if stream is None:
+        return
+    try:
+        stream.write(f"gpusim: {message}\n")
+        stream.flush()
+    except OSError:
+        _abandon(stream)
+
+
+def has_terminal() -> bool:
+    """Whether somebody watches standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _abandon(stream: TextIO) -> None:
+    """Lead a stream to nowhere: what it still holds is written when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
