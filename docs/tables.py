@@ -66,8 +66,10 @@ def kernels() -> str:
         entries = list(found)
         rows = ((f"`{e.name}`", e.teaches, str(e.block_rule), _remark(e)) for e in entries)
         table = _table(("kernel", "what it teaches", "block", ""), rows)
-        what = f"{entries[0].family.name}s, `{origin.seed}`"
-        parts.append(f"### {origin.title}\n\n{what[0].upper()}{what[1:]}\n\n{table}")
+        what = f"{entries[0].family.name.capitalize()}s" + (
+            f", `{origin.file}`" if origin.file else ""
+        )
+        parts.append(f"### {origin}\n\n{what}\n\n{table}")
     return "\n\n".join(parts)
 
 

@@ -102,7 +102,7 @@ class Bench:
         *arguments: Any,
         threads: int = 32,
         lengths: tuple[int, int] = (16, 32),
-        rounds: int = 64,
+        iterations: int = 64,
     ) -> float:
         """Return cycles for one more step of a probe: what loop and clock cost drops out.
 
@@ -112,13 +112,13 @@ class Bench:
             self.span(
                 file,
                 template.replace("LENGTH", str(length)),
-                np.int32(rounds),
+                np.int32(iterations),
                 *arguments,
                 threads=threads,
             )
             for length in lengths
         )
-        return (long - short) / (rounds * (lengths[1] - lengths[0]))
+        return (long - short) / (iterations * (lengths[1] - lengths[0]))
 
     def time_us(
         self,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpusim.catalogue import REDUCTION, Entry, entries
+from gpusim.catalogue import REDUCTION, Entry
 
 from .records import Case
+from .twins import twinned
 
 Pair = tuple[Entry, Case]
 
@@ -74,13 +75,13 @@ def counters_of(kernel: Entry) -> Iterator[Case]:
 
 def all_times() -> list[Pair]:
     """Return every launch to be timed, those on the same input next to each other."""
-    pairs = [(kernel, case) for kernel in entries() for case in times_of(kernel)]
+    pairs = [(kernel, case) for kernel in twinned() for case in times_of(kernel)]
     return sorted(pairs, key=lambda pair: (_may_fault(pair), pair[1].dtype, pair[1].n))
 
 
 def all_counters() -> list[Pair]:
     """Return every launch whose counters are read."""
-    pairs = [(kernel, case) for kernel in entries() for case in counters_of(kernel)]
+    pairs = [(kernel, case) for kernel in twinned() for case in counters_of(kernel)]
     return sorted(pairs, key=_may_fault)
 
 

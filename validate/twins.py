@@ -1,8 +1,9 @@
 """The CUDA C++ twin of each kernel in the catalogue: where it is, and how it is instantiated.
 
 A twin stands in `kernels/`, in the file named as the Python module of its kernel, and bears the
-kernel's name. All twins have the same template parameters: element type, operation, block
-size and coarse factor. So a new twin needs no row in any table.
+kernel's name. A kernel that has none is not measured. All twins have the same template
+parameters: element type, operation, block size and coarse factor. So a new twin needs no row in
+any table.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpusim.catalogue import Entry, Setup
+from gpusim.catalogue import Entry, Setup, entries
 from gpusim.errors import GpusimError
 
 FOLDER = Path(__file__).parent
@@ -49,14 +50,27 @@ class Twin:
         return (FOLDER / self.file).read_text(encoding="utf-8")
 
 
+def twinned() -> tuple[Entry, ...]:
+    """Return the kernels of the catalogue that have a twin, in reading order."""
+    return tuple(entry for entry in entries() if _is_declared(entry))
+
+
 def file_of(entry: Entry) -> str:
     """Return the name of the file that holds the kernel's twin; TwinError where there is none."""
-    name = f"kernels/{entry.factory.__module__.rpartition('.')[2]}.cu"
-    path = FOLDER / name
-    declared = rf"__global__ void {re.escape(entry.name)}\("
-    if not path.is_file() or not re.search(declared, path.read_text(encoding="utf-8")):
+    name = _file_name(entry)
+    if not _is_declared(entry):
         raise TwinError(f"{entry.name} has no twin: validate/{name} does not declare it")
     return name
+
+
+def _file_name(entry: Entry) -> str:
+    return f"kernels/{entry.factory.__module__.rpartition('.')[2]}.cu"
+
+
+def _is_declared(entry: Entry) -> bool:
+    path = FOLDER / _file_name(entry)
+    declared = rf"__global__ void {re.escape(entry.name)}\("
+    return path.is_file() and bool(re.search(declared, path.read_text(encoding="utf-8")))
 
 
 def twin_of(setup: Setup) -> Twin:

@@ -85,8 +85,8 @@ def _finite(data: Array) -> Array:
     return np.where(np.isfinite(data), np.abs(data), data.dtype.type(0))
 
 
-def _turns(data: Array, nothing: Any, grid: int, chunk: int) -> list[Array]:
-    """Return `data` as arrays of shape (turns, grid, chunk): the full turns, then the rest."""
+def _strides(data: Array, nothing: Any, grid: int, chunk: int) -> list[Array]:
+    """Return `data` as arrays shaped (strides, grid, chunk): whole grid strides, then the rest."""
     used = len(data) // (grid * chunk) * grid * chunk
     parts = [data[:used].reshape(-1, grid, chunk)] if used else []
     if used < len(data):
@@ -105,7 +105,7 @@ def reduce_blocks(data: Array, operation: str, grid: int, chunk: int, additions:
     dtype = data.dtype
     combine = COMBINE[operation]
     nothing = identity(operation, dtype)
-    parts = _turns(data, nothing, grid, chunk)
+    parts = _strides(data, nothing, grid, chunk)
     floats = dtype.kind == "f"
     wide = np.dtype(np.float64) if floats and operation == "sum" else dtype
     with np.errstate(all="ignore"):

@@ -33,10 +33,17 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a kernel was published: a readable title, and the name of the text it is in."""
+    """Where a kernel was published: title and author, and the file that holds the text.
+
+    An author who is not named in the text, and a file where there is none, are empty.
+    """
 
     title: str
-    seed: str
+    author: str = ""
+    file: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.author})" if self.author else self.title
 
 
 @dataclass(frozen=True)
@@ -246,7 +253,8 @@ class Entry:
             "name": self.name,
             "family": self.family.name,
             "origin": self.origin.title,
-            "seed": self.origin.seed,
+            "author": self.origin.author,
+            "seed": self.origin.file,
             "teaches": self.teaches,
             "defect": self.defect,
             "fixed_by": self.fixed_by,
@@ -344,8 +352,8 @@ class Setup:
     @property
     def additions(self) -> int:
         """How many additions follow each other at most: a thread's own, then the tree's."""
-        turns = -(-self.n // (self.grid * self.chunk))
-        return turns * -(-self.chunk // self.block) + self.block.bit_length()
+        strides = -(-self.n // (self.grid * self.chunk))
+        return strides * -(-self.chunk // self.block) + self.block.bit_length()
 
     @property
     def launch(self) -> Launch:
@@ -469,10 +477,10 @@ def kernel(
 
 
 def _reading_order(entry: Entry) -> tuple[Any, ...]:
-    """Reductions before scans, seed by seed, with `step10` after `step2`."""
+    """Reductions before scans, text by text, with `step10` after `step2`."""
     parts = re.split(r"(\d+)", entry.name)
     named = tuple(int(part) if part.isdigit() else part for part in parts)
-    return (entry.family.name, entry.origin.seed, named)
+    return (entry.family.name, entry.origin.file, entry.origin.title, named)
 
 
 @functools.cache

@@ -19,15 +19,15 @@ Cell = str | tuple[str, str]  # text, or text and style
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, where its text stands, and what to do with text that finds no room.
+    """A heading, where its text stands, and what to do with text that is too long.
 
-    `room` is "own" (never shortened), "cut" (ends in an ellipsis) or "fold" (goes on in
+    `overflow` is "never" (not shortened), "ellipsis" (ends in one) or "fold" (goes on in
     the next line, `hang` columns further in, broken at spaces or before underscores).
     """
 
     heading: str
     align: str = "right"
-    room: str = "own"
+    overflow: str = "never"
     hang: int = 0
 
 
@@ -51,7 +51,7 @@ class Columns:
         ]
         over = sum(needed) + self.gap * (len(needed) - 1) - width
         for i, column in enumerate(self.columns):
-            if over > 0 and column.room != "own":
+            if over > 0 and column.overflow != "never":
                 given = min(over, needed[i] - max(8, len(column.heading)))
                 needed[i] -= max(0, given)
                 over -= max(0, given)
@@ -74,7 +74,7 @@ class Columns:
         for (text, style), column, width in zip(row, self.columns, widths, strict=True):
             if len(text) <= width:
                 parts = [text]
-            elif column.room == "fold":
+            elif column.overflow == "fold":
                 parts = folded(text, width, column.hang)
             else:
                 parts = [text[: max(0, width - 1)] + ELLIPSIS]
@@ -86,14 +86,14 @@ class Columns:
 
     def _line(self, row: Sequence[tuple[str, str]], widths: Sequence[int], width: int) -> Text:
         line = Text(no_wrap=True, overflow="crop")
-        for i, ((text, style), column, room) in enumerate(
+        for i, ((text, style), column, space) in enumerate(
             zip(row, self.columns, widths, strict=True)
         ):
-            before = " " * (room - len(text)) if column.align == "right" else ""
+            before = " " * (space - len(text)) if column.align == "right" else ""
             line.append((" " * self.gap if i else "") + before)
             line.append(text, style or None)
             if column.align != "right":
-                line.append(" " * (room - len(text)))
+                line.append(" " * (space - len(text)))
         line.rstrip()
         line.truncate(width)
         return line
@@ -119,14 +119,14 @@ def folded(text: str, width: int, hang: int = 0) -> list[str]:
 
 def beside(left: Sequence[Text], right: Sequence[Text], width: int) -> list[Text] | None:
     """Return two tables side by side, None where they do not fit in `width` columns."""
-    room = max(line.cell_len for line in left) + 6
-    if room + max(line.cell_len for line in right) > width:
+    start = max(line.cell_len for line in left) + 6
+    if start + max(line.cell_len for line in right) > width:
         return None
     result = []
     for i in range(max(len(left), len(right))):
         line = left[i].copy() if i < len(left) else Text()
         if i < len(right):
-            line.append(" " * (room - line.cell_len))
+            line.append(" " * (start - line.cell_len))
             line.append_text(right[i])
         result.append(line)
     return result

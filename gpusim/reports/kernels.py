@@ -21,9 +21,7 @@ def kernel_list(entries: Sequence[Entry], width: int) -> Iterator[Text]:
             if origin is not None:
                 yield Text()
             origin = entry.origin
-            title = Text(origin.title, TITLE)
-            title.append(f"  {origin.seed}", style="not bold dim")
-            yield title
+            yield Text(str(origin), TITLE)
         yield from _described(entry.name, entry.teaches, width, "")
         if entry.defect:
             cure = f" Corrected: {entry.fixed_by}." if entry.fixed_by else ""

@@ -14,6 +14,7 @@ from gpusim.device import ABLATIONS
 from gpusim.prediction.ablation import Ablation
 from gpusim.prediction.jobs import Forecast
 from gpusim.prediction.predict import Prediction
+from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
 from gpusim.reports.quantities import (
@@ -24,7 +25,6 @@ from gpusim.reports.quantities import (
     signed_percent,
     tenths_of_a_percent,
 )
-from gpusim.reports.reasons import STALLS, sentences
 from gpusim.reports.runs import known_defect
 
 LABEL_WIDTH = 12
@@ -74,7 +74,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     yield from _lines(forecast, width)
     yield from _classes(first, width)
     yield heading("What would change it")
-    for sentence in sentences(forecast, answer.ablations):
+    for sentence in advice(forecast, answer.ablations):
         yield from _wrapped(sentence, width)
     if answer.ablations:
         yield Text()
@@ -212,7 +212,9 @@ def _bounds(prediction: Prediction) -> Columns:
 
 
 def _stalls(prediction: Prediction) -> Columns:
-    made = Columns(Column("", "left"), Column(""), Column("", "left"), Column("", "left", "cut"))
+    made = Columns(
+        Column("", "left"), Column(""), Column("", "left"), Column("", "left", "ellipsis")
+    )
     shares = tenths_of_a_percent(prediction.stalls)
     for name, share in sorted(shares.items(), key=lambda item: -item[1]):
         if share:

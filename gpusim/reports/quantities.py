@@ -1,4 +1,4 @@
-"""How reports write times, rates and shares, and draw them."""
+"""How reports write times, rates and fractions, and draw them."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def rate(gbps: float) -> str:
     return f"{gbps:,.0f} GB/s" if gbps >= 1000 else f"{gbps:,.1f} GB/s"
 
 
-def percent(share: float, decimals: int = 1) -> str:
-    """Return a share as "12.3 %", and the smallest as "< 0.1 %" rather than none."""
+def percent(fraction: float, decimals: int = 1) -> str:
+    """Return a fraction as "12.3 %", and the smallest as "< 0.1 %" rather than none."""
     least = 10.0**-decimals
-    if 0 < 100 * share < least / 2:
+    if 0 < 100 * fraction < least / 2:
         return f"< {least:g} %"
-    return f"{100 * share:.{decimals}f} %"
+    return f"{100 * fraction:.{decimals}f} %"
 
 
-def signed_percent(share: float) -> str:
+def signed_percent(fraction: float) -> str:
     """Return a change as "+12.3 %" or "-4.0 %"; a true minus sign is not in every font."""
-    return f"{100 * share:+.1f} %"
+    return f"{100 * fraction:+.1f} %"
 
 
-def tenths_of_a_percent(shares: Mapping[str, float]) -> dict[str, float]:
-    """Return shares in percent, rounded to a tenth so that the rounded ones add up to 100."""
-    total = sum(shares.values())
+def tenths_of_a_percent(fractions: Mapping[str, float]) -> dict[str, float]:
+    """Return fractions in percent, rounded to a tenth so that the rounded ones add up to 100."""
+    total = sum(fractions.values())
     if total <= 0:
-        return dict.fromkeys(shares, 0.0)
-    exact = {name: 1000 * share / total for name, share in shares.items()}
+        return dict.fromkeys(fractions, 0.0)
+    exact = {name: 1000 * share / total for name, share in fractions.items()}
     floors = {name: int(value) for name, value in exact.items()}
     left = 1000 - sum(floors.values())
     for name in sorted(exact, key=lambda name: (floors[name] - exact[name], name))[:left]:
@@ -56,9 +56,9 @@ def tenths_of_a_percent(shares: Mapping[str, float]) -> dict[str, float]:
     return {name: value / 10 for name, value in floors.items()}
 
 
-def bar(share: float, width: int = FULL_BAR) -> str:
+def bar(fraction: float, width: int = FULL_BAR) -> str:
     """Return a bar that is `width` columns long for 1, to an eighth of a column."""
-    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    eighths = round(8 * width * min(max(fraction, 0.0), 1.0))
     if not _draws_blocks():
         return "#" * round(eighths / 8)
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()

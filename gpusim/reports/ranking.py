@@ -11,11 +11,11 @@ from rich.text import Text
 
 from gpusim.catalogue import find
 from gpusim.prediction.jobs import Forecast
+from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE
 from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
-from gpusim.reports.steps import reasons
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Ranking:
         """Return how many times as fast a kernel is as the one before it."""
         return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
 
-    def reasons(self, place: int) -> list[str]:
+    def changes(self, place: int) -> list[str]:
         """Return what changed from the kernel before."""
-        return reasons(self.forecasts[place - 1], self.forecasts[place])
+        return changes(self.forecasts[place - 1], self.forecasts[place])
 
 
 def ranking_document(ranking: Ranking) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def ranking_document(ranking: Ranking) -> dict[str, Any]:
                 "rank": len(ranking.forecasts) - place,
                 **forecast.to_dict(),
                 "step": ranking.step(place) if place else None,
-                "reasons": ranking.reasons(place) if place else [],
+                "reasons": ranking.changes(place) if place else [],
             }
         )
     cannot = [{"kernel": name, "reason": reason} for name, reason in ranking.failures]
@@ -100,7 +100,7 @@ def _table(ranking: Ranking) -> Columns:
         is_wrong = find(forecast.job.name).defect is not None
         style = TITLE if place == last else ""
         if place:
-            step, why = f"{ranking.step(place):.2f}x", "; ".join(ranking.reasons(place))
+            step, why = f"{ranking.step(place):.2f}x", "; ".join(ranking.changes(place))
         else:
             step, why = "", f"{forecast.first.bound.name} binds"
         made.row(

@@ -18,7 +18,7 @@ WARPS_SHOWN_ONE_BY_ONE = 8
 
 
 @dataclass(frozen=True)
-class Rounds:
+class IterationCounts:
     """A count for each warp and iteration, and the source lines that it comes from."""
 
     lines: list[int]
@@ -26,7 +26,7 @@ class Rounds:
     counts: dict[int, list[int]]
 
 
-def rounds(trace: Trace, measure: Callable[[Execution], int]) -> Rounds | None:
+def iteration_counts(trace: Trace, measure: Callable[[Execution], int]) -> IterationCounts | None:
     """Return a measure by warp and iteration over the lines that loop, None where it is zero."""
     numbers = iterations(trace.executions)
     looping = {e.line for e, i in zip(trace.executions, numbers, strict=True) if i > 0}
@@ -42,7 +42,7 @@ def rounds(trace: Trace, measure: Callable[[Execution], int]) -> Rounds | None:
     counts = {warp.warp: [0] * length for warp in trace.warps}
     for _, warp, iteration, value in found:
         counts.setdefault(warp, [0] * length)[iteration] += value
-    return Rounds(lines, length, counts)
+    return IterationCounts(lines, length, counts)
 
 
 def divergent(trace: Trace) -> Callable[[Execution], int]:
@@ -80,10 +80,10 @@ def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
 def _loops(trace: Trace, width: int) -> Iterator[Text]:
     """Yield divergence and replays by iteration, side by side where there is room."""
     tables = [
-        [_title(title, found), *_rounds_table(found, trace.warps, width).lines(width)]
+        [_title(title, found), *_iterations_table(found, trace.warps, width).lines(width)]
         for title, found in (
-            ("Divergence", rounds(trace, divergent(trace))),
-            ("Replays", rounds(trace, lanes.replays)),
+            ("Divergence", iteration_counts(trace, divergent(trace))),
+            ("Replays", iteration_counts(trace, lanes.replays)),
         )
         if found
     ]
@@ -93,7 +93,7 @@ def _loops(trace: Trace, width: int) -> Iterator[Text]:
         yield from lines
 
 
-def _title(title: str, found: Rounds) -> Text:
+def _title(title: str, found: IterationCounts) -> Text:
     plural = "s" if len(found.lines) > 1 else ""
     text = Text(title, TITLE)
     text.append(f"  line{plural} {lanes.ranges(found.lines)}, by iteration", style="not bold dim")
@@ -128,7 +128,7 @@ def _alike(
         yield run
 
 
-def _rounds_table(found: Rounds, warps: Sequence[WarpCounters], width: int) -> Columns:
+def _iterations_table(found: IterationCounts, warps: Sequence[WarpCounters], width: int) -> Columns:
     counts = found.counts
     digits = max(len(str(found.iterations - 1)), *(len(str(max(row))) for row in counts.values()))
     shown = min(found.iterations, max(1, (width - 30) // (digits + 2)))

@@ -16,16 +16,16 @@ from gpusim.tracing.records import Execution, Finding, LineCounters, Trace
 
 SECTOR_BYTES = 32
 
-# A condition is worth a sentence where at least this share of its executions is divergent,
+# A condition is worth a sentence where at least this fraction of its executions is divergent,
 # or has no lane to do its body; accesses, where they fetch this many times the least.
-DIVERGENT_SHARE = 1 / 3
-IDLE_SHARE = 1 / 4
+DIVERGENT_FRACTION = 1 / 3
+IDLE_FRACTION = 1 / 4
 SECTORS_ABOVE_LEAST = 1.5
 
 
 @dataclass(frozen=True)
-class Placed:
-    """An execution and the iteration of its line that it belongs to."""
+class Numbered:
+    """An execution, and the number of its line's iteration that it belongs to."""
 
     execution: Execution
     iteration: int
@@ -46,17 +46,17 @@ class Evidence:
     trace: Trace
 
     @cached_property
-    def placed(self) -> list[Placed]:
+    def numbered(self) -> list[Numbered]:
         """Executions with their iterations."""
         executions = self.trace.executions
-        return [Placed(e, i) for e, i in zip(executions, iterations(executions), strict=True)]
+        return [Numbered(e, i) for e, i in zip(executions, iterations(executions), strict=True)]
 
     @cached_property
-    def by_line(self) -> dict[int, list[Placed]]:
+    def by_line(self) -> dict[int, list[Numbered]]:
         """Executions by line, lines in order."""
-        table: dict[int, list[Placed]] = {}
-        for placed in self.placed:
-            table.setdefault(placed.execution.line, []).append(placed)
+        table: dict[int, list[Numbered]] = {}
+        for numbered in self.numbered:
+            table.setdefault(numbered.execution.line, []).append(numbered)
         return dict(sorted(table.items()))
 
     @cached_property
@@ -69,7 +69,7 @@ class Evidence:
         found = self.lines.get(line)
         return sum(found.counters.get(name, 0) for name in names) if found else 0
 
-    def conditions(self, line: int) -> list[Placed]:
+    def conditions(self, line: int) -> list[Numbered]:
         """Return the conditionals of a line; machine branches where it has none."""
         deciding = [
             p
@@ -92,8 +92,8 @@ def find(trace: Trace) -> list[Finding]:
 
 def bank_conflicts(evidence: Evidence) -> Iterable[Weighed]:
     """Lanes of a warp that want different words of one bank."""
-    for line, placed in evidence.by_line.items():
-        shared = [p for p in placed if p.execution.space == "shared"]
+    for line, numbered in evidence.by_line.items():
+        shared = [p for p in numbered if p.execution.space == "shared"]
         cost = sum(lanes.replays(p.execution) for p in shared)
         if not cost:
             continue
@@ -133,7 +133,7 @@ def divergence(evidence: Evidence) -> Iterable[Weighed]:
     for line in evidence.by_line:
         conditions = evidence.conditions(line)
         divergent = [p for p in conditions if lanes.diverges(p.execution)]
-        if len(divergent) < 2 or len(divergent) < DIVERGENT_SHARE * len(conditions):
+        if len(divergent) < 2 or len(divergent) < DIVERGENT_FRACTION * len(conditions):
             continue
         if _one_lane_once(divergent):
             continue
@@ -157,7 +157,7 @@ def divergence(evidence: Evidence) -> Iterable[Weighed]:
         yield Weighed(Finding("divergence", line, message + "."), len(divergent))
 
 
-def _one_lane_once(divergent: Sequence[Placed]) -> bool:
+def _one_lane_once(divergent: Sequence[Numbered]) -> bool:
     """Return whether a lane alone passes, and not in a loop: to write down the warp's result."""
     alone = all(len(lanes.taken_lanes(p.execution)) == 1 for p in divergent)
     return alone and len({p.iteration for p in divergent}) == 1
@@ -165,8 +165,8 @@ def _one_lane_once(divergent: Sequence[Placed]) -> bool:
 
 def uncoalesced(evidence: Evidence) -> Iterable[Weighed]:
     """Global accesses that fetch more sectors than their bytes need."""
-    for line, placed in evidence.by_line.items():
-        accesses = [p for p in placed if p.execution.space == "global" and p.execution.sectors]
+    for line, numbered in evidence.by_line.items():
+        accesses = [p for p in numbered if p.execution.space == "global" and p.execution.sectors]
         sectors = sum(p.execution.sectors for p in accesses)
         least = sum(_least_sectors(p.execution) for p in accesses)
         if not accesses or sectors < SECTORS_ABOVE_LEAST * least:
@@ -196,14 +196,14 @@ def idle_lanes(evidence: Evidence) -> Iterable[Weighed]:
     """Warps without a lane for the body of a condition, iteration after iteration."""
     for line in evidence.by_line:
         conditions = [p for p in evidence.conditions(line) if lanes.is_condition(p.execution)]
-        rounds = {p.iteration for p in conditions}
+        numbers = {p.iteration for p in conditions}
         idle = [p for p in conditions if not lanes.taken_lanes(p.execution)]
-        if len(rounds) < 2 or len(idle) < IDLE_SHARE * len(conditions):
+        if len(numbers) < 2 or len(idle) < IDLE_FRACTION * len(conditions):
             continue
         if _ends_a_loop(conditions):
             continue
         warps = {p.execution.warp for p in conditions}
-        last = max(rounds)
+        last = max(numbers)
         at_work = {
             p.execution.warp
             for p in conditions
@@ -211,13 +211,13 @@ def idle_lanes(evidence: Evidence) -> Iterable[Weighed]:
         }
         message = (
             f"line {line}: in {len(idle)} of the block's {len(conditions)} executions no lane of "
-            f"the warp passes; in the last of {len(rounds)} iterations "
+            f"the warp passes; in the last of {len(numbers)} iterations "
             f"{len(at_work)} of {len(warps)} warps {'has' if len(at_work) == 1 else 'have'} work"
         )
         yield Weighed(Finding("idle-lanes", line, message + _idle_cost(evidence) + "."), len(idle))
 
 
-def _ends_a_loop(conditions: Sequence[Placed]) -> bool:
+def _ends_a_loop(conditions: Sequence[Numbered]) -> bool:
     """Return whether every warp passes each time but the last, as in the head of a loop."""
     by_warp: dict[int, list[bool]] = {}
     for p in conditions:
@@ -230,12 +230,12 @@ def _idle_cost(evidence: Evidence) -> str:
     guarded = sorted(
         {
             p.execution.line
-            for p in evidence.placed
+            for p in evidence.numbered
             if p.iteration and p.execution.space and not lanes.on_lanes(p.execution)
         }
     )
     waits: dict[int, int] = {}
-    for p in evidence.placed:
+    for p in evidence.numbered:
         if p.execution.op == "BAR":
             waits[p.execution.line] = waits.get(p.execution.line, 0) + 1
     parts = []
@@ -260,10 +260,10 @@ def _nothing(evidence: Evidence) -> Finding:
     )
 
 
-def _when(placed: Placed, among: Iterable[Placed]) -> str:
+def _when(numbered: Numbered, among: Iterable[Numbered]) -> str:
     """Return " (iteration k)" where the line runs in more than one."""
     several = len({p.iteration for p in among}) > 1
-    return f" (iteration {placed.iteration})" if several else ""
+    return f" (iteration {numbered.iteration})" if several else ""
 
 
 RULES: tuple[Callable[[Evidence], Iterable[Weighed]], ...] = (

@@ -16,12 +16,12 @@ from gpusim.tracing.records import Execution
 SYNCHRONISES = ("BAR",)
 CONTROLS = (".IF", "BRA", *SYNCHRONISES)
 
-_Controller = tuple[int, int] | None  # line of a condition, and its visit
+_Controller = tuple[int, int] | None  # line of a condition, and its iteration
 
 
 @dataclass
-class _Visit:
-    """State of a warp's latest coming by a line."""
+class _Latest:
+    """State of a warp's latest iteration of a line."""
 
     number: int = -1
     left: bool = True  # another line has run since
@@ -32,10 +32,10 @@ class _Visit:
 
 @dataclass(frozen=True)
 class _Condition:
-    """A decision of a warp: line, visit, and the lanes that passed."""
+    """A decision of a warp: line, iteration, and the lanes that passed."""
 
     line: int
-    visit: int
+    iteration: int
     passed: tuple[bool, ...]
 
 
@@ -44,29 +44,29 @@ def iterations(executions: Sequence[Execution]) -> list[int]:
 
     Executions of one warp come in the order in which it ran them.
     """
-    visits: dict[int, dict[int, _Visit]] = {}
+    latest: dict[int, dict[int, _Latest]] = {}
     latest_condition: dict[int, _Condition | None] = {}
     own: list[int] = []
     controllers: list[_Controller] = []
     for execution in executions:
         warp, line = execution.warp, execution.line
-        of_warp = visits.setdefault(warp, {})
-        visit = of_warp.setdefault(line, _Visit())
-        if _begins_again(visit, execution):
-            visit.number += 1
-            visit.closed = visit.left = False
-            visit.lanes_by_pc.clear()
-            visit.kinds.clear()
-        visit.lanes_by_pc.setdefault(execution.pc, []).append(execution.active)
-        visit.kinds.add((execution.op, execution.array))
-        own.append(visit.number)
+        of_warp = latest.setdefault(warp, {})
+        current = of_warp.setdefault(line, _Latest())
+        if _begins_again(current, execution):
+            current.number += 1
+            current.closed = current.left = False
+            current.lanes_by_pc.clear()
+            current.kinds.clear()
+        current.lanes_by_pc.setdefault(execution.pc, []).append(execution.active)
+        current.kinds.add((execution.op, execution.array))
+        own.append(current.number)
         controllers.append(_controller(latest_condition.get(warp), execution))
         for other_line, other in of_warp.items():
             if other_line != line:
                 other.left = True
                 other.closed = other.closed or execution.op in CONTROLS
         if execution.op == ".IF":
-            latest_condition[warp] = _Condition(line, visit.number, execution.taken or ())
+            latest_condition[warp] = _Condition(line, current.number, execution.taken or ())
         elif execution.op in SYNCHRONISES:
             latest_condition[warp] = None
     return _aligned(executions, own, controllers)
@@ -75,40 +75,40 @@ def iterations(executions: Sequence[Execution]) -> list[int]:
 def _controller(condition: _Condition | None, execution: Execution) -> _Controller:
     """Return the condition that the lanes of an execution have just passed, if there is one."""
     if condition and any(map(operator.and_, condition.passed, execution.on)):
-        return (condition.line, condition.visit)
+        return (condition.line, condition.iteration)
     return None
 
 
-def _begins_again(visit: _Visit, execution: Execution) -> bool:
+def _begins_again(latest: _Latest, execution: Execution) -> bool:
     """Return whether a lane comes by again, or the line does again what it did before."""
-    if visit.number < 0:
+    if latest.number < 0:
         return True
-    for lanes in visit.lanes_by_pc.get(execution.pc, ()):
+    for lanes in latest.lanes_by_pc.get(execution.pc, ()):
         if any(map(operator.and_, lanes, execution.active)):
             return True
     # A line may decide several things in a row (`a and b`), load twice from one array with
     # another line's work in between, and have branches on either side of its body.
-    done_before = (execution.op, execution.array) in visit.kinds
+    done_before = (execution.op, execution.array) in latest.kinds
     if execution.op == ".IF":
-        return visit.left and done_before
-    return visit.closed and done_before and execution.array is not None
+        return latest.left and done_before
+    return latest.closed and done_before and execution.array is not None
 
 
 def _aligned(
     executions: Sequence[Execution], own: Sequence[int], controllers: Sequence[_Controller]
 ) -> list[int]:
-    """Number a line's visits as those of the one condition before it, where that is finer."""
+    """Number a line's iterations as those of the one condition before it, where that is finer."""
     lines: dict[int, set[int | None]] = {}
-    visits: dict[tuple[int, int, _Controller], set[int]] = {}
-    for execution, visit, controller in zip(executions, own, controllers, strict=True):
+    numbers: dict[tuple[int, int, _Controller], set[int]] = {}
+    for execution, number, controller in zip(executions, own, controllers, strict=True):
         if any(execution.on):
             lines.setdefault(execution.line, set()).add(controller[0] if controller else None)
             key = (execution.warp, execution.line, controller)
-            visits.setdefault(key, set()).add(visit)
-    coarse = {line for (_, line, _), numbers in visits.items() if len(numbers) > 1}
+            numbers.setdefault(key, set()).add(number)
+    coarse = {line for (_, line, _), several in numbers.items() if len(several) > 1}
     result = []
-    for execution, visit, controller in zip(executions, own, controllers, strict=True):
+    for execution, number, controller in zip(executions, own, controllers, strict=True):
         line = execution.line
         aligned = controller and len(lines[line]) == 1 and line not in coarse
-        result.append(controller[1] if controller and aligned else visit)
+        result.append(controller[1] if controller and aligned else number)
     return result

@@ -39,7 +39,6 @@ def test_every_published_kernel_is_in_it_under_its_own_name() -> None:
 def test_every_kernel_tells_its_origin_and_what_it_teaches() -> None:
     for entry in ENTRIES:
         assert entry.origin.title
-        assert entry.origin.seed.endswith(".txt")
         assert entry.teaches.endswith(".")
         assert entry.teaches[0].isupper()
 

@@ -12,6 +12,8 @@ from gpusim.errors import InputError, LaunchError
 from gpusim.prediction import ablation
 from gpusim.prediction.clock.clock import STALLS as PLAYED
 from gpusim.prediction.jobs import catalogue_job, own_job, without_elements
+from gpusim.reports.advice import STALLS, advice
+from gpusim.reports.changes import changes
 from gpusim.reports.quantities import (
     bar,
     duration,
@@ -20,8 +22,6 @@ from gpusim.reports.quantities import (
     rate,
     tenths_of_a_percent,
 )
-from gpusim.reports.reasons import STALLS, sentences
-from gpusim.reports.steps import reasons
 
 
 def test_the_public_names_are_there() -> None:
@@ -126,9 +126,9 @@ def test_ablations_are_the_times_without_each_mechanism() -> None:
 def test_no_more_than_three_sentences_say_what_would_change_it() -> None:
     for size, name in ((2**10, "reduce1"), (2**20, "reduce3"), (2**20, "kernel2")):
         forecast = catalogue_job(name, size).on("h200")
-        assert 1 <= len(sentences(forecast, None)) <= 3
+        assert 1 <= len(advice(forecast, None)) <= 3
         found = ablation.ablations(forecast, ["launch-overhead"])
-        assert any("Without launch-overhead" in text for text in sentences(forecast, found))
+        assert any("Without launch-overhead" in text for text in advice(forecast, found))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_grid_that_leaves_places_empty_is_told(
     name: str, n: int, grid: int | None, sentence: str
 ) -> None:
     forecast = catalogue_job(name, n, block=256, grid=grid).on("h200")
-    assert any(sentence in text for text in sentences(forecast, None))
+    assert any(sentence in text for text in advice(forecast, None))
 
 
 def test_every_stall_that_is_played_has_a_meaning() -> None:
@@ -155,11 +155,11 @@ def test_steps_are_explained_by_what_changed() -> None:
         catalogue_job(name, 2**18, block=128).on("h200")
         for name in ("reduce2", "reduce3", "reduce4")
     )
-    assert "22 % fewer instructions" in reasons(two, three)
-    assert "no bank conflicts" in reasons(two, three)
-    assert "now bank conflicts" in reasons(three, two)
-    assert "half the blocks" in reasons(three, four)
-    assert reasons(three, three) == []
+    assert "22 % fewer instructions" in changes(two, three)
+    assert "no bank conflicts" in changes(two, three)
+    assert "now bank conflicts" in changes(three, two)
+    assert "half the blocks" in changes(three, four)
+    assert changes(three, three) == []
 
 
 def test_quantities_are_written_with_their_units() -> None:

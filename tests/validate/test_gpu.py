@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusim.catalogue import Entry, entries, find
+from gpusim.catalogue import Entry, find
 from gpusim.cli.app import main
 from validate import counters, files
 from validate.backend import GpuMissingError, PycudaBackend
@@ -19,12 +19,13 @@ from validate.measure import measure_all
 from validate.nvrtc import NvrtcMissingError
 from validate.probes.pipes import latency
 from validate.records import Case
+from validate.twins import twinned
 
 pytestmark = pytest.mark.gpu
 
-RIGHT = [entry for entry in entries() if not entry.defect]
+RIGHT = [entry for entry in twinned() if not entry.defect]
 FAULTS = "kogge_stone_scan"
-WRONG = [entry for entry in entries() if entry.defect and entry.name != FAULTS]
+WRONG = [entry for entry in twinned() if entry.defect and entry.name != FAULTS]
 
 
 @pytest.fixture(scope="module")

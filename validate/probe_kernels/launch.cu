@@ -31,11 +31,11 @@ __global__ void stay(T *told, T cycles) {
 
 // Barriers of several blocks on one SM, without work between them.
 template <typename T>
-__global__ void meet(T *told, int rounds) {
+__global__ void meet(T *told, int iterations) {
     __syncthreads();
     T begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < 32; ++i) __syncthreads();
     }

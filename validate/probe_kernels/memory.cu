@@ -33,12 +33,12 @@ __device__ int4 load_from_l2(const int4 *word) {
     return v;
 }
 
-// Read `count` words of 16 bytes, `rounds` times over, AHEAD loads at a time, past the L1.
+// Read `count` words of 16 bytes, `iterations` times over, AHEAD loads at a time, past the L1.
 template <int AHEAD>
-__global__ void stream(const int4 *words, unsigned long long count, int rounds, int *never) {
+__global__ void stream(const int4 *words, unsigned long long count, int iterations, int *never) {
     unsigned long long step = gridDim.x * (unsigned long long)blockDim.x;
     int sum = 0;
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
         unsigned long long i = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
         for (; i + (AHEAD - 1) * step < count; i += AHEAD * step) {
             int4 v[AHEAD];
@@ -161,10 +161,10 @@ __global__ void in_order(long long *told, const int *words) {
 // Each lane reads one word of a sector at a random place, AHEAD loads at a time, past the L1. There
 // are `mask` sectors and one more, a power of two.
 template <int AHEAD>
-__global__ void gather(const int *words, unsigned mask, int rounds, int *never) {
+__global__ void gather(const int *words, unsigned mask, int iterations, int *never) {
     unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 7;
     int sum = 0;
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
         int v[AHEAD];
 #pragma unroll
         for (int k = 0; k < AHEAD; ++k) {
@@ -180,11 +180,11 @@ __global__ void gather(const int *words, unsigned mask, int rounds, int *never) 
 
 // All SMs store 8 bytes a lane, 16 bytes apart, over and over into the same part of the memory.
 template <int STEPS>
-__global__ void spread(long long *words, int rounds) {
+__global__ void spread(long long *words, int iterations) {
     unsigned long long threads = gridDim.x * (unsigned long long)blockDim.x;
     unsigned long long mine = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < STEPS; ++i)
             asm volatile("st.global.u64 [%0], %1;" ::"l"(words + 2 * (mine + i * threads)),
@@ -192,14 +192,14 @@ __global__ void spread(long long *words, int rounds) {
     }
 }
 
-// One block writes whole lines, or one word a line, `rounds` times over the same lines.
+// One block writes whole lines, or one word a line, `iterations` times over the same lines.
 template <int STRIDE>
-__global__ void write(long long *stamps, int *words, int rounds) {
+__global__ void write(long long *stamps, int *words, int iterations) {
     int *mine = words + threadIdx.x * STRIDE;
     __syncthreads();
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < 8; ++i)
             asm volatile("st.global.u32 [%0], %1;" ::"l"(mine + i * 1024 * STRIDE), "r"(r));
@@ -213,12 +213,12 @@ __global__ void write(long long *stamps, int *words, int rounds) {
 
 // Loads of one line each that hit the L1, WIDTH words of 4 bytes a lane, by the warps of a block.
 template <int WIDTH>
-__global__ void hits(long long *stamps, const int *words, int rounds) {
+__global__ void hits(long long *stamps, const int *words, int iterations) {
     const int *mine = words + threadIdx.x % 32 * WIDTH;
     int sum = 0;
     long long begin = 0;
 #pragma unroll 1
-    for (int r = -1; r < rounds; ++r) {
+    for (int r = -1; r < iterations; ++r) {
         if (r == 0) {
             __syncthreads();
             begin = clock64();
@@ -248,11 +248,11 @@ __global__ void hits(long long *stamps, const int *words, int rounds) {
 // One thread adds to one word and waits for what was there. `zero` keeps the compiler from
 // seeing that all lanes would have one address: it would add up a warp's lanes itself.
 template <typename T>
-__global__ void atomic_chain(long long *stamps, T *word, int rounds, int zero) {
+__global__ void atomic_chain(long long *stamps, T *word, int iterations, int zero) {
     T *mine = word + (threadIdx.x & zero);
     T x = 1;
     long long begin = clock64();
-    for (int r = 0; r < rounds; ++r)
+    for (int r = 0; r < iterations; ++r)
         asm volatile("atom.global.add.u32 %0, [%1], %0;" : "+r"(x) : "l"(mine));
     if (x == T(12345)) stamps[0] = 0;
     long long end = clock64();
@@ -262,10 +262,10 @@ __global__ void atomic_chain(long long *stamps, T *word, int rounds, int zero) {
 
 // Every warp of the GPU adds to one word: one lane of it, or all.
 template <typename T, int LANES>
-__global__ void atomic_flood(T *word, int rounds, int zero) {
+__global__ void atomic_flood(T *word, int iterations, int zero) {
     T *mine = word + (threadIdx.x & zero);
     if (threadIdx.x % 32 >= LANES) return;
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
         if (T(0.5f) == T(0))
             asm volatile("red.global.add.u32 [%0], %1;" ::"l"(mine), "r"(1));
         else

@@ -155,12 +155,12 @@ __device__ void stamp(long long *stamps, long long begin, long long end, T x) {
 }
 
 template <typename Op, int LENGTH>
-__global__ void chain(long long *stamps, int rounds, int seed) {
+__global__ void chain(long long *stamps, int iterations, int seed) {
     auto o = operands<Op>(seed);
     __syncthreads();
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i) Op::step(o);
     }
@@ -169,13 +169,13 @@ __global__ void chain(long long *stamps, int rounds, int seed) {
 }
 
 template <typename Op, int LENGTH>
-__global__ void flood(long long *stamps, int rounds, int seed) {
+__global__ void flood(long long *stamps, int iterations, int seed) {
     auto o = operands<Op>(seed), p = operands<Op>(seed + 1);
     auto q = operands<Op>(seed + 2), r = operands<Op>(seed + 3);
     __syncthreads();
     long long begin = clock64();
 #pragma unroll 1
-    for (int round = 0; round < rounds; ++round) {
+    for (int iteration = 0; iteration < iterations; ++iteration) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i) {
             Op::step(o);
@@ -190,14 +190,14 @@ __global__ void flood(long long *stamps, int rounds, int seed) {
 
 // Floods of an operation with another one behind every 24 of them.
 template <typename Op, typename Other, int LENGTH>
-__global__ void beside(long long *stamps, int rounds, int seed) {
+__global__ void beside(long long *stamps, int iterations, int seed) {
     Operands<typename Op::T> o[8];
     for (int k = 0; k < 8; ++k) o[k] = operands<Op>(seed + k);
     auto other = operands<Other>(seed);
     __syncthreads();
     long long begin = clock64();
 #pragma unroll 1
-    for (int round = 0; round < rounds; ++round) {
+    for (int iteration = 0; iteration < iterations; ++iteration) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i) {
             Other::step(other);
@@ -213,7 +213,7 @@ __global__ void beside(long long *stamps, int rounds, int seed) {
 
 // A chain behind code that was never run: what fetching instructions costs.
 template <int LENGTH>
-__global__ void straight(long long *stamps, int rounds, int seed) {
+__global__ void straight(long long *stamps, int iterations, int seed) {
     auto o = operands<Shift>(seed);
     long long begin = clock64();
 #pragma unroll
@@ -226,11 +226,11 @@ __constant__ unsigned ring_of_constants[64];
 
 // Each constant is the offset of the next; all are zero, so that it is always the first.
 template <int LENGTH>
-__global__ void constants(long long *stamps, int rounds, int seed) {
+__global__ void constants(long long *stamps, int iterations, int seed) {
     unsigned x = 0;
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i) x = ring_of_constants[x];
     }

@@ -18,14 +18,14 @@ constexpr int WORDS = 32 * 32;
 // Each word holds its own address: a load gives the address of the next load. Lanes lie `stride`
 // words apart.
 template <int LENGTH>
-__global__ void load_chain(long long *stamps, int rounds, int stride) {
+__global__ void load_chain(long long *stamps, int iterations, int stride) {
     __shared__ unsigned words[WORDS];
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = address_of(&words[i]);
     __syncthreads();
     unsigned x = address_of(&words[threadIdx.x % 32 * stride]);
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i) asm volatile("ld.shared.u32 %0, [%0];" : "+r"(x));
     }
@@ -35,7 +35,7 @@ __global__ void load_chain(long long *stamps, int rounds, int stride) {
 
 // Loads that wait for none before them, by the warps of the first `schedulers` schedulers.
 template <int LENGTH>
-__global__ void load_flood(long long *stamps, int rounds, int stride, int schedulers) {
+__global__ void load_flood(long long *stamps, int iterations, int stride, int schedulers) {
     __shared__ unsigned words[WORDS];
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x) words[i] = i;
     __syncthreads();
@@ -43,7 +43,7 @@ __global__ void load_flood(long long *stamps, int rounds, int stride, int schedu
     unsigned address = address_of(&words[threadIdx.x % 32 * stride]), x = 0;
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i) {
             unsigned v[8];
@@ -59,13 +59,13 @@ __global__ void load_flood(long long *stamps, int rounds, int stride, int schedu
 }
 
 template <int LENGTH>
-__global__ void store_flood(long long *stamps, int rounds, int stride, int schedulers) {
+__global__ void store_flood(long long *stamps, int iterations, int stride, int schedulers) {
     __shared__ unsigned words[WORDS];
     if (threadIdx.x / 32 % 4 >= schedulers) return;
     unsigned address = address_of(&words[threadIdx.x % 32 * stride]);
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < 8 * LENGTH; ++i)
             asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(address), "r"(r));
@@ -76,12 +76,12 @@ __global__ void store_flood(long long *stamps, int rounds, int stride, int sched
 
 // A store and a load of the same word, turn and turn about.
 template <int LENGTH>
-__global__ void store_load_chain(long long *stamps, int rounds, int stride) {
+__global__ void store_load_chain(long long *stamps, int iterations, int stride) {
     __shared__ unsigned words[WORDS];
     unsigned address = address_of(&words[threadIdx.x % 32 * stride]), x = address;
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i)
             asm volatile("st.volatile.shared.u32 [%1], %0; ld.volatile.shared.u32 %0, [%1];"
@@ -122,7 +122,7 @@ __global__ void queue(long long *stamps) {
 // Atomics of the first `lanes` lanes of a warp on one word. `zero` keeps the compiler from seeing
 // that they have one address: it would add up the lanes itself.
 template <int LENGTH>
-__global__ void atomic_chain(long long *stamps, int rounds, int lanes, int zero) {
+__global__ void atomic_chain(long long *stamps, int iterations, int lanes, int zero) {
     __shared__ unsigned word;
     if (threadIdx.x == 0) word = 0;
     __syncthreads();
@@ -130,7 +130,7 @@ __global__ void atomic_chain(long long *stamps, int rounds, int lanes, int zero)
     unsigned address = address_of(&word) + (threadIdx.x & zero), x = threadIdx.x;
     long long begin = clock64();
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < iterations; ++r) {
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i)
             asm volatile("atom.shared.add.u32 %0, [%1], %0;" : "+r"(x) : "r"(address));

@@ -86,20 +86,20 @@ def l2_bandwidth(bench: Bench) -> Values:
             name = f"{ahead} ahead, {blocks} blocks of {block} an SM"
             times = [
                 bench.time_us(
-                    kernel, memory, np.uint64(size // 16), np.int32(rounds), never,
+                    kernel, memory, np.uint64(size // 16), np.int32(iterations), never,
                     grid=blocks * bench.sms, block=block, cold=False, repetitions=5,
                 )
-                for rounds in (4, 36)
+                for iterations in (4, 36)
             ]  # fmt: skip
             if 2 * ahead * blocks * block * bench.sms <= size // 16:
                 rates["all"][name] = 32 * size / (times[1] - times[0]) / 1000
             part = 2**20
             times = [
                 bench.time_us(
-                    kernel, memory, np.uint64(part // 16), np.int32(rounds), never,
+                    kernel, memory, np.uint64(part // 16), np.int32(iterations), never,
                     grid=1, block=block, cold=False, repetitions=5,
                 )
-                for rounds in (2, 10)
+                for iterations in (2, 10)
             ]  # fmt: skip
             rates["one"][f"{ahead} ahead, a block of {block}"] = (
                 8 * part / (times[1] - times[0]) / bench.clock_mhz
@@ -117,10 +117,11 @@ def l2_requests(bench: Bench) -> Values:
     grid, block = 8 * bench.sms, 256
     times = [
         bench.time_us(
-            bench.probe("memory", "gather<4>"), memory, np.uint32(sectors - 1), np.int32(rounds),
-            never, grid=grid, block=block, cold=False, repetitions=5,
+            bench.probe("memory", "gather<4>"),
+            memory, np.uint32(sectors - 1), np.int32(iterations), never,
+            grid=grid, block=block, cold=False, repetitions=5,
         )
-        for rounds in (16, 80)
+        for iterations in (16, 80)
     ]  # fmt: skip
     rate = 64 * 4 * grid * block / max(times[1] - times[0], 1e-9) / 1000
     bench.notes["l2_words_at_random_per_ns"] = rate
@@ -281,8 +282,8 @@ def store_packets(bench: Bench) -> Values:
 
     def stored(stride: int) -> float:
         times = [
-            bench.span("memory", f"write<{stride}>", memory, np.int32(rounds), threads=1024)
-            for rounds in (64, 192)
+            bench.span("memory", f"write<{stride}>", memory, np.int32(iterations), threads=1024)
+            for iterations in (64, 192)
         ]
         return (times[1] - times[0]) / (128 * 8 * WARPS)
 
@@ -300,9 +301,15 @@ def stores_to_l2(bench: Bench) -> Values:
         grid = 2048 // block * bench.sms
         times = [
             bench.time_us(
-                kernel, memory, np.int32(rounds), grid=grid, block=block, cold=False, repetitions=5
+                kernel,
+                memory,
+                np.int32(iterations),
+                grid=grid,
+                block=block,
+                cold=False,
+                repetitions=5,
             )
-            for rounds in (16, 80)
+            for iterations in (16, 80)
         ]
         lines = 64 * 4 * grid * block * 16 / 128
         rates[block] = 5 * lines / ((times[1] - times[0]) * bench.clock_mhz)
@@ -316,8 +323,8 @@ def l1_throughput(bench: Bench) -> Values:
     memory = bench.room(2**20)
     for width in (1, 4):
         times = [
-            bench.span("memory", f"hits<{width}>", memory, np.int32(rounds), threads=1024)
-            for rounds in (16, 80)
+            bench.span("memory", f"hits<{width}>", memory, np.int32(iterations), threads=1024)
+            for iterations in (16, 80)
         ]
         bench.notes[f"cycles_of_an_l1_load_of_{4 * width}_bytes_a_lane"] = (times[1] - times[0]) / (
             64 * 8 * WARPS
@@ -341,10 +348,10 @@ def global_atomics(bench: Bench) -> Values:
     def latency(place: int) -> float:
         times = [
             bench.span(
-                "memory", "atomic_chain<int>", np.uint64(place), np.int32(rounds), np.int32(0),
+                "memory", "atomic_chain<int>", np.uint64(place), np.int32(iterations), np.int32(0),
                 threads=1,
             )
-            for rounds in (64, 192)
+            for iterations in (64, 192)
         ]  # fmt: skip
         return (times[1] - times[0]) / 128
 
@@ -356,10 +363,10 @@ def global_atomics(bench: Bench) -> Values:
         kernel = bench.probe("memory", expression)
         spent = [
             bench.time_us(
-                kernel, memory, np.int32(rounds), np.int32(0),
+                kernel, memory, np.int32(iterations), np.int32(0),
                 grid=bench.sms, block=512, cold=False, repetitions=5,
             )
-            for rounds in (16, 80)
+            for iterations in (16, 80)
         ]  # fmt: skip
         operations = 64 * bench.sms * 16 * lanes
         found.append((spent[1] - spent[0]) * bench.clock_mhz / operations)

@@ -105,23 +105,24 @@ def registers_and_constants(bench: Bench) -> Values:
 
 @probe("latency_cycles.branch")
 def taken_branch(bench: Bench) -> Values:
-    """One warp: loops of 32, 64, 128 independent FFMA; a turn's cycles beyond them, less 3.
+    """One warp: loops of 32, 64, 128 independent FFMA; an iteration's cycles beyond them, less 3.
 
     The 3 are the loop's own addition, comparison and branch. A chain of dependent FFMA beside it
     shows how much of the loss other waiting hides.
     """
 
-    def turn(expression: str) -> float:
+    def iteration(expression: str) -> float:
         times = [
-            bench.span("pipes", expression, np.int32(rounds), np.int32(1)) for rounds in (100, 300)
+            bench.span("pipes", expression, np.int32(iterations), np.int32(1))
+            for iterations in (100, 300)
         ]
         return (times[1] - times[0]) / 200
 
     lengths = (8, 16, 32)
-    loops = {4 * k: turn(f"flood<FloatMultiplyAdd, {k}>") for k in lengths}
+    loops = {4 * k: iteration(f"flood<FloatMultiplyAdd, {k}>") for k in lengths}
     bench.notes["loop_of_independent_ffma"] = loops
     bench.notes["loop_of_dependent_ffma"] = {
-        k: turn(f"chain<FloatMultiplyAdd, {k}>") for k in lengths
+        k: iteration(f"chain<FloatMultiplyAdd, {k}>") for k in lengths
     }
     beyond, _ = line([(float(k), cycles) for k, cycles in loops.items()])
     return [max(0.0, beyond - 3)]
@@ -144,9 +145,9 @@ def _meetings(bench: Bench, blocks: int, warps: int) -> float:
     kernel = bench.probe("launch", "meet<long long>")
     grid = blocks * bench.sms
     spans = []
-    for rounds in (8, 24):
+    for iterations in (8, 24):
         memory = bench.stamps(4 * grid)
-        kernel(memory, np.int32(rounds), grid=(grid, 1, 1), block=(32 * warps, 1, 1))
+        kernel(memory, np.int32(iterations), grid=(grid, 1, 1), block=(32 * warps, 1, 1))
         told = bench.read(memory, 4 * grid).reshape(grid, 4)
         spans.append(float(np.median(told[:, 3] - told[:, 1])))
     return (spans[1] - spans[0]) / (16 * 32)

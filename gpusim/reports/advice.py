@@ -11,7 +11,7 @@ from gpusim.prediction.predict import Prediction
 from gpusim.reports.quantities import duration, percent
 
 SENTENCES = 3
-AT_A_BOUND = 0.8  # a bound counts as reached from this share of the time on
+AT_A_BOUND = 0.8  # a bound counts as reached from this fraction of the time on
 WORTH_SAYING = 0.01
 LOW_OCCUPANCY = 0.5
 FEW_WAVES = 4
@@ -28,7 +28,7 @@ class Stall(NamedTuple):
 # Nsight Compute's names ("Warp Stall Sampling" in its documentation), in our own words.
 STALLS: dict[str, Stall] = {
     "selected": Stall("it issues an instruction", "fewer instructions"),
-    "not_selected": Stall("another warp's turn to issue", "fewer instructions"),
+    "not_selected": Stall("another warp issues", "fewer instructions"),
     "wait": Stall("fixed latency of its last instruction", "more independent instructions"),
     "short_scoreboard": Stall(
         "a result from shared memory, shuffle or S2R", "fewer steps through shared memory"
@@ -62,7 +62,7 @@ _BOUND_REMEDIES = {
 _WORKING = ("selected", "not_selected")
 
 
-def sentences(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str]:
+def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str]:
     """Return up to three sentences, the weightiest first."""
     found = [_limit(forecast.first)]
     if ablations:

@@ -8,15 +8,15 @@ from gpusim.prediction.ablation import conflict_wavefronts
 from gpusim.prediction.jobs import Forecast
 from gpusim.reports.quantities import interval
 
-MOST_REASONS = 3
+MOST_CHANGES = 3
 LEAST_CHANGE = 0.03  # a count that changes by less is no reason
-LEAST_SHARE = 0.2  # of the time gained that a stall must explain
+LEAST_FRACTION = 0.2  # of the time gained that a stall must explain
 _WORKING = ("selected", "not_selected")
 
 
-def reasons(before: Forecast, after: Forecast) -> list[str]:
+def changes(before: Forecast, after: Forecast) -> list[str]:
     """Return what changed from one job to a faster one, up to three phrases."""
-    return list(_changes(before, after))[:MOST_REASONS]
+    return list(_changes(before, after))[:MOST_CHANGES]
 
 
 def _changes(before: Forecast, after: Forecast) -> Iterator[str]:
@@ -48,14 +48,14 @@ def _conflicts(before: Forecast, after: Forecast) -> Iterator[str]:
 def _stalls(before: Forecast, after: Forecast) -> Iterator[str]:
     """Yield the wait that shrank most, as a warp's mean time."""
     gained = before.first.time_us - after.first.time_us
-    changes = {
+    waits = {
         name: (share * before.first.time_us, after.first.stalls[name] * after.first.time_us)
         for name, share in before.first.stalls.items()
         if name not in _WORKING
     }
-    name = max(changes, key=lambda stall: (changes[stall][0] - changes[stall][1], stall))
-    had, has = changes[name]
-    if gained > 0 and had - has >= LEAST_SHARE * gained:
+    name = max(waits, key=lambda stall: (waits[stall][0] - waits[stall][1], stall))
+    had, has = waits[name]
+    if gained > 0 and had - has >= LEAST_FRACTION * gained:
         yield f"{name} {interval(had, has)}"
 
 
