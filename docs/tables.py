@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import functools
+import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
@@ -19,7 +19,6 @@ from gpusim.tracing.records import Trace
 
 Table = Callable[[], str]
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = Path(gpusim.__file__).parent
 
 # On an H200: 2^20 ints, CUDA 13.0, -O3 -arch=sm_90, Nsight Compute. By kernel and block:
 # instructions, machine branches, shared loads, shared stores, store wavefronts, load wavefronts
@@ -160,14 +159,12 @@ def passes() -> str:
     rows = []
     for step in PASSES:
         if step is not simplify:
-            module = step.__name__.removesuffix("_all")
-            what = _first_sentence(PACKAGE / "lowering" / f"{module}.py")
+            what = _first_sentence(inspect.getdoc(step) or "")
             rows.append((f"`{step.__name__}`", what))
     return _table(("pass", "what it does"), rows)
 
 
-def _first_sentence(path: Path) -> str:
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+def _first_sentence(text: str) -> str:
     return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 
 
