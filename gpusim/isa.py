@@ -1,13 +1,13 @@
 """The machine's instructions: one table of rows in SASS's words, and the flat `Program`.
 
-A row says which pipe serves an instruction and, where it only computes, how. What
-touches memory, meets other threads or changes the program counter is done by the
-machine. A `Program` does not know what it was made from.
+A row says which unit serves an instruction, what is true of it and, where it only computes, how.
+What touches memory, meets other threads or changes the program counter is done by the machine.
+A `Program` does not know what it was made from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -100,17 +100,86 @@ COUNT_UP = "ATOMS.POPC.INC.32"
 
 @dataclass(frozen=True)
 class Op:
-    """A row of OPS: the pipe that serves it, how it computes, and what it counts as.
+    """A row of OPS: the unit that serves it, how it computes, what it counts as, and its traits.
 
     `evaluate(instruction, *sources)` returns the destination's values. `kind` is "compute"
     where `evaluate` is all there is to do, else the name of what the machine does.
     `issued` is False for a row that describes the source and costs nothing.
+    `action`: what the clock makes of it that takes no fixed time ("" where nothing does).
+    `convergent`: threads take part together, so that it is never guarded nor moved.
+    `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
+    `when_apart`: what stands before it where lanes of a warp may be apart: "ask" whether they are
+    together, or "gather" them.
+    `redirects`: its warp waits behind it for where it goes on.
+    `uniform_twin`: the op of the uniform datapath that does the same.
+    `is_copy`: it only moves a value. `sets_predicate`: its result guards others.
+    `affine`: of which sources the result is a linear function; a name of AFFINE, "" for none.
+    `widens`: its result may have more bits than its sources.
     """
 
-    pipe: str
+    unit: str
     evaluate: Callable[..., Array] | None = None
     kind: str = "compute"
     issued: bool = True
+    action: str = ""
+    convergent: bool = False
+    waits_for_lanes: bool = False
+    when_apart: str = ""
+    redirects: bool = False
+    uniform_twin: str = ""
+    is_copy: bool = False
+    sets_predicate: bool = False
+    affine: str = ""
+    widens: bool = False
+
+    @property
+    def access(self) -> str:
+        """The kind of access to memory, "" where there is none."""
+        return self.kind if self.kind in _ACCESSES else ""
+
+    @property
+    def reads_memory(self) -> bool:
+        """Whether it reads memory."""
+        return self.access in ("load", "atomic")
+
+    @property
+    def writes_memory(self) -> bool:
+        """Whether it writes memory."""
+        return self.access in ("store", "atomic")
+
+    @property
+    def gives_value(self) -> bool:
+        """Whether nothing comes of it but the value of a register."""
+        return self.kind in ("compute", "special", "constant")
+
+    @property
+    def is_movable(self) -> bool:
+        """Whether it may change places with others that it does not depend on."""
+        return self.gives_value or self.kind in ("load", "store", "source_branch")
+
+    @property
+    def is_guardable(self) -> bool:
+        """Whether a guard may stand for a branch around it."""
+        return not self.convergent and self.kind not in ("fence", "atomic")
+
+    @property
+    def only_describes(self) -> bool:
+        """Whether nothing else changes with the lanes that take part."""
+        return self.kind in ("compute", "source_branch")
+
+
+_ACCESSES = ("load", "store", "atomic")
+
+# Of which sources, by position, that move by the same step each time the result does so too, given
+# which of them move.
+AFFINE: Mapping[str, Callable[[Instruction, Sequence[bool]], bool]] = {
+    "": lambda _, moving: False,
+    "sum": lambda _, moving: True,
+    "product": lambda _, moving: not (moving[0] and moving[1]),
+    "shift": lambda instruction, moving: instruction.detail == "left" and not moving[1],
+    "select": lambda _, moving: not moving[2],
+    "comparison": lambda _, moving: False,
+}
 
 
 COMPARISONS: Mapping[str, Callable[..., Array]] = {
@@ -368,98 +437,117 @@ def _float_sum(instruction: Instruction, a: Array, *b: Array) -> Array:
     return a - b[0] if instruction.detail == "+-" else a + b[0]
 
 
+def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
+    """Return the row of what the lanes do together that a mask, its first source, names."""
+    return Op(unit, kind=kind, convergent=True, waits_for_lanes=True, **traits)
+
+
 # A row with neither destination nor sources stands for work whose value another row gives:
 # the high half of a 64-bit addition, the steps of a library function before its last.
 OPS: dict[str, Op] = {
-    "MOV": Op("alu", _move),
-    "SEL": Op("alu", _select),
+    "MOV": Op("alu", _move, uniform_twin="UMOV", is_copy=True, affine="sum"),
+    "SEL": Op("alu", _select, uniform_twin="USEL", affine="select"),
     "FSEL": Op("alu", _select),
-    "IADD3": Op("alu", _signed_sum),  # detail: a sign per source, "+-"
+    "IADD3": Op(
+        "alu", _signed_sum, uniform_twin="UIADD3", affine="sum"
+    ),  # detail: a sign per source, "+-"
     "IADD3.X": Op("alu"),
-    "IMAD": Op("fma", _multiply_add),
-    "IMAD.WIDE": Op("fma", _multiply_add_wide),
-    "IMAD.HI": Op("fma", _multiply_add_high),
-    "IMAD.X": Op("fma"),
-    "LEA": Op("alu", _shift_add),  # detail: shift of the first source
+    "IMAD": Op("imad", _multiply_add, uniform_twin="UIMAD", affine="product"),
+    "IMAD.WIDE": Op("imad_wide", _multiply_add_wide, affine="product", widens=True),
+    "IMAD.HI": Op("imad_wide", _multiply_add_high),
+    "IMAD.X": Op("imad"),
+    "LEA": Op(
+        "alu", _shift_add, uniform_twin="ULEA", affine="sum"
+    ),  # detail: shift of the first source
     "LEA.HI": Op("alu", _high_shift_add),  # detail: shift of the first source
-    "SHF": Op("alu", _shift),  # detail: left, right
-    "LOP3": Op("alu", _logic),  # detail: and or xor not andn
-    "ISETP": Op("alu", _set_predicate),
-    "ISETP.EX": Op("alu"),
-    "FSETP": Op("alu", _set_predicate),
-    "DSETP": Op("fp64", _set_predicate),
-    "PLOP3": Op("alu", _predicate_logic),
+    "SHF": Op("alu", _shift, uniform_twin="USHF", affine="shift"),  # detail: left, right
+    "LOP3": Op("alu", _logic, uniform_twin="ULOP3"),  # detail: and or xor not andn
+    "ISETP": Op(
+        "alu", _set_predicate, uniform_twin="UISETP", sets_predicate=True, affine="comparison"
+    ),
+    "ISETP.EX": Op("alu", sets_predicate=True),
+    "FSETP": Op("alu", _set_predicate, sets_predicate=True),
+    "DSETP": Op("fp64", _set_predicate, sets_predicate=True),
+    "PLOP3": Op("alu", _predicate_logic, sets_predicate=True),
     "IMNMX": Op("alu", _minimum_maximum),  # detail: min max
     "FMNMX": Op("alu", _minimum_maximum),
     "DMNMX": Op("fp64", _minimum_maximum),
     "IABS": Op("alu", _absolute),
     "FABS": Op("alu", _absolute),
-    "POPC": Op("xu", _population_count),
-    "FFS": Op("xu", _find_first_set),
-    "FLO": Op("xu", _count_leading_zeros),
-    "BREV": Op("xu", lambda instruction, value: _reverse_bits(value)),
-    "I2F": Op("xu", _convert),
-    "I2F.RP": Op("xu", _to_float_rounded_up),
-    "F2I": Op("xu", _convert),
-    "F2I.U32": Op("xu", _truncate_bits),  # of a float's bits
-    "F2F": Op("xu", _convert),
-    "I2I": Op("alu", _convert),
+    "POPC": Op("xu", _population_count, action="special"),
+    "FFS": Op("xu", _find_first_set, action="special"),
+    "FLO": Op("xu", _count_leading_zeros, action="special"),
+    "BREV": Op("xu", lambda instruction, value: _reverse_bits(value), action="special"),
+    "I2F": Op("xu", _convert, action="special"),
+    "I2F.RP": Op("xu", _to_float_rounded_up, action="special"),
+    "F2I": Op("xu", _convert, action="special"),
+    "F2I.U32": Op("xu", _truncate_bits, action="special"),  # of a float's bits
+    "F2F": Op("xu", _convert, action="special"),
+    "I2I": Op("alu", _convert, affine="sum", widens=True),
     "FADD": Op("fma", _float_sum),  # detail: "+-" subtracts
     "FMUL": Op("fma", _float_multiply),
     "FFMA": Op("fma", _fused_multiply_add),  # detail: signs of product and addend, "+-"
     "DADD": Op("fp64", _float_sum),
     "DMUL": Op("fp64", _float_multiply),
     "DFMA": Op("fp64", _fused_multiply_add),
-    "MUFU": Op("xu", _math),  # detail: a name of MATH
-    "MUFU.RCP": Op("xu", _reciprocal_bits),
+    "MUFU": Op("xu", _math, action="special"),  # detail: a name of MATH
+    "MUFU.RCP": Op("xu", _reciprocal_bits, action="special"),
     "LIBM": Op("alu", _math),
     "FCHK": Op("alu"),
     "CALL": Op("cbu"),
     "RET": Op("cbu"),
     # The uniform datapath: one value for the whole warp.
-    "UMOV": Op("uniform", _move),
-    "UIADD3": Op("uniform", _signed_sum),
-    "UIMAD": Op("uniform", _multiply_add),
-    "ULEA": Op("uniform", _shift_add),
-    "USHF": Op("uniform", _shift),
+    "UMOV": Op("uniform", _move, is_copy=True, affine="sum"),
+    "UIADD3": Op("uniform", _signed_sum, affine="sum"),
+    "UIMAD": Op("uniform", _multiply_add, affine="product"),
+    "ULEA": Op("uniform", _shift_add, affine="sum"),
+    "USHF": Op("uniform", _shift, affine="shift"),
     "ULOP3": Op("uniform", _logic),
-    "UISETP": Op("uniform", _set_predicate),
-    "USEL": Op("uniform", _select),
+    "UISETP": Op("uniform", _set_predicate, sets_predicate=True, affine="comparison"),
+    "USEL": Op("uniform", _select, affine="select"),
     # Values that the launch knows. detail of S2R: tid.x ... laneid; of LDC: what lies there.
-    "S2R": Op("adu", kind="special"),
-    "S2UR": Op("adu", kind="special"),
+    "S2R": Op("registers", kind="special", uniform_twin="S2UR", action="special_register"),
+    "S2UR": Op("registers", kind="special", action="special_register"),
     "R2UR": Op("alu"),
     "CS2R": Op("alu", kind="special"),
-    "LDC": Op("adu", kind="constant"),
+    "LDC": Op("constants", kind="constant", uniform_twin="ULDC", action="constant"),
     "ULDC": Op("uniform", kind="constant"),
     # Memory.
-    "LDG": Op("lsu", kind="load"),
-    "STG": Op("lsu", kind="store"),
-    "LDS": Op("lsu", kind="load"),
-    "STS": Op("lsu", kind="store"),
-    "LDL": Op("lsu", kind="load"),
-    "STL": Op("lsu", kind="store"),
-    "ATOMG": Op("lsu", kind="atomic"),  # detail: add sub min max exch cas and or xor
-    "RED": Op("lsu", kind="atomic"),
-    "ATOMS": Op("lsu", kind="atomic"),
-    COUNT_UP: Op("lsu", kind="atomic"),
+    "LDG": Op("lsu", kind="load", action="global_load"),
+    "STG": Op("lsu", kind="store", action="global_store"),
+    "LDS": Op("lsu", kind="load", action="shared_load"),
+    "STS": Op("lsu", kind="store", action="shared_store"),
+    "LDL": Op("lsu", kind="load", action="global_load"),
+    "STL": Op("lsu", kind="store", action="global_store"),
+    # Atomics' detail: add sub min max exch cas and or xor.
+    "ATOMG": Op("lsu", kind="atomic", action="global_atomic"),
+    "RED": Op("lsu", kind="atomic", action="global_atomic"),
+    "ATOMS": Op("lsu", kind="atomic", action="shared_atomic"),
+    COUNT_UP: Op("lsu", kind="atomic", action="shared_atomic"),
     "MEMBAR": Op("lsu", kind="fence"),
     # Lanes of a warp together.
-    "SHFL": Op("lsu", kind="shuffle"),  # detail: idx up down bfly; mask, value, lane, width
-    "VOTE": Op("alu", kind="vote"),  # detail: all any ballot; mask, predicate
-    "ACTIVEMASK": Op("alu", kind="activemask"),
-    "WARPSYNC": Op("cbu", kind="warpsync"),
+    # Mask, value, lane, width; detail: idx up down bfly.
+    "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", action="shuffle"),
+    # Mask, predicate; detail: all any ballot.
+    "VOTE": _of_lanes("vote", "vote", when_apart="gather"),
+    "WARPSYNC": _of_lanes("cbu", "warpsync", when_apart="ask", redirects=True),  # mask
+    "ACTIVEMASK": Op("alu", kind="activemask", convergent=True),
     "WARPSYNC.ALL": Op("cbu"),
     # Warps of a block together. detail: sync count and or
-    "BAR": Op("adu", kind="barrier"),
+    "BAR": Op("adu", kind="barrier", action="barrier", convergent=True),
     # Control.
-    "BRA": Op("cbu", kind="branch"),
+    "BRA": Op("cbu", kind="branch", redirects=True),
     "BRA.DIV": Op("cbu"),  # asks whether lanes are together; taken by none
-    "EXIT": Op("cbu", kind="exit"),
+    "EXIT": Op("cbu", kind="exit", redirects=True),
     "BSSY": Op("cbu", kind="bssy"),  # detail: number of the convergence barrier
-    "BSYNC": Op("cbu", kind="bsync"),
+    "BSYNC": Op("cbu", kind="bsync", redirects=True),
     "BREAK": Op("cbu", kind="break"),
     "NOP": Op("alu"),
+}
+
+# The op that does what one of the uniform datapath does.
+VECTOR_TWINS: Mapping[str, str] = {
+    op.uniform_twin: name for name, op in OPS.items() if op.uniform_twin
 }
 
 # Never issued: a conditional of the source and its predicate, and what is an operand rather than
@@ -468,9 +556,9 @@ OPS: dict[str, Op] = {
 OPS |= {f".{name}": replace(op, issued=False) for name, op in OPS.items() if op.kind == "compute"}
 OPS |= {
     ".IF": Op("none", kind="source_branch", issued=False),
-    ".CAST": Op("none", _convert, issued=False),
+    ".CAST": Op("none", _convert, issued=False, affine="sum", widens=True),
     ".CONST": Op("none", kind="constant", issued=False),
-    ".SCALE": Op("none", _shift_add, issued=False),
+    ".SCALE": Op("none", _shift_add, issued=False, affine="sum"),
 }
 
 

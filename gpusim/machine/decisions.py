@@ -9,10 +9,6 @@ from dataclasses import dataclass
 
 from gpusim.isa import OPS, Instruction, Program
 
-ACCESSES = ("load", "store", "atomic")
-WAITS_FOR_LANES = ("shuffle", "vote", "warpsync")
-DESCRIBES = ("compute", "source_branch")  # who takes part in these changes nothing else
-
 
 @dataclass(frozen=True)
 class Decisions:
@@ -41,9 +37,9 @@ def decisions(program: Program) -> Decisions:
         for instruction in program.instructions:
             if not registers.isdisjoint(instruction.dst):
                 registers |= {*instruction.src, *_guard(instruction)}
-                if OPS[instruction.op].kind in ("load", "atomic"):
+                if OPS[instruction.op].reads_memory:
                     memory.add(place(instruction))
-            if OPS[instruction.op].kind in ("store", "atomic") and place(instruction) in memory:
+            if OPS[instruction.op].writes_memory and place(instruction) in memory:
                 registers |= set(instruction.src)
     return Decisions(frozenset(registers), frozenset(memory))
 
@@ -54,8 +50,8 @@ def _guard(instruction: Instruction) -> set[int]:
 
 def _decides_here(instruction: Instruction) -> set[int]:
     """Return the registers on which it depends who runs an instruction, or what it touches."""
-    kind = OPS[instruction.op].kind
-    found = set() if kind in DESCRIBES else _guard(instruction)
-    if (kind in ACCESSES and instruction.src) or kind in WAITS_FOR_LANES:
+    op = OPS[instruction.op]
+    found = set() if op.only_describes else _guard(instruction)
+    if (op.access and instruction.src) or op.waits_for_lanes:
         found |= {instruction.src[0]}
     return found

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.events import Step
-from gpusim.isa import OPS, Instruction
+from gpusim.isa import AFFINE, OPS, Instruction
 from gpusim.machine import values
 from gpusim.machine.context import Context
-from gpusim.machine.decisions import ACCESSES, DESCRIBES, WAITS_FOR_LANES, Decisions, place
+from gpusim.machine.decisions import Decisions, place
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
 from gpusim.memory import LINE_BYTES
@@ -29,14 +29,6 @@ Array = np.ndarray[Any, Any]
 
 ENDLESS = np.int64(2**62)
 LONGEST_PERIOD = 32
-
-# Linear in all sources; of products, in one factor at a time.
-LINEAR = ("MOV", "UMOV", "IADD3", "UIADD3", "LEA", "ULEA", "SCALE", "I2I", "CAST")
-PRODUCTS = ("IMAD", "UIMAD", "IMAD.WIDE")
-SHIFTS = ("SHF", "USHF")
-SELECTIONS = ("SEL", "USEL")
-COMPARISONS = ("ISETP", "UISETP")
-WIDENING = ("IMAD.WIDE", "I2I", "CAST")
 
 
 class DiffersError(Exception):
@@ -129,13 +121,13 @@ class _Iteration:
         op = OPS[instruction.op]
         self._issued += op.issued
         decides = not self._decisions.registers.isdisjoint(instruction.dst)
-        if instruction.guard is not None and (decides or op.kind not in DESCRIBES):
+        if instruction.guard is not None and (decides or not op.only_describes):
             self._expect_still(instruction.guard)
-        if op.kind in WAITS_FOR_LANES:
+        if op.waits_for_lanes:
             self._expect_still(instruction.src[0])
         if op.kind == "barrier" and not self._group.is_of_whole_blocks():
             raise DiffersError
-        if op.kind in ACCESSES and on.any():
+        if op.access and on.any():
             self._access(instruction, on)
         if decides:
             result = self._result(instruction, on)
@@ -218,7 +210,7 @@ class _Iteration:
             return _still(now)
         if any(source.now.dtype.kind not in "iu" for source in known if source.moves):
             return None
-        if instruction.op.lstrip(".") in COMPARISONS and not any(moving[2:]):
+        if OPS[instruction.op].affine == "comparison" and not any(moving[2:]):
             self._limit(_until_they_meet(*known[:2]), on)
             return _still(now)
         if not _is_linear(instruction, known, now.dtype):
@@ -229,7 +221,7 @@ class _Iteration:
 
     def _access(self, instruction: Instruction, on: Array) -> None:
         name = place(instruction)
-        if OPS[instruction.op].kind != "load" and name in self._decisions.memory:
+        if OPS[instruction.op].writes_memory and name in self._decisions.memory:
             raise DiffersError
         if not instruction.src:
             return
@@ -271,18 +263,12 @@ class _Iteration:
 
 def _is_linear(instruction: Instruction, sources: list[Pair], result: np.dtype[Any]) -> bool:
     """Return whether the result moves by the same step each time, as its sources do."""
-    op = instruction.op.lstrip(".")
+    op = OPS[instruction.op]
     moving = [source.moves for source in sources]
     wide = max(source.now.dtype.itemsize for source in sources if source.moves)
-    if result.kind not in "iu" or (result.itemsize > wide and op not in WIDENING):
+    if result.kind not in "iu" or (result.itemsize > wide and not op.widens):
         return False
-    if op in PRODUCTS:
-        return not (moving[0] and moving[1])
-    if op in SHIFTS:
-        return instruction.detail == "left" and not moving[1]
-    if op in SELECTIONS:
-        return not moving[2]
-    return op in LINEAR
+    return AFFINE[op.affine](instruction, moving)
 
 
 def _until_it_wraps(pair: Pair) -> Array:

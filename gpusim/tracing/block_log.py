@@ -45,10 +45,7 @@ class BlockLog:
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
-        self._wanted = [
-            OPS[instruction.op].kind not in ("compute", "constant", "special")
-            for instruction in program.instructions
-        ]
+        self._wanted = [not OPS[instruction.op].gives_value for instruction in program.instructions]
 
     def step(self, step: Step) -> None:
         """Keep the part of a step that is this block's."""

@@ -14,7 +14,6 @@ from gpusim.launch import ComputeCapability
 from gpusim.lowering.code import Code, Row
 
 ALL_LANES = 0xFFFFFFFF
-ASKED = frozenset(("shuffle", "warpsync"))
 
 
 def ask_whether_together(code: Code, apart: set[Block], cc: ComputeCapability) -> None:
@@ -28,7 +27,7 @@ def ask_whether_together(code: Code, apart: set[Block], cc: ComputeCapability) -
 def _every_time(_: Code, rows: list[Row]) -> list[Row]:
     result: list[Row] = []
     for row in rows:
-        if OPS[row.op].kind in ASKED or OPS[row.op].kind == "vote":
+        if OPS[row.op].when_apart:
             result.append(Row("BRA.DIV", line=row.line))
         result.append(row)
     return result
@@ -39,11 +38,11 @@ def _once_a_block(code: Code, rows: list[Row]) -> list[Row]:
     gathered = False
     result: list[Row] = []
     for row in rows:
-        kind = OPS[row.op].kind
-        if kind in ASKED and not gathered and row.src[0] not in asked:
+        when_apart = OPS[row.op].when_apart
+        if when_apart == "ask" and not gathered and row.src[0] not in asked:
             asked.add(row.src[0])
             result += [Row(op, line=row.line) for op in _question(code, row.src[0])]
-        elif kind == "vote" and not gathered:
+        elif when_apart == "gather" and not gathered:
             gathered = True
             result.append(Row("WARPSYNC.ALL", line=row.line))
         result.append(row)

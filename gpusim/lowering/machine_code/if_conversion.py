@@ -9,17 +9,12 @@ guarded, nor one in which lanes meet. A branch that only leads to the end become
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block
-from gpusim.isa import OPS
+from gpusim.isa import OPS, VECTOR_TWINS
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.graph import natural_loops, remove_edge, reverse_postorder, set_jump
 
 LIMIT = 8
 LIMIT_WITH_GLOBAL_LOAD = 20
-MEETING = frozenset(("shuffle", "vote", "activemask", "warpsync", "barrier", "fence", "atomic"))
-VECTOR_TWINS = {
-    "UMOV": "MOV", "UIADD3": "IADD3", "UIMAD": "IMAD", "ULEA": "LEA", "USHF": "SHF",
-    "ULOP3": "LOP3", "ULDC": "LDC", "S2UR": "S2R",
-}  # fmt: skip
 
 
 def predicate(code: Code) -> None:
@@ -115,7 +110,7 @@ def _is_short(code: Code, body: Block, guard: int, loops: bool) -> bool:
     rows = code.rows[body]
     if body.late:
         return False
-    if any(row.guard is not None or OPS[row.op].kind in MEETING for row in rows):
+    if any(row.guard is not None or not OPS[row.op].is_guardable for row in rows):
         return False
     if any(guard in row.dst for row in rows):
         return False

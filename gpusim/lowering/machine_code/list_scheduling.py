@@ -13,9 +13,6 @@ from gpusim.lowering.code import Code, Row
 LATENCY = 4  # cycles until another instruction can use a result
 WORTH = 32  # cycles that another order has to save: short code keeps the order it is written in
 
-COPIES = ("MOV", "UMOV")
-MOVABLE = frozenset(("compute", "load", "special", "constant", "store", "source_branch"))
-
 
 def schedule(code: Code) -> None:
     """Let the loads of every block, and what they need, be issued as early as they may."""
@@ -24,7 +21,7 @@ def schedule(code: Code) -> None:
         ordered: list[Row] = []
         early = _copied_early(rows)
         for place, row in enumerate([*early, None]):
-            if row is None or OPS[row.op].kind not in MOVABLE:
+            if row is None or not OPS[row.op].is_movable:
                 ordered += _ordered(early[start:place])
                 ordered += [] if row is None else [row]
                 start = place + 1
@@ -40,12 +37,12 @@ def _copied_early(rows: list[Row]) -> list[Row]:
     made: list[int] = []  # places in `rows`
     barrier = -1  # where in `made` the last barrier is that has something before it
     for place, row in enumerate(rows):
-        kind = OPS[row.op].kind
-        if kind == "barrier":
-            barrier = len(made) if made and OPS[rows[made[-1]].op].kind in MOVABLE else -1
-        elif kind not in MOVABLE:
+        op = OPS[row.op]
+        if op.kind == "barrier":
+            barrier = len(made) if made and OPS[rows[made[-1]].op].is_movable else -1
+        elif not op.is_movable:
             barrier = -1
-        elif barrier >= 0 and row.op in COPIES and after[place].isdisjoint(made[barrier:]):
+        elif barrier >= 0 and op.is_copy and after[place].isdisjoint(made[barrier:]):
             made.insert(barrier, place)
             barrier += 1
             continue

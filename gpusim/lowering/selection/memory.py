@@ -6,7 +6,7 @@ import math
 
 from gpusim.compiler.ir import INT32, INT64, UINT32, Array, DType, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
-from gpusim.isa import COUNT_UP, Memory
+from gpusim.isa import COUNT_UP, OPS, Memory
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.code import Row
 from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection, selects
@@ -55,7 +55,9 @@ def _shared_base(selection: Selection, value: Value) -> None:
         selection.registers[value] = selection.emit.number(0, UINT32)
         return
     apart = selection.block in selection.apart
-    special, move, add = ("S2R", "MOV", "LEA") if apart else ("S2UR", "UMOV", "ULEA")
+    special, move, add = "S2R", "MOV", "LEA"
+    if not apart:
+        special, move, add = (OPS[op].uniform_twin for op in (special, move, add))
     block = selection.emit.row(special, UINT32, detail="cga")
     window = selection.emit.row(move, UINT32, selection.emit.number(0, UINT32))
     selection.emit.row(add, UINT32, block, window, detail=24, dst=selection.register(value))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import BOOL, Block, Function, Value
 from gpusim.launch import ComputeCapability
-from gpusim.lowering.analysis.divergence import Uniformity
 from gpusim.lowering.analysis.alias import array_of
+from gpusim.lowering.analysis.divergence import Uniformity
 from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.passes.addresses import Addresses
 from gpusim.lowering.selection import memory, threads, values

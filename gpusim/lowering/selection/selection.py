@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from gpusim.compiler.ir import Block, Function, Value
+from gpusim.isa import OPS
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.divergence import Uniformity, uniform_values
 from gpusim.lowering.analysis.live_values import needed_values
@@ -19,10 +20,6 @@ from gpusim.lowering.selection.division import Emitter, Reciprocal
 
 REGISTER_BYTES = 4
 WIDE = 8
-UNIFORM_TWINS = {
-    "MOV": "UMOV", "IADD3": "UIADD3", "IMAD": "UIMAD", "LEA": "ULEA", "SHF": "USHF",
-    "LOP3": "ULOP3", "LDC": "ULDC", "S2R": "S2UR",
-}  # fmt: skip
 
 Chooser = Callable[["Selection", Value], None]
 CHOOSERS: dict[str, Chooser] = {}
@@ -116,7 +113,7 @@ class Selection:
     def write(self, value: Value, op: str, *src: int, detail: object = None) -> None:
         """Write the row that computes a value."""
         if value in self.uniform:
-            op = UNIFORM_TWINS.get(op, op)
+            op = OPS[op].uniform_twin or op
         self.emit.row(op, value.dtype, *src, detail=detail, dst=self.register(value))
 
     @cached_property

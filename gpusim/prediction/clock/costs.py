@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa import OPS, Instruction, Op, Program
 from gpusim.launch import ComputeCapability
 
 TICKS = 16  # ticks per cycle: intervals that are no whole number of cycles stay integers
@@ -16,10 +16,20 @@ TICKS = 16  # ticks per cycle: intervals that are no whole number of cycles stay
 PIPES = ("alu", "fma", "imad", "fp64", "uniform")
 XU, NO_PIPE = len(PIPES), len(PIPES) + 1
 
-WIDE = ("IMAD.HI", "IMAD.WIDE")  # whose product has twice the bits
-
-# After these a warp waits for where it goes on, also where that is the next instruction.
-_CONTROL = ("branch", "exit", "bsync", "warpsync")
+# The pipe that a unit of `isa.OPS` belongs to, and whose latency and interval of a device it has.
+# What is none of these takes its result as the ALU does, and keeps nothing for long.
+_UNITS: Mapping[str, tuple[str, str, str]] = {
+    "alu": ("alu", "alu", "alu"),
+    "vote": ("alu", "vote", "alu"),
+    "fma": ("fma", "fma", "fma"),
+    "imad": ("imad", "imad", "imad"),
+    "imad_wide": ("imad", "imad_wide", "imad_wide"),
+    "fp64": ("fp64", "fp64", "fp64"),
+    "xu": ("xu", "xu", "xu"),
+    "uniform": ("uniform", "uniform", "uniform"),
+    "registers": ("registers", "special_register", "adu"),
+    "constants": ("constants", "constant", "adu"),
+}
 
 
 @dataclass(frozen=True)
@@ -67,57 +77,40 @@ def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
 
 
 def _cost(instruction: Instruction, device: Device) -> Cost:
-    latency = device.latency_cycles
-    pipe, takes, keeps = _unit(instruction, device)
-    decides = "SETP" in instruction.op or instruction.op == "PLOP3"
+    latency, op = device.latency_cycles, OPS[instruction.op]
+    pipe, takes, keeps = _unit(op.unit, device)
     return Cost(
         pipe=pipe,
         latency=ticks(takes),
         interval=ticks(keeps),
         elsewhere=ticks(latency.other_pipe) if pipe in PIPES else 0,
-        deciding=ticks(latency.predicate - takes) if decides else 0,
-        slot=ticks(_dispatch(pipe, instruction.op, device)),
-        after=ticks(_after(OPS[instruction.op].kind, device)),
+        deciding=ticks(latency.predicate - takes) if op.sets_predicate else 0,
+        slot=ticks(_dispatch(op.unit, device)),
+        after=ticks(_after(op, device)),
         jump=ticks(latency.branch),
     )
 
 
-def _dispatch(pipe: str, op: str, device: Device) -> float:
+def _dispatch(unit: str, device: Device) -> float:
     """Return how long an instruction keeps the scheduler from issuing others, in cycles."""
-    if pipe == "xu":
+    if unit == "xu":
         return device.interval_cycles.xu_dispatch
-    if op in WIDE:
+    if unit == "imad_wide":
         return device.interval_cycles.imad_wide_dispatch
     return 1 / max(1, device.sm.issue_width)
 
 
-def _after(kind: str, device: Device) -> float:
+def _after(op: Op, device: Device) -> float:
     """Return how long a warp waits behind a control instruction that does not jump, in cycles."""
     latency = device.latency_cycles
-    if kind == "bsync":
+    if op.kind == "bsync":
         return latency.control + latency.branch
-    return latency.control if kind in _CONTROL else 0
+    return latency.control if op.redirects else 0
 
 
-def _unit(instruction: Instruction, device: Device) -> tuple[str, float, float]:
-    """Return the unit that computes, after how many cycles, and how many it is kept."""
-    latency, interval = device.latency_cycles, device.interval_cycles
-    op, pipe = instruction.op, OPS[instruction.op].pipe
-    if op in ("S2R", "S2UR"):
-        return "registers", latency.special_register, interval.adu
-    if op == "LDC":
-        return "constants", latency.constant, interval.adu
-    if op == "VOTE":
-        return pipe, latency.vote, interval.alu
-    if op in WIDE:
-        return "imad", latency.imad_wide, interval.imad_wide
-    if op.startswith("IMAD"):
-        return "imad", latency.imad, interval.imad
-    by_pipe = {
-        "alu": (latency.alu, interval.alu),
-        "fma": (latency.fma, interval.fma),
-        "fp64": (latency.fp64, interval.fp64),
-        "xu": (latency.xu, interval.xu),
-        "uniform": (latency.uniform, interval.uniform),
-    }
-    return pipe, *by_pipe.get(pipe, (latency.alu, 1.0))
+def _unit(unit: str, device: Device) -> tuple[str, float, float]:
+    """Return the pipe that computes, after how many cycles, and how many it is kept."""
+    if unit not in _UNITS:
+        return unit, device.latency_cycles.alu, 1.0
+    pipe, latency, interval = _UNITS[unit]
+    return pipe, getattr(device.latency_cycles, latency), getattr(device.interval_cycles, interval)

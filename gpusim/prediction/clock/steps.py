@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from gpusim.device import Device
-from gpusim.isa import COUNT_UP, OPS, Instruction, Program
+from gpusim.isa import OPS, Instruction, Op, Program
 from gpusim.memory import WORD_BYTES
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, TICKS, XU, Cost, instruction_costs, ticks
 from gpusim.prediction.streams import Lap, WarpStream, spread
@@ -139,28 +139,8 @@ MARKS = 3
 # So many instructions behind a barrier are issued before the warp is held.
 DEFERRED = 2
 
-_BY_OP = {
-    ("LDS", "load"): Action.SHARED_LOAD,
-    ("STS", "store"): Action.SHARED_STORE,
-    ("LDG", "load"): Action.GLOBAL_LOAD,
-    ("STG", "store"): Action.GLOBAL_STORE,
-    ("LDL", "load"): Action.GLOBAL_LOAD,
-    ("STL", "store"): Action.GLOBAL_STORE,
-    ("ATOMS", "atomic"): Action.SHARED_ATOMIC,
-    (COUNT_UP, "atomic"): Action.SHARED_ATOMIC,
-    ("ATOMG", "atomic"): Action.GLOBAL_ATOMIC,
-    ("RED", "atomic"): Action.GLOBAL_ATOMIC,
-    ("SHFL", "shuffle"): Action.SHUFFLE,
-    ("BAR", "barrier"): Action.BARRIER,
-}
-_BY_PIPE = {
-    "xu": Action.SPECIAL,
-    "registers": Action.SPECIAL_REGISTER,
-    "constants": Action.CONSTANT,
-}
 READS = (Action.SPECIAL_REGISTER, Action.CONSTANT)
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
-_WITH_DATA = ("store", "atomic")
 
 
 class Issue(NamedTuple):
@@ -191,27 +171,28 @@ def issues(program: Program, device: Device) -> list[Issue]:
 
 
 def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issue:
-    kind, found = OPS[instruction.op].kind, instruction.memory
-    by_op = _BY_OP.get((instruction.op, kind))
-    action = by_op if by_op is not None else _BY_PIPE.get(cost.pipe, Action.RUN)
+    op, found = OPS[instruction.op], instruction.memory
+    action = Action[op.action.upper()] if op.action else Action.RUN
     guard = () if instruction.guard is None else (instruction.guard,)
     is_held = action is not Action.RUN or bool(cost.after) or cost.pipe == "uniform"
     is_float = found is not None and found.dtype.kind == "f"
     reads = (*instruction.src, *guard)
     words = 1 if found is None else max(1, found.width_bytes // WORD_BYTES)
-    port = _port(kind, instruction, words, ports)
-    return Issue(instruction, cost, action, reads, is_held, kind == "exit", is_float, port, words)
+    port = _port(op, instruction, words, ports)
+    return Issue(
+        instruction, cost, action, reads, is_held, op.kind == "exit", is_float, port, words
+    )
 
 
-def _port(kind: str, instruction: Instruction, words: int, ports: tuple[int, int]) -> int:
+def _port(op: Op, instruction: Instruction, words: int, ports: tuple[int, int]) -> int:
     """Return how long an access keeps its scheduler's port to memory: for each register it reads.
 
     `ports` are those of a load and of a store of a word in shared memory, of one register and two.
     """
     load, store = ports
     if instruction.memory is None:
-        return load if kind == "shuffle" else TICKS
-    more = (instruction.memory.space == "global") + (words if kind in _WITH_DATA else 0)
+        return load if op.action == "shuffle" else TICKS
+    more = (instruction.memory.space == "global") + (words if op.writes_memory else 0)
     return load + more * (store - load)
 
 

@@ -77,25 +77,25 @@ def data_lines(program: Program, arguments: Mapping[str, Any]) -> list[int]:
     while size != len(tainted) + len(spaces):
         size = len(tainted) + len(spaces)
         for instruction in program.instructions:
-            kind, found = OPS[instruction.op].kind, instruction.memory
+            op, found = OPS[instruction.op], instruction.memory
             sources = set(instruction.src)
             if instruction.guard is not None:
                 sources.add(instruction.guard)
-            reads = kind in ("load", "atomic") and found is not None
+            reads = op.reads_memory and found is not None
             unknown = bool(sources & tainted)
             if reads and found is not None:
                 place = found.name if found.space == "global" else found.space
                 unknown = unknown or place in specs or place in spaces
-            if unknown and kind in ("store", "atomic") and found is not None:
+            if unknown and op.writes_memory and found is not None:
                 spaces.add(found.name if found.space == "global" else found.space)
             if unknown:
                 tainted.update(instruction.dst)
     for instruction in program.instructions:
-        kind = OPS[instruction.op].kind
+        op = OPS[instruction.op]
         decides = {instruction.guard} if instruction.guard is not None else set()
-        if kind in ("load", "store", "atomic") and instruction.src:
+        if op.access and instruction.src:
             decides.add(instruction.src[0])
-        if decides & tainted and kind not in ("compute", "source_branch"):
+        if decides & tainted and not op.only_describes:
             lines.add(instruction.line)
     return sorted(lines)
 
@@ -254,7 +254,7 @@ def _private(program: Program, arguments: Mapping[str, Any]) -> dict[str, Any]:
         for instruction in program.instructions
         if instruction.memory is not None
         and instruction.memory.space == "global"
-        and OPS[instruction.op].kind in ("store", "atomic")
+        and OPS[instruction.op].writes_memory
     }
     return {
         name: value.copy() if name in written and isinstance(value, np.ndarray) else value
