@@ -54,12 +54,39 @@ class KernelSourceError(GpusimError):
         return f"{where}: {self.message}\n{self.location.caret()}"
 
 
+@dataclass(frozen=True)
+class FaultPlace:
+    """Where a kernel went wrong: line, block and thread by linear number, array and index.
+
+    `lanes` is how many threads did the same in that instruction.
+    """
+
+    line: int
+    block: int | None = None
+    thread: int | None = None
+    array: str = ""
+    index: int | None = None
+    lanes: int = 1
+
+
 class KernelFault(GpusimError):
-    """A running kernel did what would be undefined on a GPU."""
+    """A running kernel did what would be undefined on a GPU; `place` says where, if known."""
+
+    def __init__(self, message: str, place: FaultPlace | None = None) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class OutOfBoundsError(KernelFault):
     """An index outside its array; names array, index, size, block, thread and line."""
+
+
+class MisalignedError(KernelFault):
+    """A vector access at an address that is no multiple of its width."""
+
+
+class ReadOnlyError(KernelFault):
+    """A store to an array that may not be written."""
 
 
 class BarrierError(KernelFault):

@@ -49,8 +49,10 @@ class Step:
     `active` are the lanes that run it, `on` those of them whose guard lets them take part;
     both are shaped (copies or 1, len(rows), 32). `addresses` are byte addresses (within the
     block for shared memory), `taken` the lanes that take a branch or for which a source
-    conditional is true; each is None for other instructions. A row may be a part of a
-    warp: lanes that diverged run as rows of their own.
+    conditional is true; each is None for other instructions. `values` are what a store
+    stores, `mask` is the operand that names lanes to a shuffle, vote or warp barrier, as bits;
+    both are to be broadcast. A row may be a part of a warp: lanes that diverged run as rows of
+    their own.
     """
 
     pc: int
@@ -61,6 +63,8 @@ class Step:
     on: Array
     addresses: Array | None = None
     taken: Array | None = None
+    values: tuple[Array, ...] = ()
+    mask: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Memory:
     They begin `offset` bytes after the address. `space` is "global", "shared" or "local";
     `name` is the array in the source, `size` its number of elements (None for a parameter or
     dynamic shared memory, whose size the launch knows) and `base` its first byte within the
-    block's or thread's memory.
+    block's or thread's memory. Of `volatile` accesses each is made, in order.
     """
 
     space: str
@@ -34,6 +34,7 @@ class Memory:
     offset: int = 0
     base: int = 0
     size: int | None = None
+    volatile: bool = False
 
     @property
     def width_bytes(self) -> int:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from gpusim.cuda import ConfiguredKernel
-from gpusim.errors import NoProgressError
+from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.events import Observer
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, Launch
+from gpusim.machine.context import OnFault
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import OnLeap
 from gpusim.machine.state import Batch
@@ -47,12 +48,15 @@ def run(
     progress: Progress | None = None,
     blocks: Sequence[int] | None = None,
     on_leap: OnLeap | None = None,
+    on_fault: OnFault | None = None,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays in `arguments` hold the results.
 
     `step_limit` is how many instructions one block may run; NoProgressError beyond.
     `progress` is told the number of blocks that have finished. With `on_leap`, iterations of a
     loop that are all alike are left out and it is told which; the arrays then hold no results.
+    `on_fault` is told of each fault instead of its being raised, and what can go on does: lanes
+    do without the access, blocks that are stuck are given up.
     """
     launch.check(cc, program.shared_bytes)
     allocations = allocate(arguments)
@@ -68,30 +72,35 @@ def run(
                 chunk = np.arange(following, min(following + size, count))
                 following += len(chunk)
                 batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
-                running.append(Interpreter(batch, arguments, allocations, observers, on_leap))
+                running.append(
+                    Interpreter(batch, arguments, allocations, observers, on_leap, on_fault)
+                )
             for interpreter in list(running):
-                if interpreter.run(QUANTUM):
+                is_over = interpreter.run(QUANTUM)
+                if not is_over and interpreter.context.executed >= step_limit:
+                    interpreter.context.fault(_no_progress(interpreter, step_limit))
+                    is_over = True
+                if is_over:
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
                     for observer in observers:
                         observer.batch_end(interpreter.batch.placement.blocks)
                     if progress is not None:
                         progress(finished)
-                elif interpreter.context.executed >= step_limit:
-                    raise NoProgressError(_no_progress(interpreter, step_limit))
     for observer in observers:
         observer.end()
 
 
-def _no_progress(interpreter: Interpreter, limit: int) -> str:
+def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:
     splits = interpreter.batch.splits
     lines = sorted({interpreter.context.instructions[int(pc)].line for pc in splits.pc})
     where = ", ".join(map(str, lines[:4]))
     blocks = interpreter.batch.placement.blocks
-    return (
+    message = (
         f"blocks {blocks[0]} to {blocks[-1]} ran {limit} instructions without finishing; warps "
         f"stand at line {where}. If the kernel only needs longer, raise the step limit"
     )
+    return NoProgressError(message, FaultPlace(lines[0], int(blocks[0])))
 
 
 def execute(configured: ConfiguredKernel, args: Sequence[Any]) -> None:

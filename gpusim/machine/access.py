@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import KernelFault
+from gpusim.errors import FaultPlace, ReadOnlyError
 from gpusim.isa import Instruction, Memory
 from gpusim.machine import storage
 from gpusim.machine.context import Context
@@ -21,7 +21,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     if instruction.guard is None or on.any():
-        elements, index = _elements(context, group, instruction, addresses, on)
+        elements, index, on = _elements(context, group, instruction, addresses, on)
         for position, register in enumerate(instruction.dst):
             where = index + position if position else index
             if elements is None:
@@ -37,28 +37,29 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
 def store(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Set the elements at the address to the sources."""
     addresses = _addresses(group, instruction, _memory(instruction))
+    values = [group.read(register) for register in instruction.src[1:]]
+    on = _writing(context, instruction, on)
     if on.any():
-        _check_writable(context, instruction)
-        elements, index = _elements(context, group, instruction, addresses, on)
-        for position, register in enumerate(instruction.src[1:]):
+        elements, index, on = _elements(context, group, instruction, addresses, on)
+        for position, stored in enumerate(values):
             if elements is None:
                 break
             where = index + position if position else index
-            where, value, taking = np.broadcast_arrays(where, group.read(register), on)
+            where, value, taking = np.broadcast_arrays(where, stored, on)
             if taking.all():
                 elements[where.reshape(-1)] = value.reshape(-1)
             else:
                 elements[where[taking]] = value[taking]
-    context.tell(group, instruction, on, addresses)
+    context.tell(group, instruction, on, addresses, values=tuple(values))
 
 
 def atomic(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Update the elements at the address, lane by lane in order, and give the old ones."""
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
+    on = _writing(context, instruction, on)
     if on.any():
-        _check_writable(context, instruction)
-        elements, index = _elements(context, group, instruction, addresses, on)
+        elements, index, on = _elements(context, group, instruction, addresses, on)
         operands = [group.read(register) for register in instruction.src[1:]]
         # Every block takes its turn, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
@@ -93,37 +94,56 @@ def _addresses(group: Group, instruction: Instruction, memory: Memory) -> Array:
     return address + memory.offset if memory.offset else address
 
 
-def _check_writable(context: Context, instruction: Instruction) -> None:
-    memory = _memory(instruction)
+def _writing(context: Context, instruction: Instruction, on: Array) -> Array:
+    """Return the lanes that may write: none of them where the array is read-only."""
+    memory, line = _memory(instruction), instruction.line
     array = context.allocations[memory.name].array if memory.space == "global" else None
-    if isinstance(array, np.ndarray) and not array.flags.writeable:
-        raise KernelFault(f"line {instruction.line}: {memory.name} is read-only")
+    if not isinstance(array, np.ndarray) or array.flags.writeable or not on.any():
+        return on
+    place = FaultPlace(line, array=memory.name, lanes=int(np.count_nonzero(on)))
+    context.fault(ReadOnlyError(f"line {line}: {memory.name} is read-only", place))
+    return np.zeros_like(on)
 
 
 def _elements(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[Array | None, Array]:
-    """Return a memory's elements, flat, and where each lane's first one is in them.
+) -> tuple[Array | None, Array, Array]:
+    """Return a memory's elements, flat, where each lane's first one is in them, and who is on.
 
-    The elements are None for an array that has none.
+    The elements are None for an array that has none. Lanes whose access is a fault are off.
     """
     memory, batch = _memory(instruction), group.batch
-    block_number = group.of_rows(batch.block_number)
-    threads = group.of_rows(batch.thread_number())
-    lanes = storage.Lanes(block_number, threads, batch.launch.grid, batch.launch.block)
     if memory.space == "global":
         allocation = context.allocations[memory.name]
-        size, base = allocation.array.size, allocation.address
-        return allocation.flat, storage.element_index(
-            addresses, on, base, size, memory, instruction.line, lanes
-        )
+        index = storage.element_index(addresses, allocation.address, memory)
+        on = _within(context, group, instruction, index, on, allocation.array.size)
+        return allocation.flat, index, on
     item = memory.dtype.itemsize
     size = memory.size or batch.launch.dynamic_shared_bytes // item
-    index = storage.element_index(addresses, on, memory.base, size, memory, instruction.line, lanes)
+    index = storage.element_index(addresses, memory.base, memory)
+    on = _within(context, group, instruction, index, on, size)
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
     elements = bytes_each.reshape(-1).view(memory.dtype)
     # Owners are few where all lanes of a block share one: they are added up before the lanes.
-    return elements, (owner * bytes_each.shape[-1] + memory.base) // item + index
+    return elements, (owner * bytes_each.shape[-1] + memory.base) // item + index, on
+
+
+def _within(
+    context: Context, group: Group, instruction: Instruction, index: Array, on: Array, size: int
+) -> Array:
+    """Return the lanes whose access is one that a GPU makes; the others are faults."""
+    batch, memory = group.batch, _memory(instruction)
+    blocks, threads = group.of_rows(batch.block_number), group.of_rows(batch.thread_number())
+    lanes = storage.Lanes(blocks, threads, batch.launch.grid, batch.launch.block)
+    line = instruction.line
+    for misfit in (
+        storage.outside(index, on, size, memory, line, lanes),
+        storage.misaligned(index, on, memory, line, lanes),
+    ):
+        if misfit is not None:
+            context.fault(misfit.fault)
+            on = on & ~misfit.wrong
+    return on
 
 
 def _shared(group: Group) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.errors import KernelFault
 from gpusim.events import Step
 from gpusim.isa import Instruction
 from gpusim.machine.group import Group
@@ -14,12 +15,15 @@ from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
 
 Array = np.ndarray[Any, Any]
+OnFault = Callable[[KernelFault], None]
 
 
 class Context:
     """A batch with what its launch gives it: scalars by name, arrays by name, listeners.
 
     `executed` counts the instructions that were run, each once for all splits in its group.
+    `on_fault` is told what lanes did that is undefined, and the others go on; without it, the
+    fault is raised.
     """
 
     def __init__(
@@ -28,11 +32,13 @@ class Context:
         arguments: Mapping[str, Any],
         allocations: Mapping[str, Allocation],
         listeners: list[Callable[[Step], None]],
+        on_fault: OnFault | None = None,
     ) -> None:
         self.batch = batch
         self.arguments = arguments
         self.allocations = allocations
         self.listeners = listeners
+        self.on_fault = on_fault
         self.instructions = batch.program.instructions
         self.executed = 0
 
@@ -43,14 +49,25 @@ class Context:
         on: Array,
         addresses: Array | None = None,
         taken: Array | None = None,
+        values: tuple[Array, ...] = (),
+        mask: Array | None = None,
     ) -> None:
         """Tell those who listen, if there are any, that a group ran an instruction."""
         if not self.listeners:
             return
         placement = self.batch.placement
-        step = Step(group.pc, instruction, placement, group.rows, group.mask, on, addresses, taken)
+        rows, active = group.rows, group.mask
+        step = Step(
+            group.pc, instruction, placement, rows, active, on, addresses, taken, values, mask
+        )
         for listener in self.listeners:
             listener(step)
+
+    def fault(self, fault: KernelFault) -> None:
+        """Raise a fault, or tell it where the others are to go on."""
+        if self.on_fault is None:
+            raise fault
+        self.on_fault(fault)
 
 
 # Runs an instruction for a group, given its lanes whose guard is true. A handler that may hold,

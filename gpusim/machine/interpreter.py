@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import BarrierError
+from gpusim.errors import BarrierError, FaultPlace
 from gpusim.events import Observer
 from gpusim.isa import OPS
-from gpusim.machine.context import Context
+from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.loops import Loops, OnLeap
@@ -42,9 +42,11 @@ class Interpreter:
         allocations: Mapping[str, Allocation],
         observers: Sequence[Observer] = (),
         on_leap: OnLeap | None = None,
+        on_fault: OnFault | None = None,
     ) -> None:
         self.batch = batch
-        self.context = Context(batch, arguments, allocations, [o.step for o in observers])
+        listen = [observer.step for observer in observers]
+        self.context = Context(batch, arguments, allocations, [*listen], on_fault)
         self._loops = None if on_leap is None else Loops(self.context, on_leap)
         if self._loops is not None:
             self.context.listeners.append(self._loops.step)
@@ -59,7 +61,8 @@ class Interpreter:
                 return False
             group = self._next_group()
             if group is None:
-                raise BarrierError(self._standstill())
+                self.context.fault(self._standstill())
+                return True
             if self._loops is not None and group.pc in self._loops.heads:
                 self._loops.arrive(group)
             try:
@@ -93,8 +96,8 @@ class Interpreter:
                 return
             group.pc += 1
 
-    def _standstill(self) -> str:
-        """Say who waits where, when nobody can run."""
+    def _standstill(self) -> BarrierError:
+        """Return who waits where, when nobody can run."""
         splits, placement = self.batch.splits, self.batch.placement
         seen: dict[str, None] = {}
         for number in range(len(splits)):
@@ -107,8 +110,11 @@ class Interpreter:
             seen[f"block {block}: warp {warp_number} ({lanes} lanes) waits {where}"] = None
         shown = list(seen)[:4]
         more = f"; and {len(seen) - 4} more" if len(seen) > 4 else ""
-        return (
+        message = (
             "the kernel stands still: a barrier that some threads never reach. "
             + "; ".join(shown)
             + more
         )
+        row, first = int(splits.row[0]), self._instructions[int(splits.pc[0])]
+        block = int(placement.blocks[0 if placement.folded else row // placement.warps_per_block])
+        return BarrierError(message, FaultPlace(first.line, block))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.arguments import ArraySpec
-from gpusim.errors import KernelFault, OutOfBoundsError
+from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa import Memory
 
 Array = np.ndarray[Any, Any]
@@ -66,14 +66,22 @@ class Lanes:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
 
-    def name(self, position: tuple[int, ...], shape: tuple[int, ...]) -> tuple[str, str]:
-        """Return block and thread at a position of an array of `shape`, as a user counts them."""
-        block = int(np.broadcast_to(self.blocks, shape)[position])
-        thread = int(np.broadcast_to(self.threads, shape)[position])
-        return _coordinates(block, self.grid), _coordinates(thread, self.block)
+    def first(
+        self, wrong: Array, index: Array, memory: Memory, line: int
+    ) -> tuple[str, str, FaultPlace]:
+        """Return block and thread of the first wrong lane as a user counts them, and its place."""
+        position = tuple(int(p[0]) for p in np.nonzero(wrong))
+        block, thread, found = (
+            int(np.broadcast_to(of, wrong.shape)[position])
+            for of in (self.blocks, self.threads, index)
+        )
+        count = int(np.count_nonzero(wrong))
+        place = FaultPlace(line, block, thread, memory.name, found, count)
+        return coordinates(block, self.grid), coordinates(thread, self.block), place
 
 
-def _coordinates(linear: int, size: tuple[int, int, int]) -> str:
+def coordinates(linear: int, size: tuple[int, int, int]) -> str:
+    """Return a linear number as the indices that a user counts by."""
     x, y, z = size
     parts = (linear % x, linear // x % y, linear // (x * y))
     if y == z == 1:
@@ -81,36 +89,51 @@ def _coordinates(linear: int, size: tuple[int, int, int]) -> str:
     return str(parts[:2] if z == 1 else parts).replace(" ", "")
 
 
-def element_index(
-    addresses: Array, on: Array, base: int, size: int, memory: Memory, line: int, lanes: Lanes
-) -> Array:
-    """Return the index of the first element that each lane touches.
-
-    Raises OutOfBoundsError where a lane that is on leaves the array, and KernelFault where a
-    vector access is not aligned to its width.
-    """
+def element_index(addresses: Array, base: int, memory: Memory) -> Array:
+    """Return the index of the first element that each lane touches."""
     item = memory.dtype.itemsize
-    index = (addresses - base) // item if base else addresses // item
+    return (addresses - base) // item if base else addresses // item
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Lanes whose access no GPU would make, and the fault of the first of them."""
+
+    wrong: Array
+    fault: KernelFault
+
+
+def outside(
+    index: Array, on: Array, size: int, memory: Memory, line: int, lanes: Lanes
+) -> Misfit | None:
+    """Return the lanes that leave an array of `size` elements, None where none does."""
     limit = size - memory.count
-    if on.all():
-        bad = index.size and (index.min() < 0 or index.max() > limit)
-    else:
-        bad = bool((((index < 0) | (index > limit)) & on).any())
-    if bad:
-        wrong = ((index < 0) | (index > limit)) & on
-        position = tuple(int(p[0]) for p in np.nonzero(wrong))
-        block, thread = lanes.name(position, wrong.shape)
-        found = int(np.broadcast_to(index, wrong.shape)[position])
-        raise OutOfBoundsError(
-            f"line {line}: {memory.name}[{found}] is out of bounds: {memory.name} has "
-            f"{size} elements (block {block}, thread {thread})"
-        )
-    if memory.count > 1 and bool(((index % memory.count != 0) & on).any()):
-        raise KernelFault(
-            f"line {line}: a vector access of {memory.count} elements of {memory.name} starts at "
-            f"an index that is no multiple of {memory.count}"
-        )
-    return index
+    if on.all() and index.size and index.min() >= 0 and index.max() <= limit:
+        return None
+    wrong = ((index < 0) | (index > limit)) & on
+    if not wrong.any():
+        return None
+    block, thread, place = lanes.first(wrong, index, memory, line)
+    message = (
+        f"line {line}: {memory.name}[{place.index}] is out of bounds: {memory.name} has "
+        f"{size} elements (block {block}, thread {thread})"
+    )
+    return Misfit(wrong, OutOfBoundsError(message, place))
+
+
+def misaligned(index: Array, on: Array, memory: Memory, line: int, lanes: Lanes) -> Misfit | None:
+    """Return the lanes whose vector access is not aligned to its width, None where none is."""
+    if memory.count == 1:
+        return None
+    wrong = (index % memory.count != 0) & on
+    if not wrong.any():
+        return None
+    _, _, place = lanes.first(wrong, index, memory, line)
+    message = (
+        f"line {line}: a vector access of {memory.count} elements of {memory.name} starts at "
+        f"an index that is no multiple of {memory.count}"
+    )
+    return Misfit(wrong, MisalignedError(message, place))
 
 
 def update_atomically(

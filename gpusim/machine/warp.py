@@ -25,7 +25,7 @@ def shuffle(context: Context, group: Group, instruction: Instruction, on: Array)
     if instruction.dst:
         source = _source(str(instruction.detail), lane.astype(np.int64), width.astype(np.int64))
         group.write(instruction.dst[0], _taken(value, source), on)
-    context.tell(group, instruction, on)
+    context.tell(group, instruction, on, mask=mask)
     return False
 
 
@@ -71,7 +71,7 @@ def vote(context: Context, group: Group, instruction: Instruction, on: Array) ->
     voting = on & _named(group, mask)
     value = VOTES[str(instruction.detail)](voting, voting & predicate)
     group.write(instruction.dst[0], value, on)
-    context.tell(group, instruction, on)
+    context.tell(group, instruction, on, mask=mask)
     return False
 
 
@@ -83,9 +83,10 @@ def activemask(context: Context, group: Group, instruction: Instruction, on: Arr
 
 def warpsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Hold the group until the lanes that its mask names have come."""
-    if _waits(context, group, group.read(instruction.src[0])):
+    mask = group.read(instruction.src[0])
+    if _waits(context, group, mask):
         return True
-    context.tell(group, instruction, on)
+    context.tell(group, instruction, on, mask=mask)
     return False
 
 

@@ -172,6 +172,7 @@ def _memory(selection: Selection, value: Value, count: int = 1) -> Memory:
         selection.addresses.displacement[value],
         array.offset if own else 0,
         elements or None,
+        array.volatile,
     )
 
 
