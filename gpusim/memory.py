@@ -77,12 +77,12 @@ def wavefronts(
     *,
     is_load: bool = False,
 ) -> tuple[Array, Array]:
-    """Return the passes that each warp's shared-memory access takes, and the least it could.
+    """Return the wavefronts of each warp's shared-memory access, and the least it could take.
 
-    A pass serves one word of each bank, and every lane that wants it (broadcast, multicast).
+    A wavefront serves one word of each bank, and every lane that wants it (broadcast, multicast).
     8-byte accesses are served a half-warp at a time, 16-byte accesses a quarter-warp at a
     time. For compute capability 1.x half-warps meet 16 banks, and only one word is
-    broadcast in a pass. The least is one pass for each part of the warp with a lane on
+    broadcast in a wavefront. The least is one wavefront for each part of the warp with a lane on
     (CUDA C++ Programming Guide, "Shared Memory").
 
     From 7.0 on the parts of a load are twice as large where each lane with an even number and
@@ -92,35 +92,35 @@ def wavefronts(
     addresses, on = np.broadcast_arrays(addresses, on)
     words_per_lane = max(1, width_bytes // WORD_BYTES)
     lanes = (BANKS_CC1 if cc_major < 2 else BANKS) // words_per_lane
-    passes, least = _in_parts(addresses, on, words_per_lane, lanes, cc_major)
+    taken, least = _in_parts(addresses, on, words_per_lane, lanes, cc_major)
     if is_load and cc_major >= CC_OF_PAIRS and words_per_lane > 1:
         same = on[..., ::2] == on[..., 1::2]
         same &= (addresses[..., ::2] == addresses[..., 1::2]) | ~on[..., ::2]
         in_pairs = same.all(-1)
         if in_pairs.any():
             merged = _in_parts(addresses, on, words_per_lane, 2 * lanes, cc_major)
-            passes = np.where(in_pairs, merged[0], passes)
+            taken = np.where(in_pairs, merged[0], taken)
             least = np.where(in_pairs, merged[1], least)
-    return passes, least
+    return taken, least
 
 
 def _in_parts(
     addresses: Array, on: Array, words_per_lane: int, lanes: int, cc_major: int
 ) -> tuple[Array, Array]:
-    """Return the passes, and the least, of warps that are served so many lanes at a time."""
+    """Return the wavefronts, and the least, of warps that are served so many lanes at a time."""
     words = (addresses // WORD_BYTES)[..., None] + np.arange(words_per_lane)
     words = words.reshape(-1, lanes * words_per_lane)
     taking = np.broadcast_to(on[..., None], (*on.shape, words_per_lane))
     taking = taking.reshape(-1, lanes * words_per_lane)
     if cc_major < 2:
-        passes = _passes_one_broadcast(words, taking)
+        taken = _with_one_broadcast(words, taking)
     else:
-        passes = _passes_multicast(words, taking, BANKS)
-    passes = passes.reshape(*addresses.shape[:-1], 32 // lanes)
-    return passes.sum(-1), np.count_nonzero(passes, axis=-1)
+        taken = _with_multicast(words, taking, BANKS)
+    taken = taken.reshape(*addresses.shape[:-1], 32 // lanes)
+    return taken.sum(-1), np.count_nonzero(taken, axis=-1)
 
 
-def _passes_multicast(words: Array, on: Array, width: int) -> Array:
+def _with_multicast(words: Array, on: Array, width: int) -> Array:
     """Return, per row, the most different words that any one bank is asked for."""
     rows = len(words)
     ordered = in_order(words, on)
@@ -132,9 +132,9 @@ def _passes_multicast(words: Array, on: Array, width: int) -> Array:
     return most
 
 
-def _passes_one_broadcast(words: Array, on: Array) -> Array:
-    """Return the passes of half-warps on 16 banks; the first waiting lane's word is broadcast."""
-    passes = np.zeros(len(words), dtype=np.int64)
+def _with_one_broadcast(words: Array, on: Array) -> Array:
+    """Return wavefronts of half-warps on 16 banks; the first waiting lane's word is broadcast."""
+    taken = np.zeros(len(words), dtype=np.int64)
     for row in range(len(words)):
         waiting = list(words[row][on[row]])
         while waiting:
@@ -147,23 +147,23 @@ def _passes_one_broadcast(words: Array, on: Array) -> Array:
                     later.append(word)
                 busy.add(bank)
             waiting = later
-            passes[row] += 1
-    return passes
+            taken[row] += 1
+    return taken
 
 
-def shared_atomic_passes(addresses: Array, on: Array, *, counts_up: bool = False) -> Array:
-    """Return, per warp, the passes of an atomic on shared memory: the lanes of the fullest bank.
+def shared_atomic_wavefronts(addresses: Array, on: Array, *, counts_up: bool = False) -> Array:
+    """Return, per warp, an atomic's wavefronts on shared memory: the lanes of the fullest bank.
 
     Where it `counts_up`, lanes of one word count at once (times of ATOMS.ADD and ATOMS.POPC.INC
     on an H200, 1 to 32 words of a bank and 1 to 32 lanes of a word).
     """
     if counts_up:
         return wavefronts(addresses, on)[0]
-    return same_address_passes(banks(addresses), on)
+    return same_address_lanes(banks(addresses), on)
 
 
-def same_address_passes(addresses: Array, on: Array) -> Array:
-    """Return, per warp, the most lanes that hold the same address: the passes of an atomic."""
+def same_address_lanes(addresses: Array, on: Array) -> Array:
+    """Return, per warp, the most lanes of one address: an atomic serves them one by one."""
     addresses, on = np.broadcast_arrays(addresses, on)
     same = addresses[..., :, None] == addresses[..., None, :]
     same &= on[..., :, None] & on[..., None, :]

@@ -1,75 +1,131 @@
-"""The house has floors: a module imports only from floors below its own."""
+"""Packages lie in layers, imports run downwards alone, and nothing imports itself by a detour."""
 
 from __future__ import annotations
 
 import ast
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent / "gpusim"
-FLOORS = [
+import pytest
+
+import gpusim
+
+PACKAGE = Path(gpusim.__file__).parent
+# From the ground up; the proof on hardware stands above all of them.
+LAYERS = [
     {"errors"},
-    {"isa", "memory", "launch", "events", "arguments", "files", "device", "journal"},
+    {"isa", "memory", "launch", "events", "arguments", "device", "files", "journal"},
     {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
     {"machine"},
     {"tracing", "prediction"},
     {"reports"},
+    {"cli"},
+]
+APART = {("tracing", "prediction"), ("prediction", "tracing")}
+KERNELS_USE = {"cuda", "catalogue", "kernels", "launch", "errors"}
+
+
+def modules() -> dict[str, ast.Module]:
+    """Return every module of gpusim by its dotted name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        if parts[:2] != ("gpusim", "validate"):
+            name = ".".join(parts).removesuffix(".__init__")
+            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+MODULES = modules()
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield the modules of gpusim that a file imports, wherever in it the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.split(".")[0] == "gpusim")
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            origin = node.module or ""
+            if origin.split(".")[0] == "gpusim":
+                for alias in node.names:
+                    whole = f"{origin}.{alias.name}"
+                    yield whole if whole in MODULES else origin
+
+
+def package_of(module: str) -> str:
+    """Return the package or top-level module that a module belongs to."""
+    return [*module.split("."), "__init__"][1]
+
+
+def layer(package: str) -> int:
+    """Return the number of a package's layer, counted from the ground."""
+    return next(number for number, names in enumerate(LAYERS) if package in names)
+
+
+ARROWS = [
+    (module, target)
+    for module, tree in MODULES.items()
+    if module not in ("gpusim", "gpusim.__main__")
+    for target in sorted(set(imported(tree)))
+    if target != "gpusim"
 ]
 
 
-def floor(module: str) -> int:
-    """Return a module's floor; what is not named is above all."""
-    for number, names in enumerate(FLOORS):
-        if module in names:
-            return number
-    return len(FLOORS) + (module in {"cli", "__main__"})
+def test_every_package_and_module_at_the_top_has_a_layer() -> None:
+    there = {package_of(module) for module in MODULES} - {"__init__", "__main__"}
+    assert there == set().union(*LAYERS)
 
 
-def imported(tree: ast.AST) -> set[str]:
-    """Return the modules and packages of gpusim that a file imports."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            parts = node.module.split(".")
-            if parts[0] == "gpusim":
-                found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("gpusim.")}
-    return found
-
-
-def test_no_module_imports_from_a_floor_above() -> None:
-    upward = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        if parts == ("__init__",):
-            continue
-        for target in imported(ast.parse(path.read_text(encoding="utf-8"))):
-            if floor(target) > floor(parts[0]):
-                upward.append(f"{path.name} imports gpusim.{target}")
+def test_imports_run_downwards_alone() -> None:
+    upward = [
+        f"{module} imports {target}"
+        for module, target in ARROWS
+        if layer(package_of(target)) > layer(package_of(module))
+    ]
     assert upward == []
 
 
+def circle(arrows: Iterable[tuple[str, str]]) -> list[str]:
+    """Return names that lead back to the first of them, an empty list where none do."""
+    graph: dict[str, set[str]] = {}
+    for name, target in arrows:
+        graph.setdefault(name, set()).add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+def test_no_packages_import_each_other_in_a_circle() -> None:
+    between = [(package_of(module), package_of(target)) for module, target in ARROWS]
+    assert circle((a, b) for a, b in between if a != b) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert circle([("a", "b"), ("b", "c"), ("c", "b")]) == ["b", "c", "b"]
+
+
+def test_analyses_that_are_apart_do_not_know_each_other() -> None:
+    known = [
+        f"{module} imports {target}"
+        for module, target in ARROWS
+        if (package_of(module), package_of(target)) in APART
+    ]
+    assert known == []
+
+
 def test_kernels_import_the_dialect_the_catalogue_and_each_other_alone() -> None:
-    allowed = {"cuda", "catalogue", "oracle", "kernels", "launch", "errors"}
-    for path in sorted((PACKAGE / "kernels").glob("*.py")):
-        assert imported(ast.parse(path.read_text(encoding="utf-8"))) <= allowed, path.name
+    used = {package_of(b) for a, b in ARROWS if package_of(a) == "kernels"}
+    assert used <= KERNELS_USE
 
 
-def test_no_modules_of_the_compiler_or_the_machine_import_each_other_in_a_circle() -> None:
-    for package in ("compiler", "machine"):
-        imports = {path.stem: siblings(path) for path in (PACKAGE / package).glob("*.py")}
-        while free := {name for name, targets in imports.items() if not targets & set(imports)}:
-            imports = {name: imports[name] for name in imports.keys() - free}
-        assert sorted(imports) == [], package
-
-
-def siblings(path: Path) -> set[str]:
-    """Return the modules of its own package that a file imports."""
-    package = f"gpusim.{path.parent.name}"
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == package:
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"{package}."):
-            found.add(str(node.module).split(".")[2])
-    return found
+@pytest.mark.parametrize("name", [n for n in gpusim.__all__ if n not in ("__version__",)])
+def test_no_module_takes_the_name_of_what_the_package_offers(name: str) -> None:
+    for module in pkgutil.walk_packages(gpusim.__path__, "gpusim."):
+        if not module.name.startswith(("gpusim.validate", "gpusim.__main__")):
+            importlib.import_module(module.name)
+    assert callable(getattr(gpusim, name))

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
 import refresh  # noqa: E402  it stands beside the pages
-from test_architecture import FLOORS  # noqa: E402
+from test_architecture import LAYERS  # noqa: E402
 
 
 def text(page: str) -> str:
@@ -118,9 +118,9 @@ def test_every_counter_and_every_kernel_has_a_row() -> None:
         assert f"\n| `{entry.name}` |" in text("docs/kernels.md")
 
 
-def test_the_floors_are_those_that_are_checked() -> None:
+def test_the_layers_are_those_that_are_checked() -> None:
     page = text("docs/architecture.md")
-    for number, names in enumerate(FLOORS):
+    for number, names in enumerate(LAYERS):
         row = re.search(rf"^\| {number} \| (.*) \|$", page, re.MULTILINE)
         assert row is not None
         assert set(re.findall(r"`(\w+)`", row[1])) == names

@@ -134,20 +134,20 @@ def test_an_atomic_passes_once_for_each_lane_of_the_fullest_address(
 ) -> None:
     taken = [place for place, taking in zip(places, on, strict=True) if taking]
     expected = max((taken.count(place) for place in taken), default=0)
-    assert int(memory.same_address_passes(np.array(places) * 4, on)) == expected
+    assert int(memory.same_address_lanes(np.array(places) * 4, on)) == expected
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8, 32])
 def test_an_atomic_on_shared_memory_passes_once_for_each_lane_of_a_bank(lanes: int) -> None:
     of_a_word = LANES // lanes * 4
     of_a_bank = (LANES // lanes + 32 * (LANES % lanes)) * 4
-    assert int(memory.shared_atomic_passes(of_a_word, EVERY)) == lanes
-    assert int(memory.shared_atomic_passes(of_a_bank, EVERY)) == lanes
+    assert int(memory.shared_atomic_wavefronts(of_a_word, EVERY)) == lanes
+    assert int(memory.shared_atomic_wavefronts(of_a_bank, EVERY)) == lanes
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 8, 32])
 def test_counting_up_passes_once_for_each_word_of_a_bank(lanes: int) -> None:
     of_a_word = LANES // lanes * 4
     of_a_bank = (LANES // lanes + 32 * (LANES % lanes)) * 4
-    assert int(memory.shared_atomic_passes(of_a_word, EVERY, counts_up=True)) == 1
-    assert int(memory.shared_atomic_passes(of_a_bank, EVERY, counts_up=True)) == lanes
+    assert int(memory.shared_atomic_wavefronts(of_a_word, EVERY, counts_up=True)) == 1
+    assert int(memory.shared_atomic_wavefronts(of_a_bank, EVERY, counts_up=True)) == lanes

@@ -79,14 +79,14 @@ class Tally:
         return memory.sectors(self.step.addresses, self.step.on)
 
     @cached_property
-    def atomic_passes(self) -> Array:
+    def atomic_wavefronts(self) -> Array:
         """Lanes with the same address, at most; for shared memory with the same bank."""
         step = self.step
         assert step.addresses is not None
         if step.instruction.memory is not None and step.instruction.memory.space == "shared":
             counts_up = step.instruction.op == COUNT_UP
-            return memory.shared_atomic_passes(step.addresses, step.on, counts_up=counts_up)
-        return memory.same_address_passes(step.addresses, step.on)
+            return memory.shared_atomic_wavefronts(step.addresses, step.on, counts_up=counts_up)
+        return memory.same_address_lanes(step.addresses, step.on)
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def shared_load_instructions(tally: Tally) -> Array:
     _access("load", "shared"),
 )
 def shared_load_wavefronts(tally: Tally) -> Array:
-    """Passes of the data stage for loads from shared memory."""
+    """Wavefronts of loads from shared memory."""
     return tally.shared_passes[0]
 
 
@@ -225,7 +225,7 @@ def shared_store_instructions(tally: Tally) -> Array:
     _access("store", "shared"),
 )
 def shared_store_wavefronts(tally: Tally) -> Array:
-    """Passes of the data stage for stores to shared memory."""
+    """Wavefronts of stores to shared memory."""
     return tally.shared_passes[0]
 
 
@@ -314,8 +314,8 @@ def shared_atomics(tally: Tally) -> Array:
 
 @counter("replays", "model", "", _access("atomic", "shared"))
 def shared_atomic_replays(tally: Tally) -> Array:
-    """Passes of shared-memory atomics beyond the first: lanes of one bank take turns."""
-    return np.asarray(np.maximum(tally.atomic_passes - 1, 0))
+    """Wavefronts of shared-memory atomics beyond the first: a bank serves its lanes one by one."""
+    return np.asarray(np.maximum(tally.atomic_wavefronts - 1, 0))
 
 
 @counter("instructions", "exact", "", _access("atomic", "global"))
@@ -326,8 +326,8 @@ def global_atomics(tally: Tally) -> Array:
 
 @counter("replays", "model", "", _access("atomic", "global"))
 def global_atomic_replays(tally: Tally) -> Array:
-    """Passes of global atomics beyond the first: lanes with one address take turns."""
-    return np.asarray(np.maximum(tally.atomic_passes - 1, 0))
+    """Replays of global atomics: lanes with one address are served one by one."""
+    return np.asarray(np.maximum(tally.atomic_wavefronts - 1, 0))
 
 
 @dataclass

@@ -33,7 +33,7 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Weighed:
-    """A finding, and what it costs the block in passes, executions or fetches."""
+    """A finding, and what it costs the block in wavefronts, executions or fetches."""
 
     finding: Finding
     cost: float

@@ -116,13 +116,13 @@ def _execution(entry: Entry, bases: dict[str, int], cc_major: int) -> Execution:
         return plain
     on, addresses = entry.on, entry.addresses
     base = bases.get(found.name, 0) if found.space == "global" else found.base
-    passes, least, sectors = 0, 0, 0
+    wavefronts, least, sectors = 0, 0, 0
     banks: tuple[int, ...] | None = None
     if found.space == "shared":
         most, fewest = memory.wavefronts(
             addresses, on, found.width_bytes, cc_major, is_load=instruction.is_load
         )
-        passes, least = int(most), int(fewest)
+        wavefronts, least = int(most), int(fewest)
         banks = _where_on(memory.banks(addresses, cc_major), on)
     elif found.space == "global":
         sectors = int(memory.sectors(addresses, on))
@@ -134,7 +134,7 @@ def _execution(entry: Entry, bases: dict[str, int], cc_major: int) -> Execution:
         width_bytes=found.width_bytes,
         addresses=_where_on(addresses - base, on),
         banks=banks,
-        wavefronts=passes,
+        wavefronts=wavefronts,
         least_wavefronts=least,
         sectors=sectors,
     )

@@ -227,12 +227,12 @@ class Recorder:
         assert addresses is not None
         if OPS[step.instruction.op].kind == "atomic":
             if found.space == "global":
-                passes = memory.same_address_passes(addresses, step.on)
+                passes = memory.same_address_lanes(addresses, step.on)
                 if found.dtype.kind in "iu":  # nvcc adds up what lanes have for one address
                     passes = np.where(memory.distinct(addresses, step.on) == 1, 1, passes)
                 return passes, memory.sectors(addresses, step.on), None
             counts_up = step.instruction.op == COUNT_UP
-            passes = memory.shared_atomic_passes(addresses, step.on, counts_up=counts_up)
+            passes = memory.shared_atomic_wavefronts(addresses, step.on, counts_up=counts_up)
             return passes, ZERO, None
         if found.space == "shared":
             passes, _ = memory.wavefronts(
