@@ -11,6 +11,8 @@ import numpy as np
 
 from gpusim.errors import InputError
 
+MAX_ELEMENTS = 2**31 - 1  # what an int of CUDA C, in which kernels count, can number
+
 
 @dataclass(frozen=True)
 class ArraySpec:

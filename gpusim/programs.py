@@ -39,7 +39,12 @@ def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
                 f"argument {name!r} is a {type(value).__name__}; kernels take NumPy arrays "
                 "and numbers"
             )
-        bound[name] = dtype.type(value)
+        try:
+            bound[name] = dtype.type(value)
+        except OverflowError:
+            raise LaunchError(
+                f"argument {name!r} is beyond {dtype}; give it a type, as in numpy.uint64(...)"
+            ) from None
     return bound
 
 

@@ -1,7 +1,6 @@
 """The kernels that come with gpusim, how each is launched, and what it should give."""
 
 from gpusim.catalogue.registry import (
-    MAX_ELEMENTS,
     NUMBERS,
     REDUCTION,
     SCAN,
@@ -20,7 +19,6 @@ from gpusim.catalogue.registry import (
 )
 
 __all__ = [
-    "MAX_ELEMENTS",
     "NUMBERS",
     "REDUCTION",
     "SCAN",

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arguments import MAX_ELEMENTS
 from gpusim.catalogue import oracle
 from gpusim.catalogue.oracle import Array, DType, Expected
 from gpusim.errors import InputError, LaunchError
 from gpusim.launch import Launch
 
 Kernel = Any  # what cuda.jit returns; the catalogue does not import the dialect
-MAX_ELEMENTS = 2**31 - 1
 
 NUMBERS = (
     "int32", "uint32", "int64", "uint64", "float32", "float64", "int8", "uint8", "int16", "uint16",

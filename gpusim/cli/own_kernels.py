@@ -33,6 +33,8 @@ def own_kernel(
     Without elements, arrays that are given no filling are `array_spec`s.
     """
     from gpusim.cli import inputs
+    from gpusim.cli.arguments import argument, bound
+    from gpusim.cli.user_files import kernel_of_file
 
     name = chosen.kernel
     refuse(
@@ -45,12 +47,12 @@ def own_kernel(
         },
         f"{name} takes its data from --arg",
     )
-    kernel = inputs.kernel_of_file(name)
+    kernel = kernel_of_file(name)
     if chosen.grid is None or chosen.block is None:
         raise InputError(f"{name} has no launch rule; give --grid and --block")
     grid, block = inputs.sizes(chosen.grid, "the grid"), inputs.sizes(chosen.block, "the block")
     given = chosen.shared_bytes
     dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
-    described = [inputs.argument(text, with_elements=with_elements) for text in chosen.arg or []]
-    values = inputs.bound(described, kernel.source.parameters, kernel.__name__)
+    described = [argument(text, with_elements=with_elements) for text in chosen.arg or []]
+    values = bound(described, kernel.source.parameters, kernel.__name__)
     return kernel[grid, block, 0, dynamic], values

@@ -40,8 +40,8 @@ def predict(chosen: Namespace) -> int:
     """
     passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without)
-    from gpusim.cli.inputs import names_a_file
     from gpusim.cli.selection import step_limit
+    from gpusim.cli.user_files import names_a_file
 
     limit = step_limit(chosen)
     job = _own_job(chosen) if names_a_file(chosen.kernel) else _catalogue_job(chosen, passes)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gpusim.catalogue import REDUCTION, Call, Entry, Setup, sample
 from gpusim.catalogue.reduction import plan, reduce_all
 from gpusim.cli import inputs
+from gpusim.cli.arrays import numbers
 from gpusim.errors import InputError
 from gpusim.launch import Launch
 from gpusim.machine import DEFAULT_STEP_LIMIT
@@ -87,7 +89,7 @@ def selected(entry: Entry, chosen: Namespace) -> Selection:
     data = None
     file = getattr(chosen, "input", None)  # commands that need no data have no such option
     if file is not None:
-        data = inputs.numbers(file, kind)
+        data = numbers(Path(file), kind)
         if data.ndim != 1:
             raise InputError(f"{file} holds an array of shape {data.shape}; give a row of numbers")
         if count is not None and count > data.size:

@@ -36,8 +36,9 @@ def trace(chosen: Namespace) -> int:
     A kernel of the catalogue needs no more than its name. A kernel of your own is named by its
     file; give its grid, its block and its arguments.
     """
-    from gpusim.cli.inputs import count, names_a_file
+    from gpusim.cli.inputs import count
     from gpusim.cli.selection import step_limit
+    from gpusim.cli.user_files import names_a_file
 
     line = count(chosen.line, "the line") if chosen.line is not None else None
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None

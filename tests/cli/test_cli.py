@@ -311,7 +311,7 @@ def test_dynamic_shared_memory_is_given_in_bytes(run: Run, mine: Path) -> None:
         ("run reduce3 --dtype flaot32", "did you mean float32"),
         ("run reduce3 --grid 7 -n 4096", "needs"),
         ("run reduce3 --coarse 2", "has no coarse factor"),
-        ("run reduce3 --input nowhere.npy", "there is no file nowhere.npy"),
+        ("run reduce3 --input nowhere.npy", "nowhere.npy: there is no such file"),
         ("run reduce3 --step-limit few", "the step limit is 'few'"),
         ("trace reduce2 --cc 4.2", "compute capability '4.2' is not known"),
         ("trace reduce2 -O 2", "-O is 0"),
@@ -320,7 +320,7 @@ def test_dynamic_shared_memory_is_given_in_bytes(run: Run, mine: Path) -> None:
         ("trace reduce2 --line 1", "line 1 is no line of reduce2 that runs; those are"),
         ("trace reduce2 --warp 1", "give --line too"),
         ("trace reduce2 --arg 5", "--arg cannot be given here"),
-        ("trace nowhere.py:kernel --grid 1 --block 32", "there is no file nowhere.py"),
+        ("trace nowhere.py:kernel --grid 1 --block 32", "nowhere.py: there is no such file"),
         ("trace", "the following arguments are required: KERNEL; see gpusim trace --help"),
         ("trace reduce2 --blok 4", "unrecognized arguments: --blok"),
         ("tarce reduce2", "invalid choice: 'tarce'"),
@@ -348,7 +348,7 @@ def test_files_that_do_not_hold_numbers_are_refused(run: Run, tmp_path: Path) ->
     table = tmp_path / "table.npy"
     np.save(table, np.ones((2, 2), np.int32))
     for path, more, message in [
-        (empty, [], "is empty"),
+        (empty, [], "holds no numbers"),
         (words, [], "line 2: 'two' is not a number"),
         (doubles, ["--dtype", "int32"], "holds float64, but int32 is asked for"),
         (table, [], "holds an array of shape (2, 2); give a row of numbers"),

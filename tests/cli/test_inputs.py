@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpusim.cli import inputs
+from gpusim.cli import arguments, arrays, inputs, user_files
 from gpusim.errors import InputError, KernelSourceError
 
 KERNELS = """
@@ -69,7 +70,7 @@ def test_a_count_has_bounds() -> None:
         inputs.count("0")
     with pytest.raises(InputError, match="n must be at least 1, not -5"):
         inputs.count("-5")
-    with pytest.raises(InputError, match=r"n must be at most 2,147,483,648, not 2\^40"):
+    with pytest.raises(InputError, match=r"n must be at most 2,147,483,647, not 2\^40"):
         inputs.count("2^40")
 
 
@@ -112,14 +113,14 @@ def write(path: Path, text: str) -> Path:
 def test_text_is_read_in_the_narrowest_type_that_holds_it(
     tmp_path: Path, text: str, values: list[float], dtype: str
 ) -> None:
-    read = inputs.numbers(write(tmp_path / "numbers.csv", text))
+    read = arrays.numbers(write(tmp_path / "numbers.csv", text))
     assert read.tolist() == values
     assert read.dtype == dtype
 
 
 def test_text_is_read_in_the_type_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path / "numbers.txt", "1 2 nan")
-    read = inputs.numbers(path, np.dtype("float32"))
+    read = arrays.numbers(path, np.dtype("float32"))
     assert read.dtype == np.float32
     assert np.isnan(read[2])
 
@@ -127,10 +128,20 @@ def test_text_is_read_in_the_type_asked_for(tmp_path: Path) -> None:
 def test_a_numpy_file_keeps_type_and_shape_and_loses_foreign_byte_order(tmp_path: Path) -> None:
     path = tmp_path / "numbers.npy"
     np.save(path, np.arange(6, dtype=">i4").reshape(2, 3))
-    read = inputs.numbers(path)
+    read = arrays.numbers(path)
     assert read.dtype == np.int32
     assert read.dtype.isnative
     assert read.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+HEADER = "{{'descr': '<i4', 'fortran_order': False, 'shape': {}}}"
+
+
+def npy(path: Path, header: str) -> Path:
+    """Write a NumPy file of which there is no more than a header."""
+    content = header.encode() + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(content).to_bytes(2, "little") + content)
+    return path
 
 
 def test_files_that_do_not_hold_what_is_asked_for(tmp_path: Path) -> None:
@@ -146,28 +157,60 @@ def test_files_that_do_not_hold_what_is_asked_for(tmp_path: Path) -> None:
     binary = tmp_path / "binary.txt"
     binary.write_bytes(b"\xff\xfe\x00\x81")
     cases = [
-        (tmp_path / "none.npy", None, "there is no file"),
+        (tmp_path / "none.npy", None, "there is no such file"),
         (tmp_path, None, "is a directory"),
-        (write(tmp_path / "empty.csv", ""), None, "is empty"),
-        (write(tmp_path / "empty.npy", ""), None, "is empty"),
+        (write(tmp_path / "empty.csv", ""), None, "holds no numbers"),
+        (write(tmp_path / "empty.npy", ""), None, "is cut short"),
         (write(tmp_path / "words.txt", "to be\nor not"), None, "line 2: 'or' is not a number"),
         (write(tmp_path / "heading.csv", "value\n"), None, "holds no numbers"),
         (write(tmp_path / "comment.csv", "# nothing\n"), None, "holds no numbers"),
         (write(tmp_path / "mixed.csv", "1\n2\nx3\n"), None, "line 3: 'x3' is not a number"),
-        (write(tmp_path / "half.csv", "1\n2.5\n"), "int32", "line 2: 2.5 does not fit in int32"),
-        (write(tmp_path / "large.csv", "300\n"), "uint8", "line 1: 300 does not fit in uint8"),
+        (write(tmp_path / "half.csv", "1\n2.5\n"), "int32", "line 2: '2.5' does not fit in int32"),
+        (write(tmp_path / "large.csv", "300\n"), "uint8", "line 1: '300' does not fit in uint8"),
         (write(tmp_path / "text.npy", "1 2 3"), None, "is not a NumPy file"),
         (short, None, "is not a NumPy file of numbers, or is cut short"),
         (objects, None, "holds complex128"),
         (void, None, "holds no numbers"),
-        (binary, None, "is not text"),
+        (binary, None, "is not a text file in UTF-8"),
         (good, "int32", "holds float64, but int32 is asked for"),
+        (write(tmp_path / "long.csv", "1\n" + "9" * 400), None, "'9999"),
+        (write(tmp_path / "longer.csv", "1\n" + "9" * 5000), None, "is not a number"),
+        (write(tmp_path / "above.csv", "1\n1e39"), "float32", "'1e39' does not fit in float32"),
+        (write(tmp_path / "huge.csv", "1\n1e400"), None, "line 2: '1e400' is not a number"),
+        (npy(tmp_path / "open.npy", "{'descr': '<i4', 'shape': ("), None, "is not a NumPy file"),
+        (npy(tmp_path / "deep.npy", "(" * 9000), None, "is not a NumPy file"),
+        (npy(tmp_path / "vast.npy", HEADER.format("(2147483647,)")), None, "is cut short"),
+        (npy(tmp_path / "vaster.npy", HEADER.format("(2, 1 << 62)")), None, "is not a NumPy file"),
+        (npy(tmp_path / "more.npy", HEADER.format("(2147483648,)")), None, "has at most 2,147,"),
+        (npy(tmp_path / "less.npy", HEADER.format("(-1, -1)")), None, "has at most 2,147,"),
+        (npy(tmp_path / "old.npy", HEADER.format("(4L,)")), None, "is cut short"),
+        (Path("/dev/zero"), None, "is a device, not a file"),
+        (tmp_path / ("a" * 300), None, "File name too long"),
     ]
     for path, dtype, message in cases:
         with pytest.raises(InputError) as error:
-            inputs.numbers(path, np.dtype(dtype) if dtype else None)
+            arrays.numbers(path, np.dtype(dtype) if dtype else None)
         assert message in str(error.value)
         assert len(str(error.value).splitlines()) == 1
+        assert len(str(error.value)) < 600
+
+
+def test_numbers_on_any_number_of_lines_have_one_type(tmp_path: Path) -> None:
+    """Lines are read by the thousand; the type is that of all."""
+    lines = ["1"] * (arrays.LINES_AT_ONCE + 1)
+    assert arrays.numbers(write(tmp_path / "whole.csv", "\n".join(lines))).dtype == np.int32
+    read = arrays.numbers(write(tmp_path / "wide.csv", "\n".join([*lines, "3000000000"])))
+    assert (read.dtype, read[-1], len(read)) == (np.int64, 3000000000, len(lines) + 1)
+    read = arrays.numbers(write(tmp_path / "mixed.csv", "\n".join([*lines, "2.5"])))
+    assert (read.dtype, read[0], read[-1]) == (np.float64, 1.0, 2.5)
+
+
+def test_infinity_is_a_number_that_has_to_be_meant(tmp_path: Path) -> None:
+    path = write(tmp_path / "numbers.csv", "inf -Infinity nan 3.4e38 1e-400")
+    read = arrays.numbers(path, np.dtype("float32"))
+    assert read.tolist()[:2] == [np.inf, -np.inf]
+    assert read[3] == np.float32(3.4e38)
+    assert read[4] == 0
 
 
 @pytest.mark.parametrize(
@@ -183,17 +226,17 @@ def test_files_that_do_not_hold_what_is_asked_for(tmp_path: Path) -> None:
     ],
 )
 def test_arrays_are_described_by_type_shape_and_filling(text: str, expected: np.ndarray) -> None:
-    described = inputs.argument(text)
+    described = arguments.argument(text)
     assert described.name is None
     assert described.value.dtype == expected.dtype
     np.testing.assert_array_equal(described.value, expected)
 
 
 def test_random_arrays_are_the_same_every_time() -> None:
-    first, second = (inputs.argument("float32[64]=random").value for _ in range(2))
+    first, second = (arguments.argument("float32[64]=random").value for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert ((first >= 0) & (first < 1)).all()
-    assert inputs.argument("int32[64]=random").value.max() < 100
+    assert arguments.argument("int32[64]=random").value.max() < 100
 
 
 @pytest.mark.parametrize(
@@ -208,20 +251,23 @@ def test_random_arrays_are_the_same_every_time() -> None:
         ("uint32(7)", 7, np.uint32),
         ("float32(0.25)", 0.25, np.float32),
         ("int64(2^40)", 2**40, np.int64),
+        ("uint64(2^64-1)", 2**64 - 1, np.uint64),
+        ("float32(inf)", np.inf, np.float32),
+        ("float64(1e308)", 1e308, np.float64),
     ],
 )
 def test_numbers_are_plain_or_of_a_named_type(text: str, value: object, kind: type) -> None:
-    described = inputs.argument(text)
+    described = arguments.argument(text)
     assert described.value == value
     assert type(described.value) is kind
 
 
 def test_arguments_may_be_named_and_come_from_files(tmp_path: Path) -> None:
     path = write(tmp_path / "numbers.csv", "1,2,3")
-    assert inputs.argument("data=int32[4]=ones").name == "data"
-    assert inputs.argument(f"data=@{path}").value.dtype == np.int32
-    assert inputs.argument(f"float32@{path}").value.dtype == np.float32
-    assert inputs.argument("n=uint32(9)").name == "n"
+    assert arguments.argument("data=int32[4]=ones").name == "data"
+    assert arguments.argument(f"data=@{path}").value.dtype == np.int32
+    assert arguments.argument(f"float32@{path}").value.dtype == np.float32
+    assert arguments.argument("n=uint32(9)").name == "n"
 
 
 @pytest.mark.parametrize(
@@ -240,17 +286,26 @@ def test_arguments_may_be_named_and_come_from_files(tmp_path: Path) -> None:
         ("int32(0.5)", "is not a value of int32"),
         ("uint8(300)", "is not a value of uint8"),
         ("quad(3)", "unknown data type 'quad'"),
-        ("@nowhere.npy", "there is no file nowhere.npy"),
+        ("2^64", "is beyond int64; give it a type, as in uint64(2^63)"),
+        ("-9223372036854775809", "is beyond int64"),
+        ("1e400", "is not understood"),
+        ("9" * 5000, "is not understood"),
+        ("float32(1e39)", "'1e39' is not a value of float32"),
+        ("int32[4]=full:" + "9" * 400, "is not a value of int32"),
+        ("float64(" + "9" * 400 + ")", "is not a value of float64"),
+        ("int32[4294967296^64]", "at most"),
+        ("x" * 100_000, "is not understood"),
+        ("@nowhere.npy", "nowhere.npy: there is no such file"),
     ],
 )
 def test_arguments_that_cannot_be_used(text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
-        inputs.argument(text)
+        arguments.argument(text)
     assert message in str(error.value)
 
 
 def bind(*texts: str) -> list[object]:
-    return inputs.bound([inputs.argument(text) for text in texts], ["a", "b", "n"], "mine")
+    return arguments.bound([arguments.argument(text) for text in texts], ["a", "b", "n"], "mine")
 
 
 def test_arguments_without_a_name_fill_the_places_that_are_left() -> None:
@@ -277,25 +332,25 @@ def test_arguments_that_do_not_match_the_parameters(texts: list[str], message: s
 
 @pytest.mark.parametrize("text", ["mine.py:f", "./mine.py:f", "mine.py", "a/b:f"])
 def test_a_kernel_with_a_path_is_one_of_the_users_own(text: str) -> None:
-    assert inputs.names_a_file(text)
-    assert not inputs.names_a_file("reduce2")
+    assert user_files.names_a_file(text)
+    assert not user_files.names_a_file("reduce2")
 
 
 def test_a_kernel_comes_out_of_its_file(kernel_file: Path) -> None:
-    kernel = inputs.kernel_of_file(f"{kernel_file}:double")
+    kernel = user_files.kernel_of_file(f"{kernel_file}:double")
     assert kernel.source.parameters == ["data", "n"]
-    assert inputs.kernel_of_file(str(kernel_file)).__name__ == "double"
+    assert user_files.kernel_of_file(str(kernel_file)).__name__ == "double"
 
 
 def test_a_kernel_file_may_import_its_neighbours(tmp_path: Path) -> None:
     write(tmp_path / "sizes_beside_it.py", "BLOCK = 64")
     path = write(tmp_path / "user.py", "from sizes_beside_it import BLOCK\n" + KERNELS)
-    assert inputs.kernel_of_file(f"{path}:double").__name__ == "double"
+    assert user_files.kernel_of_file(f"{path}:double").__name__ == "double"
 
 
 def test_files_that_have_no_such_kernel(tmp_path: Path, kernel_file: Path) -> None:
     cases = [
-        ("nowhere.py:f", "there is no file nowhere.py"),
+        ("nowhere.py:f", "nowhere.py: there is no such file"),
         (f"{kernel_file}:doubel", "did you mean double?"),
         (f"{kernel_file}:plain", "is a plain function, no kernel; decorate it with @cuda.jit"),
         (f"{kernel_file}:twice", "is a device function"),
@@ -305,19 +360,48 @@ def test_files_that_have_no_such_kernel(tmp_path: Path, kernel_file: Path) -> No
         (f"{write(tmp_path / 'syntax.py', 'x = 1' + chr(10) + 'def f(:')}:f", "line 2 does not"),
         (f"{write(tmp_path / 'name.py', chr(10) + 'unknown_name')}:f", "line 2 does not import"),
         (f"{write(tmp_path / 'lost.py', 'import not_there_at_all')}:f", "ModuleNotFoundError"),
-        (f"{write(tmp_path / 'exits.py', 'raise SystemExit(3)')}:f", "it calls exit"),
+        (
+            f"{write(tmp_path / 'exits.py', 'raise SystemExit(3)')}:f",
+            "line 1 does not import: SystemExit",
+        ),
     ]
     for text, message in cases:
         with pytest.raises(InputError) as error:
-            inputs.kernel_of_file(text)
+            user_files.kernel_of_file(text)
         assert message in str(error.value)
         assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        ("SystemExit(3)", "line 3 does not import: SystemExit: 3"),
+        ("KeyboardInterrupt", "line 3 does not import: KeyboardInterrupt"),
+        ("GeneratorExit('x')", "line 3 does not import: GeneratorExit: x"),
+        ("Speechless", "line 3 does not import: Speechless"),
+    ],
+)
+def test_whatever_a_file_raises_is_said_with_its_line(
+    tmp_path: Path, raised: str, said: str
+) -> None:
+    lines = "class Speechless(BaseException):\n    __str__ = None\n"
+    path = write(tmp_path / "raises.py", f"{lines}raise {raised}")
+    with pytest.raises(InputError) as error:
+        user_files.kernel_of_file(f"{path}:f")
+    assert said in str(error.value)
+
+
+def test_an_interrupt_of_the_users_is_none_of_the_files(tmp_path: Path) -> None:
+    text = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n"
+    with pytest.raises(KeyboardInterrupt):
+        user_files.kernel_of_file(f"{write(tmp_path / 'endless.py', text)}:f")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_the_dialect_lacks_is_said_of_the_users_line(tmp_path: Path) -> None:
     text = "from gpusim import cuda\n\n@cuda.jit\ndef f(a):\n    with a:\n        pass\n"
     path = write(tmp_path / "lacks.py", text)
     with pytest.raises(KernelSourceError) as error:
-        inputs.kernel_of_file(f"{path}:f")
+        user_files.kernel_of_file(f"{path}:f")
     assert "lacks.py:5" in str(error.value)
     assert "^" in str(error.value)

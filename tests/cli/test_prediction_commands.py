@@ -297,7 +297,7 @@ def test_a_device_shows_every_number_with_unit_kind_and_source(run: Run, name: s
         ("predict reduce3 --grid 7 -n 4096", "needs"),
         ("predict reduce3 --arg 4", "--arg cannot be given here"),
         ("predict reduce3 --step-limit few", "the step limit is 'few'"),
-        ("predict nowhere.py:f --grid 1 --block 32", "there is no file nowhere.py"),
+        ("predict nowhere.py:f --grid 1 --block 32", "nowhere.py: there is no such file"),
         ("predict", "the following arguments are required: KERNEL; see gpusim predict --help"),
         ("rank reduse3", "did you mean reduce3"),
         ("rank --device h20", "did you mean h200?"),

@@ -1,0 +1,154 @@
+"""A kernel's arguments as `--arg` describes them: arrays, files, numbers, by place or by name."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.arguments import MAX_ELEMENTS, ArraySpec, array_spec
+from gpusim.cli.arrays import Array, numbers
+from gpusim.cli.inputs import DType, did_you_mean, dtype, fits, number, whole_number
+from gpusim.errors import InputError
+from gpusim.files import shown
+
+_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?")
+_CAST = re.compile(r"(\w+)\((.*)\)")
+_FILE = re.compile(r"(\w+)?@(.*)")
+
+ARGUMENT_FORMS = (
+    "write int32[4096]=arange, float32[64,64]=random, @numbers.npy, 4096, 2^12, 0.5 or uint32(7), "
+    "with NAME= before it to give it by name"
+)
+
+
+def _random(shape: tuple[int, ...], kind: DType) -> Array:
+    """Seeded: floats in [0, 1), whole numbers from 0 to 99."""
+    generator = np.random.default_rng(0)
+    if kind.kind == "f":
+        return generator.random(shape).astype(kind)
+    return generator.integers(0, 2 if kind.kind == "b" else 100, shape).astype(kind)
+
+
+FILLINGS: dict[str, Callable[[tuple[int, ...], DType], Array]] = {
+    "zeros": np.zeros,
+    "ones": np.ones,
+    "arange": lambda shape, kind: np.arange(int(np.prod(shape))).astype(kind).reshape(shape),
+    "random": _random,
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One `--arg`: its value, and the parameter's name where the user gave one."""
+
+    name: str | None
+    value: Any
+    text: str
+
+
+def argument(text: str, *, with_elements: bool = True) -> Argument:
+    """Return the argument that `[NAME=]VALUE` describes.
+
+    VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, random or full:NUMBER);
+    a file, `@FILE` or `DTYPE@FILE`; or a number, plain or as `DTYPE(NUMBER)`. An array without
+    a filling is full of zeros; without elements, it is an `array_spec`.
+    """
+    named = _NAMED.fullmatch(text.strip())
+    filling = "zeros" if with_elements else ""
+    if named:
+        return Argument(named[1], _argument_value(named[2].strip(), text, filling), text)
+    return Argument(None, _argument_value(text.strip(), text, filling), text)
+
+
+def _argument_value(value: str, text: str, filling: str) -> Any:
+    if match := _ARRAY.fullmatch(value):
+        return _described_array(match[1], match[2], match[3] or filling, text)
+    if match := _FILE.fullmatch(value):
+        return numbers(match[2], dtype(match[1]) if match[1] else None)
+    if match := _CAST.fullmatch(value):
+        return _scalar(match[2], dtype(match[1]), text)
+    plain = _plain_number(value)
+    if plain is None:
+        raise InputError(f"--arg {shown(text)!r} is not understood; {ARGUMENT_FORMS}")
+    if not fits(plain, dtype("float64" if isinstance(plain, float) else "int64")):
+        raise InputError(
+            f"--arg {shown(text)!r} is beyond int64; "
+            "give it a type, as in uint64(2^63) or float64(1e30)"
+        )
+    return plain
+
+
+def _described_array(kind_name: str, shape_text: str, filling: str, text: str) -> Array | ArraySpec:
+    kind = dtype(kind_name)
+    lengths = [whole_number(part) for part in shape_text.split(",")]
+    shape = tuple(length for length in lengths if length is not None and length > 0)
+    if len(shape) != len(lengths) or len(shape) > 3:
+        raise InputError(f"--arg {shown(text)!r}: the shape is one to three sizes of at least 1")
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise InputError(f"--arg {shown(text)!r}: an array has at most {MAX_ELEMENTS:,} elements")
+    if not filling:
+        return array_spec(shape, kind)
+    if filling.startswith("full:"):
+        return np.full(shape, _scalar(filling.removeprefix("full:"), kind, text), dtype=kind)
+    if filling not in FILLINGS:
+        known = ", ".join([*FILLINGS, "full:NUMBER"])
+        raise InputError(
+            f"--arg {shown(text)!r}: unknown filling {shown(filling)!r}"
+            f"{did_you_mean(filling, FILLINGS)} (known: {known})"
+        )
+    return FILLINGS[filling](shape, kind)
+
+
+def _plain_number(text: str) -> bool | int | float | None:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    whole = whole_number(text) if not re.search("[.eE]", text) else None
+    return whole if whole is not None else number(text)
+
+
+def _scalar(text: str, kind: DType, context: str) -> Any:
+    value = _plain_number(text.strip())
+    if isinstance(value, float) and kind.kind != "f" and value.is_integer():
+        value = int(value)
+    if value is None or not fits(value, kind):
+        raise InputError(f"--arg {shown(context)!r}: {shown(text)!r} is not a value of {kind}")
+    return kind.type(value)
+
+
+def bound(arguments: Sequence[Argument], parameters: Sequence[str], kernel: str) -> list[Any]:
+    """Return the values in the order of a kernel's parameters; those without a name fill up."""
+    values: dict[str, Any] = {}
+    for given in arguments:
+        if given.name is None:
+            continue
+        if given.name not in parameters:
+            raise InputError(
+                f"{kernel} has no argument {shown(given.name)!r}"
+                f"{did_you_mean(given.name, parameters)} (it takes {', '.join(parameters)})"
+            )
+        if given.name in values:
+            raise InputError(f"argument {shown(given.name)} of {kernel} is given twice")
+        values[given.name] = given.value
+    open_names = [name for name in parameters if name not in values]
+    unnamed = [given for given in arguments if given.name is None]
+    if len(unnamed) > len(open_names):
+        raise InputError(
+            f"{kernel} takes {len(parameters)} arguments ({', '.join(parameters)}), "
+            f"not {len(arguments)}"
+        )
+    for name, given in zip(open_names, unnamed, strict=False):
+        values[name] = given.value
+    missing = open_names[len(unnamed) :]
+    if missing:
+        plural = "s" if len(missing) > 1 else ""
+        raise InputError(
+            f"argument{plural} {', '.join(missing)} of {kernel} missing; "
+            f"give {'them' if plural else 'it'} with --arg, for example --arg {missing[0]}=4096"
+        )
+    return [values[name] for name in parameters]

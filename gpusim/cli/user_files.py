@@ -1,0 +1,127 @@
+"""Kernels in files of the user's own, which run when they are imported and may do anything."""
+
+from __future__ import annotations
+
+import importlib.util
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import current_thread, main_thread
+from typing import Any
+
+from gpusim import files
+from gpusim.cli.inputs import did_you_mean
+from gpusim.cuda import Kernel
+from gpusim.errors import GpusimError, InputError
+from gpusim.files import shown
+
+MAX_SOURCE_BYTES = 2**22  # hundreds of times what anybody writes
+
+
+def names_a_file(text: str) -> bool:
+    """Return whether a kernel is given as `path/to/file.py:function` rather than by name."""
+    return ".py:" in text or text.endswith(".py") or "/" in text or "\\" in text
+
+
+def kernel_of_file(text: str) -> Kernel:
+    """Return the kernel that `path/to/file.py:function` names.
+
+    Without `:function` the file must have one kernel. Raises InputError where the file
+    does not import or has no such kernel, KernelSourceError for what the dialect lacks.
+    """
+    path_text, colon, function = text.rpartition(":")
+    if not colon or function.endswith(".py"):
+        path_text, function = text, ""
+    path = Path(path_text)
+    files.text(path, MAX_SOURCE_BYTES)  # says what is wrong with the file, if anything is
+    module = _imported(path)
+    kernels = {
+        name: value
+        for name, value in module.items()
+        if isinstance(value, Kernel) and not value.device
+    }
+    if not function:
+        if len(kernels) == 1:
+            return next(iter(kernels.values()))
+        listed = f": {', '.join(kernels)}" if kernels else ""
+        raise InputError(f"{path} has {len(kernels)} kernels{listed}; say which, {path}:NAME")
+    if function not in module:
+        has = f" (it has {', '.join(kernels)})" if kernels else " (it has no kernel)"
+        raise InputError(f"{path} has no {shown(function)!r}{did_you_mean(function, kernels)}{has}")
+    value = module[function]
+    if not isinstance(value, Kernel):
+        what = "a plain function" if callable(value) else f"a {type(value).__name__}"
+        raise InputError(f"{function} in {path} is {what}, no kernel; decorate it with @cuda.jit")
+    if value.device:
+        raise InputError(f"{function} in {path} is a device function; only kernels are launched")
+    return value
+
+
+def _imported(path: Path) -> dict[str, Any]:
+    """Run a file as a module, with its directory importable, and return its names."""
+    name = f"gpusim_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is not a Python file; a kernel of your own is FILE.py:FUNCTION")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    path_before = list(sys.path)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        with _interrupts_of_the_user():
+            spec.loader.exec_module(module)
+    except (GpusimError, _InterruptError):
+        raise
+    except BaseException as error:  # a file may raise what it likes: SystemExit, KeyboardInterrupt
+        where = _line_in(error, path)
+        raise InputError(f"{path}{where} does not import: {_one_line(error)}") from None
+    finally:
+        sys.path[:] = path_before
+    return vars(module)
+
+
+class _InterruptError(KeyboardInterrupt):
+    """The user's interrupt, as against a KeyboardInterrupt that a file raises by itself."""
+
+
+@contextmanager
+def _interrupts_of_the_user() -> Iterator[None]:
+    """Let what interrupts a file be told from what the file raises."""
+
+    def interrupt(*_: object) -> None:
+        raise _InterruptError
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or current_thread() is not main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _line_in(error: BaseException, path: Path) -> str:
+    """Return ", line N" for the last place of the error that lies in the file."""
+    if isinstance(error, SyntaxError):
+        return f", line {error.lineno}" if error.lineno else ""
+    line = 0
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == str(path.resolve()):
+            line = step.tb_lineno
+        step = step.tb_next
+    return f", line {line}" if line else ""
+
+
+def _one_line(error: BaseException) -> str:
+    """Return an error's type and the first line of what it says, if it can say anything."""
+    try:
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+    except Exception:  # its own __str__ may fail too
+        text = ""
+    first = text.splitlines()[0] if text else ""
+    return shown(f"{type(error).__name__}: {first}" if first else type(error).__name__)
