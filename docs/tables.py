@@ -13,7 +13,8 @@ import gpusim
 from gpusim import catalogue
 from gpusim.catalogue import Call, Entry
 from gpusim.errors import GpusimError
-from gpusim.lowering.passes.optimise import PASSES, simplify
+from gpusim.lowering.passes.optimise import PASSES
+from gpusim.lowering.passes.simplify import simplify
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
@@ -159,7 +160,7 @@ def passes() -> str:
     rows = []
     for step in PASSES:
         if step is not simplify:
-            what = _first_sentence(inspect.getdoc(step) or "")
+            what = _first_sentence(inspect.getdoc(inspect.getmodule(step)) or "")
             rows.append((f"`{step.__name__}`", what))
     return _table(("pass", "what it does"), rows)
 

@@ -9,43 +9,37 @@ from __future__ import annotations
 from gpusim.compiler.ir import Function
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability
-from gpusim.lowering.analysis.divergence import Uniformity, is_end
-from gpusim.lowering.machine_code.convergence_barriers import (
-    add_convergence_barriers,
-    meetings,
-    unify_latches,
-)
-from gpusim.lowering.machine_code.divergence_checks import ask_whether_together
-from gpusim.lowering.machine_code.if_conversion import predicate
+from gpusim.lowering.analysis.divergence import Divergence, is_end
+from gpusim.lowering.analysis.reconvergence import reconvergence
+from gpusim.lowering.code import Code
+from gpusim.lowering.machine_code.convergence_barriers import convergence_barriers
+from gpusim.lowering.machine_code.divergence_checks import divergence_checks
+from gpusim.lowering.machine_code.if_conversion import if_conversion
 from gpusim.lowering.machine_code.link import link
-from gpusim.lowering.machine_code.list_scheduling import schedule
-from gpusim.lowering.machine_code.out_of_ssa import leave_ssa, peak_registers
-from gpusim.lowering.passes.addresses import expose
+from gpusim.lowering.machine_code.list_scheduling import list_scheduling
+from gpusim.lowering.machine_code.liveness import peak_registers
+from gpusim.lowering.machine_code.out_of_ssa import out_of_ssa
+from gpusim.lowering.passes.address_lowering import Addresses, address_lowering
 from gpusim.lowering.passes.optimise import optimise
-from gpusim.lowering.passes.rematerialisation import place
+from gpusim.lowering.passes.rematerialisation import rematerialisation
+from gpusim.lowering.passes.unify_latches import unify_latches
 from gpusim.lowering.selection.select import select
+from gpusim.lowering.watch import Watch, unwatched
 
 LEAST_REGISTERS = 16
 REGISTER_UNIT = 8
 
 
-def lower(function: Function, cc: ComputeCapability, level: str) -> Program:
+def lower(
+    function: Function, cc: ComputeCapability, level: str, watch: Watch = unwatched
+) -> Program:
     """Return machine code for `function`, which is used up; `level` is "O0" or "O3"."""
     optimised = level != "O0"
-    if optimised:
-        optimise(function)
-    unify_latches(function)
-    addresses = expose(function, share=optimised)
-    if optimised:
-        place(function, addresses)
-    uniformity = Uniformity(function, meetings(function, is_end).whole)
-    code = select(function, cc, uniformity, addresses, fuse=optimised)
-    leave_ssa(code, merge=optimised)
-    if optimised:
-        predicate(code)
-        schedule(code)
-        ask_whether_together(code, uniformity.apart, cc)
-    barriers = add_convergence_barriers(code, gather=optimised and cc.major >= 8)
+    addresses = _rewrite(function, optimised, watch)
+    divergence = Divergence(function, reconvergence(function, is_end).whole)
+    code = select(function, cc, divergence, addresses, fuse=optimised)
+    watch("select", code)
+    barriers = _finish(code, divergence, cc, optimised, watch)
     peak = max(LEAST_REGISTERS, peak_registers(code))
     return link(
         code,
@@ -54,3 +48,35 @@ def lower(function: Function, cc: ComputeCapability, level: str) -> Program:
         lowering=level,
         name=function.name,
     )
+
+
+def _rewrite(function: Function, optimised: bool, watch: Watch) -> Addresses:
+    """Bring the SSA form to where instructions are selected from it."""
+    if optimised:
+        optimise(function, watch)
+    unify_latches(function)
+    watch("unify_latches", function)
+    addresses = address_lowering(function, share=optimised)
+    watch("address_lowering", function)
+    if optimised:
+        rematerialisation(function, addresses)
+        watch("rematerialisation", function)
+    return addresses
+
+
+def _finish(
+    code: Code, divergence: Divergence, cc: ComputeCapability, optimised: bool, watch: Watch
+) -> int:
+    """Bring selected instructions to where they can be linked; return the number of barriers."""
+    out_of_ssa(code, merge=optimised)
+    watch("out_of_ssa", code)
+    if optimised:
+        if_conversion(code)
+        watch("if_conversion", code)
+        list_scheduling(code)
+        watch("list_scheduling", code)
+        divergence_checks(code, divergence.apart, cc)
+        watch("divergence_checks", code)
+    barriers = convergence_barriers(code, gather=optimised and cc.major >= 8)
+    watch("convergence_barriers", code)
+    return barriers

@@ -28,16 +28,18 @@ from gpusim.compiler.ir import (
     constant,
     dump,
 )
-from gpusim.lowering import graph
 from gpusim.lowering.analysis.alias import array_of
+from gpusim.lowering.analysis.def_use import definitions
 from gpusim.lowering.analysis.evaluate import evaluate
+from gpusim.lowering.analysis.known_bits import zero_bits
+from gpusim.lowering.analysis.loops import natural_loops
+from gpusim.lowering.analysis.verify import verify
 from gpusim.lowering.code import Code, Row
-from gpusim.lowering.machine_code.list_scheduling import schedule
-from gpusim.lowering.passes.disjoint_or import zero_bits
+from gpusim.lowering.machine_code.list_scheduling import list_scheduling
 from gpusim.lowering.passes.fold import fold
-from gpusim.lowering.passes.loop_rotation import rotate
+from gpusim.lowering.passes.loop_rotation import loop_rotation
 from gpusim.lowering.passes.optimise import optimise, simplify
-from gpusim.lowering.passes.simplify_cfg import tidy
+from gpusim.lowering.passes.simplify_cfg import simplify_cfg
 
 NUMBERS = Array("numbers", "global", FLOAT32)
 WHOLES = Array("wholes", "global", INT32)
@@ -51,7 +53,7 @@ def compiled(python: Callable[..., Any], **kinds: DType | Array) -> Function:
 def optimised(python: Callable[..., Any], **kinds: DType | Array) -> Function:
     function = compiled(python, **kinds)
     optimise(function)
-    graph.verify(function)
+    verify(function)
     return function
 
 
@@ -209,7 +211,7 @@ def test_a_branch_on_a_constant_is_a_jump_and_its_other_side_goes() -> None:
 
     function = compiled(kernel, out=OUT)
     fold(function)
-    tidy(function)
+    simplify_cfg(function)
     assert len(function.blocks) == 1
     assert len(of(function, "store")) == 1
 
@@ -246,10 +248,10 @@ def test_a_while_loop_tests_at_its_end_behind_a_guard() -> None:
             i += step
 
     function = compiled(kernel, out=OUT, n=INT32, step=INT32)
-    assert rotate(function)
+    assert loop_rotation(function)
     simplify(function)
-    graph.verify(function)
-    (loop,) = graph.natural_loops(function)
+    verify(function)
+    (loop,) = natural_loops(function)
     assert loop.blocks == [loop.header]
     assert loop.header.targets[0] is loop.header
     guards = [b for b in function.blocks if b.condition is not None and b is not loop.header]
@@ -270,7 +272,7 @@ def test_a_loop_of_known_length_is_written_out_with_its_barriers() -> None:
         out[tid] = shared[tid]
 
     function = optimised(kernel, out=OUT)
-    assert not graph.natural_loops(function)
+    assert not natural_loops(function)
     assert counts(function)["barrier"] == 8
     limits = [int(v.args[1].detail) for v in of(function, "lt")]
     assert limits == [128, 64, 32, 16, 8, 4, 2, 1]
@@ -283,7 +285,7 @@ def test_a_loop_of_known_length_that_is_large_is_not_written_out_in_full() -> No
             out[i] = 1
 
     function = optimised(kernel, out=OUT)
-    assert graph.natural_loops(function)
+    assert natural_loops(function)
     assert counts(function)["barrier"] <= 16 + 8 + 4 + 1
 
 
@@ -296,7 +298,7 @@ def test_a_loop_that_steps_by_a_variable_stays_as_it_is() -> None:
 
     function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
     assert counts(function)["load"] == 1
-    assert [v.op for v in graph.natural_loops(function)[0].header.body] == [
+    assert [v.op for v in natural_loops(function)[0].header.body] == [
         "load", "add", "add", "lt", "source_branch",
     ]  # fmt: skip
 
@@ -391,7 +393,7 @@ def test_turns_are_counted_of_a_loop_whose_steps_decide_how_often_another_runs()
         out[0] = total
 
     def turns(function: Function) -> list[Value]:
-        outermost = graph.natural_loops(function)[-1]
+        outermost = natural_loops(function)[-1]
         integers = [phi for phi in outermost.header.phis if phi.dtype == INT32]
         return [v for v in of(function, "mul") if any(a in integers for a in v.args)]
 
@@ -471,9 +473,9 @@ def test_what_only_one_way_needs_is_computed_there_but_in_no_loop() -> None:
         out[tid] = total
 
     function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
-    (loop,) = graph.natural_loops(function)
+    (loop,) = natural_loops(function)
     (step,) = of(function, "mul")
-    home = graph.definitions(function)[step]
+    home = definitions(function)[step]
     assert home is not function.entry
     assert home not in loop.blocks
 
@@ -505,7 +507,7 @@ def test_what_a_loop_does_not_change_is_computed_before_it() -> None:
             i += step
 
     function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32, step=INT32)
-    inside = [v.op for b in graph.natural_loops(function)[0].blocks for v in b.body]
+    inside = [v.op for b in natural_loops(function)[0].blocks for v in b.body]
     assert inside.count("mul") == 2  # i * step, and what the loaded number is multiplied by
     assert inside.count("load") == 1
 
@@ -603,7 +605,7 @@ def test_a_sum_kept_in_shared_memory_by_a_loop_is_stored_once_after_it() -> None
         out[tid] = shared[0]
 
     function = optimised(kernel, wholes=WHOLES, out=OUT, n=INT32)
-    (loop,) = graph.natural_loops(function)
+    (loop,) = natural_loops(function)
     inside = [v.detail.space for b in loop.blocks for v in b.body if v.op in ("load", "store")]
     assert inside == ["global"]
     assert spaces(function, "store") == ["shared", "shared", "global"]
@@ -654,7 +656,7 @@ def same_results(function: Function, grid: int, block: int, arguments: dict[str,
     before, after = copy.deepcopy(arguments), copy.deepcopy(arguments)
     run(function, grid, block, before)
     optimise(function)
-    graph.verify(function)
+    verify(function)
     run(function, grid, block, after)
     for name, value in before.items():
         assert np.array_equal(value, after[name]), dump(function)
@@ -859,7 +861,7 @@ def test_long_chains_that_need_nothing_of_each_other_are_issued_in_turns() -> No
               for chain in range(8) for link in range(4)]  # fmt: skip
     code = Code(Function("by hand", {}, [Block(0)]))
     code.rows[code.function.blocks[0]] = chains
-    schedule(code)
+    list_scheduling(code)
     ordered = code.rows[code.function.blocks[0]]
     assert ordered[:8] == [*chains[:16:4], *chains[1:17:4]]
     assert sorted(map(id, ordered)) == sorted(map(id, chains))
@@ -869,5 +871,5 @@ def test_short_code_keeps_the_order_in_which_it_is_written() -> None:
     rows = [Row("FADD", (k + 1,), (k, k), FLOAT32) for k in (10, 11, 20)]
     code = Code(Function("by hand", {}, [Block(0)]))
     code.rows[code.function.blocks[0]] = list(rows)
-    schedule(code)
+    list_scheduling(code)
     assert code.rows[code.function.blocks[0]] == rows

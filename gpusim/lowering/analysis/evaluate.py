@@ -1,4 +1,4 @@
-"""What a pure operation gives for constant operands, with the machine's own arithmetic."""
+"""Constant evaluation: what a pure operation gives, with the machine's own arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values the machine code needs, and which only the conditionals of the source do.
+"""Live values: what the machine code needs, and what only the conditionals of the source do.
 
 Conditionals are counted wherever the source has them, also where nothing of them is left to
 execute. What is computed for that alone is never issued and must not change a decision.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from gpusim.compiler.ir import Function, Value
 
 
-def needed_values(function: Function, *, with_source: bool = False) -> set[Value]:
+def live_values(function: Function, *, with_source: bool = False) -> set[Value]:
     """Return the values that effects and branches depend on.
 
     `with_source` adds those that conditionals of the source look at.
@@ -27,11 +27,3 @@ def needed_values(function: Function, *, with_source: bool = False) -> set[Value
             needed.add(value)
             stack += value.args
     return needed
-
-
-def remove_unneeded(function: Function) -> None:
-    """Drop what neither the machine nor the source's conditionals need."""
-    needed = needed_values(function, with_source=True)
-    for block in function.blocks:
-        block.phis = [v for v in block.phis if v in needed]
-        block.body = [v for v in block.body if v in needed]

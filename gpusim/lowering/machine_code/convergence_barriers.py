@@ -1,148 +1,24 @@
-"""Where lanes that part come together again: convergence barriers around divergent branches.
+"""Convergence barriers: BSSY and BSYNC around divergent branches, where lanes reconverge.
 
-As ptxas has it, lanes wait for each other where all ways meet, and also where the first two ways
-meet, if that is earlier. Who does not come by there breaks the inner barrier; then the whole
+As ptxas has it, lanes wait for each other where all paths reconverge, and also where the first
+two do, if that is earlier. Who does not come by there breaks the inner barrier; then the whole
 warp is gathered once more behind the outermost one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
-from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.analysis.divergence import reachable
-from gpusim.lowering.code import Code, Row
-from gpusim.lowering.graph import (
+from gpusim.compiler.ir import Block
+from gpusim.lowering.analysis.dominators import (
     Dominators,
-    Loop,
     dominators,
-    natural_loops,
-    new_block,
-    post_dominators,
-    reverse_postorder,
+    reachable,
 )
-
-
-def unify_latches(function: Function) -> None:
-    """Let each loop have one way back to its start: there its lanes meet after each turn."""
-    for loop in natural_loops(function):
-        if len(loop.latches) < 2:
-            continue
-        header = loop.header
-        latch = new_block(function, line=header.line)
-        back = [i for i, p in enumerate(header.preds) if p in loop.latches]
-        others = [i for i, p in enumerate(header.preds) if p not in loop.latches]
-        latch.preds = [header.preds[i] for i in back]
-        for block in loop.latches:
-            block.targets = tuple(latch if t is header else t for t in block.targets)
-        header.preds = [*(header.preds[i] for i in others), latch]
-        latch.targets = (header,)
-        for phi in header.phis:
-            joined = Value("phi", phi.dtype, [phi.args[i] for i in back], line=phi.line)
-            latch.phis.append(joined)
-            phi.args = [*(phi.args[i] for i in others), joined]
-
-
-@dataclass
-class Meetings:
-    """Where the ways out of each block meet: all that come to a meeting, and the first two.
-
-    `whole` is the immediate post-dominator within one turn of the innermost loop around, and
-    for a branch that leaves loops, where these lead to; None where there is none. Lanes that
-    leave otherwise, by a return or out of more loops, do not count: they come to no meeting.
-    `first` has the blocks whose ways begin to meet before.
-    """
-
-    whole: dict[Block, Block | None] = field(default_factory=dict)
-    first: dict[Block, Block] = field(default_factory=dict)
-
-
-def meetings(function: Function, is_end: Callable[[Block], bool]) -> Meetings:
-    """Return where the ways out of each block meet; `is_end` says which only end the thread."""
-    loops = natural_loops(function)
-    found = Meetings()
-    after_loop: dict[Loop, Block | None] = {}
-    for region in [*reversed(loops), None]:
-        _meet_in_region(function, loops, region, is_end, found, after_loop)
-    for block in function.blocks:
-        left = [
-            loop
-            for loop in loops
-            if block in loop.blocks and any(t not in loop.blocks for t in block.targets)
-        ]
-        if left:
-            found.whole[block] = after_loop[left[-1]]
-            found.first.pop(block, None)
-    return found
-
-
-def _meet_in_region(
-    function: Function,
-    loops: list[Loop],
-    region: Loop | None,
-    is_end: Callable[[Block], bool],
-    result: Meetings,
-    after_loop: dict[Loop, Block | None],
-) -> None:
-    """Find the meetings in a loop's body, or outside all loops, inner loops being one block."""
-    members = function.blocks if region is None else region.blocks
-    inner = [loop for loop in loops if loop.parent is region]
-    within = {b: loop for loop in inner for b in loop.blocks}
-    whole = {loop: Block(loop.header.name) for loop in inner}
-    copies = {b: whole[within[b]] if b in within else Block(b.name) for b in members}
-    back: list[Block] = []
-    for block, copy in copies.items():
-        targets = [t for t in block.targets if len(block.targets) < 2 or not is_end(t)]
-        for target in targets or block.targets:
-            if region is not None and target is region.header:
-                back.append(copy)
-            elif target in copies and copies[target] is not copy:
-                copy.targets = (*copy.targets, copies[target])
-                copies[target].preds.append(copy)
-    start = copies[function.entry if region is None else region.header]
-    nodes = [start, *(c for c in dict.fromkeys(copies.values()) if c is not start)]
-    order = reverse_postorder(Function(function.name, {}, nodes))
-    kept = _leading_to(order, back or [b for b in order if not b.targets][-1:])
-    found = post_dominators(Function(function.name, {}, kept)) if kept else {}
-    originals = {copy: block for block, copy in copies.items() if block not in within}
-    originals |= {whole[loop]: loop.header for loop in inner}
-    for block, copy in copies.items():
-        after = found.get(copy)
-        meeting = None if after is None else originals[after]
-        if block in within:
-            after_loop[within[block]] = meeting
-            continue
-        result.whole[block] = meeting
-        first = _first_meeting(copy, kept)
-        if after is not None and first in originals and first not in (None, after):
-            result.first[block] = originals[first]
-
-
-def _leading_to(order: list[Block], ends: list[Block]) -> list[Block]:
-    """Return those of the blocks that lead to `ends`, cut off from the others."""
-    living = set(ends)
-    stack = list(ends)
-    while stack:
-        for block in stack.pop().preds:
-            if block not in living:
-                living.add(block)
-                stack.append(block)
-    kept = [b for b in order if b in living]
-    present = set(kept)
-    for block in kept:
-        block.targets = tuple(t for t in block.targets if t in present)
-        block.preds = [p for p in block.preds if p in present]
-    return kept
-
-
-def _first_meeting(block: Block, order: list[Block]) -> Block | None:
-    """Return the first block in `order` that both ways out of a block lead to."""
-    if len(block.targets) != 2:
-        return None
-    one, other = (reachable([target], None) for target in block.targets)
-    return next((b for b in order if b in one and b in other), None)
+from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.analysis.reconvergence import reconvergence
+from gpusim.lowering.code import Code, Row
 
 
 @dataclass(frozen=True)
@@ -161,7 +37,7 @@ class _Barrier:
         return {b for b in between if self.after in reachable([b], again)}
 
 
-def add_convergence_barriers(code: Code, *, gather: bool = False) -> int:
+def convergence_barriers(code: Code, *, gather: bool = False) -> int:
     """Put BSSY, BSYNC and BREAK into the rows; return how many barriers there are.
 
     One barrier serves all branches that meet in one block. It stands before the first of
@@ -185,7 +61,9 @@ def add_convergence_barriers(code: Code, *, gather: bool = False) -> int:
 def _barriers(code: Code) -> list[_Barrier]:
     """Return the barriers that the branches need on which lanes may disagree."""
     function = code.function
-    found = meetings(function, lambda b: not b.targets and not any(r.issued for r in code.rows[b]))
+    found = reconvergence(
+        function, lambda b: not b.targets and not any(r.issued for r in code.rows[b])
+    )
     tree = dominators(function)
     loops = natural_loops(function, tree)
     headers = {loop.header for loop in loops}

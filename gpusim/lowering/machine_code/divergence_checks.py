@@ -1,9 +1,9 @@
-"""Where lanes meet that may be apart: a branch that asks first whether they are together.
+"""Divergence checks: BRA.DIV before a shuffle or a warp barrier to which lanes may come apart.
 
-ptxas puts one before a shuffle or a warp barrier in code that not all lanes of a warp need have
-come to. Lanes that are not together would go another way about it, which is not written out
-here: they wait at the meeting itself. From compute capability 9.0 one question serves all
-meetings of a block that name the same lanes, and an instruction gathers the warp for votes.
+ptxas puts one wherever not all lanes of a warp need have come. Lanes that are not together
+would take a path of their own, which is not written out here: they wait at the shuffle itself.
+From compute capability 9.0 one check serves all shuffles and barriers of a block that name the
+same lanes, and an instruction gathers the warp for votes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gpusim.lowering.code import Code, Row
 ALL_LANES = 0xFFFFFFFF
 
 
-def ask_whether_together(code: Code, apart: set[Block], cc: ComputeCapability) -> None:
-    """Put the questions into the blocks in which lanes may be `apart`."""
-    with_questions = _once_a_block if cc.major >= 9 else _every_time
+def divergence_checks(code: Code, apart: set[Block], cc: ComputeCapability) -> None:
+    """Put the checks into the blocks in which lanes may be `apart`."""
+    with_checks = _once_a_block if cc.major >= 9 else _every_time
     for block in code.function.blocks:
         if block in apart:
-            code.rows[block] = with_questions(code, code.rows[block])
+            code.rows[block] = with_checks(code, code.rows[block])
 
 
 def _every_time(_: Code, rows: list[Row]) -> list[Row]:
@@ -41,7 +41,7 @@ def _once_a_block(code: Code, rows: list[Row]) -> list[Row]:
         when_apart = OPS[row.op].when_apart
         if when_apart == "ask" and not gathered and row.src[0] not in asked:
             asked.add(row.src[0])
-            result += [Row(op, line=row.line) for op in _question(code, row.src[0])]
+            result += [Row(op, line=row.line) for op in _check(code, row.src[0])]
         elif when_apart == "gather" and not gathered:
             gathered = True
             result.append(Row("WARPSYNC.ALL", line=row.line))
@@ -49,7 +49,7 @@ def _once_a_block(code: Code, rows: list[Row]) -> list[Row]:
     return result
 
 
-def _question(code: Code, mask: int) -> tuple[str, ...]:
+def _check(code: Code, mask: int) -> tuple[str, ...]:
     """Return the ops that ask whether the lanes that a mask names are together."""
     known = code.immediates.get(mask)
     if known is None:

@@ -1,23 +1,26 @@
-"""If-conversion: short bodies of conditionals become guarded instructions.
+"""If-conversion (predication): short bodies of conditionals become guarded instructions.
 
 The limits are those that experiments with nvcc 13.0 (sm_90) show. A body of up to 8
 instructions is guarded; with a load from global memory up to 20, as waiting for it costs more
 than what is skipped, but none inside a loop. A body with a conditional of its own is not
-guarded, nor one in which lanes meet. A branch that only leads to the end becomes a guarded EXIT.
+guarded, nor one in which lanes synchronise. A branch that only leads to the end becomes a
+guarded EXIT.
 """
 
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block
 from gpusim.isa import OPS, VECTOR_TWINS
+from gpusim.lowering.analysis.dominators import reverse_postorder
+from gpusim.lowering.analysis.loops import natural_loops
 from gpusim.lowering.code import Code, Row
-from gpusim.lowering.graph import natural_loops, remove_edge, reverse_postorder, set_jump
+from gpusim.lowering.graph import remove_edge, set_jump
 
 LIMIT = 8
 LIMIT_WITH_GLOBAL_LOAD = 20
 
 
-def predicate(code: Code) -> None:
+def if_conversion(code: Code) -> None:
     """Guard what is short enough, and leave the thread by a guarded EXIT."""
     looping = {b for loop in natural_loops(code.function) for b in loop.blocks}
     changed = True

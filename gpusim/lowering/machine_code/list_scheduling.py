@@ -1,6 +1,6 @@
-"""Order within a block: loads go first, so that a warp waits for several at once.
+"""List scheduling within a block: loads go first, so that a warp waits for several at once.
 
-As ptxas does for the rows of an unrolled loop. A load keeps its place among the loads, and
+As ptxas does for an unrolled loop. A load keeps its position among the loads, and
 behind everything that may store to what it reads or that other threads may notice. What waits
 for a load from global memory comes last, and copies that stand behind a barrier go before it.
 """
@@ -14,7 +14,7 @@ LATENCY = 4  # cycles until another instruction can use a result
 WORTH = 32  # cycles that another order has to save: short code keeps the order it is written in
 
 
-def schedule(code: Code) -> None:
+def list_scheduling(code: Code) -> None:
     """Let the loads of every block, and what they need, be issued as early as they may."""
     for block, rows in code.rows.items():
         start = 0

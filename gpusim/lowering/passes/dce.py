@@ -1,4 +1,4 @@
-"""Remove what nothing needs: operations without effect whose result is not used.
+"""Dead code elimination (DCE): operations without effect whose result is not used go.
 
 Roots are what other threads or the source can see. A load that is not volatile goes when
 its value is unused. Constants leave the blocks they stand in: they need no place.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import Function, Value
 from gpusim.lowering.analysis.alias import array_of
+from gpusim.lowering.analysis.live_values import live_values
 from gpusim.lowering.graph import remove_values
 
 
@@ -18,7 +19,7 @@ def has_effect(value: Value) -> bool:
     return not value.operation.pure
 
 
-def dead(function: Function) -> bool:
+def dce(function: Function) -> bool:
     """Remove operations and phis that no effect and no branch depends on."""
     work = [v for v in function.values() if has_effect(v)]
     work += [b.condition for b in function.blocks if b.condition is not None]
@@ -31,3 +32,11 @@ def dead(function: Function) -> bool:
     gone = {v for v in function.values() if v not in needed or v.op == "const"}
     remove_values(function, gone)
     return any(v.op != "const" for v in gone)
+
+
+def remove_dead_values(function: Function) -> None:
+    """Drop what neither the machine nor the source's conditionals need."""
+    needed = live_values(function, with_source=True)
+    for block in function.blocks:
+        block.phis = [v for v in block.phis if v in needed]
+        block.body = [v for v in block.body if v in needed]

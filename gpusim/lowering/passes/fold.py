@@ -1,19 +1,15 @@
-"""Simplify single operations: constants, algebraic identities, compares, casts, branches.
+"""Constant folding and instruction combining: simpler operations with the same result.
 
-This is the walk; the rules stand in `fold_arithmetic` and `fold_compare`.
+Constants, algebraic identities, compares, casts, branches. This is the walk; the rules stand in
+`fold_arithmetic` and `fold_compare`.
 """
 
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.algebra import same, type_of
-from gpusim.lowering.graph import (
-    remove_unreachable,
-    remove_values,
-    replace_uses,
-    reverse_postorder,
-    set_jump,
-)
+from gpusim.lowering.analysis.dominators import reverse_postorder
+from gpusim.lowering.graph import remove_unreachable, remove_values, replace_uses, set_jump
 from gpusim.lowering.passes import fold_arithmetic, fold_compare
 from gpusim.lowering.passes.folder import Folder
 

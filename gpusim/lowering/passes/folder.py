@@ -1,7 +1,7 @@
 """What rules of simplification write, and where they are entered.
 
 A rule looks at one operation and its operands and returns a value to use instead. What
-is left over stays for `dead` to remove. The rules are those of LLVM's InstCombine that
+is left over stays for `dce` to remove. The rules are those of LLVM's InstCombine that
 show in the machine code of small kernels.
 """
 

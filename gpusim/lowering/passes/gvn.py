@@ -1,4 +1,4 @@
-"""Compute every value once: global value numbering over the dominator tree.
+"""Global value numbering (GVN) over the dominator tree: every value is computed once.
 
 An operation gives way to an equal one that dominates it, and in code that only one side
 of a branch leads to the branch's condition is known.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
-from gpusim.lowering.graph import dominators, remove_values, replace_uses
+from gpusim.lowering.analysis.dominators import dominators
+from gpusim.lowering.graph import remove_values, replace_uses
 
 
 def value_key(value: Value) -> Any:
@@ -25,7 +26,7 @@ def operation_key(value: Value) -> Any:
     return (value.op, value.dtype, value.detail, *keys)
 
 
-def number(function: Function) -> bool:
+def gvn(function: Function) -> bool:
     """Replace each operation by an equal one above it; return whether there were any."""
     tree = dominators(function)
     replacements: dict[Value, Value] = {}

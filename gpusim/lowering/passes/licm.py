@@ -1,4 +1,4 @@
-"""Compute before a loop what does not change within it (loop-invariant code motion).
+"""Loop-invariant code motion (LICM): what a loop does not change is computed before it.
 
 Loads go too where nothing in the loop can write what they read and they would have been
 made in any case.
@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.alias import clobbers, is_plain_load
-from gpusim.lowering.graph import (
-    Dominators,
-    Loop,
-    dominators,
-    make_preheader,
-    natural_loops,
-)
+from gpusim.lowering.analysis.dominators import Dominators, dominators
+from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.graph import make_preheader
 
 
-def hoist(function: Function) -> bool:
+def licm(function: Function) -> bool:
     """Move invariant operations out of every loop, inner loops first."""
     changed = False
     for loop in natural_loops(function):

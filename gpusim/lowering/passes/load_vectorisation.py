@@ -1,4 +1,4 @@
-"""Load neighbours in shared memory at once: 8 or 16 bytes where their address allows it.
+"""Load vectorisation: neighbours in shared memory are loaded at once, 8 or 16 bytes wide.
 
 NVVM joins loads of a block of code, with nothing between them that could change what they read,
 where the bits of the index that are known say that the whole is aligned.
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from gpusim.compiler.ir import Array, Block, Function, Value, constant
 from gpusim.lowering.analysis.alias import clobbers, is_plain_load
-from gpusim.lowering.passes.addresses import split_constant
-from gpusim.lowering.passes.disjoint_or import zero_bits
+from gpusim.lowering.analysis.indices import split_constant
+from gpusim.lowering.analysis.known_bits import zero_bits
 
 WIDEST_BYTES = 16
 LEAST_BYTES = 4
@@ -50,7 +50,7 @@ class _Row:
         return self.index is None or (size << min(zero_bits(self.index), 32)) % width == 0
 
 
-def widen(function: Function) -> bool:
+def load_vectorisation(function: Function) -> bool:
     """Join loads of neighbours in shared memory; return whether there were any."""
     changed = False
     for block in function.blocks:

@@ -1,4 +1,4 @@
-"""A loop while copies of its body are laid out in rows.
+"""A loop while copies of its body are laid out one after the other.
 
 First the graph is laid out, with operands still open that depend on how control comes; then
 `Variable`s say what they are.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
-from gpusim.lowering.analysis.induction_variables import Counter
+from gpusim.lowering.analysis.induction_variables import InductionVariable
+from gpusim.lowering.analysis.loops import Loop
 from gpusim.lowering.graph import (
-    Loop,
     add_edge,
     clone_region,
     make_preheader,
@@ -20,13 +20,13 @@ from gpusim.lowering.graph import (
     remove_unreachable,
     split_edge,
 )
-from gpusim.lowering.passes.ssa_repair import Variable, place_phis, repair
+from gpusim.lowering.passes.ssa_repair import Variable, insert_phis, repair
 
 
-class Unrolling:
+class LoopCopies:
     """The loop, the copies made so far, and what the loop's variables are at their ends."""
 
-    def __init__(self, function: Function, loop: Loop, counter: Counter) -> None:
+    def __init__(self, function: Function, loop: Loop, counter: InductionVariable) -> None:
         self.function = function
         self.loop = loop
         self.counter = counter
@@ -165,7 +165,7 @@ class Unrolling:
         for value, position, variable, block in self.open:
             value.args[position] = variable.at_start(block)
         variables = [*self.states.values(), *self.others]
-        final = place_phis(self.function, variables, self.replacements)
+        final = insert_phis(self.function, variables, self.replacements)
         remove_unreachable(self.function)
         present = set(self.function.blocks)
         repair(

@@ -1,4 +1,4 @@
-"""Turn `while` into a guard and `do ... while`: copy the test from the top to before the loop.
+"""Loop rotation: `while` becomes a guard and `do ... while`, its test copied before the loop.
 
 The body then ends in the test and its branch back, one branch an iteration, and code
 before the loop runs only if the loop does.
@@ -7,15 +7,8 @@ before the loop runs only if the loop does.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.graph import (
-    Loop,
-    add_edge,
-    copy_value,
-    make_preheader,
-    natural_loops,
-    remove_edge,
-    split_edge,
-)
+from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.graph import add_edge, copy_value, make_preheader, remove_edge, split_edge
 from gpusim.lowering.passes.ssa_repair import repair
 
 # LLVM's -rotation-max-header-size.
@@ -23,7 +16,7 @@ LARGEST_HEADER = 16
 CONVERGENT = frozenset({"barrier", "syncwarp", "shuffle", "vote", "activemask"})
 
 
-def rotate(function: Function) -> bool:
+def loop_rotation(function: Function) -> bool:
     """Rotate every loop that its header leaves; return whether there were any."""
     done: set[Block] = set()
     while True:

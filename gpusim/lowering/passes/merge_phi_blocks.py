@@ -1,4 +1,4 @@
-"""Let ways that meet twice in a row meet once.
+"""CFG simplification of phis: paths that would reconverge twice in succession do so once.
 
 A block that does nothing but choose among values gives way to the one that it leads to, which
 chooses among all of them. Loops keep a block of their own to come from.
@@ -7,10 +7,12 @@ chooses among all of them. Loops keep a block of their own to come from.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function
-from gpusim.lowering.graph import natural_loops, remove_edge, users
+from gpusim.lowering.analysis.def_use import users
+from gpusim.lowering.analysis.loops import natural_loops
+from gpusim.lowering.graph import remove_edge
 
 
-def meet_once(function: Function) -> bool:
+def merge_phi_blocks(function: Function) -> bool:
     """Skip blocks of nothing but phis; return whether there were any."""
     headers = {loop.header for loop in natural_loops(function)}
     changed = False

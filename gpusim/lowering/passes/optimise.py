@@ -5,75 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpusim.compiler.ir import Function
-from gpusim.lowering.graph import reverse_postorder
-from gpusim.lowering.passes.common_code import share
-from gpusim.lowering.passes.dce import dead
-from gpusim.lowering.passes.disjoint_or import disjoint
-from gpusim.lowering.passes.dse import overwritten
-from gpusim.lowering.passes.fold import fold
-from gpusim.lowering.passes.full_unrolling import unroll
-from gpusim.lowering.passes.gvn import number
-from gpusim.lowering.passes.licm import hoist
-from gpusim.lowering.passes.load_vectorisation import widen
-from gpusim.lowering.passes.loop_rotation import rotate
-from gpusim.lowering.passes.merge_phi_blocks import meet_once
-from gpusim.lowering.passes.runtime_unrolling import unroll_partly
-from gpusim.lowering.passes.scalar_promotion import promote
-from gpusim.lowering.passes.simplify_cfg import tidy
-from gpusim.lowering.passes.sinking import sink
-from gpusim.lowering.passes.sroa import scatter
-from gpusim.lowering.passes.ssa_repair import remove_trivial_phis
-from gpusim.lowering.passes.store_to_load_forwarding import forward
+from gpusim.lowering.analysis.dominators import reverse_postorder
+from gpusim.lowering.passes.common_code_motion import common_code_motion
+from gpusim.lowering.passes.disjoint_or import disjoint_or
+from gpusim.lowering.passes.dse import dse
+from gpusim.lowering.passes.full_unrolling import full_unrolling
+from gpusim.lowering.passes.licm import licm
+from gpusim.lowering.passes.load_vectorisation import load_vectorisation
+from gpusim.lowering.passes.loop_rotation import loop_rotation
+from gpusim.lowering.passes.merge_phi_blocks import merge_phi_blocks
+from gpusim.lowering.passes.runtime_unrolling import runtime_unrolling
+from gpusim.lowering.passes.scalar_promotion import scalar_promotion
+from gpusim.lowering.passes.simplify import simplify
+from gpusim.lowering.passes.sinking import sinking
+from gpusim.lowering.passes.sroa import sroa
+from gpusim.lowering.passes.store_to_load_forwarding import store_to_load_forwarding
+from gpusim.lowering.watch import Watch, unwatched
 
 Pass = Callable[[Function], object]
 
-
-def simplify(function: Function) -> None:
-    """Fold, number and tidy until nothing changes."""
-    changed = True
-    while changed:
-        remove_trivial_phis(function)
-        changed = fold(function)
-        changed |= number(function)
-        dead(function)
-        changed |= tidy(function)
-
-
-def unroll_all(function: Function) -> bool:
-    """Unroll loops of known length from the inside out, folding in between."""
-    changed = False
-    while unroll(function):
-        simplify(function)
-        changed = True
-    return changed
-
-
 PASSES: tuple[Pass, ...] = (
     simplify,
-    rotate,
+    loop_rotation,
     simplify,
-    unroll_all,
-    scatter,
-    forward,
-    overwritten,
-    share,
+    full_unrolling,
+    sroa,
+    store_to_load_forwarding,
+    dse,
+    common_code_motion,
     simplify,
-    hoist,
-    promote,
-    forward,
-    overwritten,
+    licm,
+    scalar_promotion,
+    store_to_load_forwarding,
+    dse,
     simplify,
-    unroll_partly,
+    runtime_unrolling,
     simplify,
-    widen,
-    disjoint,
+    load_vectorisation,
+    disjoint_or,
     simplify,
-    meet_once,
-    sink,
+    merge_phi_blocks,
+    sinking,
 )
 
 
-def optimise(function: Function) -> None:
+def optimise(function: Function, watch: Watch = unwatched) -> None:
     """Rewrite `function` as NVVM and ptxas would before choosing instructions."""
     changed: object = True
     for step in PASSES:
@@ -82,6 +58,7 @@ def optimise(function: Function) -> None:
         elif changed:
             simplify(function)
             changed = False
+        watch(step.__name__, function)
     function.blocks = reverse_postorder(function)
     for name, block in enumerate(function.blocks):
         block.name = name

@@ -1,4 +1,4 @@
-"""Where values that the launch knows are fetched: near their uses, as ptxas does.
+"""Rematerialisation: what the launch knows is fetched again near its uses, as ptxas does.
 
 Parameters and pointers come from constant memory again wherever that is cheaper than keeping
 them; what a thread is, it reads once at the start.
@@ -10,19 +10,12 @@ from typing import Any
 
 from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
-from gpusim.lowering.analysis.divergence import reachable
-from gpusim.lowering.analysis.live_values import needed_values
-from gpusim.lowering.graph import (
-    Dominators,
-    Loop,
-    definitions,
-    dominators,
-    natural_loops,
-    remove_values,
-    replace_uses,
-    users,
-)
-from gpusim.lowering.passes.addresses import Addresses
+from gpusim.lowering.analysis.def_use import definitions, users
+from gpusim.lowering.analysis.dominators import Dominators, dominators, reachable
+from gpusim.lowering.analysis.live_values import live_values
+from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.graph import remove_values, replace_uses
+from gpusim.lowering.passes.address_lowering import Addresses
 
 PARAMETERS = frozenset(("param", "length", "pointer"))
 
@@ -34,12 +27,12 @@ def is_fetched(value: Value) -> bool:
     return value.operation.fetched
 
 
-def place(function: Function, addresses: Addresses) -> None:
+def rematerialisation(function: Function, addresses: Addresses) -> None:
     """Read thread and block numbers once at the start, the rest where it is used."""
     _sink_terms(function)
     _fetch_as_used(function)
     _read_once(function)
-    _Placer(function, addresses).run()
+    _Rematerialiser(function, addresses).run()
 
 
 def _sink_terms(function: Function) -> None:
@@ -73,7 +66,7 @@ def _sink_terms(function: Function) -> None:
 
 def _fetch_as_used(function: Function) -> None:
     """Fetch a 32-bit integer as the type that all who need it convert it to."""
-    needed = needed_values(function)
+    needed = live_values(function)
     types: dict[Any, set[Any]] = {}
     for value in needed:
         for arg in value.args:
@@ -116,7 +109,7 @@ class _Use:
         self.position = position
 
 
-class _Placer:
+class _Rematerialiser:
     def __init__(self, function: Function, addresses: Addresses) -> None:
         self.function = function
         self.direct = addresses.direct
@@ -124,7 +117,7 @@ class _Placer:
         self.loops: list[Loop] = natural_loops(function, self.tree)
         self.around_others = [o for o in self.loops if any(i.parent is o for i in self.loops)]
         self.order = {b: i for i, b in enumerate(self.tree.preorder())}
-        self.needed = needed_values(function)
+        self.needed = live_values(function)
         self.uses: dict[tuple[Any, ...], list[_Use]] = {}
         self.inserted: dict[Block, list[tuple[int, Value]]] = {}
         self.last_barrier: dict[Block, Value | None] = {}

@@ -1,9 +1,8 @@
-"""Write out several iterations of a loop whose length only the launch knows.
+"""Runtime loop unrolling: several iterations at once of a loop whose length the launch knows.
 
-As nvcc does it: NVVM puts four iterations in a row, with what is left over before or after
-them; ptxas then puts four such rows in a row where they are small, with rows of eight and
-of four for what that leaves. Loops that step by a variable or have another way out stay as they
-are.
+As nvcc does it: NVVM unrolls by a factor of four, with what is left over before or after;
+ptxas then unrolls small bodies by four again, with bodies of eight and of four iterations for
+what that leaves. Loops that step by a variable or have another exit stay as they are.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
-from gpusim.lowering.analysis.induction_variables import Counter, Trips, counter_of, emit_trips
-from gpusim.lowering.graph import Loop, natural_loops, remove_edge
+from gpusim.lowering.analysis.induction_variables import InductionVariable, induction_variable
+from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.graph import remove_edge
 from gpusim.lowering.passes.full_unrolling import body_size
-from gpusim.lowering.passes.loop_copies import Unrolling, branch
+from gpusim.lowering.passes.iteration_count import IterationCount, emit_iteration_count
+from gpusim.lowering.passes.loop_copies import LoopCopies, branch
 
 ROW = 4
 # Found by compiling loops with nvcc 13.0 -O3 for sm_90: a body of 43 operations is put in
@@ -23,14 +24,14 @@ LARGEST_ROW = 172
 LARGEST_TO_MULTIPLY = 40
 
 
-def unroll_partly(function: Function) -> bool:
+def runtime_unrolling(function: Function) -> bool:
     """Unroll innermost loops; return whether there were any."""
     loops = natural_loops(function)
     headers = [o.header for o in loops if not any(other.parent is o for other in loops)]
     changed = False
     for header in headers:
         loop = next(o for o in natural_loops(function) if o.header is header)
-        counter = counter_of(loop)
+        counter = induction_variable(loop)
         if counter is not None and _worthwhile(loop):
             _unroll(function, loop, counter)
             changed = True
@@ -47,11 +48,11 @@ def _multiplies(loop: Loop) -> bool:
     return not ordered and body_size(loop) * ROW <= LARGEST_TO_MULTIPLY
 
 
-def _unroll(function: Function, loop: Loop, counter: Counter) -> None:
+def _unroll(function: Function, loop: Loop, counter: InductionVariable) -> None:
     """Replace the loop by rows of copies, with what these leave before or after them."""
-    copies = Unrolling(function, loop, counter)
+    copies = LoopCopies(function, loop, counter)
     before, join = copies.before, copies.join
-    trips = emit_trips(function, counter, loop.parent, before, ROW)
+    trips = emit_iteration_count(function, counter, loop.parent, before, ROW)
     enough = copies.compare(before, "ge", trips.back, constant(ROW - 1, counter.count_type))
     remove_edge(before, copies.header)
     first, rest = copies.block(), copies.block()
@@ -67,7 +68,7 @@ def _unroll(function: Function, loop: Loop, counter: Counter) -> None:
     copies.settle()
 
 
-def _write_left_over(copies: Unrolling, trips: Trips, here: Block, after: Block) -> None:
+def _write_left_over(copies: LoopCopies, trips: IterationCount, here: Block, after: Block) -> None:
     """Write up to three iterations: the loop itself, or ifs where there is a loop around."""
     dtype = copies.counter.count_type
     if copies.loop.parent is None:
@@ -95,7 +96,7 @@ class _Countdown:
 
     may_be_any = True
 
-    def __init__(self, copies: Unrolling, trips: Trips) -> None:
+    def __init__(self, copies: LoopCopies, trips: IterationCount) -> None:
         self.copies = copies
         before, counter = copies.before, copies.counter
         self.dtype: DType = np.dtype(f"i{counter.dtype.itemsize}")
@@ -135,7 +136,7 @@ class _OwnQuestion:
 
     may_be_any = False
 
-    def __init__(self, copies: Unrolling) -> None:
+    def __init__(self, copies: LoopCopies) -> None:
         self.copies = copies
         self.counter = copies.counter
         self.dtype = copies.counter.dtype
@@ -174,7 +175,7 @@ class _OwnQuestion:
         return self.copies.compare(block, self.counter.comparison, now, limit)
 
 
-def _write_rows(copies: Unrolling, trips: Trips, first: Block, rest: Block) -> None:
+def _write_rows(copies: LoopCopies, trips: IterationCount, first: Block, rest: Block) -> None:
     """Write the rows that run from `first` while four or more are left, then go to `rest`."""
     from_constant = copies.counter.start.op == "const"
     if from_constant:
@@ -189,7 +190,9 @@ def _write_rows(copies: Unrolling, trips: Trips, first: Block, rest: Block) -> N
     branch(tail, ask.after_row(head, tail, ROW), head, rest)
 
 
-def _multiply(copies: Unrolling, ask: _Countdown | _OwnQuestion, first: Block, rest: Block) -> None:
+def _multiply(
+    copies: LoopCopies, ask: _Countdown | _OwnQuestion, first: Block, rest: Block
+) -> None:
     """Write rows of sixteen, eight and four, as ptxas does.
 
     It remembers whether none of its own rows has run, and then lets one of four run anyway.

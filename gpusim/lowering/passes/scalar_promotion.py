@@ -1,26 +1,21 @@
-"""Keep an element that a loop updates in a register, and store it once after the loop.
+"""Scalar promotion: an element that a loop updates stays in a register, stored after the loop.
 
 Possible where every access in the loop that may touch the element is to the element
-itself, no other thread is met, and the loop stores to it in any case.
+itself, the loop does not synchronise with other threads, and stores to it in any case.
 """
 
 from __future__ import annotations
 
 from gpusim.compiler.ir import Function, Value
-from gpusim.lowering.analysis.alias import array_of, clobbers, place_of, reads
-from gpusim.lowering.graph import (
-    Loop,
-    dominators,
-    make_preheader,
-    natural_loops,
-    remove_values,
-    split_edge,
-)
-from gpusim.lowering.passes.ssa_repair import Variable, place_phis
-from gpusim.lowering.passes.store_to_load_forwarding import forward
+from gpusim.lowering.analysis.alias import array_of, clobbers, location_of, reads
+from gpusim.lowering.analysis.dominators import dominators
+from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.graph import make_preheader, remove_values, split_edge
+from gpusim.lowering.passes.ssa_repair import Variable, insert_phis
+from gpusim.lowering.passes.store_to_load_forwarding import store_to_load_forwarding
 
 
-def promote(function: Function) -> bool:
+def scalar_promotion(function: Function) -> bool:
     """Promote what can be promoted, in inner loops first; return whether there was any."""
     changed = False
     while _promote_one(function):
@@ -34,7 +29,7 @@ def _promote_one(function: Function) -> bool:
         stores = _candidate(function, loop)
         if stores:
             _load_before(function, loop, stores[0])
-            forward(function)
+            store_to_load_forwarding(function)
             _store_after(function, loop, stores)
             return True
     return False
@@ -48,10 +43,10 @@ def _candidate(function: Function, loop: Loop) -> list[Value]:
     found: dict[tuple[object, ...], list[Value]] = {}
     for value in concerned:
         if value.op == "store" and not array_of(value).volatile and value.args[0] not in home:
-            found.setdefault(place_of(value).key, []).append(value)
+            found.setdefault(location_of(value).key, []).append(value)
     for key, stores in found.items():
         alone = all(
-            (v.op in ("load", "store") and not array_of(v).volatile and place_of(v).key == key)
+            (v.op in ("load", "store") and not array_of(v).volatile and location_of(v).key == key)
             or not (clobbers(v, stores[0]) or reads(v, stores[0]))
             for v in concerned
         )
@@ -64,8 +59,8 @@ def _candidate(function: Function, loop: Loop) -> list[Value]:
 
 def _load_before(function: Function, loop: Loop, store: Value) -> None:
     """Load the element before the loop, so that forwarding finds it in every iteration."""
-    key = place_of(store).key
-    loads = [v for b in loop.blocks for v in b.body if v.op == "load" and place_of(v).key == key]
+    key = location_of(store).key
+    loads = [v for b in loop.blocks for v in b.body if v.op == "load" and location_of(v).key == key]
     if loads:
         before = make_preheader(function, loop)
         load = Value("load", loads[0].dtype, [store.args[0]], store.detail, loads[0].line)
@@ -90,4 +85,4 @@ def _store_after(function: Function, loop: Loop, stores: list[Value]) -> None:
         store = Value("store", None, [model.args[0], value], model.detail, model.line)
         place.body = [store, *place.body]
     remove_values(function, among)
-    place_phis(function, [variable])
+    insert_phis(function, [variable])

@@ -1,7 +1,6 @@
-"""Simplify the graph: merge straight lines, drop empty blocks, share what both sides do.
+"""CFG simplification: straight lines become one block, empty blocks go, phis become selects.
 
-What both sides of a branch compute is computed before it, a store that ends both sides is
-made once after them, and a phi whose branch guards nothing becomes a select.
+A phi becomes a select where nothing is done on either side of the branch before it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from gpusim.lowering.graph import (
 )
 
 
-def tidy(function: Function) -> bool:
+def simplify_cfg(function: Function) -> bool:
     """Simplify the graph until nothing changes; return whether anything did."""
     changed = remove_unreachable(function)
     while _merge(function) or _skip_empty(function) or _select(function):

@@ -1,4 +1,4 @@
-"""Compute a value only where it is needed: behind the branches that may lead past its uses.
+"""Code sinking: a value is computed only where it is needed, behind branches that lead past it.
 
 It goes to the nearest block that all uses lie behind, but into no loop.
 """
@@ -6,10 +6,12 @@ It goes to the nearest block that all uses lie behind, but into no loop.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.graph import Dominators, definitions, dominators, natural_loops
+from gpusim.lowering.analysis.def_use import definitions
+from gpusim.lowering.analysis.dominators import Dominators, dominators
+from gpusim.lowering.analysis.loops import natural_loops
 
 
-def sink(function: Function) -> bool:
+def sinking(function: Function) -> bool:
     """Move operations down the dominator tree; return whether any was moved."""
     tree = dominators(function)
     depth = {b: loop.depth for loop in reversed(natural_loops(function, tree)) for b in loop.blocks}

@@ -1,16 +1,17 @@
-"""Give each element of a local array a register of its own where every index is constant.
+"""Scalar replacement of aggregates (SROA): elements of local arrays get registers of their own.
 
-What remains in local memory is what a thread indexes by something unknown at compile time.
+Where every index is constant; what remains in local memory is what a thread indexes by
+something unknown at compile time.
 """
 
 from __future__ import annotations
 
 from gpusim.compiler.ir import Array, Block, Function, Value
 from gpusim.lowering.graph import remove_values
-from gpusim.lowering.passes.ssa_repair import Variable, place_phis
+from gpusim.lowering.passes.ssa_repair import Variable, insert_phis
 
 
-def scatter(function: Function) -> bool:
+def sroa(function: Function) -> bool:
     """Replace local arrays by values; return whether there were any."""
     changed = False
     for array in list(function.local):
@@ -63,5 +64,5 @@ def _scatter(function: Function, accesses: set[Value]) -> None:
                     if index not in now:
                         now[index] = variables[index].at_start(block)
                     replacements[value] = now[index]
-    place_phis(function, variables.values(), replacements)
+    insert_phis(function, variables.values(), replacements)
     remove_values(function, accesses)

@@ -1,7 +1,7 @@
-"""Restore SSA form after a pass has given a value several definitions.
+"""SSA repair, after a pass has given a value several definitions.
 
 Copying blocks makes one value of the source many: each use must see the copy that reaches
-it. Definitions are looked up block by block, with a phi where several meet (Braun et al.,
+it. Definitions are looked up block by block, with a phi where several reach (Braun et al.,
 "Simple and Efficient Construction of Static Single Assignment Form").
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from gpusim.compiler.ir import Block, DType, Function, Value
-from gpusim.lowering.graph import definitions, remove_values, replace_uses
+from gpusim.lowering.analysis.def_use import definitions
+from gpusim.lowering.graph import remove_values, replace_uses
 
 
 class Variable:
@@ -61,7 +62,7 @@ class Variable:
         return phi
 
 
-def place_phis(
+def insert_phis(
     function: Function,
     variables: Iterable[Variable],
     replacements: Mapping[Value, Value] | None = None,
@@ -143,7 +144,7 @@ def repair(function: Function, copies: Mapping[Value, Mapping[Block, Value]]) ->
                 value.args = [at_start(a, block) if a in copies else a for a in value.args]
         if block.condition is not None and block.condition in copies:
             block.condition = at_start(block.condition, block)
-    place_phis(function, variables.values())
+    insert_phis(function, variables.values())
 
 
 def remove_trivial_phis(function: Function) -> None:

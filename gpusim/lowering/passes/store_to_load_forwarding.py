@@ -1,7 +1,7 @@
-"""Take a value from where it was last stored or loaded instead of loading it again.
+"""Store-to-load forwarding: what was last stored or loaded is not loaded again.
 
-A load gives way where on every way to it the same elements were stored or loaded and
-nothing since can have changed them. Several such ways meet in a phi.
+A load gives way where on every path to it the same elements were stored or loaded and
+nothing since can have changed them. Several such paths join in a phi.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from gpusim.lowering.analysis.alias import (
     array_of,
     clobbers,
     is_plain_load,
-    place_of,
+    location_of,
 )
-from gpusim.lowering.passes.ssa_repair import Variable, place_phis
+from gpusim.lowering.passes.ssa_repair import Variable, insert_phis
 
 Key = tuple[object, ...]
 
@@ -29,7 +29,7 @@ class _Memory:
             self.operations[block] = found
             for value in found:
                 if value.operation.access and value.operation.access != "atomic":
-                    self.keys[value] = place_of(value).key
+                    self.keys[value] = location_of(value).key
 
     def last(self, load: Value, operations: list[Value]) -> Value | bool:
         """Return what the elements of `load` are after `operations`.
@@ -48,7 +48,7 @@ class _Memory:
         return True
 
 
-def forward(function: Function) -> bool:
+def store_to_load_forwarding(function: Function) -> bool:
     """Replace loads whose value is known; return whether there were any."""
     memory = _Memory(function)
     variables: list[Variable] = []
@@ -67,7 +67,7 @@ def forward(function: Function) -> bool:
                     variables.append(variable)
             if isinstance(found, Value):
                 replacements[load] = found
-    place_phis(function, variables, replacements)
+    insert_phis(function, variables, replacements)
     return bool(replacements)
 
 

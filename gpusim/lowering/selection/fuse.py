@@ -1,4 +1,4 @@
-"""Several operations in one instruction: a product and a sum, three terms, a shift and a sum."""
+"""Instruction fusion: a product and a sum, three terms, a shift and a sum at once."""
 
 from __future__ import annotations
 

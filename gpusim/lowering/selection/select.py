@@ -1,13 +1,13 @@
-"""Choose instructions for operations: a table, and what several operations become together."""
+"""Instruction selection: each operation becomes rows of machine code."""
 
 from __future__ import annotations
 
 from gpusim.compiler.ir import BOOL, Block, Function, Value
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.alias import array_of
-from gpusim.lowering.analysis.divergence import Uniformity
+from gpusim.lowering.analysis.divergence import Divergence
 from gpusim.lowering.code import Code, Phi, Row
-from gpusim.lowering.passes.addresses import Addresses
+from gpusim.lowering.passes.address_lowering import Addresses
 from gpusim.lowering.selection import memory, threads, values
 from gpusim.lowering.selection.choices import CHOICES, type_class
 from gpusim.lowering.selection.division import Emitter
@@ -21,7 +21,7 @@ ROOMS = (memory, threads, values)
 def select(
     function: Function,
     cc: ComputeCapability,
-    uniformity: Uniformity,
+    uniformity: Divergence,
     addresses: Addresses,
     *,
     fuse: bool,

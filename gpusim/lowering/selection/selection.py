@@ -11,12 +11,15 @@ from functools import cached_property
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.isa import OPS
 from gpusim.launch import ComputeCapability
-from gpusim.lowering.analysis.divergence import Uniformity, uniform_values
-from gpusim.lowering.analysis.live_values import needed_values
+from gpusim.lowering.analysis.def_use import definitions
+from gpusim.lowering.analysis.divergence import Divergence
+from gpusim.lowering.analysis.dominators import Dominators, dominators
+from gpusim.lowering.analysis.live_values import live_values
+from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.code import Code
-from gpusim.lowering.graph import Dominators, Loop, definitions, dominators, natural_loops
-from gpusim.lowering.passes.addresses import Addresses
+from gpusim.lowering.passes.address_lowering import Addresses
 from gpusim.lowering.selection.division import Emitter, Reciprocal
+from gpusim.lowering.selection.uniform_datapath import uniform_values
 
 REGISTER_BYTES = 4
 WIDE = 8
@@ -47,7 +50,7 @@ class Selection:
         self,
         function: Function,
         cc: ComputeCapability,
-        uniformity: Uniformity,
+        uniformity: Divergence,
         addresses: Addresses,
         fuse: bool,
     ) -> None:
@@ -69,7 +72,7 @@ class Selection:
         self.of_source: set[Value] = set()
         self.absorbed: dict[Value, Value] = {}
         self.inside: set[Value] = set()
-        self.needed = needed_values(function)
+        self.needed = live_values(function)
         self._count_uses()
 
     def _count_uses(self) -> None:

@@ -1,4 +1,4 @@
-"""Byte addresses out of indices, shared among accesses as compilers share them.
+"""Address lowering: byte addresses out of indices, shared among accesses as compilers do.
 
 Loads, stores and atomics get an address as their first operand and a constant displacement.
 Three operations are made for it: `pointer` (where a global array
@@ -19,68 +19,12 @@ from gpusim.compiler.ir import (
     Value,
     constant,
 )
-from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.alias import array_of
-from gpusim.lowering.analysis.live_values import remove_unneeded
-from gpusim.lowering.graph import Dominators, Loop, dominators, make_preheader, natural_loops
-from gpusim.lowering.passes.disjoint_or import zero_bits
-
-UNBOUNDED = 1 << 64
-
-
-def largest(value: Value, depth: int = 8) -> int:
-    """Return a bound of an unsigned value, UNBOUNDED where none is known.
-
-    Operands are followed `depth` times at most.
-    """
-    if depth == 0:
-        return UNBOUNDED
-    if value.constant is not None:
-        return int(value.constant) if value.constant >= 0 else UNBOUNDED
-    if value.op == "sreg":
-        return SPECIAL_REGISTERS[value.detail].largest
-    if value.op == "cast" and value.args[0].dtype is not None and value.args[0].dtype.kind in "iu":
-        return largest(value.args[0], depth - 1)
-    if value.op in ("add", "mul"):
-        a, b = (largest(arg, depth - 1) for arg in value.args)
-        bound = a + b if value.op == "add" else a * b
-        limit = 1 << (8 * value.dtype.itemsize) if value.dtype is not None else 0
-        return bound if bound < limit else UNBOUNDED
-    if value.op == "and":
-        return min(largest(arg, depth - 1) for arg in value.args)
-    return UNBOUNDED
-
-
-def split_constant(index: Value, space: str) -> tuple[Value | None, int]:
-    """Return an index without the constant added to it, and the constant.
-
-    An unsigned index of a global array may wrap before it is widened to 64 bits, so the
-    constant stays where that cannot be ruled out.
-    """
-    total = 0
-    while True:
-        if index.constant is not None:
-            return None, total + int(index.constant)
-        if index.op not in ("add", "sub", "or") or index.args[1].constant is None:
-            return index, total
-        step = int(index.args[1].constant) * (-1 if index.op == "sub" else 1)
-        if index.op == "or":
-            if step < 0 or zero_bits(index.args[0]) < step.bit_length():
-                return index, total
-            total += step
-            index = index.args[0]
-            continue
-        if space == "global" and _may_wrap(index, step):
-            return index, total
-        total += step
-        index = index.args[0]
-
-
-def _may_wrap(total: Value, step: int) -> bool:
-    """Whether adding `step` may have wrapped around; signed integers may not, in C."""
-    assert total.dtype is not None
-    limit = 1 << (8 * total.dtype.itemsize)
-    return total.dtype.kind == "u" and (step < 0 or largest(total.args[0]) + step >= limit)
+from gpusim.lowering.analysis.dominators import Dominators, dominators
+from gpusim.lowering.analysis.indices import split_constant
+from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.graph import make_preheader
+from gpusim.lowering.passes.dce import remove_dead_values
 
 
 @dataclass
@@ -96,7 +40,7 @@ class Addresses:
     again: set[Value] = field(default_factory=set)
 
 
-def expose(function: Function, *, share: bool) -> Addresses:
+def address_lowering(function: Function, *, share: bool) -> Addresses:
     """Give every access its address; `share` uses one again where it is at hand."""
     if share:
         for loop in natural_loops(function):
@@ -135,7 +79,7 @@ class _Exposer:
                 if index is not None:
                     self._address(block, array_of(access), index, access.line)
             block.body = self.body
-        remove_unneeded(self.function)
+        remove_dead_values(self.function)
         return self.found
 
     def _access(self, block: Block, access: Value) -> None:

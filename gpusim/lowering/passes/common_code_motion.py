@@ -1,7 +1,7 @@
-"""Do once what both sides of a branch do: before it, or where they meet again.
+"""Code hoisting and sinking: what both sides of a branch do is done once, before it or after.
 
 Computations, and loads that nothing before them can change, move up to the branch. A store
-that ends both sides moves down to where they meet, if at most one of its operands differs.
+that ends both sides moves down to where they reconverge, if at most one of its operands differs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpusim.lowering.graph import remove_values, replace_uses
 from gpusim.lowering.passes.gvn import operation_key, value_key
 
 
-def share(function: Function) -> bool:
+def common_code_motion(function: Function) -> bool:
     """Move what is common out of the sides of every branch; return whether there was any."""
     changed = False
     for block in reversed(function.blocks):

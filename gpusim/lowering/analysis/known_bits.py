@@ -1,0 +1,36 @@
+"""Known bits: which of an integer's last bits are zero, whatever the launch."""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import Value
+from gpusim.lowering.analysis.algebra import number
+
+# Operands further back than this are not asked: shared ones would be asked again and again.
+DEPTH = 8
+
+
+def zero_bits(value: Value, seen: frozenset[Value] = frozenset(), depth: int = DEPTH) -> int:
+    """Return how many of an integer's last bits are known to be zero."""
+    if value.op == "const":
+        held = number(value)
+        if held is None:
+            return 0
+        return 64 if held == 0 else (held & -held).bit_length() - 1
+    if value in seen:
+        return 64
+    if depth == 0:
+        return 0
+    depth -= 1
+    if value.op in ("held", "neg"):
+        return zero_bits(value.args[0], seen, depth)
+    if value.op == "phi":
+        return min(zero_bits(a, seen | {value}, depth) for a in value.args)
+    if value.op in ("add", "sub", "or", "xor"):
+        return min(zero_bits(a, seen, depth) for a in value.args)
+    if value.op == "and":
+        return max(zero_bits(a, seen, depth) for a in value.args)
+    if value.op == "shl":
+        return zero_bits(value.args[0], seen, depth) + (number(value.args[1]) or 0)
+    if value.op == "mul":
+        return min(64, sum(zero_bits(a, seen, depth) for a in value.args))
+    return 0

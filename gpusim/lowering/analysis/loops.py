@@ -1,0 +1,63 @@
+"""Natural loops: a header, and what leads back to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.compiler.ir import Block, Function
+from gpusim.lowering.analysis.dominators import Dominators, dominators
+
+
+@dataclass(eq=False)
+class Loop:
+    """A natural loop. `blocks` are in reverse postorder, the header first.
+
+    `latches` jump back to the header. `exits` are edges (from inside, to outside).
+    `depth` is 1 for an outermost loop.
+    """
+
+    header: Block
+    blocks: list[Block]
+    latches: list[Block]
+    exits: list[tuple[Block, Block]]
+    parent: Loop | None = None
+    depth: int = 1
+
+    @property
+    def entering(self) -> list[Block]:
+        """The header's predecessors outside the loop."""
+        return [p for p in self.header.preds if p not in self.latches]
+
+    @property
+    def preheader(self) -> Block | None:
+        """The one block that leads in and nowhere else, if there is one."""
+        entering = self.entering
+        if len(entering) == 1 and len(entering[0].targets) == 1:
+            return entering[0]
+        return None
+
+
+def natural_loops(function: Function, tree: Dominators | None = None) -> list[Loop]:
+    """Return the loops, inner ones before those around them."""
+    tree = tree or dominators(function)
+    loops: list[Loop] = []
+    for header in reversed(tree.order):
+        latches = [p for p in header.preds if p in tree.parent and tree.dominates(header, p)]
+        if not latches:
+            continue
+        inside = {header}
+        stack = list(latches)
+        while stack:
+            block = stack.pop()
+            if block not in inside:
+                inside.add(block)
+                stack += [p for p in block.preds if p in tree.parent]
+        blocks = [b for b in tree.order if b in inside]
+        exits = [(b, t) for b in blocks for t in b.targets if t not in inside]
+        loops.append(Loop(header, blocks, latches, exits))
+    loops.sort(key=lambda loop: len(loop.blocks))
+    for i, loop in enumerate(loops):
+        loop.parent = next((o for o in loops[i + 1 :] if loop.header in o.blocks), None)
+    for loop in reversed(loops):
+        loop.depth = 1 if loop.parent is None else loop.parent.depth + 1
+    return loops

@@ -1,0 +1,101 @@
+"""Liveness of registers: which are needed after each block, and how many at once."""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import Block
+from gpusim.lowering.analysis.dominators import reverse_postorder
+from gpusim.lowering.code import Code, Row
+from gpusim.lowering.machine_code.copies import Copy
+
+
+class Liveness:
+    """Registers needed after each block, as bits of an integer; immediates never are."""
+
+    def __init__(self, code: Code, copies: dict[Block, list[Copy]]) -> None:
+        self.code = code
+        self.guarded = _within_one_guard(code)
+        self.copies = copies
+        self.order = reverse_postorder(code.function)
+        self.constant = sum(1 << r for r in code.immediates)
+        self.out: dict[Block, int] = dict.fromkeys(self.order, 0)
+        self.into: dict[Block, int] = dict.fromkeys(self.order, 0)
+        effects = {b: self._effect(b) for b in self.order}
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(self.order):
+                out = 0
+                for target in block.targets:
+                    out |= self.into[target]
+                read, written = effects[block]
+                into = read | (out & ~written)
+                if out != self.out[block] or into != self.into[block]:
+                    self.out[block], self.into[block] = out, into
+                    changed = True
+
+    def _effect(self, block: Block) -> tuple[int, int]:
+        """Return what a block reads before it writes, and what it writes."""
+        read = written = 0
+        for row in self.code.rows[block]:
+            for register in row.reads:
+                read |= (1 << register) & ~written
+            for register in row.dst:
+                if self.ends(row, register):
+                    written |= 1 << register
+        for copy in self.copies.get(block, ()):
+            read |= (1 << copy.src) & ~written
+        for copy in self.copies.get(block, ()):
+            written |= 1 << copy.dst
+        condition = self.code.condition.get(block)
+        if condition is not None:
+            read |= (1 << condition) & ~written
+        return read & ~self.constant, written
+
+    def ends(self, row: Row, register: int) -> bool:
+        """Whether nothing that a register held before is needed once `row` has written it."""
+        return row.guard is None or register in self.guarded
+
+    def at_end(self, block: Block) -> int:
+        """Return what is live after the copies at a block's end, before its branch."""
+        condition = self.code.condition.get(block)
+        live = self.out[block]
+        if condition is not None and condition not in self.code.immediates:
+            live |= 1 << condition
+        return live
+
+
+def _within_one_guard(code: Code) -> set[int]:
+    """Return registers that only rows with one and the same guard, of one block, touch."""
+    guards: dict[int, tuple[Block, int, bool] | None] = {}
+    for block, rows in code.rows.items():
+        for row in rows:
+            key = None if row.guard is None else (block, row.guard, row.negated)
+            for register in (*row.dst, *row.src):
+                guards[register] = key if guards.get(register, key) == key else None
+    return {register for register, key in guards.items() if key is not None}
+
+
+def peak_registers(code: Code) -> int:
+    """Return the most 32-bit registers that are needed at once, predicates aside."""
+    live = Liveness(code, {})
+    narrow = wide = 0
+    for register, dtype in enumerate(code.dtypes):
+        if register in code.uniform or register in code.immediates or dtype.kind == "b":
+            continue
+        if dtype.itemsize == 8:
+            wide |= 1 << register
+        else:
+            narrow |= 1 << register
+    peak = 0
+    for block in live.order:
+        alive = live.at_end(block)
+        for row in reversed(code.rows[block]):
+            for register in row.dst:
+                alive |= 1 << register
+            peak = max(peak, (alive & narrow).bit_count() + 2 * (alive & wide).bit_count())
+            for register in row.dst:
+                if live.ends(row, register):
+                    alive &= ~(1 << register)
+            for register in row.reads:
+                alive |= (1 << register) & ~live.constant
+    return peak
