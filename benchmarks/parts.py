@@ -167,6 +167,7 @@ def cold() -> dict[str, Any]:
 
 def clock() -> dict[str, Any]:
     """Predict the seven reductions on one device, and some kernels for large and huge n."""
+    from gpusim.catalogue import Request
     from gpusim.prediction import jobs
     from gpusim.prediction.clock.clock import StreamingMultiprocessor
 
@@ -182,7 +183,7 @@ def clock() -> dict[str, Any]:
 
     def predicted(name: str, elements: int, grid: int | None = None) -> float:
         started = time.perf_counter()
-        jobs.catalogue_job(name, elements, block=CLOCK_BLOCK, grid=grid).on("h200")
+        jobs.catalogue_job(Request(name, elements, block=CLOCK_BLOCK, grid=grid)).on("h200")
         return time.perf_counter() - started
 
     predicted(SEVEN[0], 2**20)  # imports and compiles

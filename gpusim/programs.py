@@ -1,4 +1,4 @@
-"""From a kernel and its arguments to a `Program`, kept for the next launch."""
+"""From a kernel of the dialect and its arguments to what runs; programs are kept for later."""
 
 from __future__ import annotations
 
@@ -12,14 +12,28 @@ from gpusim.arguments import ArraySpec
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import Array, DType
 from gpusim.compiler.types import DTYPES, argument_type
-from gpusim.cuda import Kernel
+from gpusim.cuda import ConfiguredKernel, Kernel
 from gpusim.errors import LaunchError
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, bound_arguments
 from gpusim.lowering import lower
+from gpusim.prepared import Prepared
 
 LEVELS = ("O0", "O3")
 _programs: WeakKeyDictionary[Kernel, dict[Any, Program]] = WeakKeyDictionary()
+
+
+def prepare(
+    configured: ConfiguredKernel, args: Sequence[Any], cc: ComputeCapability, level: str = "O3"
+) -> Prepared:
+    """Return `kernel[grid, block]` with its arguments as it runs on a GPU of `cc`.
+
+    Raises LaunchError for arguments or a launch that cannot be, and GpusimError for a kernel.
+    """
+    kernel = configured.kernel
+    arguments = bind(kernel, args)
+    program = program_for(kernel, arguments, cc, level)
+    return Prepared(program, configured.launch, arguments, cc, kernel.source.file)
 
 
 def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:

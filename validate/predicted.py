@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 
 from gpusim import device as devices
-from gpusim.arguments import array_spec
-from gpusim.catalogue import Setup, find
+from gpusim.catalogue import Request, find
 from gpusim.errors import GpusimError
-from gpusim.prediction.predict import Prediction, predict, total_time_us
+from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.predict import Prediction, total_time_us
 
 from .records import Case, Measurement
 from .workers import Listener, unheard, worked_out
@@ -57,37 +56,17 @@ Result = Compared | Refused
 
 def predictions(kernel: str, case: Case, device: str) -> list[Prediction]:
     """Return the predictions of a case's launches, in order; later ones find a warm L2."""
-    made = []
-    for number, setup in enumerate(case.setups(find(kernel))):
-        launch = replace(
-            case,
-            n=setup.n,
-            block=setup.block,
-            grid=setup.grid if setup.entry.grid_free else None,
-            l2=case.l2 if number == 0 else "warm",
-            scope="single",
-        )
-        made.append(_of_launch(kernel, launch, device))
-    return made
+    setups = case.setups(find(kernel))
+    return [
+        _of_launch(Request.of(setup), "warm" if number else case.l2, device)
+        for number, setup in enumerate(setups)
+    ]
 
 
 @lru_cache(maxsize=KEPT_PREDICTIONS)
-def _of_launch(kernel: str, launch: Case, device: str) -> Prediction:
+def _of_launch(request: Request, l2: str, device: str) -> Prediction:
     """Return the prediction of a single launch; several cases begin with the same one."""
-    (setup,) = launch.setups(find(kernel))
-    shape = setup.launch
-    configured = setup.kernel[shape.grid, shape.block, 0, shape.dynamic_shared_bytes]
-    return predict(configured, *_arguments(setup), device=devices.load(device), l2=launch.l2)
-
-
-def _arguments(setup: Setup) -> list[Any]:
-    """Return a launch's arguments, with arrays of which only the size is known."""
-    known = {
-        "input": array_spec(setup.length, setup.dtype),
-        "output": array_spec(setup.entry.family.outputs(setup), setup.dtype),
-    }
-    count = setup.length if setup.entry.one_block else setup.n
-    return [known[p] if isinstance(p, str) else p(count) for p in setup.entry.signature]
+    return catalogue_job(request).on(device, l2=l2).first
 
 
 def compared(measured: Measurement, device: str) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpusim.catalogue import REDUCTION, Entry, Setup, find, reduction
+from gpusim.catalogue import REDUCTION, Entry, Request, Setup, find
 
 L2_STATES = ("cold", "warm")
 
@@ -34,24 +34,20 @@ class Case:
 
     def setups(self, kernel: Entry) -> list[Setup]:
         """Return the launches, in order; InputError or LaunchError for what does not work."""
-        first = kernel.setup(
+        return self.request(kernel).setups()
+
+    def request(self, kernel: Entry) -> Request:
+        """Return what the case asks of a kernel; of one that is no reduction, a single launch."""
+        is_one = self.scope == "single" or kernel.family is not REDUCTION
+        return Request(
+            kernel.name,
             self.n,
-            block=self.block,
-            operation=self.operation,
-            dtype=self.dtype,
-            grid=self.grid,
-            coarse=self.coarse,
-        )
-        if self.scope == "single" or kernel.family is not REDUCTION:
-            return [first]
-        return reduction.plan(
-            kernel,
-            self.n,
-            block=self.block,
-            operation=self.operation,
-            dtype=self.dtype,
-            grid=self.grid,
-            coarse=self.coarse,
+            self.block,
+            self.operation,
+            self.dtype,
+            self.grid,
+            self.coarse,
+            "one" if is_one else "all",
         )
 
 

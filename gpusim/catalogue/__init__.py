@@ -17,9 +17,11 @@ from gpusim.catalogue.registry import (
     kernel,
     sample,
 )
+from gpusim.catalogue.request import PASSES, Request
 
 __all__ = [
     "NUMBERS",
+    "PASSES",
     "REDUCTION",
     "SCAN",
     "BlockRule",
@@ -28,6 +30,7 @@ __all__ = [
     "Family",
     "Kernel",
     "Origin",
+    "Request",
     "Setup",
     "Template",
     "entries",

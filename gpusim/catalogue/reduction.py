@@ -6,13 +6,13 @@ How a pass is run (plainly, traced, timed) is the caller's business: it gives th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from gpusim.catalogue import REDUCTION, Call, Entry, Setup, find, oracle
-from gpusim.catalogue.oracle import Array, DType, Expected
+from gpusim.catalogue import Call, Request, Setup, oracle
+from gpusim.catalogue.oracle import Array, Expected
 from gpusim.errors import InputError
 
 Outcome = TypeVar("Outcome")
@@ -38,63 +38,17 @@ def run(call: Call) -> None:
     call.run()
 
 
-def plan(
-    kernel: Entry | str,
-    n: int | None = None,
-    *,
-    block: int | None = None,
-    operation: str = "sum",
-    dtype: DType | str | None = None,
-    grid: int | None = None,
-    coarse: int | None = None,
-) -> list[Setup]:
-    """Return the launches that reduce `n` elements to one value.
-
-    `grid` is the first launch's. A kernel with a fixed grid then finishes in one block; any
-    other is launched by its rule until one block is enough.
-    """
-    entry = find(kernel) if isinstance(kernel, str) else kernel
-    if entry.family is not REDUCTION:
-        raise InputError(f"{entry.name} is a {entry.family.name}; it leaves more than one value")
-    setups: list[Setup] = []
-    while not setups or setups[-1].results > 1:
-        if setups:
-            n, grid = setups[-1].results, 1 if entry.default_grid else None
-        setups.append(
-            entry.setup(n, block=block, operation=operation, dtype=dtype, grid=grid, coarse=coarse)
-        )
-    return setups
-
-
-def reduce_all(
-    kernel: Entry | str,
-    data: Array,
-    *,
-    block: int | None = None,
-    operation: str = "sum",
-    grid: int | None = None,
-    coarse: int | None = None,
-    launch: Callable[[Call], Any] = run,
-) -> Reduction:
+def reduce_all(request: Request, data: Array, launch: Callable[[Call], Any] = run) -> Reduction:
     """Reduce `data`, of any length from 1, to one value; `launch` runs each pass.
 
-    Integers wrap in the type of `data`. Raises InputError or LaunchError where the kernel does
-    not work for what is asked, before anything runs.
+    Size and type are those of `data`, in which integers wrap. Raises InputError or LaunchError
+    where the kernel does not work for what is asked, before anything runs.
     """
     numbers = np.asarray(data)
     if numbers.ndim != 1 or not numbers.size:
         raise InputError(f"a reduction takes a row of numbers, not shape {numbers.shape}")
-    setups = plan(
-        kernel,
-        numbers.size,
-        block=block,
-        operation=operation,
-        dtype=numbers.dtype,
-        grid=grid,
-        coarse=coarse,
-    )
     passes: list[Pass[Any]] = []
-    for setup in setups:
+    for setup in replace(request.for_data(numbers), passes="all").setups():
         call = setup.call(numbers)
         passes.append(Pass(call, launch(call)))
         numbers = call.result

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import MAX_ELEMENTS
+from gpusim.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.catalogue import oracle
 from gpusim.catalogue.oracle import Array, DType, Expected
 from gpusim.errors import InputError, LaunchError
@@ -371,6 +371,20 @@ class Setup:
         """The kernel, built once for each set of template parameters."""
         return _build(self.entry.factory, self.template)
 
+    @property
+    def configured(self) -> Any:
+        """The kernel with its grid and block: `configured(*arguments)` runs it."""
+        launch = self.launch
+        return self.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+
+    @property
+    def specs(self) -> tuple[Any, ...]:
+        """The kernel's arguments, with arrays that have no elements."""
+        return self._arguments(
+            array_spec(self.length, self.dtype),
+            array_spec(self.entry.family.outputs(self), self.dtype),
+        )
+
     def call(self, data: Array) -> Call:
         """Return this launch on `data`, which must have n elements of the dtype."""
         if data.shape != (self.n,) or data.dtype != self.dtype:
@@ -385,10 +399,13 @@ class Setup:
         elif self.entry.overwrites_input and np.shares_memory(array, data):
             array = array.copy()
         output = np.zeros(self.entry.family.outputs(self), self.dtype)
+        return Call(self, data, output, self._arguments(array, output))
+
+    def _arguments(self, array: Array | ArraySpec, output: Array | ArraySpec) -> tuple[Any, ...]:
+        """Return the arguments in the kernel's order, with the count of elements in its type."""
         count = self.length if self.entry.one_block else self.n
         given = {"input": array, "output": output}
-        arguments = (given[p] if isinstance(p, str) else p(count) for p in self.entry.signature)
-        return Call(self, data, output, tuple(arguments))
+        return tuple(given[p] if isinstance(p, str) else p(count) for p in self.entry.signature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,8 +430,7 @@ class Call:
     @property
     def configured(self) -> Any:
         """The kernel with its grid and block: `configured(*arguments)` runs it."""
-        launch = self.launch
-        return self.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+        return self.setup.configured
 
     @property
     def result(self) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpusim.cli.options import (
@@ -115,18 +116,8 @@ def _catalogue_job(chosen: Namespace, passes: str) -> Job:
     from gpusim.cli.selection import selected
     from gpusim.prediction.jobs import catalogue_job
 
-    choice = selected(find(chosen.kernel), chosen)
-    setup = choice.setup
-    return catalogue_job(
-        choice.entry,
-        setup.n,
-        passes=passes,
-        block=setup.block,
-        operation=setup.operation,
-        dtype=setup.dtype,
-        grid=choice.grid,
-        coarse=choice.coarse,
-    )
+    request = selected(find(chosen.kernel), chosen).request
+    return catalogue_job(replace(request, passes=passes))
 
 
 def _own_job(chosen: Namespace) -> Job:

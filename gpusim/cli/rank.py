@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 
 from gpusim.cli.options import (
     BLOCK,
@@ -38,7 +39,7 @@ def rank(chosen: Namespace) -> int:
     """
     passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without)
-    from gpusim.catalogue import find
+    from gpusim.catalogue import Request, find
     from gpusim.cli import inputs
     from gpusim.cli.selection import step_limit
     from gpusim.prediction.jobs import Forecast, catalogue_job
@@ -48,20 +49,14 @@ def rank(chosen: Namespace) -> int:
     n, limit = inputs.count(chosen.n), step_limit(chosen)
     block = inputs.count(chosen.block, "the block") if chosen.block is not None else None
     kind = inputs.dtype(chosen.dtype) if chosen.dtype is not None else None
+    asked = Request("", n, block, chosen.op or "sum", kind, passes=passes)
     forecasts: list[Forecast] = []
     errors: list[tuple[str, GpusimError]] = []
     with Bar(len(entries), "kernels") as bar:
         bar.start()
         for entry in entries:
             try:
-                job = catalogue_job(
-                    entry,
-                    n,
-                    passes=passes,
-                    block=block,
-                    operation=chosen.op or "sum",
-                    dtype=kind,
-                )
+                job = catalogue_job(replace(asked, kernel=entry.name))
                 forecasts.append(job.on(device, l2=l2, step_limit=limit))
             except GpusimError as error:
                 errors.append((entry.name, error))

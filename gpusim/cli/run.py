@@ -81,11 +81,10 @@ COMMAND = Command(
 
 def _launch(call: Call, step_limit: int, progress: Progress) -> None:
     from gpusim import machine
-    from gpusim.programs import bind, program_for
+    from gpusim.programs import prepare
 
-    arguments = bind(call.kernel, call.arguments)
-    program = program_for(call.kernel, arguments, machine.DEFAULT_CC)
-    machine.run(program, call.launch, arguments, step_limit=step_limit, progress=progress.launch())
+    prepared = prepare(call.configured, call.arguments, machine.DEFAULT_CC)
+    machine.run(prepared, step_limit=step_limit, progress=progress.launch())
 
 
 class Progress:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gpusim.catalogue import REDUCTION, Call, Entry, Setup, sample
-from gpusim.catalogue.reduction import plan, reduce_all
+from gpusim.catalogue import REDUCTION, Call, Entry, Request, sample
+from gpusim.catalogue.reduction import reduce_all
 from gpusim.cli import inputs
 from gpusim.cli.arrays import numbers
 from gpusim.errors import InputError
@@ -19,25 +19,24 @@ from gpusim.machine import DEFAULT_STEP_LIMIT
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A kernel, how it is to be launched, and the file its numbers come from, if any."""
+    """What is asked of a kernel, its size included, and the numbers of a file, if one is given."""
 
-    entry: Entry
-    setup: Setup
+    request: Request
     data: Any
-    grid: int | None
 
     @property
-    def coarse(self) -> int | None:
-        """Elements a thread adds up first; None for kernels that have no such factor."""
-        return self.setup.coarse if self.entry.default_coarse else None
+    def entry(self) -> Entry:
+        """The kernel."""
+        return self.request.entry
 
     def call(self) -> Call:
         """Return the first launch, with its data."""
-        return self.setup.call(self._numbers())
+        return self.request.setup().call(self._numbers())
 
     def launches(self) -> list[Launch]:
         """Return every launch that the whole job takes."""
-        return [setup.launch for setup in self._setups()]
+        passes = "all" if self.entry.family is REDUCTION else "one"
+        return [setup.launch for setup in replace(self.request, passes=passes).setups()]
 
     def run(self, launch: Callable[[Call], None]) -> list[Call]:
         """Run the whole job, a reduction until one value is left; return its launches."""
@@ -45,34 +44,11 @@ class Selection:
             call = self.call()
             launch(call)
             return [call]
-        setup = self.setup
-        reduction = reduce_all(
-            self.entry,
-            self._numbers(),
-            block=setup.block,
-            operation=setup.operation,
-            grid=self.grid,
-            coarse=self.coarse,
-            launch=launch,
-        )
-        return [one.call for one in reduction.passes]
+        return [one.call for one in reduce_all(self.request, self._numbers(), launch).passes]
 
     def _numbers(self) -> Any:
-        return sample(self.setup.n, self.setup.dtype) if self.data is None else self.data
-
-    def _setups(self) -> list[Setup]:
-        if self.entry.family is not REDUCTION:
-            return [self.setup]
-        setup = self.setup
-        return plan(
-            self.entry,
-            setup.n,
-            block=setup.block,
-            operation=setup.operation,
-            dtype=setup.dtype,
-            grid=self.grid,
-            coarse=self.coarse,
-        )
+        setup = self.request.setup()
+        return sample(setup.n, setup.dtype) if self.data is None else self.data
 
 
 def step_limit(chosen: Namespace) -> int:
@@ -96,17 +72,17 @@ def selected(entry: Entry, chosen: Namespace) -> Selection:
             raise InputError(f"{file} holds {data.size:,} numbers, fewer than n = {count:,}")
         data = data[:count]
         count, kind = data.size, data.dtype
-    blocks = _one(chosen.grid, "the grid")
-    setup = entry.setup(
+    request = Request(
+        entry.name,
         count,
         block=_one(chosen.block, "the block"),
         operation=chosen.op or "sum",
         dtype=kind,
-        grid=blocks,
+        grid=_one(chosen.grid, "the grid"),
         coarse=_one(chosen.coarse, "the coarse factor"),
     )
-    setup.launch  # noqa: B018  refuses a launch that no GPU would accept
-    return Selection(entry, setup, data, blocks)
+    request.setup().launch  # noqa: B018  refuses a launch that no GPU would accept
+    return Selection(request, data)
 
 
 def _one(text: str | None, what: str) -> int | None:

@@ -38,7 +38,7 @@ def sweep(chosen: Namespace) -> int:
     Columns other than time and GB/s are of the first pass.
     """
     passes, l2 = how(chosen)
-    from gpusim.catalogue import find
+    from gpusim.catalogue import Request, find
     from gpusim.cli import inputs
     from gpusim.cli.selection import step_limit
     from gpusim.prediction.sweeps import crossed
@@ -50,15 +50,14 @@ def sweep(chosen: Namespace) -> int:
     without = device_of(gpus[0], chosen.without).ablations
     for name in gpus:
         device_of(name, None)
+    kind = inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None
     cases = crossed(
         [find(name).name for name in given] if given else with_corrections(SERIES),
         [inputs.count(text, "a block") for text in inputs.listed(chosen.blocks, "--blocks")],
         [inputs.count(text, "a size") for text in inputs.listed(chosen.sizes, "--sizes")],
         gpus,
-        operation=chosen.op or "sum",
-        dtype=inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None,
+        asked=Request("", operation=chosen.op or "sum", dtype=kind, passes=passes),
         l2=l2,
-        passes=passes,
         without=tuple(sorted(without)),
         step_limit=step_limit(chosen),
     )
@@ -72,7 +71,7 @@ def sweep(chosen: Namespace) -> int:
                 output,
                 workers=workers,
                 started=bar.start,
-                progress=lambda case: bar.advance(f"{case.kernel} {case.device}"),
+                progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
             )
     except KeyboardInterrupt:
         if output is not None:

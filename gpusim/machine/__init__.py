@@ -6,22 +6,22 @@ joined by the next one: blocks may wait for others, as they do on a GPU that hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from gpusim import programs
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.events import Observer
-from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import OnLeap
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import allocate
-from gpusim.programs import bind, program_for
+from gpusim.prepared import Prepared
 
 DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
@@ -37,11 +37,8 @@ def chunk_blocks(launch: Launch) -> int:
 
 
 def run(
-    program: Program,
-    launch: Launch,
-    arguments: Mapping[str, Any],
+    prepared: Prepared,
     *,
-    cc: ComputeCapability = DEFAULT_CC,
     observers: Sequence[Observer] = (),
     step_limit: int = DEFAULT_STEP_LIMIT,
     blocks_per_chunk: int | None = None,
@@ -50,7 +47,7 @@ def run(
     on_leap: OnLeap | None = None,
     on_fault: OnFault | None = None,
 ) -> None:
-    """Run every block of a launch, or only `blocks`. Arrays in `arguments` hold the results.
+    """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
     `step_limit` is how many instructions one block may run; NoProgressError beyond.
     `progress` is told the number of blocks that have finished. With `on_leap`, iterations of a
@@ -58,7 +55,7 @@ def run(
     `on_fault` is told of each fault instead of its being raised, and what can go on does: lanes
     do without the access, blocks that are stuck are given up.
     """
-    launch.check(cc, program.shared_bytes)
+    program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocate(arguments)
     size = blocks_per_chunk or chunk_blocks(launch)
     for observer in observers:
@@ -105,6 +102,4 @@ def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:
 
 def execute(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
     """Run `kernel[grid, block](*args)` as it is, with nobody listening."""
-    arguments = bind(configured.kernel, args)
-    program = program_for(configured.kernel, arguments, DEFAULT_CC)
-    run(program, configured.launch, arguments)
+    run(programs.prepare(configured, args, DEFAULT_CC))

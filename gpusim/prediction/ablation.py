@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.device import ABLATIONS, Device
-from gpusim.isa import OPS, Program
+from gpusim.isa import OPS
 from gpusim.launch import WARP_SIZE
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.jobs import Forecast
@@ -43,11 +43,10 @@ def suspects(forecast: Forecast) -> dict[str, float]:
     its use is to put them in order.
     """
     first = forecast.first
-    program = forecast.job.launches[0].program(forecast.device)
-    kinds = {OPS[instruction.op].kind for instruction in program.instructions}
+    kinds = {OPS[one.op].kind for one in first.prepared.program.instructions}
     bounds = {bound.name: bound.time_us / first.time_us for bound in first.bounds}
     guesses = {
-        "bank-conflicts": _conflicts(first, program),
+        "bank-conflicts": _conflicts(first),
         "barriers": first.stalls.get("barrier", 0.0),
         "divergence": _divergence(first),
         "bandwidth": max(bounds.get("L2", 0.0), bounds.get("DRAM", 0.0)),
@@ -100,8 +99,9 @@ def _warps(prediction: Prediction) -> Iterator[tuple[int, WarpStream]]:
             yield one.blocks, warp
 
 
-def conflict_wavefronts(prediction: Prediction, program: Program) -> int:
+def conflict_wavefronts(prediction: Prediction) -> int:
     """Return the wavefronts of shared loads and stores beyond what their widths need."""
+    program = prediction.prepared.program
     least = np.zeros(len(program.instructions), dtype=np.int64)
     for pc, instruction in enumerate(program.instructions):
         found = instruction.memory
@@ -116,10 +116,10 @@ def conflict_wavefronts(prediction: Prediction, program: Program) -> int:
     return added
 
 
-def _conflicts(prediction: Prediction, program: Program) -> float:
+def _conflicts(prediction: Prediction) -> float:
     """Return how long the wavefronts that conflicts add keep the data stage busy, as a share."""
     device = prediction.device
-    cycles = conflict_wavefronts(prediction, program) * device.interval_cycles.shared_wavefront
+    cycles = conflict_wavefronts(prediction) * device.interval_cycles.shared_wavefront
     return cycles / min(device.gpu.sms, prediction.launch.blocks) / prediction.cycles
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Program
-from gpusim.launch import Launch
+from gpusim.isa import OPS, Instruction
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.clock.costs import TICKS, instruction_costs
 from gpusim.prediction.clock.units import Share
 from gpusim.prediction.streams import BlockStream, Classes
+from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
@@ -34,13 +34,13 @@ _ABLATED = {
 
 
 def bounds_of(
-    program: Program,
-    launch: Launch,
+    prepared: Prepared,
     classes: Classes,
     device: Device,
     share: Share,
 ) -> tuple[Bound, ...]:
     """Return the least time by issue, shared memory, L2, DRAM and block launches."""
+    program, launch = prepared.program, prepared.launch
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
     slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
     is_shared = np.array([_is_shared_access(one) for one in program.instructions])

@@ -14,33 +14,28 @@ from typing import Any
 import numpy as np
 
 from gpusim import device as devices
-from gpusim.arguments import ArraySpec, array_spec
-from gpusim.catalogue import Entry, Setup, find
-from gpusim.catalogue.oracle import DType
-from gpusim.catalogue.reduction import plan
+from gpusim.arguments import ArraySpec
+from gpusim.catalogue import Request, Setup
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
-from gpusim.errors import InputError
-from gpusim.isa import Program
+from gpusim.launch import ComputeCapability
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.predict import Prediction, predict, total_time_us
-from gpusim.programs import bind, program_for
-
-PASSES = ("one", "all")
+from gpusim.prediction.predict import Prediction, predict_prepared, total_time_us
+from gpusim.prepared import Prepared
+from gpusim.programs import prepare
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedLaunch:
-    """A kernel with grid, block and arguments; `setup` where it is one of the catalogue."""
+class KernelLaunch:
+    """A kernel with grid, block and arguments, for any device; `setup` for one of the catalogue."""
 
     configured: ConfiguredKernel
     arguments: tuple[Any, ...]
     setup: Setup | None = None
 
-    def program(self, device: Device) -> Program:
-        """Return the kernel as machine code for a device."""
-        kernel = self.configured.kernel
-        return program_for(kernel, bind(kernel, self.arguments), device.cc)
+    def prepared(self, cc: ComputeCapability) -> Prepared:
+        """Return the launch as it runs on a GPU of `cc`."""
+        return prepare(self.configured, self.arguments, cc)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +47,7 @@ class Job:
     """
 
     name: str
-    launches: tuple[PlannedLaunch, ...]
+    launches: tuple[KernelLaunch, ...]
     useful_bytes: int
 
     def on(
@@ -69,12 +64,8 @@ class Job:
         """
         gpu = devices.load(device)
         made = [
-            predict(
-                launch.configured,
-                *launch.arguments,
-                device=gpu,
-                l2="warm" if number else l2,
-                step_limit=step_limit,
+            predict_prepared(
+                launch.prepared(gpu.cc), gpu, l2="warm" if number else l2, step_limit=step_limit
             )
             for number, launch in enumerate(self.launches)
         ]
@@ -139,41 +130,14 @@ class Forecast:
         }
 
 
-def without_elements(setup: Setup) -> tuple[Any, ...]:
-    """Return a setup's arguments with arrays that have no elements."""
-    entry = setup.entry
-    given = {
-        "input": array_spec(setup.length, setup.dtype),
-        "output": array_spec(entry.family.outputs(setup), setup.dtype),
-    }
-    count = setup.length if entry.one_block else setup.n
-    return tuple(given[p] if isinstance(p, str) else p(count) for p in entry.signature)
-
-
-def catalogue_job(
-    kernel: Entry | str,
-    n: int | None = None,
-    *,
-    passes: str = "one",
-    block: int | None = None,
-    operation: str = "sum",
-    dtype: DType | str | None = None,
-    grid: int | None = None,
-    coarse: int | None = None,
-) -> Job:
-    """Return a catalogue kernel's first launch, or with `passes="all"` the whole reduction.
+def catalogue_job(request: Request) -> Job:
+    """Return what is asked of a catalogue kernel: its first launch, or all of a reduction.
 
     Raises InputError or LaunchError where the kernel does not work for what is asked.
     """
-    if passes not in PASSES:
-        raise InputError(f"passes are {' or '.join(PASSES)}, not {passes!r}")
-    entry = find(kernel) if isinstance(kernel, str) else kernel
-    launch = plan if passes == "all" else _single
-    setups = launch(
-        entry, n, block=block, operation=operation, dtype=dtype, grid=grid, coarse=coarse
-    )
-    planned = [_planned(setup) for setup in setups]
-    return Job(entry.name, tuple(planned), setups[0].n * setups[0].dtype.itemsize)
+    setups = request.setups()
+    launches = [KernelLaunch(setup.configured, setup.specs, setup) for setup in setups]
+    return Job(request.kernel, tuple(launches), setups[0].n * setups[0].dtype.itemsize)
 
 
 def own_job(configured: ConfiguredKernel, arguments: Sequence[Any]) -> Job:
@@ -181,14 +145,4 @@ def own_job(configured: ConfiguredKernel, arguments: Sequence[Any]) -> Job:
     arrays = [value for value in arguments if isinstance(value, ArraySpec | np.ndarray)]
     size = sum(array.nbytes for array in arrays)
     name = configured.kernel.__name__
-    return Job(name, (PlannedLaunch(configured, tuple(arguments)),), size)
-
-
-def _single(entry: Entry, n: int | None, **options: Any) -> list[Setup]:
-    return [entry.setup(n, **options)]
-
-
-def _planned(setup: Setup) -> PlannedLaunch:
-    launch = setup.launch
-    configured = setup.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
-    return PlannedLaunch(configured, without_elements(setup), setup)
+    return Job(name, (KernelLaunch(configured, tuple(arguments)),), size)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gpusim.device import Device
 from gpusim.errors import LaunchError
-from gpusim.isa import Program
-from gpusim.launch import WARP_SIZE, Launch
+from gpusim.launch import WARP_SIZE
+from gpusim.prepared import Prepared
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,13 @@ def _up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def occupancy(program: Program, launch: Launch, device: Device) -> Occupancy:
+def occupancy(prepared: Prepared, device: Device) -> Occupancy:
     """Return a launch's occupancy; LaunchError where an SM cannot hold one block.
 
     The rules are those of NVIDIA's occupancy calculator: registers are given to warps in
     units, shared memory to blocks, some of it kept by the system.
     """
+    program, launch = prepared.program, prepared.launch
     sm, warps = device.sm, launch.warps_per_block
     registers = _up(program.register_estimate * WARP_SIZE, sm.register_unit) * warps
     shared = program.shared_bytes + launch.dynamic_shared_bytes + sm.shared_reserved_bytes

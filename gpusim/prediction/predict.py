@@ -19,7 +19,7 @@ from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
 from gpusim.errors import InputError
 from gpusim.isa import OPS, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.launch import Launch
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.bounds import Bound, bounds_of
 from gpusim.prediction.clock.clock import SpanListener
@@ -28,7 +28,8 @@ from gpusim.prediction.clock.units import Share, Source
 from gpusim.prediction.occupancy import Occupancy, occupancy
 from gpusim.prediction.sampling import Plans, play_all, play_alone
 from gpusim.prediction.streams import Classes, classify
-from gpusim.programs import bind, program_for
+from gpusim.prepared import Prepared
+from gpusim.programs import prepare
 
 L2_STATES = ("cold", "warm")
 # Arrays that are read again from 8 to 128 MB on an H200: up to 0.73 of the L2 all of it is still
@@ -70,9 +71,8 @@ class Prediction:
     if only one thing limited it; the largest binds.
     """
 
-    kernel: str
+    prepared: Prepared
     device: Device
-    launch: Launch
     l2: str
     time_us: float
     cycles: float
@@ -83,6 +83,16 @@ class Prediction:
     waves: float
     simulated: Simulated
     instructions: int
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.prepared.kernel
+
+    @property
+    def launch(self) -> Launch:
+        """Grid, block and dynamic shared memory."""
+        return self.prepared.launch
 
     @property
     def bound(self) -> Bound:
@@ -136,6 +146,12 @@ class Prediction:
         }
 
 
+def check_l2(state: str) -> None:
+    """Raise InputError for what is no state of the L2 cache."""
+    if state not in L2_STATES:
+        raise InputError(f"the L2 cache is {' or '.join(L2_STATES)}, not {state!r}")
+
+
 def predict(
     configured: ConfiguredKernel,
     *args: Any,
@@ -151,18 +167,27 @@ def predict(
     in the L2 cache before ("warm") or not ("cold"). Arrays are not changed; `array_spec` does
     for those whose elements decide nothing. Raises GpusimError for what cannot run.
     """
-    if l2 not in L2_STATES:
-        raise InputError(f"the L2 cache is {' or '.join(L2_STATES)}, not {l2!r}")
+    check_l2(l2)
     gpu = devices.load(device)
-    cc = ComputeCapability.parse(gpu.gpu.compute_capability)
-    launch = configured.launch
-    arguments = bind(configured.kernel, args)
-    program = program_for(configured.kernel, arguments, cc, level)
-    launch.check(cc, program.shared_bytes)
-    holds = occupancy(program, launch, gpu)
-    classes = classify(program, launch, arguments, cc, step_limit=step_limit)
-    share = _share(program, arguments, classes, launch, gpu, l2, holds)
-    plans = Plans(program, gpu, classes, launch)
+    prepared = prepare(configured, args, gpu.cc, level)
+    return predict_prepared(prepared, gpu, l2=l2, step_limit=step_limit, listener=listener)
+
+
+def predict_prepared(
+    prepared: Prepared,
+    gpu: Device,
+    *,
+    l2: str = "cold",
+    step_limit: int = machine.DEFAULT_STEP_LIMIT,
+    listener: SpanListener | None = None,
+) -> Prediction:
+    """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
+    check_l2(l2)
+    program, launch = prepared.program, prepared.launch
+    holds = occupancy(prepared, gpu)
+    classes = classify(prepared, step_limit=step_limit)
+    share = _share(prepared, classes, gpu, l2, holds)
+    plans = Plans(prepared, gpu, classes)
     done = play_all(gpu, share, plans, holds.blocks, listener)
     time_us = done.cycles / gpu.gpu.sm_clock_mhz + _overhead_us(gpu)
     total = sum(done.stalls) or 1
@@ -171,9 +196,8 @@ def predict(
         line = program.instructions[pc].line if pc >= 0 else 0
         lines[line] = lines.get(line, 0.0) + spent / total
     return Prediction(
-        kernel=configured.kernel.__name__,
+        prepared=prepared,
         device=gpu,
-        launch=launch,
         l2=l2,
         time_us=time_us,
         cycles=done.cycles,
@@ -181,7 +205,7 @@ def predict(
         stalls={name: spent / total for name, spent in zip(STALLS, done.stalls, strict=True)},
         lines=dict(sorted(lines.items())),
         bounds=(
-            *bounds_of(program, launch, classes, gpu, share),
+            *bounds_of(prepared, classes, gpu, share),
             _latency(gpu, share, plans, holds),
         ),
         waves=launch.blocks / (holds.blocks * gpu.gpu.sms),
@@ -213,15 +237,14 @@ def _overhead_us(gpu: Device) -> float:
 
 
 def _share(
-    program: Program,
-    arguments: Mapping[str, Any],
+    prepared: Prepared,
     classes: Classes,
-    launch: Launch,
     gpu: Device,
     l2: str,
     holds: Occupancy,
 ) -> Share:
     """Return one SM's share of the device, by how many SMs have a block."""
+    program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     sms = min(gpu.gpu.sms, launch.blocks)
     clock = gpu.gpu.sm_clock_mhz
     dram = gpu.bandwidth.dram_gbps * 1000 / clock / sms

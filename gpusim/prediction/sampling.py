@@ -15,12 +15,11 @@ from operator import itemgetter
 from statistics import fmean
 
 from gpusim.device import Device
-from gpusim.isa import Program
-from gpusim.launch import Launch
 from gpusim.prediction.clock.clock import Outcome, SpanListener, StreamingMultiprocessor
 from gpusim.prediction.clock.steps import Action, WarpPlan, issues, plan
 from gpusim.prediction.clock.units import Share, slowest_excess_cycles
 from gpusim.prediction.streams import BlockStream, Classes
+from gpusim.prepared import Prepared
 
 # How many waves of resident blocks are played, with at least so many blocks; and how many rounds of
 # a loop. Where the second half of them has another rate than the first by more than counts as
@@ -39,16 +38,16 @@ class Plans:
     It is the SM with the most work, for the launch ends with it.
     """
 
-    def __init__(self, program: Program, gpu: Device, classes: Classes, launch: Launch) -> None:
+    def __init__(self, prepared: Prepared, gpu: Device, classes: Classes) -> None:
         self._gpu = gpu
-        self._issues = issues(program, gpu)
+        self._issues = issues(prepared.program, gpu)
         self._by_key: dict[bytes, WarpPlan] = {}
         self._by_stream: dict[tuple[int, int], list[WarpPlan]] = {}
         self._ranges = sorted(
             (first, last, c.stream) for c in classes.classes for first, last in c.ranges
         )
         self._sms = gpu.gpu.sms
-        self._blocks = launch.blocks
+        self._blocks = prepared.launch.blocks
         self.warps = len(self._ranges[0][2].warps)
         self._first = max(self._candidates(), key=self._work)
         self.blocks_on_sm = self._count(self._first)

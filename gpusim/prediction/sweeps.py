@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
 from multiprocessing import get_context, parent_process
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim import device as devices
+from gpusim.catalogue import Request
 from gpusim.device import Device
 from gpusim.errors import GpusimError, InputError
 from gpusim.journal import opened, write_whole
@@ -41,14 +42,9 @@ JOURNAL_SUFFIX = ".journal"
 class Case:
     """One prediction of a sweep; `device` is a name or a file, `without` what it lacks."""
 
-    kernel: str
+    request: Request
     device: str
-    n: int
-    block: int
-    operation: str = "sum"
-    dtype: str | None = None
     l2: str = "cold"
-    passes: str = "one"
     without: tuple[str, ...] = ()
     step_limit: int = DEFAULT_STEP_LIMIT
 
@@ -58,38 +54,40 @@ def crossed(
     blocks: Sequence[int],
     sizes: Sequence[int],
     gpus: Sequence[str],
+    *,
+    asked: Request | None = None,
     **settings: Any,
 ) -> list[Case]:
-    """Return every combination once: device by device, size by size, block by block."""
+    """Return every combination once: device by device, size by size, block by block.
+
+    `asked` has what the requests have in common, `settings` are the cases' other fields.
+    """
     every = product(gpus, sizes, blocks, kernels)
-    return list(
-        dict.fromkeys(Case(kernel, gpu, n, block, **settings) for gpu, n, block, kernel in every)
+    common = asked or Request("")
+    made = (
+        Case(replace(common, kernel=kernel, n=n, block=block), gpu, **settings)
+        for gpu, n, block, kernel in every
     )
+    return list(dict.fromkeys(made))
 
 
 def row_of(case: Case) -> Row:
     """Return a case's row: its prediction, or with `reason` why it cannot run."""
     row: Row = dict.fromkeys(COLUMNS)
+    request = case.request
     row |= {
-        "kernel": case.kernel,
+        "kernel": request.kernel,
         "device": case.device,
-        "n": case.n,
-        "block": case.block,
-        "operation": case.operation,
-        "dtype": case.dtype,
+        "n": request.n,
+        "block": request.block,
+        "operation": request.operation,
+        "dtype": request.dtype,
         "l2": case.l2,
-        "passes": case.passes,
+        "passes": request.passes,
         "without": " ".join(case.without),
     }
     try:
-        job = catalogue_job(
-            case.kernel,
-            case.n,
-            passes=case.passes,
-            block=case.block,
-            operation=case.operation,
-            dtype=case.dtype,
-        )
+        job = catalogue_job(request)
         device = devices.load(case.device).without(*case.without)
         return row | _predicted(job.on(device, l2=case.l2, step_limit=case.step_limit))
     except GpusimError as error:

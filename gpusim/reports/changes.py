@@ -33,10 +33,7 @@ def _changes(before: Forecast, after: Forecast) -> Iterator[str]:
 
 
 def _conflicts(before: Forecast, after: Forecast) -> Iterator[str]:
-    had, has = (
-        conflict_wavefronts(one.first, one.job.launches[0].program(one.device))
-        for one in (before, after)
-    )
+    had, has = (conflict_wavefronts(one.first) for one in (before, after))
     if had and not has:
         yield "no bank conflicts"
     elif has and not had:

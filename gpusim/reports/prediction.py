@@ -226,7 +226,7 @@ def _stalls(prediction: Prediction) -> Columns:
 
 def _lines(forecast: Forecast, width: int) -> Iterator[Text]:
     first = forecast.first
-    file = forecast.job.launches[0].configured.kernel.source.file
+    file = first.prepared.source_file
     shown = {line: share for line, share in first.lines.items() if share >= LEAST_LINE_SHARE}
     texts = [linecache.getline(file, line).rstrip() if line else "" for line in shown]
     plain = dedent("\n".join(text or " " for text in texts)).split("\n")

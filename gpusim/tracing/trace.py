@@ -13,10 +13,10 @@ from gpusim import machine, memory
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import InputError
 from gpusim.events import Array, Observer
-from gpusim.isa import Program
 from gpusim.launch import ComputeCapability
 from gpusim.machine.storage import allocate
-from gpusim.programs import bind, program_for
+from gpusim.prepared import Prepared
+from gpusim.programs import prepare
 from gpusim.tracing.block_log import BlockLog, Entry
 from gpusim.tracing.counters import Counters
 from gpusim.tracing.findings import find
@@ -41,59 +41,72 @@ def trace(
     `step_limit` the instructions that a block may run. Raises GpusimError for a launch,
     argument or kernel that cannot run.
     """
-    capability = ComputeCapability.parse(cc)
-    launch = configured.launch
+    return trace_prepared(
+        prepare(configured, args, ComputeCapability.parse(cc), level),
+        block_index=block_index,
+        step_limit=step_limit,
+        blocks_per_chunk=blocks_per_chunk,
+        observers=observers,
+        progress=progress,
+    )
+
+
+def trace_prepared(
+    prepared: Prepared,
+    *,
+    block_index: int = 0,
+    step_limit: int = machine.DEFAULT_STEP_LIMIT,
+    blocks_per_chunk: int | None = None,
+    observers: Sequence[Observer] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Trace:
+    """Run a program that is ready, wherever it came from, and return what it did."""
+    program, launch, cc = prepared.program, prepared.launch, prepared.cc
     if not 0 <= block_index < launch.blocks:
         raise InputError(f"there is no block {block_index} in a grid of {launch.blocks} blocks")
-    arguments = bind(configured.kernel, args)
-    program = program_for(configured.kernel, arguments, capability, level)
-    counters, log = Counters(capability), BlockLog(block_index)
+    counters, log = Counters(cc), BlockLog(block_index)
     machine.run(
-        program,
-        launch,
-        arguments,
-        cc=capability,
+        prepared,
         observers=(counters, log, *observers),
         step_limit=step_limit,
         blocks_per_chunk=blocks_per_chunk,
         progress=progress,
     )
-    source = configured.kernel.source
-    bases = {name: place.address for name, place in allocate(arguments).items()}
+    bases = {name: place.address for name, place in allocate(prepared.arguments).items()}
     blocks = Blocks(counters)
     made = Trace(
-        kernel=configured.kernel.__name__,
+        kernel=prepared.kernel,
         launch=launch,
-        lowering=level,
-        cc=str(capability),
+        lowering=program.lowering,
+        cc=str(cc),
         counters=counters.named(counters.by_pc.sum(axis=0)),
-        lines=_lines(program, counters, source.file),
+        lines=_lines(prepared, counters),
         blocks=blocks,
         warps=[
             WarpCounters(block_index, warp, row)
             for warp, row in enumerate(blocks.warps(block_index))
         ],
-        executions=[_execution(entry, bases, capability.major) for entry in log.entries],
+        executions=[_execution(entry, bases, cc.major) for entry in log.entries],
         block_index=block_index,
-        source_file=source.file,
+        source_file=prepared.source_file,
         is_complete=log.is_complete,
     )
     return replace(made, findings=find(made))
 
 
-def _lines(program: Program, counters: Counters, file: str) -> list[LineCounters]:
+def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
     """Return the counters of each source line that has instructions."""
     names = [spec.name for spec in counters.specs]
     issued, conditions = names.index("instructions"), names.index("source_branches")
     lanes = names.index("thread_instructions")
     made = []
-    lines = np.array([instruction.line for instruction in program.instructions])
+    lines = np.array([instruction.line for instruction in prepared.program.instructions])
     for line in np.unique(lines):
         rows = counters.by_pc[lines == line]
         total = rows.sum(axis=0)
         runs = int(max(rows[:, issued].max(), rows[:, conditions].max()))
         mean = float(total[lanes] / total[issued]) if total[issued] else 0.0
-        text = linecache.getline(file, int(line)).rstrip()
+        text = linecache.getline(prepared.source_file, int(line)).rstrip()
         made.append(LineCounters(int(line), text, runs, mean, counters.named(total)))
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import ENTRIES, REDUCTIONS, numbers
 
 from gpusim import catalogue
-from gpusim.catalogue import BlockRule, oracle, reduction
+from gpusim.catalogue import BlockRule, Request, oracle, reduction
 from gpusim.errors import GpusimError, InputError, LaunchError
 
 PUBLISHED = (
@@ -174,7 +175,7 @@ def test_only_a_row_of_numbers_is_reduced(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError):
         catalogue.find("reduce1").call(np.zeros(shape, np.int32))
     with pytest.raises(InputError):
-        reduction.reduce_all("reduce1", np.zeros(shape, np.int32))
+        reduction.reduce_all(Request("reduce1"), np.zeros(shape, np.int32))
 
 
 def test_numbers_of_another_type_than_the_setup_are_refused() -> None:
@@ -203,20 +204,24 @@ def test_an_entry_is_ready_for_json() -> None:
 
 @given(st.integers(1, 2**20), st.sampled_from(REDUCTIONS))
 def test_a_plan_ends_with_one_value_and_wastes_no_pass(n: int, entry: Any) -> None:
-    setups = reduction.plan(entry, n)
+    setups = Request(entry.name, n, passes="all").setups()
     assert [s.n for s in setups[1:]] == [s.results for s in setups[:-1]]
     assert [s.results == 1 for s in setups] == [False] * (len(setups) - 1) + [True]
 
 
 def test_a_grid_stride_kernel_finishes_in_a_second_stage_of_one_block() -> None:
-    assert [s.grid for s in reduction.plan("kernel1", 2**20)] == [432, 1]
-    assert [s.grid for s in reduction.plan("kernel1", 2**20, grid=1)] == [1]
-    assert [s.grid for s in reduction.plan("kernel1", 10, grid=1000)] == [1000, 1]
+    whole = Request("kernel1", 2**20, passes="all")
+    for request, grids in (
+        (whole, [432, 1]),
+        (replace(whole, grid=1), [1]),
+        (replace(whole, n=10, grid=1000), [1000, 1]),
+    ):
+        assert [setup.grid for setup in request.setups()] == grids
 
 
 def test_a_scan_is_no_reduction() -> None:
     with pytest.raises(InputError, match="naive_scan is a scan"):
-        reduction.plan("naive_scan", 10)
+        Request("naive_scan", 10, passes="all").setups()
 
 
 def test_whole_reductions_let_the_caller_run_each_pass() -> None:
@@ -229,7 +234,7 @@ def test_whole_reductions_let_the_caller_run_each_pass() -> None:
         return f"pass {len(seen)}"
 
     value, passes = reduction.reduce_all(
-        "reduce1", np.arange(1000, dtype=np.int32), block=64, launch=sum_by_numpy
+        Request("reduce1", block=64), np.arange(1000, dtype=np.int32), sum_by_numpy
     )
     assert value == 499500
     assert value.dtype == np.int32
@@ -242,7 +247,7 @@ def test_an_error_comes_before_the_first_pass() -> None:
         raise AssertionError("a pass was run")
 
     with pytest.raises(LaunchError):
-        reduction.reduce_all("reduce1", np.ones(1000, np.int32), block=96, launch=never)
+        reduction.reduce_all(Request("reduce1", block=96), np.ones(1000, np.int32), never)
 
 
 def test_a_block_rule_names_the_sizes_next_to_a_wrong_one() -> None:

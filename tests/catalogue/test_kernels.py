@@ -16,7 +16,7 @@ from strategies import ENTRIES, REDUCTIONS, RIGHT, blocks, calls, numbers
 
 import gpusim
 from gpusim import catalogue
-from gpusim.catalogue import Call, Entry, reduction
+from gpusim.catalogue import Call, Entry, Request, reduction
 from gpusim.errors import OutOfBoundsError
 
 every_right_kernel = pytest.mark.parametrize("entry", RIGHT, ids=lambda e: e.name)
@@ -92,13 +92,14 @@ def test_a_thread_for_each_lane_gives_what_the_oracle_says(entry: Entry, n: int)
 def test_negative_numbers_are_reduced(entry: Entry, operation: str) -> None:
     """No kernel begins with a 0 that would win over numbers below it."""
     data = np.arange(-1000, -1, dtype=np.int32)
-    value, _ = reduction.reduce_all(entry, data, block=64, operation=operation)
+    value, _ = reduction.reduce_all(Request(entry.name, block=64, operation=operation), data)
     assert value == {"sum": -500499, "max": -2, "min": -1000}[operation]
 
 
 @every_reduction
 def test_a_sum_that_overflows_wraps(entry: Entry) -> None:
-    value, _ = reduction.reduce_all(entry, np.full(3, 2**31 - 1, np.int32), block=64)
+    data = np.full(3, 2**31 - 1, np.int32)
+    value, _ = reduction.reduce_all(Request(entry.name, block=64), data)
     assert value == 2**31 - 3
 
 
@@ -106,8 +107,14 @@ def test_a_sum_that_overflows_wraps(entry: Entry) -> None:
 def test_nan_reaches_the_sum_but_not_the_maximum(entry: Entry) -> None:
     data = np.arange(200, dtype=np.float32)
     data[77] = np.nan
-    assert np.isnan(reduction.reduce_all(entry, data, block=64).value)
-    assert reduction.reduce_all(entry, data, block=64, operation="max").value == 199
+    values = {
+        operation: reduction.reduce_all(
+            Request(entry.name, block=64, operation=operation), data
+        ).value
+        for operation in ("sum", "max")
+    }
+    assert np.isnan(values["sum"])
+    assert values["max"] == 199
 
 
 @every_reduction
@@ -117,19 +124,19 @@ def test_a_whole_reduction_leaves_what_numpy_finds(entry: Entry, data: st.DataOb
     """For any n from 1, pass after pass."""
     n = data.draw(st.integers(1, 3000))
     values = data.draw(numbers(n, data.draw(st.sampled_from(entry.dtypes))))
-    found = reduction.reduce_all(
-        entry,
-        values,
+    request = Request(
+        entry.name,
         block=data.draw(blocks(entry, 256).filter(lambda block: block >= 8)),
         operation=data.draw(st.sampled_from(entry.operations)),
         grid=data.draw(st.integers(1, 20)) if entry.grid_free else None,
     )
+    found = reduction.reduce_all(request, values)
     assert reduction.is_right(found)
 
 
 @pytest.mark.parametrize("entry", REDUCTIONS, ids=lambda e: e.name)
 def test_one_element_is_its_own_sum(entry: Entry) -> None:
-    value, passes = reduction.reduce_all(entry, np.array([-5], np.int32))
+    value, passes = reduction.reduce_all(Request(entry.name), np.array([-5], np.int32))
     assert value == -5
     assert len(passes) == (2 if entry.default_grid else 1)
 
@@ -156,7 +163,7 @@ def test_the_coarse_factor_is_free(coarse: int) -> None:
 @pytest.mark.parametrize("grid", [1, 5, 100])
 def test_any_grid_will_do_where_blocks_come_back_for_more(name: str, grid: int) -> None:
     data = catalogue.sample(5003, "int32")
-    value, passes = reduction.reduce_all(name, data, block=64, grid=grid)
+    value, passes = reduction.reduce_all(Request(name, block=64, grid=grid), data)
     assert value == data.sum()
     assert passes[0].call.launch.grid == (grid, 1, 1)
 

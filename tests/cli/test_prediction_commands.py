@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gpusim import device
-from gpusim.catalogue import find
+from gpusim.catalogue import Request, find
 from gpusim.cli.progress import Bar
 from gpusim.device import ABLATIONS, KEYS
 from gpusim.prediction.clock.clock import STALLS
@@ -86,7 +86,7 @@ def rows_of(section: str, out: str) -> list[str]:
 
 def test_predict_says_how_long_why_and_what_would_change_it(run: Run) -> None:
     out = printed(run, "predict", "reduce3", "-n", "2^18", "--block", 256)
-    forecast = catalogue_job("reduce3", 2**18, block=256).on("h200")
+    forecast = catalogue_job(Request("reduce3", 2**18, block=256)).on("h200")
     assert "reduce3  sum of 262,144 int32 on H200" in out
     assert f"time        {forecast.time_us:.2f} us" in out
     assert "of useful bytes: 262,144 x 4 bytes" in out
@@ -129,7 +129,7 @@ def test_a_missing_mechanism_is_timed_beside_the_whole_gpu(run: Run) -> None:
     assert "us with bank-conflicts; " in out
     found = document(run, *arguments)
     assert found["without"] == ["bank-conflicts"]
-    whole = catalogue_job("reduce2", 2**16, block=128).on("h200").time_us
+    whole = catalogue_job(Request("reduce2", 2**16, block=128)).on("h200").time_us
     assert found["with_all_mechanisms"]["time_us"] == whole
     assert found["with_all_mechanisms"]["saves"] == pytest.approx(1 - found["time_us"] / whole)
 

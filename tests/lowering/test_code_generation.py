@@ -16,12 +16,12 @@ from gpusim import catalogue, cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import FLOAT32, FLOAT64, INT32, UINT8, UINT32, Array, DType, Function
 from gpusim.isa import OPS, Instruction, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.launch import ComputeCapability
 from gpusim.lowering import lower
 from gpusim.lowering.code import Code
 from gpusim.lowering.selection.division import Emitter, divide
 from gpusim.machine import run
-from gpusim.programs import bind, parameter_types, program_for
+from gpusim.programs import bind, parameter_types, prepare
 
 HOPPER = ComputeCapability(9, 0)
 NUMBERS = Array("numbers", "global", FLOAT32)
@@ -139,8 +139,7 @@ def test_a_loop_divides_with_a_reciprocal_that_was_computed_before_it(
     assert division.count("IMAD.HI") == 1
     for by in (7, 0):
         values = np.arange(1, 33).astype(dtype)
-        arguments = bind(kernel, (values, dtype.type(3), dtype.type(by)))
-        run(program_for(kernel, arguments, HOPPER, "O3"), Launch.of(1, 32), arguments)
+        run(prepare(kernel[1, 32], (values, dtype.type(3), dtype.type(by)), HOPPER))
         rests = [(k + turn) % by if by else -1 for k in range(1, 33) for turn in (0, 1)]
         assert values.tolist() == np.reshape(rests, (32, 2)).sum(axis=1).astype(dtype).tolist()
 
@@ -430,8 +429,7 @@ def test_lanes_that_go_on_early_meet_the_others_after_each_turn() -> None:
     kinds = {}
     for level in ("O0", "O3"):
         counts = np.arange(64, dtype=np.int32)
-        arguments = bind(kernel, (counts, 20))
-        run(program_for(kernel, arguments, HOPPER, level), Launch.of(1, 32), arguments)
+        run(prepare(kernel[1, 32], (counts, 20), HOPPER, level))
         kinds[level] = counts
     assert (kinds["O0"] == kinds["O3"]).all()
 
@@ -669,11 +667,10 @@ class Executed:
 def test_the_seven_reductions_issue_what_the_gpu_counts(name: str, block: int) -> None:
     setup = catalogue.find(name).setup(2**20, block=block, dtype="int32")
     call = setup.call(np.ones(2**20, np.int32))
-    arguments = bind(call.kernel, call.arguments)
-    program = program_for(call.kernel, arguments, HOPPER)
+    prepared = prepare(call.configured, call.arguments, HOPPER)
     executed = Executed()
-    run(program, call.launch, arguments, observers=[executed])
+    run(prepared, observers=[executed])
     count = executed.count
     found = (count.total(), count["BRA"], count["LDS"], count["STS"])
     assert found == MEASURED[name, block]
-    assert program.register_estimate == 16
+    assert prepared.program.register_estimate == 16

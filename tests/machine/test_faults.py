@@ -17,16 +17,14 @@ from gpusim.errors import (
 )
 from gpusim.launch import ComputeCapability
 from gpusim.machine import run
-from gpusim.programs import bind, program_for
+from gpusim.programs import prepare
 
 CC = ComputeCapability(9, 0)
 
 
 def faults_of(configured: Any, *args: Any, **settings: Any) -> list[KernelFault]:
-    arguments = bind(configured.kernel, args)
-    program = program_for(configured.kernel, arguments, CC, "O0")
     told: list[KernelFault] = []
-    run(program, configured.launch, arguments, on_fault=told.append, **settings)
+    run(prepare(configured, args, CC, "O0"), on_fault=told.append, **settings)
     return told
 
 

@@ -12,8 +12,9 @@ from gpusim import cuda
 from gpusim.errors import BarrierError, KernelFault, LaunchError, NoProgressError, OutOfBoundsError
 from gpusim.events import Step
 from gpusim.isa import Instruction, Program
-from gpusim.launch import Launch
+from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine import run
+from gpusim.prepared import Prepared
 
 LEVELS = ["O0", "O3"]
 both_levels = pytest.mark.parametrize("level", LEVELS)
@@ -728,7 +729,7 @@ def test_lanes_meet_those_whose_mask_names_the_same_lanes() -> None:
     )
     noted = Rows()
     program = Program("quarters", rows, registers=11, immediates=immediates)
-    run(program, Launch((1, 1, 1), (32, 1, 1)), {}, observers=[noted])
+    run(Prepared(program, Launch.of(1, 32), {}, ComputeCapability(9, 0)), observers=[noted])
     assert noted.lanes == [16, 16]
 
 

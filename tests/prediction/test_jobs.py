@@ -8,10 +8,11 @@ import pytest
 import gpusim
 from gpusim import catalogue, cuda, device
 from gpusim.arguments import ArraySpec, array_spec
+from gpusim.catalogue import Request
 from gpusim.errors import InputError, LaunchError
 from gpusim.prediction import ablation
 from gpusim.prediction.clock.clock import STALLS as PLAYED
-from gpusim.prediction.jobs import catalogue_job, own_job, without_elements
+from gpusim.prediction.jobs import catalogue_job, own_job
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.changes import changes
 from gpusim.reports.quantities import (
@@ -35,7 +36,7 @@ def test_arguments_without_elements_are_those_of_a_call(name: str) -> None:
     entry = catalogue.find(name)
     setup = entry.setup()
     call = setup.call(catalogue.sample(setup.n, setup.dtype))
-    for spec, value in zip(without_elements(setup), call.arguments, strict=True):
+    for spec, value in zip(setup.specs, call.arguments, strict=True):
         if isinstance(spec, ArraySpec):
             assert (spec.shape, spec.dtype) == (value.shape, value.dtype)
         else:
@@ -43,15 +44,15 @@ def test_arguments_without_elements_are_those_of_a_call(name: str) -> None:
 
 
 def test_one_pass_is_one_launch_and_all_are_as_many_as_it_takes() -> None:
-    one = catalogue_job("reduce3", 2**16, block=256)
-    whole = catalogue_job("reduce3", 2**16, block=256, passes="all")
+    one = catalogue_job(Request("reduce3", 2**16, block=256))
+    whole = catalogue_job(Request("reduce3", 2**16, block=256, passes="all"))
     assert [launch.configured.launch.blocks for launch in one.launches] == [256]
     assert [launch.configured.launch.blocks for launch in whole.launches] == [256, 1]
     assert one.useful_bytes == whole.useful_bytes == 4 * 2**16
 
 
 def test_later_passes_find_what_was_just_written_in_the_cache() -> None:
-    forecast = catalogue_job("reduce3", 2**16, block=256, passes="all").on("h200")
+    forecast = catalogue_job(Request("reduce3", 2**16, block=256, passes="all")).on("h200")
     assert [prediction.l2 for prediction in forecast.predictions] == ["cold", "warm"]
     host = forecast.device.host
     kernels = sum(p.time_us - host.launch_overhead_us for p in forecast.predictions)
@@ -74,18 +75,18 @@ def test_useful_bytes_of_any_other_kernel_are_those_of_its_arrays() -> None:
 
 def test_what_cannot_be_planned_is_refused() -> None:
     with pytest.raises(InputError, match="one or all"):
-        catalogue_job("reduce3", passes="some")
+        catalogue_job(Request("reduce3", passes="some"))
     with pytest.raises(InputError, match="leaves more than one value"):
-        catalogue_job("naive_scan", passes="all")
+        catalogue_job(Request("naive_scan", passes="all"))
     with pytest.raises(LaunchError, match="power of two"):
-        catalogue_job("reduce3", block=96)
+        catalogue_job(Request("reduce3", block=96))
     with pytest.raises(LaunchError, match="has at most 512 threads"):
-        catalogue_job("reduce3", 2**12, block=1024).on("8800gtx")
+        catalogue_job(Request("reduce3", 2**12, block=1024)).on("8800gtx")
 
 
 def test_suspects_are_the_mechanisms_that_a_kernel_meets() -> None:
-    strided = ablation.suspects(catalogue_job("reduce2", 2**18, block=128).on("h200"))
-    sequential = ablation.suspects(catalogue_job("reduce3", 2**18, block=128).on("h200"))
+    strided = ablation.suspects(catalogue_job(Request("reduce2", 2**18, block=128)).on("h200"))
+    sequential = ablation.suspects(catalogue_job(Request("reduce3", 2**18, block=128)).on("h200"))
     assert "bank-conflicts" in strided
     assert "bank-conflicts" not in sequential
     for found in (strided, sequential):
@@ -96,18 +97,17 @@ def test_suspects_are_the_mechanisms_that_a_kernel_meets() -> None:
 
 def test_a_device_without_a_mechanism_has_no_suspicion_of_it() -> None:
     gpu = device.load("h200").without("barriers")
-    assert "barriers" not in ablation.suspects(catalogue_job("reduce3", 2**14).on(gpu))
+    assert "barriers" not in ablation.suspects(catalogue_job(Request("reduce3", 2**14)).on(gpu))
 
 
 def test_conflicts_are_the_wavefronts_beyond_the_least() -> None:
     # 15 conflicts a block among stores, and as many in each of two loads.
-    forecast = catalogue_job("reduce2", 2**10, block=128).on("h200")
-    program = forecast.job.launches[0].program(forecast.device)
-    assert ablation.conflict_wavefronts(forecast.first, program) == 45 * 8
+    forecast = catalogue_job(Request("reduce2", 2**10, block=128)).on("h200")
+    assert ablation.conflict_wavefronts(forecast.first) == 45 * 8
 
 
 def test_ablations_are_the_times_without_each_mechanism() -> None:
-    job = catalogue_job("reduce2", 2**16, block=128)
+    job = catalogue_job(Request("reduce2", 2**16, block=128))
     forecast = job.on("h200")
     told: list[str] = []
     found = {
@@ -125,7 +125,7 @@ def test_ablations_are_the_times_without_each_mechanism() -> None:
 
 def test_no_more_than_three_sentences_say_what_would_change_it() -> None:
     for size, name in ((2**10, "reduce1"), (2**20, "reduce3"), (2**20, "kernel2")):
-        forecast = catalogue_job(name, size).on("h200")
+        forecast = catalogue_job(Request(name, size)).on("h200")
         assert 1 <= len(advice(forecast, None)) <= 3
         found = ablation.ablations(forecast, ["launch-overhead"])
         assert any("Without launch-overhead" in text for text in advice(forecast, found))
@@ -142,7 +142,7 @@ def test_no_more_than_three_sentences_say_what_would_change_it() -> None:
 def test_a_grid_that_leaves_places_empty_is_told(
     name: str, n: int, grid: int | None, sentence: str
 ) -> None:
-    forecast = catalogue_job(name, n, block=256, grid=grid).on("h200")
+    forecast = catalogue_job(Request(name, n, block=256, grid=grid)).on("h200")
     assert any(sentence in text for text in advice(forecast, None))
 
 
@@ -152,7 +152,7 @@ def test_every_stall_that_is_played_has_a_meaning() -> None:
 
 def test_steps_are_explained_by_what_changed() -> None:
     two, three, four = (
-        catalogue_job(name, 2**18, block=128).on("h200")
+        catalogue_job(Request(name, 2**18, block=128)).on("h200")
         for name in ("reduce2", "reduce3", "reduce4")
     )
     assert "22 % fewer instructions" in changes(two, three)

@@ -9,27 +9,25 @@ import pytest
 
 from gpusim import catalogue, cuda, device
 from gpusim.arguments import array_spec
+from gpusim.catalogue import Request
 from gpusim.cuda import Kernel
 from gpusim.launch import ComputeCapability
 from gpusim.prediction import jobs, sampling
-from gpusim.prediction.jobs import PlannedLaunch
+from gpusim.prediction.jobs import KernelLaunch
 from gpusim.prediction.predict import Prediction, predict
 from gpusim.prediction.streams import BlockStream, Classes, classify
-from gpusim.programs import bind, program_for
+from gpusim.programs import prepare
 
 CC = ComputeCapability(9, 0)
 COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes")
 
 
-def classes_of(launch: PlannedLaunch, *, leaps: bool, level: str = "O3") -> Classes:
-    kernel = launch.configured.kernel
-    arguments = bind(kernel, launch.arguments)
-    program = program_for(kernel, arguments, CC, level)
-    return classify(program, launch.configured.launch, arguments, CC, leaps=leaps)
+def classes_of(launch: KernelLaunch, *, leaps: bool, level: str = "O3") -> Classes:
+    return classify(prepare(launch.configured, launch.arguments, CC, level), leaps=leaps)
 
 
-def own(kernel: Kernel, grid: object, block: object, *args: object) -> PlannedLaunch:
-    return PlannedLaunch(kernel[grid, block], args)  # type: ignore[index]
+def own(kernel: Kernel, grid: object, block: object, *args: object) -> KernelLaunch:
+    return KernelLaunch(kernel[grid, block], args)  # type: ignore[index]
 
 
 def rows(stream: BlockStream, *, in_order: bool) -> list[list[tuple[object, ...]]]:
@@ -44,7 +42,7 @@ def rows(stream: BlockStream, *, in_order: bool) -> list[list[tuple[object, ...]
 
 
 def expect_alike(
-    launch: PlannedLaunch, *, leaps: bool = True, in_order: bool = True, level: str = "O3"
+    launch: KernelLaunch, *, leaps: bool = True, in_order: bool = True, level: str = "O3"
 ) -> None:
     """Expect loops that are kept once to be, written out, what is run in full."""
     short = classes_of(launch, leaps=True, level=level)
@@ -213,7 +211,7 @@ def test_lanes_that_leave_a_loop_early_do_so_in_a_loop_that_is_kept_once(
     name: str, per_thread: int, rest: int
 ) -> None:
     n = 64 * 9 * 50 * per_thread + rest
-    job = jobs.catalogue_job(name, n, block=64, grid=9)
+    job = jobs.catalogue_job(Request(name, n, block=64, grid=9))
     expect_alike(job.launches[0], in_order=False)
 
 
@@ -223,7 +221,7 @@ def test_lanes_that_leave_a_loop_early_do_so_in_a_loop_that_is_kept_once(
 def test_loops_of_reductions_and_scans_are_kept_once(
     name: str, n: int, options: dict[str, int]
 ) -> None:
-    job = jobs.catalogue_job(name, n, block=64, **options)  # type: ignore[arg-type]
+    job = jobs.catalogue_job(Request(name, n, block=64, **options))  # type: ignore[arg-type]
     expect_alike(job.launches[0], in_order=False)
 
 
@@ -368,7 +366,7 @@ def test_sectors_that_threads_share_later_in_their_loops_are_counted_once() -> N
 
 
 def of_loop(name: str, n: int, block: int = 256, **options: int) -> Prediction:
-    job = jobs.catalogue_job(name, n, block=block, **options)  # type: ignore[arg-type]
+    job = jobs.catalogue_job(Request(name, n, block=block, **options))  # type: ignore[arg-type]
     return job.on("h200").first
 
 
@@ -452,7 +450,7 @@ def test_the_catalogue_runs_every_kernel_with_loops_kept_once() -> None:
         if entry.defect:
             continue
         setup = entry.setup(None)
-        job = jobs.catalogue_job(entry, setup.n)
+        job = jobs.catalogue_job(Request(entry.name, setup.n))
         short, whole = (classes_of(job.launches[0], leaps=leaps) for leaps in (True, False))
         counts = [[(c.ranges, c.stream.instructions) for c in k.classes] for k in (short, whole)]
         assert counts[0] == counts[1], entry.name

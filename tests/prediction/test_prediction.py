@@ -10,7 +10,6 @@ import pytest
 
 from gpusim import catalogue, cuda, device
 from gpusim.arguments import array_spec
-from gpusim.catalogue import Setup
 from gpusim.cuda import Kernel
 from gpusim.errors import InputError, LaunchError
 from gpusim.launch import ComputeCapability
@@ -18,34 +17,18 @@ from gpusim.prediction import sampling
 from gpusim.prediction.occupancy import occupancy
 from gpusim.prediction.predict import Prediction, predict, total_time_us
 from gpusim.prediction.streams import Classes, classify
-from gpusim.programs import bind, program_for
+from gpusim.programs import prepare
 
 CC = ComputeCapability(9, 0)
 
 
-def specs(setup: Setup) -> list[object]:
-    """Return a setup's arguments with arrays that have no elements."""
-    made: list[object] = []
-    for parameter in setup.entry.signature:
-        if parameter == "input":
-            made.append(array_spec(setup.length, setup.dtype))
-        elif parameter == "output":
-            made.append(array_spec(setup.entry.family.outputs(setup), setup.dtype))
-        else:
-            made.append(parameter(setup.n))  # type: ignore[operator]
-    return made
-
-
 def predicted(name: str, n: int, block: int, **options: object) -> Prediction:
     setup = catalogue.find(name).setup(n, block=block)
-    launch = setup.launch
-    configured = setup.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
-    return predict(configured, *specs(setup), **options)  # type: ignore[arg-type]
+    return predict(setup.configured, *setup.specs, **options)  # type: ignore[arg-type]
 
 
 def classes_of(kernel: Kernel, grid: int, block: int, *args: object) -> Classes:
-    arguments = bind(kernel, args)
-    return classify(program_for(kernel, arguments, CC), kernel[grid, block].launch, arguments, CC)
+    return classify(prepare(kernel[grid, block], args, CC))
 
 
 def test_blocks_that_do_the_same_are_one_class_and_tails_are_others() -> None:
@@ -121,19 +104,18 @@ def test_predicting_leaves_arrays_alone() -> None:
 )
 def test_occupancy_is_what_the_sm_holds(block: int, blocks: int, limit: str) -> None:
     setup = catalogue.find("reduce3").setup(2**20, block=block)
-    program = program_for(setup.kernel, bind(setup.kernel, specs(setup)), CC)
-    found = occupancy(program, setup.launch, device.load("h200"))
+    found = occupancy(prepare(setup.configured, setup.specs, CC), device.load("h200"))
     assert (found.blocks, found.warps, found.limit) == (blocks, blocks * block // 32, limit)
 
 
 def test_shared_memory_can_limit_occupancy_and_forbid_a_launch() -> None:
     setup = catalogue.find("reduce3").setup(2**20, block=128)
-    program = program_for(setup.kernel, bind(setup.kernel, specs(setup)), CC)
-    launch = replace(setup.launch, dynamic_shared_bytes=100_000)
-    found = occupancy(program, launch, device.load("h200"))
+    small = prepare(setup.configured, setup.specs, CC)
+    large = replace(small, launch=replace(small.launch, dynamic_shared_bytes=100_000))
+    found = occupancy(large, device.load("h200"))
     assert (found.blocks, found.limit) == (2, "shared memory")
     with pytest.raises(LaunchError, match="not enough shared memory"):
-        occupancy(program, launch, device.load("k40m"))
+        occupancy(large, device.load("k40m"))
 
 
 @pytest.mark.parametrize("name", ["reduce1", "reduce4", "reduce7", "kernel2"])

@@ -11,7 +11,7 @@ from gpusim.device import load
 from gpusim.launch import ComputeCapability
 from gpusim.prediction.clock.steps import Action, WarpPlan, issues, plan
 from gpusim.prediction.streams import BlockStream, classify, spread
-from gpusim.programs import bind, program_for
+from gpusim.programs import prepare
 
 LANES = np.arange(32)
 EVERY = np.ones(32, dtype=bool)
@@ -20,15 +20,12 @@ CC = ComputeCapability(9, 0)
 
 def stream_of(kernel: cuda.Kernel, *args: object, grid: int = 4, block: int = 64) -> BlockStream:
     """Return the stream of the blocks, which all do the same."""
-    arguments = bind(kernel, args)
-    program = program_for(kernel, arguments, CC)
-    (only,) = classify(program, kernel[grid, block].launch, arguments, CC).classes
+    (only,) = classify(prepare(kernel[grid, block], args, CC)).classes
     return only.stream
 
 
 def plan_of(kernel: cuda.Kernel, *args: object) -> WarpPlan:
-    arguments = bind(kernel, args)
-    program = program_for(kernel, arguments, CC)
+    program = prepare(kernel[4, 64], args, CC).program
     return plan(stream_of(kernel, *args).warps[0], issues(program, load("h200")))
 
 

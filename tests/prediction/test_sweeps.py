@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from gpusim.catalogue import Request
 from gpusim.cli.app import main
 from gpusim.errors import InputError
 from gpusim.journal import Journal, opened, write_whole
@@ -45,16 +46,17 @@ def journal_of(output: Path) -> Path:
 
 def test_combinations_come_in_order_and_once() -> None:
     cases = crossed(["a", "b", "a"], [64], [1, 2], ["x", "y"])
-    assert [(c.device, c.n, c.block, c.kernel) for c in cases] == [
+    assert [(c.device, c.request.n, c.request.block, c.request.kernel) for c in cases] == [
         ("x", 1, 64, "a"), ("x", 1, 64, "b"), ("x", 2, 64, "a"), ("x", 2, 64, "b"),
         ("y", 1, 64, "a"), ("y", 1, 64, "b"), ("y", 2, 64, "a"), ("y", 2, 64, "b"),
     ]  # fmt: skip
 
 
 def test_a_row_is_what_predict_says() -> None:
-    row = row_of(Case("reduce3", "h200", 2**16, 128, passes="all", without=("barriers",)))
-    whole = row_of(Case("reduce3", "h200", 2**16, 128, passes="all"))
-    forecast = catalogue_job("reduce3", 2**16, block=128, passes="all").on("h200")
+    request = Request("reduce3", 2**16, block=128, passes="all")
+    row = row_of(Case(request, "h200", without=("barriers",)))
+    whole = row_of(Case(request, "h200"))
+    forecast = catalogue_job(request).on("h200")
     assert tuple(row) == COLUMNS
     assert whole["time_us"] == forecast.time_us
     assert whole["gbps"] == forecast.gbps
@@ -67,10 +69,10 @@ def test_a_row_is_what_predict_says() -> None:
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        (Case("reduce3", "8800gtx", 4096, 1024), "at most 512 threads"),
-        (Case("reduce3", "h200", 4096, 96), "power of two"),
-        (Case("naive_scan", "h200", 64, 64, passes="all"), "leaves more than one value"),
-        (Case("naive_scan", "h200", 64, 64, operation="max"), "does not do 'max'"),
+        (Case(Request("reduce3", 4096, 1024), "8800gtx"), "at most 512 threads"),
+        (Case(Request("reduce3", 4096, 96), "h200"), "power of two"),
+        (Case(Request("naive_scan", 64, 64, passes="all"), "h200"), "leaves more than one value"),
+        (Case(Request("naive_scan", 64, 64, operation="max"), "h200"), "does not do 'max'"),
     ],
 )
 def test_what_cannot_run_is_a_row_with_its_reason(case: Case, reason: str) -> None:
@@ -82,7 +84,7 @@ def test_what_cannot_run_is_a_row_with_its_reason(case: Case, reason: str) -> No
 
 
 def test_any_number_of_workers_writes_the_same_bytes(tmp_path: Path) -> None:
-    cases = [*SMALL, Case("reduce3", "h200", 4096, 96)]
+    cases = [*SMALL, Case(Request("reduce3", 4096, 96), "h200")]
     written = []
     for suffix in (".csv", ".json"):
         for workers in (1, 2):
@@ -150,7 +152,7 @@ def test_rows_of_another_model_or_device_are_not_taken_over(
         path = tmp_path / "gpu.toml"
         path.write_text(source.replace("value = 1980", f"value = {clock}"))
         sweeps._numbers.cache_clear()
-        keys.append(sweeps._key(Case("reduce3", str(path), 64, 64)))
+        keys.append(sweeps._key(Case(Request("reduce3", 64, 64), str(path))))
     assert keys[0] != keys[1]
 
 

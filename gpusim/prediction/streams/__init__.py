@@ -4,7 +4,7 @@ A loop whose iterations are all alike is kept once, with how often it runs. Bloc
 same streams form a class.
 """
 
-from gpusim.prediction.streams.classes import BlockClass, Classes, classify, data_lines
+from gpusim.prediction.streams.classes import BlockClass, Classes, classify
 from gpusim.prediction.streams.stream import BlockStream, Lap, Repeat, WarpStream
 
 __all__ = [
@@ -15,5 +15,4 @@ __all__ = [
     "Repeat",
     "WarpStream",
     "classify",
-    "data_lines",
 ]

@@ -6,7 +6,7 @@ Where two of these differ, more between them are run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any
@@ -17,9 +17,9 @@ from gpusim import machine
 from gpusim.arguments import ArraySpec
 from gpusim.errors import InputError
 from gpusim.isa import OPS, Program
-from gpusim.launch import ComputeCapability, Launch
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
+from gpusim.prepared import Prepared
 
 FIRST_PROBES = 9
 MAX_PROBES = 256
@@ -67,8 +67,9 @@ class Classes:
         return sum(one.blocks * one.stream.written_sectors for one in self.classes)
 
 
-def data_lines(program: Program, arguments: Mapping[str, Any]) -> list[int]:
+def data_lines(prepared: Prepared) -> list[int]:
     """Return the lines whose control flow or addresses depend on arrays without elements."""
+    program, arguments = prepared.program, prepared.arguments
     specs = {name for name, value in arguments.items() if isinstance(value, ArraySpec)}
     tainted: set[int] = set()
     spaces: set[str] = set()
@@ -101,10 +102,7 @@ def data_lines(program: Program, arguments: Mapping[str, Any]) -> list[int]:
 
 
 def classify(
-    program: Program,
-    launch: Launch,
-    arguments: Mapping[str, Any],
-    cc: ComputeCapability,
+    prepared: Prepared,
     *,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     leaps: bool = True,
@@ -116,9 +114,11 @@ def classify(
 
     Raises InputError where control flow or addresses depend on an array that has no elements.
     """
+    arguments = prepared.arguments
     given = list(map(id, arguments.values()))
     same = tuple(map(given.index, given))  # an array may be passed twice
-    probe = _Probe(_Same(program), launch, tuple(arguments.items()), same, cc, step_limit)
+    key = _Same(prepared.program), prepared.launch, tuple(arguments.items()), same, prepared.cc
+    probe = _Probe(prepared, key, step_limit)
     if any(isinstance(value, np.ndarray) for value in arguments.values()):
         return _classes(probe, leaps)
     return _kept_classes(probe, leaps)
@@ -143,26 +143,17 @@ class _UnsoundError(Exception):
 
 @dataclass(frozen=True)
 class _Probe:
-    """A launch of which blocks can be run. Equal ones have the same classes.
+    """A launch of which blocks can be run. Equal ones have the same classes."""
 
-    `same_arguments` says which argument is the first that is the same object as each.
-    """
-
-    key: _Same
-    launch: Launch
-    arguments: tuple[tuple[str, Any], ...]
-    same_arguments: tuple[int, ...]
-    cc: ComputeCapability
+    prepared: Prepared = field(compare=False)
+    key: tuple[Any, ...]
     step_limit: int
 
     def run(self, blocks: Sequence[int], *, leaps: bool) -> dict[int, BlockStream]:
         """Return the streams of some blocks."""
-        recorder = Recorder(self.cc)
+        recorder = Recorder(self.prepared.cc)
         machine.run(
-            self.key.program,
-            self.launch,
-            _private(self.key.program, dict(self.arguments)),
-            cc=self.cc,
+            _private(self.prepared),
             observers=(recorder,),
             step_limit=self.step_limit,
             blocks=blocks,
@@ -174,24 +165,25 @@ class _Probe:
 
 
 def _classes(probe: _Probe, leaps: bool) -> Classes:
-    _refuse_missing_elements(probe.key.program, dict(probe.arguments))
+    prepared = probe.prepared
+    _refuse_missing_elements(prepared)
     if leaps:
         try:
-            return _found(partial(probe.run, leaps=True), probe.launch.blocks)
+            return _found(partial(probe.run, leaps=True), prepared.launch.blocks)
         except _UnsoundError:
             pass
-    return _found(partial(probe.run, leaps=False), probe.launch.blocks)
+    return _found(partial(probe.run, leaps=False), prepared.launch.blocks)
 
 
 _kept_classes = lru_cache(maxsize=64)(_classes)
 
 
-def _refuse_missing_elements(program: Program, arguments: Mapping[str, Any]) -> None:
-    unknown = data_lines(program, arguments)
+def _refuse_missing_elements(prepared: Prepared) -> None:
+    unknown = data_lines(prepared)
     if unknown:
         where = ", ".join(map(str, unknown[:4]))
         raise InputError(
-            f"what {program.name} does at line {where} depends on the arrays' elements; "
+            f"what {prepared.kernel} does at line {where} depends on the arrays' elements; "
             "give the arrays themselves, not array_spec (on the command line a filling: "
             "NAME=TYPE[SHAPE]=random)"
         )
@@ -247,16 +239,17 @@ def _grouped(streams: Mapping[int, BlockStream], blocks: int, *, is_sampled: boo
     return Classes(tuple(made), len(known), is_sampled)
 
 
-def _private(program: Program, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with copies of the arrays that the kernel writes."""
+def _private(prepared: Prepared) -> Prepared:
+    """Return the same with copies of the arrays that the kernel writes."""
     written = {
         instruction.memory.name
-        for instruction in program.instructions
+        for instruction in prepared.program.instructions
         if instruction.memory is not None
         and instruction.memory.space == "global"
         and OPS[instruction.op].writes_memory
     }
-    return {
+    own = {
         name: value.copy() if name in written and isinstance(value, np.ndarray) else value
-        for name, value in arguments.items()
+        for name, value in prepared.arguments.items()
     }
+    return replace(prepared, arguments=own)

@@ -1,0 +1,84 @@
+"""What is asked of a kernel of the catalogue, before it is known whether it can be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpusim.catalogue.oracle import Array, DType
+from gpusim.catalogue.registry import REDUCTION, Entry, Setup, find
+from gpusim.errors import InputError
+
+PASSES = ("one", "all")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A kernel by name, with its size and its options; None where the kernel's own rule decides.
+
+    `passes` is "one" for one launch, "all" for launches until one value is left. `grid` is that
+    of the first.
+    """
+
+    kernel: str
+    n: int | None = None
+    block: int | None = None
+    operation: str = "sum"
+    dtype: DType | str | None = None
+    grid: int | None = None
+    coarse: int | None = None
+    passes: str = "one"
+
+    @classmethod
+    def of(cls, setup: Setup) -> Request:
+        """Return the request for a launch alone."""
+        entry = setup.entry
+        return cls(
+            entry.name,
+            setup.n,
+            setup.block,
+            setup.operation,
+            setup.dtype,
+            setup.grid if entry.grid_free else None,
+            setup.coarse if entry.default_coarse else None,
+        )
+
+    @property
+    def entry(self) -> Entry:
+        """The kernel; InputError where there is none of this name."""
+        return find(self.kernel)
+
+    def for_data(self, data: Array) -> Request:
+        """Return the same request for this many numbers of this type."""
+        return replace(self, n=data.size, dtype=data.dtype)
+
+    def setup(self) -> Setup:
+        """Return the first launch; InputError or LaunchError where the kernel cannot do it."""
+        return self.entry.setup(
+            self.n,
+            block=self.block,
+            operation=self.operation,
+            dtype=self.dtype,
+            grid=self.grid,
+            coarse=self.coarse,
+        )
+
+    def setups(self) -> list[Setup]:
+        """Return all launches that are asked for; InputError or LaunchError as for the first.
+
+        A kernel with a fixed grid finishes in one block; any other is launched by its rule
+        until one block is enough.
+        """
+        if self.passes not in PASSES:
+            raise InputError(f"passes are {' or '.join(PASSES)}, not {self.passes!r}")
+        entry = self.entry
+        if self.passes == "one":
+            return [self.setup()]
+        if entry.family is not REDUCTION:
+            raise InputError(
+                f"{entry.name} is a {entry.family.name}; it leaves more than one value"
+            )
+        made = [self.setup()]
+        following = replace(self, grid=1 if entry.default_grid else None)
+        while made[-1].results > 1:
+            made.append(replace(following, n=made[-1].results).setup())
+        return made
