@@ -26,7 +26,8 @@ class Operation:
     `may_trap`: it need not give a result for every operand, and is made only where the source
     makes it.
     `immediate`: a constant, which stands in no place.
-    `fetched`: it reads what lies in constant memory or is the same for the whole block.
+    `fetched`: "constant" where it reads constant memory, "block" where it is the same for all
+    threads of a block; it is fetched anew where that is cheaper than keeping it.
     `sinks`: computing it behind a branch that may lead past its uses gains something.
     `is_free`: it takes no instruction of its own.
     `passes_phi`: it may be made once behind a phi instead of once before it on each path.
@@ -47,7 +48,7 @@ class Operation:
     inverse: str = ""
     may_trap: bool = False
     immediate: bool = False
-    fetched: bool = False
+    fetched: str = ""
     sinks: bool = True
     is_free: bool = False
     passes_phi: bool = False
@@ -58,6 +59,11 @@ class Operation:
     def is_comparison(self) -> bool:
         """Whether it compares two operands."""
         return bool(self.inverse)
+
+    @property
+    def is_of_one_element(self) -> bool:
+        """Whether it loads or stores one element."""
+        return self.access in ("load", "store") and not self.is_vector
 
     @property
     def concerns_memory(self) -> bool:
@@ -98,13 +104,13 @@ OPERATIONS: Mapping[str, Operation] = {
     # A variable that no assignment reached; any value will do.
     "undef": Operation(0, immediate=True, sinks=False, is_free=True),
     "param": Operation(
-        0, detail="name of a scalar parameter", fetched=True, sinks=False, uniform="computes"
+        0, detail="name of a scalar parameter", fetched="constant", sinks=False, uniform="computes"
     ),
     # Of dynamic shared memory: ("", bytes of an element).
     "length": Operation(
         0,
         detail="(parameter name, axis or None for the total)",
-        fetched=True,
+        fetched="constant",
         sinks=False,
         uniform="computes",
     ),
@@ -159,8 +165,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "store_vector": _access(-1, "store", "(Array, count)"),
     "atomic": _access(-1, "atomic", "(Array, add sub min max exch cas and or xor)"),
     # Addresses in bytes, made by lowering.
-    "pointer": Operation(0, detail="name of a global array, which starts here", fetched=True),
-    "shared_base": Operation(0, fetched=True),  # where the block's shared memory starts
+    "pointer": Operation(0, detail="name of a global array, which starts here", fetched="constant"),
+    "shared_base": Operation(0, fetched="block"),  # where the block's shared memory starts
     # An index, and what it counts from.
     "address": Operation(2, detail="bytes of an element", uniform="reads", scales=True),
     # Threads together. A predicate, if any; a mask; mask, value, lane, width; mask, predicate.

@@ -13,7 +13,6 @@ from gpusim.lowering.passes.ssa_repair import repair
 
 # LLVM's -rotation-max-header-size.
 LARGEST_HEADER = 16
-CONVERGENT = frozenset({"barrier", "syncwarp", "shuffle", "vote", "activemask"})
 
 
 def loop_rotation(function: Function) -> bool:
@@ -33,8 +32,8 @@ def _worthwhile(loop: Loop) -> bool:
     leaving = {block for block, _ in loop.exits}
     if header not in leaving or any(latch in leaving for latch in loop.latches):
         return False
-    copied = [v for v in header.body if v.op not in ("const", "source_branch")]
-    return len(copied) <= LARGEST_HEADER and not any(v.op in CONVERGENT for v in copied)
+    copied = [v for v in header.body if v.constant is None and v.op != "source_branch"]
+    return len(copied) <= LARGEST_HEADER and not any(v.operation.convergent for v in copied)
 
 
 def _rotate(function: Function, loop: Loop) -> Block:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
-from gpusim.compiler.operations import SPECIAL_REGISTERS
+from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
 from gpusim.lowering.analysis.def_use import definitions, users
 from gpusim.lowering.analysis.dominators import Dominators, dominators, reachable
 from gpusim.lowering.analysis.live_values import live_values
@@ -17,14 +17,12 @@ from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.graph import remove_values, replace_uses
 from gpusim.lowering.passes.address_lowering import Addresses
 
-PARAMETERS = frozenset(("param", "length", "pointer"))
-
 
 def is_fetched(value: Value) -> bool:
     """Whether a value lies in constant memory or is the same for the whole block."""
     if value.op == "sreg":
         return SPECIAL_REGISTERS[value.detail].is_of_launch
-    return value.operation.fetched
+    return bool(value.operation.fetched)
 
 
 def rematerialisation(function: Function, addresses: Addresses) -> None:
@@ -179,7 +177,7 @@ class _Rematerialiser:
         """
         for loop in self.loops:
             if block in loop.blocks and loop.preheader is not None:
-                if op in PARAMETERS and loop in self.around_others:
+                if OPERATIONS[op].fetched == "constant" and loop in self.around_others:
                     break
                 if op == "pointer" and loop.header.late:
                     break
@@ -196,7 +194,7 @@ class _Rematerialiser:
             return False
         if self._of_source(use):
             return True
-        if op in PARAMETERS:
+        if OPERATIONS[op].fetched == "constant":
             if any(block in o.blocks and home not in o.blocks for o in self.around_others):
                 return False
             return self._barrier_before(home, at) is self._barrier_before(block, index)

@@ -44,7 +44,9 @@ def _worthwhile(loop: Loop) -> bool:
 
 def _multiplies(loop: Loop) -> bool:
     """Whether ptxas puts rows in rows again."""
-    ordered = any(v.op in ("atomic", "fence") for b in loop.blocks for v in b.body)
+    ordered = any(
+        v.operation.access == "atomic" or v.op == "fence" for b in loop.blocks for v in b.body
+    )
     return not ordered and body_size(loop) * ROW <= LARGEST_TO_MULTIPLY
 
 

@@ -46,7 +46,11 @@ def _candidate(function: Function, loop: Loop) -> list[Value]:
             found.setdefault(location_of(value).key, []).append(value)
     for key, stores in found.items():
         alone = all(
-            (v.op in ("load", "store") and not array_of(v).volatile and location_of(v).key == key)
+            (
+                v.operation.is_of_one_element
+                and not array_of(v).volatile
+                and location_of(v).key == key
+            )
             or not (clobbers(v, stores[0]) or reads(v, stores[0]))
             for v in concerned
         )

@@ -30,7 +30,7 @@ def _touches(value: Value, array: Array) -> bool:
 
 def _constant_access(value: Value) -> bool:
     return (
-        value.op in ("load", "store")
+        value.operation.is_of_one_element
         and value.args[0].op == "const"
         and not value.detail.volatile
         and (value.op == "load" or value.args[1].dtype == value.detail.dtype)

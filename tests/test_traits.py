@@ -1,0 +1,99 @@
+"""What is true of an operation stands in its row, and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpusim.compiler.operations import OPERATIONS
+from gpusim.isa import AFFINE, OPS, VECTOR_TWINS
+from gpusim.machine import barrier, warp
+from gpusim.machine.handlers import HANDLERS
+from gpusim.prediction.clock.steps import Action
+
+PACKAGE = Path(__file__).parent.parent / "gpusim"
+NAMES = {*OPERATIONS, *OPS, *(op.kind for op in OPS.values())}
+
+# Where sets of ops stand that say nothing of the ops themselves, and what they are.
+LOCAL = {
+    "lowering/analysis/indices.py": "the sums that an index is taken apart at",
+    "lowering/analysis/induction_variables.py": "the comparisons that a loop may end by",
+    "lowering/analysis/known_bits.py": "each operation has its rule for known bits",
+    "lowering/analysis/linear.py": "each operation has its rule for linear forms",
+    "lowering/analysis/value_range.py": "each operation has its rule for bounds",
+    "lowering/passes/fold_arithmetic.py": "rules of algebra",
+    "lowering/passes/fold_compare.py": "rules of algebra",
+    "lowering/passes/rematerialisation.py": "the terms that an addition takes for nothing",
+    "lowering/selection/division.py": "the steps that a division and a remainder share",
+    "lowering/selection/fuse.py": "the operations that one instruction joins",
+    "lowering/selection/memory.py": "the instructions that are chosen for each space",
+    "machine/storage.py": "atomic operations, which are details of an op",
+}
+
+
+def strings(nodes: list[ast.expr]) -> list[str]:
+    return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def collections(tree: ast.AST) -> Iterator[list[str]]:
+    """Yield the strings of every set, and of every tuple or list that is named or searched."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Set):
+            yield strings(node.elts)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("set", "frozenset"):
+            yield [s for a in node.args for s in strings(getattr(a, "elts", []))]
+        elif isinstance(node, ast.Compare):
+            for operator, right in zip(node.ops, node.comparators, strict=True):
+                if isinstance(operator, ast.In | ast.NotIn):
+                    yield strings(getattr(right, "elts", []))
+        elif isinstance(node, ast.Assign):
+            yield strings(getattr(node.value, "elts", []))
+            if isinstance(node.value, ast.Dict):
+                yield strings(node.value.values)
+
+
+def test_no_module_keeps_a_set_of_ops_of_its_own() -> None:
+    keepers = {}
+    for package in ("lowering", "machine", "prediction"):
+        for path in sorted((PACKAGE / package).rglob("*.py")):
+            for members in collections(ast.parse(path.read_text(encoding="utf-8"))):
+                ops = [member for member in members if member in NAMES]
+                if len(ops) > 1:
+                    keepers[path.relative_to(PACKAGE).as_posix()] = ops
+    assert {name: ops for name, ops in keepers.items() if name not in LOCAL} == {}
+    assert set(LOCAL) <= set(keepers), "an exception that nobody needs any more"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_traits_of_an_operation_agree_with_each_other(name: str) -> None:
+    row = OPERATIONS[name]
+    assert row.access in ("", "load", "store", "atomic")
+    assert row.uniform in ("", "reads", "computes")
+    assert row.fetched in ("", "constant", "block")
+    assert not (row.pure and (row.access or row.convergent or row.orders_memory))
+    assert not (row.commutative and row.arity != 2)
+    if row.is_comparison:
+        assert OPERATIONS[row.swapped].swapped == name
+        assert OPERATIONS[row.inverse].inverse == name
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_the_machine_and_the_clock_know_every_trait_of_an_op(name: str) -> None:
+    row = OPS[name]
+    assert row.kind in HANDLERS
+    assert row.affine in AFFINE
+    assert row.when_apart in ("", "ask", "gather")
+    assert not row.action or row.action.upper() in Action.__members__
+    if row.uniform_twin and row.issued:
+        assert (OPS[row.uniform_twin].kind, VECTOR_TWINS[row.uniform_twin]) == (row.kind, name)
+        assert OPS[row.uniform_twin].evaluate is row.evaluate
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_what_threads_do_together_is_convergent(name: str) -> None:
+    """Where the handler stands tells who takes part; the row has to say the same."""
+    handler = HANDLERS[OPS[name].kind]
+    assert OPS[name].convergent == (handler.__module__ in (warp.__name__, barrier.__name__))
