@@ -539,10 +539,10 @@ def _read(path: Path, name: str) -> Device:
     tree = files.toml(path, DeviceError)
     facts, mistakes = _checked(tree)
     if mistakes:
-        told = mistakes[:_MOST_SHOWN]
-        if len(mistakes) > len(told):
-            told.append(f"and {len(mistakes) - len(told)} more")
-        lines = "".join(f"\n  {mistake}" for mistake in told)
+        listed = mistakes[:_MOST_SHOWN]
+        if len(mistakes) > len(listed):
+            listed.append(f"and {len(mistakes) - len(listed)} more")
+        lines = "".join(f"\n  {mistake}" for mistake in listed)
         number = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise DeviceError(f"{shown(path)}: {number} in the device file{lines}")
     groups = {

@@ -117,7 +117,7 @@ class PycudaBackend:
 
     def machine(self, device: str, date: str) -> Machine:
         """Return what this computer is, as a file of measurements says it."""
-        driver, memory_clock = _told_by_nvidia_smi()
+        driver, memory_clock = _reported_by_nvidia_smi()
         version = self.driver.get_driver_version()
         return Machine(
             gpu=self.gpu_name,
@@ -133,7 +133,7 @@ class PycudaBackend:
         )
 
     def attribute(self, name: str) -> int | None:
-        """Return what the driver tells of the GPU; None where it does not know the name."""
+        """Return what the driver reports of the GPU; None where it does not know the name."""
         known = getattr(self.driver.device_attribute, name, None)
         return None if known is None else int(self._device.get_attribute(known))
 
@@ -226,20 +226,20 @@ class PycudaBackend:
         return replace(made, tolerance=made.tolerance * additions)
 
     def _times(self, copies: Sequence[Sequence[Launch]], case: Case) -> list[float]:
-        """Return the times of many repetitions, in microseconds; the copies take turns."""
+        """Return the times of many repetitions, in microseconds; the copies in rotation."""
         setup = copies[0][0][1].setup
-        turns = itertools.cycle(range(len(copies)))
+        rotation = itertools.cycle(range(len(copies)))
         copy = 0
 
         def cold() -> None:
             nonlocal copy
-            copy = next(turns)
+            copy = next(rotation)
             self._arrays.restore(setup, copy)
             self.empty_l2()
 
         def warm() -> None:
             nonlocal copy
-            copy = next(turns)
+            copy = next(rotation)
             self._send_all(copies[copy])
             self.wait(WAIT_CYCLES)
 
@@ -314,13 +314,13 @@ def pycuda_driver() -> Any:
     return driver
 
 
-def _told_by_nvidia_smi() -> tuple[str, float | None]:
+def _reported_by_nvidia_smi() -> tuple[str, float | None]:
     """Return the driver's version and the memory clock, as far as they can be read."""
     query = "--query-gpu=driver_version,clocks.mem"
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-        version, clock = told.stdout.splitlines()[0].split(",")
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        version, clock = ran.stdout.splitlines()[0].split(",")
         return version.strip(), float(clock)
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return "", None

@@ -18,7 +18,7 @@ REPETITIONS = 5
 
 
 class Bench:
-    """A GPU with room for the probes' numbers.
+    """A GPU with memory for the probes' numbers.
 
     `values` are the keys that have been measured, `notes` what is worth knowing besides.
     """
@@ -49,7 +49,7 @@ class Bench:
         self.driver.memset_d8(memory, 0, 8 * numbers)
         return memory
 
-    def room(self, size: int) -> Any:
+    def buffer(self, size: int) -> Any:
         """Return memory of so many bytes."""
         return self._room.of(size)
 

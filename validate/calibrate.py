@@ -1,6 +1,6 @@
 """From microbenchmarks to a device file: what is measured is written with how, the rest is kept.
 
-What the driver tells of the GPU is taken from there; what neither knows comes from the device
+What the driver reports of the GPU is taken from there; what neither knows comes from the device
 file that serves as the pattern, and is an estimate where that file is of another GPU.
 """
 
@@ -22,7 +22,7 @@ from .measure import today
 from .probes import PROBES
 from .records import Machine
 
-# Keys of a device file, and the driver's name of the attribute that tells each.
+# Keys of a device file, and the driver's name of the attribute that reports each.
 ATTRIBUTES = {
     "gpu.sms": "MULTIPROCESSOR_COUNT",
     "sm.max_threads": "MAX_THREADS_PER_MULTIPROCESSOR",
@@ -38,12 +38,12 @@ ATTRIBUTES = {
 class Calibration:
     """What the probes found on one GPU: values with their method, notes, probes that failed.
 
-    `told` is what the driver says.
+    `reported` is what the driver says.
     """
 
     machine: Machine
     values: dict[str, float] = field(default_factory=dict)
-    told: dict[str, devices.Value] = field(default_factory=dict)
+    reported: dict[str, devices.Value] = field(default_factory=dict)
     methods: dict[str, str] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Calibration:
         return {
             "machine": vars(self.machine),
             "values": self.values,
-            "told": self.told,
+            "reported": self.reported,
             "methods": self.methods,
             "notes": self.notes,
             "failed": self.failed,
@@ -61,8 +61,8 @@ class Calibration:
 
 
 def calibrate(backend: PycudaBackend, device: str) -> Calibration:
-    """Run every probe; one that fails is told and left out."""
-    found = Calibration(backend.machine(device, today()), told=told_by_driver(backend))
+    """Run every probe; one that fails is reported and left out."""
+    found = Calibration(backend.machine(device, today()), reported=reported_by_driver(backend))
     bench = Bench(backend)
     bench.values = found.values
     for probe in PROBES:
@@ -81,35 +81,35 @@ def calibrate(backend: PycudaBackend, device: str) -> Calibration:
     return found
 
 
-def told_by_driver(backend: PycudaBackend) -> dict[str, devices.Value]:
+def reported_by_driver(backend: PycudaBackend) -> dict[str, devices.Value]:
     """Return the keys of a device file that the driver knows."""
     attributes = {key: backend.attribute(name) for key, name in ATTRIBUTES.items()}
-    told: dict[str, devices.Value] = {
+    reported: dict[str, devices.Value] = {
         key: value for key, value in attributes.items() if value is not None
     }
     cached = backend.attribute("GLOBAL_L1_CACHE_SUPPORTED")
     if cached is not None:
-        told["capacity.l1_caches_global"] = bool(cached)
-    told["gpu.name"] = backend.gpu_name.removeprefix("NVIDIA ")
-    told["gpu.compute_capability"] = backend.compute_capability
-    told["gpu.memory_bytes"] = backend.memory_bytes
-    return told
+        reported["capacity.l1_caches_global"] = bool(cached)
+    reported["gpu.name"] = backend.gpu_name.removeprefix("NVIDIA ")
+    reported["gpu.compute_capability"] = backend.compute_capability
+    reported["gpu.memory_bytes"] = backend.memory_bytes
+    return reported
 
 
 def device_file(found: Calibration, pattern: Device) -> str:
-    """Return a device file in TOML: measured numbers with their method, then what is told.
+    """Return a device file in TOML: measured numbers with their method, then what is reported.
 
     InputError where the pattern does not go with what was found.
     """
     where = f"gpusim validate calibrate, {found.machine.gpu}, {found.machine.date}"
-    is_same = found.told.get("gpu.name", pattern.name) == pattern.name
+    is_same = found.reported.get("gpu.name", pattern.name) == pattern.name
     facts = {
         key: fact if is_same else _estimate(fact, pattern.name)
         for key, fact in pattern.facts.items()
     }
-    for key, value in found.told.items():
+    for key, value in found.reported.items():
         if not is_same or facts[key].value != value:
-            facts[key] = _fact(key, value, "exact", f"{where}: told by the CUDA driver")
+            facts[key] = _fact(key, value, "exact", f"{where}: reported by the CUDA driver")
     if found.machine.sm_clock_mhz and not is_same:
         clock = found.machine.sm_clock_mhz
         facts["gpu.sm_clock_mhz"] = _fact(

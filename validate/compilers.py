@@ -49,8 +49,8 @@ class Nvcc:
     @property
     def version(self) -> str:
         """Name and version."""
-        told = subprocess.run([self._program, "--version"], capture_output=True, text=True)
-        found = re.search(r"V(\d+\.\d+\.\d+)", told.stdout)
+        ran = subprocess.run([self._program, "--version"], capture_output=True, text=True)
+        found = re.search(r"V(\d+\.\d+\.\d+)", ran.stdout)
         return f"nvcc {found[1] if found else 'of unknown version'}"
 
     def compile(self, twin: Twin, arch: str) -> Binary:

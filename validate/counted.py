@@ -20,7 +20,7 @@ from gpusim.tracing.counters import COUNTERS
 from .arrays import random_data
 from .counters import SOURCE_VIEW
 from .records import Case, Counts
-from .workers import Listener, unheard, worked_out
+from .workers import Listener, ignored, worked_out
 
 # Nsight's raw sums of bank conflicts, beside the metric of the source view that gpusim names.
 RAW_CONFLICTS = {
@@ -230,9 +230,9 @@ def compare_all(
     counts: Sequence[Counts],
     *,
     workers: int | None = None,
-    done: Listener = unheard,
+    done: Listener = ignored,
 ) -> Counted:
-    """Return all counters beside gpusim's; `done` hears of each that is finished."""
+    """Return all counters beside gpusim's; `done` is called for each that is finished."""
     found: dict[int, Launch] = {}
     for number, launch in worked_out(compare_counters, counts, workers):
         found[number] = launch

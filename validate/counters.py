@@ -94,14 +94,14 @@ def collect(pairs: Sequence[Pair], command: Sequence[str]) -> list[Counts]:
             text=True,
             timeout=LONGEST_S,
         )
-        told = ran.stdout + ran.stderr
-        unknown = [name for name in wanted if name in _complaints(told)]
+        printed = ran.stdout + ran.stderr
+        unknown = [name for name in wanted if name in _complaints(printed)]
         if table(ran.stdout) or not unknown:
             break
         wanted = [name for name in wanted if name not in unknown]
     rows = table(ran.stdout)
     if not rows:
-        raise ProfilerError("ncu counted nothing:\n" + told.strip()[-2000:])
+        raise ProfilerError("ncu counted nothing:\n" + printed.strip()[-2000:])
     return [
         Counts(kernel.name, case, _values(row, kernel.name))
         for (kernel, case), row in zip(pairs, rows, strict=False)

@@ -1,7 +1,7 @@
 """Measuring many launches, one process after the other where a kernel faults.
 
 After a fault the process that launched the kernel can do nothing more with the GPU. So a
-process of its own measures, and tells each result as it comes; the next one goes on behind
+process of its own measures, and reports each result as it comes; the next one goes on behind
 the kernel that faulted.
 """
 
@@ -46,7 +46,7 @@ def measure_all(pairs: Sequence[Pair], device: str, listen: Listener) -> Measure
         process = context.Process(target=_work, args=(there, rest, device))
         process.start()
         there.close()
-        told = 0
+        reported = 0
         while True:
             try:
                 message = here.recv()
@@ -58,9 +58,9 @@ def measure_all(pairs: Sequence[Pair], device: str, listen: Listener) -> Measure
                 raise message
             else:
                 add(message)
-                told += 1
+                reported += 1
         process.join()
-        if len(done) < len(pairs) and (not told or done[-1].fault is None):
+        if len(done) < len(pairs) and (not reported or done[-1].fault is None):
             kernel, case = pairs[len(done)]
             fault = f"the process ended with code {process.exitcode}"
             add(Measurement(kernel.name, case, fault=fault))

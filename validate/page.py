@@ -69,8 +69,8 @@ def _told(machine: Machine) -> list[str]:
         f"{machine.sm_clock_mhz:.0f} MHz" if machine.sm_clock_mhz else "",
         machine.date,
     ]
-    told = ", ".join(part for part in known if part)
-    return [*([f"{told}."] if told else []), *([machine.notes] if machine.notes else [])]
+    text = ", ".join(part for part in known if part)
+    return [*([f"{text}."] if text else []), *([machine.notes] if machine.notes else [])]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> list[str]:
@@ -114,8 +114,8 @@ def _summaries(sections: Sequence[Section]) -> list[str]:
             )
         )
         if found.tau_by_size:
-            told = ", ".join(f"{n:,}: {tau:.2f}" for n, tau in found.tau_by_size.items())
-            taus.append(f"Kendall's tau by size, {one.kind.title}: {told}.")
+            sizes = ", ".join(f"{n:,}: {tau:.2f}" for n, tau in found.tau_by_size.items())
+            taus.append(f"Kendall's tau by size, {one.kind.title}: {sizes}.")
     return [*table(head, rows, text=2), *(line for tau in taus for line in ("", tau))]
 
 
@@ -153,8 +153,8 @@ def _errors(sections: Sequence[Section]) -> list[str]:
             )
         )
     head = ("kernel", "cases", "mean error", "lowest", "highest")
-    told = f"By kernel: {first.kind.title}; in the last columns the mean error elsewhere."
-    return [told, "", *table((*head, *(one.kind.short for one in others)), rows)]
+    text = f"By kernel: {first.kind.title}; in the last columns the mean error elsewhere."
+    return [text, "", *table((*head, *(one.kind.short for one in others)), rows)]
 
 
 def _errors_of(kernel: str, section: Section) -> list[float]:
@@ -203,7 +203,7 @@ def _correctness(found: Sequence[Correctness]) -> list[str]:
     for one in wrong:
         by_block = {shown.case.block: results(shown) for shown in one.shown}
         rows.append((one.kernel, *(by_block.get(block, "") for block in blocks)))
-    told = [
+    lines = [
         f"- {one.kernel}: {one.verdict}. {one.defect or 'The catalogue knows no defect of it.'}"
         + (f" Corrected: {one.fixed_by}." if one.fixed_by else "")
         for one in wrong
@@ -217,7 +217,7 @@ def _correctness(found: Sequence[Correctness]) -> list[str]:
         "",
         *table(("kernel", *(f"block {block}" for block in blocks)), rows),
         "",
-        *told,
+        *lines,
         "",
         f"The other {len(right)} kernels gave right results in all of their "
         f"{sum(one.launches for one in right):,} launches.",

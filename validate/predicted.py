@@ -15,7 +15,7 @@ from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.predict import Prediction, total_time_us
 
 from .records import Case, Measurement
-from .workers import Listener, unheard, worked_out
+from .workers import Listener, ignored, worked_out
 
 # Launches that one process keeps: those of a case, and what its next cases have in common.
 KEPT_PREDICTIONS = 16
@@ -92,11 +92,11 @@ def compare(
     device: str,
     *,
     workers: int | None = None,
-    done: Listener = unheard,
+    done: Listener = ignored,
 ) -> list[Result]:
     """Return measurements beside their predictions, in order; those without a time are left out.
 
-    `device` is a device file's name, `workers` a number of processes; `done` hears of
+    `device` is a device file's name, `workers` a number of processes; `done` is called for
     each that is finished.
     """
     timed = [one for one in times if one.time_us is not None]

@@ -13,7 +13,7 @@ from .counted import Counted, compare_all
 from .defects import Correctness
 from .predicted import Compared, Refused, Result
 from .records import Measurement, Measurements
-from .workers import Listener, unheard
+from .workers import Listener, ignored
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ def report(
     measurements: Measurements,
     *,
     workers: int | None = None,
-    done: Listener = unheard,
+    done: Listener = ignored,
 ) -> Report:
-    """Return measurements beside all that gpusim says of them; `done` hears of each launch."""
+    """Return measurements beside all that gpusim says of them; `done` is called for each launch."""
     kinds = [(kind, [t for t in measurements.times if kind.wanted(t)]) for kind in KINDS]
     every = [one for _, times in kinds for one in times]
     device = measurements.machine.device

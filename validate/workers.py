@@ -13,11 +13,11 @@ from gpusim.prediction.sweeps import cores
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
-Listener = Callable[[str], None]  # hears which kernel's launch is finished
+Listener = Callable[[str], None]  # is called with the kernel of each launch that is finished
 
 
-def unheard(_: str) -> None:
-    """Tell nobody."""
+def ignored(_: str) -> None:
+    """Listen to nothing."""
 
 
 def worked_out(

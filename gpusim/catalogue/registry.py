@@ -248,7 +248,7 @@ class Entry:
         return setup.call(array)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a list of kernels tells, ready for JSON."""
+        """Return what a list of kernels shows, ready for JSON."""
         return {
             "name": self.name,
             "family": self.family.name,

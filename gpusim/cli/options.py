@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_lines(report: Callable[[int], Iterable[Text]]) -> None:
-    """Print the lines of a report, which is told the terminal's width; none wraps."""
+    """Print the lines of a report, which is given the terminal's width; none wraps."""
     from gpusim.reports.layout import console
 
     screen = console(output.standard_output())

@@ -108,10 +108,10 @@ class Progress:
             self.bar.stop()
 
     def launch(self) -> Callable[[int], None]:
-        """Return what is told how many blocks of the next launch have finished."""
+        """Return what is called with how many blocks of the next launch have finished."""
         before = self.done
 
-        def tell(finished: int) -> None:
+        def report(finished: int) -> None:
             self.done = before + finished
             late = time.perf_counter() - self.started > self.PATIENCE_S
             if self.bar is None and self.watched and late:
@@ -119,7 +119,7 @@ class Progress:
             if self.bar is not None:
                 self.bar.update(self.task, completed=self.done)
 
-        return tell
+        return report
 
     def _show(self) -> None:
         import sys

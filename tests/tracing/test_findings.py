@@ -18,7 +18,7 @@ def only(executions: Sequence[Execution], kind: str) -> Finding:
     return found[0]
 
 
-def test_strided_indexing_is_told_by_stride_banks_and_wavefronts() -> None:
+def test_strided_indexing_is_named_by_stride_banks_and_wavefronts() -> None:
     """With 2*s*tid the worst step has s = 2: all lanes of warp 0, on every fourth bank."""
     found = find(reduce2(128))
     assert [finding.kind for finding in found] == ["bank-conflict", "idle-lanes"]
@@ -47,7 +47,7 @@ def test_a_stride_of_a_power_of_two_meets_in_fewer_banks(
     )
 
 
-def test_irregular_conflicts_are_told_by_the_most_crowded_bank() -> None:
+def test_irregular_conflicts_are_named_by_the_most_crowded_bank() -> None:
     elements = [0, 32, 64, *range(3, 32)]
     finding = only([access(0, 7, "LDS", 0, 0, elements)], "bank-conflict")
     assert "32 lanes of sdata fall on 30 banks, up to 3 different words in one" in finding.message

@@ -37,7 +37,7 @@ def test_every_probe_runs_and_says_how_it_measures(backend: PycudaBackend) -> No
     assert all(found.methods[key] for key in found.values)
 
 
-def test_a_probe_that_fails_is_told_and_left_out(
+def test_a_probe_that_fails_is_reported_and_left_out(
     backend: PycudaBackend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(_: object) -> list[float]:
@@ -93,11 +93,11 @@ def test_what_cannot_be_is_not_written(tmp_path: Path) -> None:
 
 def test_of_another_gpu_the_driver_tells_and_the_pattern_is_an_estimate(tmp_path: Path) -> None:
     machine = Machine("Fake GPU", "h200", "test", sm_clock_mhz=1234.5, date="2026-01-31")
-    told = {"gpu.name": "Fake GPU", "gpu.sms": 4, "sm.max_threads": 1536}
-    device = written(Calibration(machine, told=dict(told)), tmp_path)
+    reported = {"gpu.name": "Fake GPU", "gpu.sms": 4, "sm.max_threads": 1536}
+    device = written(Calibration(machine, reported=dict(reported)), tmp_path)
     assert (device.name, device.gpu.sms, device.sm.max_threads) == ("Fake GPU", 4, 1536)
     assert device.gpu.sm_clock_mhz == 1234.5
-    assert device.facts["gpu.sms"].source.endswith("2026-01-31: told by the CUDA driver")
+    assert device.facts["gpu.sms"].source.endswith("2026-01-31: reported by the CUDA driver")
     kept = device.facts["latency_cycles.xu"]
     assert kept.kind == "estimated"
     assert kept.source.startswith("as the H200: ")
@@ -105,7 +105,7 @@ def test_of_another_gpu_the_driver_tells_and_the_pattern_is_an_estimate(tmp_path
 
 def test_the_driver_is_asked_what_it_knows(backend: PycudaBackend) -> None:
     """The fake driver lacks some names, as an older one does."""
-    assert calibration.told_by_driver(backend) == {
+    assert calibration.reported_by_driver(backend) == {
         "gpu.name": "Fake GPU",
         "gpu.compute_capability": "9.0",
         "gpu.memory_bytes": 2**30,
@@ -133,9 +133,9 @@ def test_calibrate_writes_a_device_file_that_can_be_used(
     device = devices.load(tmp_path / "mine.toml")
     assert device.name == "Fake GPU"
     assert device.facts["latency_cycles.alu"].kind == "measured"
-    told = json.loads((tmp_path / "mine.json").read_text(encoding="utf-8"))
-    assert told["told"]["gpu.sms"] == 4
-    assert told["failed"] == {}
+    written = json.loads((tmp_path / "mine.json").read_text(encoding="utf-8"))
+    assert written["reported"]["gpu.sms"] == 4
+    assert written["failed"] == {}
 
 
 def test_numbers_that_no_gpu_can_have_together_are_told(

@@ -46,9 +46,9 @@ def block_turn(bench: Bench) -> Values:
         for stays in (20000, 500)
     ]
     for name, block, shared, stays in (*alone, *full):
-        told = _stays(bench, block, shared, stays, (40 if shared else 200) * bench.sms)
-        gaps, spacing = _gaps(told)
-        here = told[told[:, 0] == told[0, 0]]
+        stamps = _stays(bench, block, shared, stays, (40 if shared else 200) * bench.sms)
+        gaps, spacing = _gaps(stamps)
+        here = stamps[stamps[:, 0] == stamps[0, 0]]
         here = here[np.argsort(here[:, 1])][:80]
         notes[name] = {
             "gap_median": float(np.median(gaps)) if gaps else None,
@@ -56,7 +56,7 @@ def block_turn(bench: Bench) -> Values:
             "first_blocks_apart": float(np.median(spacing)) if spacing else None,
             "begins_on_one_sm": (here[:, 1] - here[0, 1]).tolist(),
             "ends_on_one_sm": (here[:, 3] - here[0, 1]).tolist(),
-            "blocks_on_one_sm": [int(np.flatnonzero((told == row).all(1))[0]) for row in here],
+            "blocks_on_one_sm": [int(np.flatnonzero((stamps == row).all(1))[0]) for row in here],
         }
     bench.notes["block_turn"] = notes
     gap = max(0.0, notes["alone, 32 threads"]["gap_median"] - STAMPS_CYCLES)
@@ -69,14 +69,14 @@ def first_fill(bench: Bench) -> Values:
     apart = {}
     for block in (64, 128, 256, 512, 1024):
         resident = min(32, 2048 // block)
-        told = _stays(bench, block, 0, 100_000, resident * bench.sms)
-        apart[block] = float(np.median([_mean_gap(told, sm) for sm in np.unique(told[:, 0])]))
+        stamps = _stays(bench, block, 0, 100_000, resident * bench.sms)
+        apart[block] = float(np.median([_mean_gap(stamps, sm) for sm in np.unique(stamps[:, 0])]))
     bench.notes["first_blocks_apart_by_threads"] = apart
     return [apart[64]]
 
 
-def _mean_gap(told: Any, sm: int) -> float:
-    begins = told[told[:, 0] == sm, 1]
+def _mean_gap(stamps: Any, sm: int) -> float:
+    begins = stamps[stamps[:, 0] == sm, 1]
     return float(np.ptp(begins)) / max(1, len(begins) - 1)
 
 
@@ -88,8 +88,8 @@ def warps_of_a_block(bench: Bench) -> Values:
     bench.probe("launch", "begin<long long>")(
         memory, np.int64(2000), grid=(blocks, 1, 1), block=(32 * warps, 1, 1)
     )
-    told = bench.read(memory, 2 * blocks * warps).reshape(blocks, warps, 2)
-    spans = np.ptp(told[blocks // 2 :, :, 1], axis=1)
+    stamps = bench.read(memory, 2 * blocks * warps).reshape(blocks, warps, 2)
+    spans = np.ptp(stamps[blocks // 2 :, :, 1], axis=1)
     return [float(np.median(spans)) / (warps - 1)]
 
 
@@ -101,7 +101,7 @@ def first_blocks(bench: Bench) -> Values:
     """
     kernel = bench.probe("launch", "brief<long long>")
     block, warps, many = 256, 256 // 32, 320 * bench.sms
-    words = bench.room(4 * block * many)
+    words = bench.buffer(4 * block * many)
     found: dict[str, list[float]] = {"first": [], "later": []}
     for name, blocks in (("first", bench.sms), ("later", many)):
         numbers, count = 2 * blocks * warps, np.int32(block * blocks)
@@ -112,8 +112,8 @@ def first_blocks(bench: Bench) -> Values:
                 kernel, memory, words, count, never, grid=(blocks, 1, 1), block=(block, 1, 1)
             )
             bench.backend.timed(bench.backend.empty_l2, launch, 1)
-            told = bench.read(memory, numbers).reshape(blocks, warps, 2)[-bench.sms :]
-            sent = told[:, :, 1].mean(axis=1) - told[:, :, 0].min(axis=1)
+            stamps = bench.read(memory, numbers).reshape(blocks, warps, 2)[-bench.sms :]
+            sent = stamps[:, :, 1].mean(axis=1) - stamps[:, :, 0].min(axis=1)
             found[name].append(float(sent.mean()))
     bench.notes["first_blocks_and_later_ones"] = found
     return [max(0.0, float(np.median(found["first"]) - np.median(found["later"])))]
@@ -131,8 +131,8 @@ def first_blocks_of_all(bench: Bench) -> Values:
         memory = bench.stamps(bench.sms)
         launch = partial(kernel, memory, grid=(bench.sms, 1, 1), block=(128, 1, 1))
         bench.backend.timed(bench.backend.empty_l2, launch, 1)
-        told = bench.read(memory, bench.sms)
-        later.append(float((told - told.min()).mean()))
+        stamps = bench.read(memory, bench.sms)
+        later.append(float((stamps - stamps.min()).mean()))
     bench.notes["first_blocks_later_ns"] = later
     return [float(np.mean(later)) * bench.clock_mhz / 1000]
 
@@ -152,12 +152,12 @@ def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> An
         return bench.read(memory, 4 * blocks).reshape(blocks, 4)
 
 
-def _gaps(told: Any) -> tuple[list[float], list[float]]:
+def _gaps(stamps: Any) -> tuple[list[float], list[float]]:
     """Return from when a place was free to the next block's begin, and first begins apart."""
     gaps: list[float] = []
     spacing: list[float] = []
-    for sm in np.unique(told[:, 0]):
-        here = told[told[:, 0] == sm]
+    for sm in np.unique(stamps[:, 0]):
+        here = stamps[stamps[:, 0] == sm]
         here = here[np.argsort(here[:, 1])]
         first_end = here[:, 3].min()
         first = here[here[:, 1] < first_end]

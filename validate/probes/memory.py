@@ -22,7 +22,7 @@ def memory_latency(bench: Bench) -> Values:
     """
 
     def pursued(where: str, nodes: int, apart: int, before: int, cold: bool) -> float:
-        memory = bench.room(nodes * apart)
+        memory = bench.buffer(nodes * apart)
         first = bench.ring(memory, nodes, apart)
         steps = nodes - nodes % 16
         cycles = bench.span(
@@ -53,7 +53,7 @@ def memory_latency(bench: Bench) -> Values:
 @probe("bandwidth.dram_gbps")
 def dram_bandwidth(bench: Bench) -> Values:
     """Reading 4 GiB less reading 1 GiB, 16 bytes a thread at a time, the best of several grids."""
-    memory = bench.room(DRAM_BYTES)
+    memory = bench.buffer(DRAM_BYTES)
     never = bench.stamps(1)
     rates = {}
     for ahead in (1, 2, 4, 8):
@@ -77,7 +77,7 @@ def dram_bandwidth(bench: Bench) -> Values:
 def l2_bandwidth(bench: Bench) -> Values:
     """Reading 24 MiB past the L1 over and over, by all SMs; 1 MiB by one."""
     size = 24 * 2**20
-    memory = bench.room(DRAM_BYTES)
+    memory = bench.buffer(DRAM_BYTES)
     never = bench.stamps(1)
     rates: dict[str, dict[str, float]] = {"all": {}, "one": {}}
     for ahead in (1, 2, 4):
@@ -112,7 +112,7 @@ def l2_bandwidth(bench: Bench) -> Values:
 def l2_requests(bench: Bench) -> Values:
     """All lanes of all SMs read a word at random in 8 MiB of the L2: what a word keeps from it."""
     sectors = 2**18
-    memory = bench.room(DRAM_BYTES)
+    memory = bench.buffer(DRAM_BYTES)
     never = bench.stamps(1)
     grid, block = 8 * bench.sms, 256
     times = [
@@ -131,7 +131,7 @@ def l2_requests(bench: Bench) -> Values:
 @probe("bandwidth.dram_grain_bytes")
 def dram_grain(bench: Bench) -> Values:
     """Reading one sector of 32 bytes in 32, 64 or 128: what comes along costs no more time."""
-    memory = bench.room(DRAM_BYTES)
+    memory = bench.buffer(DRAM_BYTES)
     never = bench.stamps(1)
     times = {}
     for stride in (8, 16, 32):
@@ -179,20 +179,20 @@ def _points(bench: Bench, stores: int) -> list[tuple[float, float]]:
     nodes, apart, warps = 2048, 4096, 2 * bench.sms * 16
     points = []
     for pause in (200_000, 40_000, 20_000, 12_000, 8_000, 6_000, 4_000, 3_000, 2_000, 1_000, 0):
-        memory = bench.room(DRAM_BYTES)
+        memory = bench.buffer(DRAM_BYTES)
         first = bench.ring(memory, nodes, apart)
         words = int(memory) + nodes * apart
         found = []
         for _ in range(3):
-            told = bench.stamps(8 + 2 * warps)
+            stamps = bench.stamps(8 + 2 * warps)
             bench.backend.empty_l2()
             bench.probe("memory", f"loaded<200000, {stores}>")(
-                told, np.uint64(first), np.int32(nodes), np.uint64(words),
+                stamps, np.uint64(first), np.int32(nodes), np.uint64(words),
                 np.uint64((DRAM_BYTES - nodes * apart) // 32), np.int32(pause),
-                np.uint64(int(told) + 16), np.uint64(int(told) + 16),
+                np.uint64(int(stamps) + 16), np.uint64(int(stamps) + 16),
                 grid=(2 * bench.sms + 1, 1, 1), block=(512, 1, 1),
             )  # fmt: skip
-            numbers = bench.read(told, 8 + 2 * warps)
+            numbers = bench.read(stamps, 8 + 2 * warps)
             each = numbers[3 : 3 + 2 * warps].reshape(warps, 2)
             rate = float((each[:, 0] * 512 / np.maximum(each[:, 1], 1)).sum())
             found.append((float(numbers[1] - numbers[0]) / nodes, rate * bench.clock_mhz / 1000))
@@ -239,13 +239,13 @@ def spread_of_latency(bench: Bench) -> Values:
     """
     steps, blocks = 64, 2 * bench.sms
     lines = 2**19
-    memory = bench.room(128 * lines)
-    told = bench.stamps(blocks * steps // 2)
+    memory = bench.buffer(128 * lines)
+    stamps = bench.stamps(blocks * steps // 2)
     bench.backend.empty_l2()
     bench.probe("memory", f"scattered<{steps}>")(
-        told, memory, np.uint32(lines - 1), grid=(blocks, 1, 1), block=(32, 1, 1)
+        stamps, memory, np.uint32(lines - 1), grid=(blocks, 1, 1), block=(32, 1, 1)
     )
-    cycles = bench.read(told, blocks * steps // 2).view(np.int32).astype(float)
+    cycles = bench.read(stamps, blocks * steps // 2).view(np.int32).astype(float)
     bench.notes["cycles_of_scattered_loads"] = {
         "mean": float(cycles.mean()),
         "standard_deviation": float(cycles.std()),
@@ -262,15 +262,15 @@ def spread_of_sums(bench: Bench) -> Values:
     """
     steps, block, blocks = 64, 128, 4 * bench.sms
     warps = blocks * block // 32
-    memory = bench.room(128 * warps * steps)
+    memory = bench.buffer(128 * warps * steps)
     found = []
     for _ in range(5):
-        told = bench.stamps(warps)
+        stamps = bench.stamps(warps)
         bench.backend.empty_l2()
         bench.probe("memory", f"in_order<{steps}>")(
-            told, memory, grid=(blocks, 1, 1), block=(block, 1, 1)
+            stamps, memory, grid=(blocks, 1, 1), block=(block, 1, 1)
         )
-        found.append(float(bench.read(told, warps).std()) / math.sqrt(steps))
+        found.append(float(bench.read(stamps, warps).std()) / math.sqrt(steps))
     bench.notes["deviation_of_loads_in_order"] = found
     return [float(np.median(found))]
 
@@ -278,7 +278,7 @@ def spread_of_sums(bench: Bench) -> Values:
 @probe("interval_cycles.store_packet")
 def store_packets(bench: Bench) -> Values:
     """32 warps of one SM store words to 32 lines each: cycles for a line and a sector, halved."""
-    memory = bench.room(DRAM_BYTES)
+    memory = bench.buffer(DRAM_BYTES)
 
     def stored(stride: int) -> float:
         times = [
@@ -295,7 +295,7 @@ def store_packets(bench: Bench) -> Values:
 def stores_to_l2(bench: Bench) -> Values:
     """All SMs store 8 bytes a lane, 16 apart, into 17 MB: lines and sectors a cycle at best."""
     kernel = bench.probe("memory", "spread<4>")
-    memory = bench.room(DRAM_BYTES)
+    memory = bench.buffer(DRAM_BYTES)
     rates = {}
     for block in (256, 1024):
         grid = 2048 // block * bench.sms
@@ -320,7 +320,7 @@ def stores_to_l2(bench: Bench) -> Values:
 @probe()
 def l1_throughput(bench: Bench) -> Values:
     """32 warps of one SM load lines that are in L1, 4 and 16 bytes a lane."""
-    memory = bench.room(2**20)
+    memory = bench.buffer(2**20)
     for width in (1, 4):
         times = [
             bench.span("memory", f"hits<{width}>", memory, np.int32(iterations), threads=1024)
@@ -342,8 +342,8 @@ def global_atomics(bench: Bench) -> Values:
 
     RED of all SMs on one word: integers by a lane of each warp, floats by all.
     """
-    room = int(bench.room(2**20))
-    places = [room + place * (2**15 + 128) for place in range(31)]
+    start = int(bench.buffer(2**20))
+    places = [start + place * (2**15 + 128) for place in range(31)]
 
     def latency(place: int) -> float:
         times = [

@@ -148,8 +148,8 @@ def _meetings(bench: Bench, blocks: int, warps: int) -> float:
     for iterations in (8, 24):
         memory = bench.stamps(4 * grid)
         kernel(memory, np.int32(iterations), grid=(grid, 1, 1), block=(32 * warps, 1, 1))
-        told = bench.read(memory, 4 * grid).reshape(grid, 4)
-        spans.append(float(np.median(told[:, 3] - told[:, 1])))
+        stamps = bench.read(memory, 4 * grid).reshape(grid, 4)
+        spans.append(float(np.median(stamps[:, 3] - stamps[:, 1])))
     return (spans[1] - spans[0]) / (16 * 32)
 
 
