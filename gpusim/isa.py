@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import floats
+
 DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
 
@@ -218,12 +220,10 @@ def _multiply_add_high(instruction: Instruction, a: Array, b: Array, c: Array) -
 
 
 def _fused_multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
-    """One rounding: exact in float64 for float32 sources, but for a rare double rounding."""
-    product = a.astype(np.float64) * b.astype(np.float64)
     signs = instruction.detail or "++"
-    wide = np.negative(product) if signs[0] == "-" else product
-    wide = wide - c if signs[1] == "-" else wide + c
-    return wide.astype(instruction.dtype)
+    a = np.negative(a) if signs[0] == "-" else a
+    c = np.negative(c) if signs[1] == "-" else c
+    return floats.fused_multiply_add(a, b, c)
 
 
 def _shift(instruction: Instruction, value: Array, count: Array) -> Array:
@@ -274,9 +274,9 @@ def _set_predicate(instruction: Instruction, a: Array, b: Array, *also: Array) -
 
 
 def _minimum_maximum(instruction: Instruction, a: Array, b: Array) -> Array:
-    """CUDA's min and max: a NaN loses against a number."""
+    """CUDA's min and max: a NaN loses against a number, and -0 is less than +0."""
     if a.dtype.kind == "f":
-        return np.fmin(a, b) if instruction.detail == "min" else np.fmax(a, b)
+        return (floats.minimum if instruction.detail == "min" else floats.maximum)(a, b)
     return np.minimum(a, b) if instruction.detail == "min" else np.maximum(a, b)
 
 
@@ -359,6 +359,9 @@ MATH: Mapping[str, Callable[..., Array]] = {
     "div": np.divide,
     "idiv": lambda a, b: _truncated_division(a, b),
     "rem": lambda a, b: _truncated_remainder(a, b),
+    "ipow": lambda a, b: _integer_power(a, b),
+    "floordiv": np.floor_divide,
+    "floormod": np.remainder,
     "sqrt": np.sqrt,
     "rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype),
     "exp": np.exp,
@@ -408,6 +411,20 @@ def _truncated_remainder(a: Array, b: Array) -> Array:
     safe = np.where(b == 0, b.dtype.type(1), b)
     remainder = a - _truncated_division(a, safe) * safe
     return np.where(b == 0, np.bitwise_not(b), remainder)
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    """Return a power that wraps around; 1 / base**n, toward zero, where the exponent is -n."""
+    base, exponent = np.broadcast_arrays(base, exponent)
+    negative, odd = exponent < 0, (exponent & 1) == 1
+    left = np.where(negative, 0, exponent).astype(exponent.dtype)
+    result, square = np.ones_like(base), base
+    while left.any():
+        result = np.where((left & 1) == 1, result * square, result)
+        square = square * square
+        left = left >> 1
+    reciprocal = np.where(np.abs(base) == 1, np.where(odd, base, np.ones_like(base)), 0)
+    return np.where(negative, reciprocal.astype(base.dtype), result)
 
 
 def _math(instruction: Instruction, *sources: Array) -> Array:

@@ -43,12 +43,30 @@ UNARY: Mapping[type[ast.unaryop], tuple[str | None, Callable[[Any], Any]]] = {
 BITS = {"and", "or", "xor"}
 SHIFTS = {"shl", "shr"}
 UNROLLED_POWERS = range(1, 9)
+# Operators that are no operations of the machine, by the kind of type.
+FUNCTIONS: Mapping[tuple[str, str], str] = {
+    ("pow", "f"): "pow",
+    ("pow", "i"): "ipow",
+    ("pow", "u"): "ipow",
+    ("idiv", "f"): "floordiv",
+    ("rem", "f"): "floormod",
+}
 
 
 def binary_operation(builder: Builder, node: ast.BinOp) -> Operand:
-    """Return an operator of two expressions."""
-    left, right = builder.expression(node.left), builder.expression(node.right)
-    return binary(builder, BINARY[type(node.op)], left, right, node)
+    """Return an operator of two expressions.
+
+    A long sum leans to the left; it is built from its first term on, however long it is.
+    """
+    chain = [node]
+    while isinstance(chain[-1].left, ast.BinOp):
+        chain.append(chain[-1].left)
+    result = builder.expression(chain[-1].left)
+    for part in reversed(chain):
+        right = builder.expression(part.right)
+        result = binary(builder, BINARY[type(part.op)], result, right, part)
+    made: Operand = result
+    return made
 
 
 def binary(builder: Builder, op: str, left: Any, right: Any, node: ast.AST) -> Operand:
@@ -61,7 +79,7 @@ def binary(builder: Builder, op: str, left: Any, right: Any, node: ast.AST) -> O
         return fold(builder, op, a, b, node)
     if op == "pow" and isinstance(a, Value) and isinstance(b, int) and b in UNROLLED_POWERS:
         return _product(builder, a, b, node)
-    if op in ("div", "pow"):
+    if op == "div":
         dtype = floating(meeting(a, b))
     elif op in SHIFTS:
         dtype = meeting(a)
@@ -79,16 +97,12 @@ def floating(dtype: DType) -> DType:
 
 def _operation(builder: Builder, op: str, dtype: DType, args: list[Value]) -> Value:
     emit = builder.graph.emit
-    if op == "pow":
-        return emit("math", dtype, args, "pow")
-    if op == "rem" and dtype.kind == "f":
-        return emit("math", dtype, args, "fmod")
-    if op == "idiv" and dtype.kind == "f":
-        return emit("math", dtype, [emit("div", dtype, args)], "floor")
-    return emit(op, dtype, args)
+    function = FUNCTIONS.get((op, dtype.kind))
+    return emit(op, dtype, args) if function is None else emit("math", dtype, args, function)
 
 
-def _product(builder: Builder, factor: Value, count: int, node: ast.AST) -> Operand:
+def _product(builder: Builder, base: Value, count: int, node: ast.AST) -> Operand:
+    factor = builder.as_type(base, promoted(type_of(base)))
     result: Operand = factor
     for _ in range(count - 1):
         result = binary(builder, "mul", result, factor, node)
@@ -115,27 +129,20 @@ def unary_operation(builder: Builder, node: ast.UnaryOp) -> Operand:
     return builder.graph.emit(op, dtype, [value]) if op else value
 
 
-def compare(builder: Builder, node: ast.Compare) -> Operand:
-    """Return a chain of comparisons, of which all have to hold."""
-    left = builder.number(builder.expression(node.left), node.left)
-    result: Operand | None = None
-    for comparison, right_node in zip(node.ops, node.comparators, strict=True):
-        right = builder.number(builder.expression(right_node), right_node)
-        one = _comparison(builder, COMPARE[type(comparison)], left, right, node)
-        result = one if result is None else _both(builder, result, one)
-        left = right
-    assert result is not None
-    return result
+def compare(
+    builder: Builder, comparison: ast.cmpop, left: Operand, right: Operand, node: ast.AST
+) -> Operand:
+    """Return what a comparison of two numbers says."""
+    op = COMPARE[type(comparison)]
+    if not isinstance(left, Value) and not isinstance(right, Value):
+        return fold(builder, op, left, right, node)
+    dtype = meeting(left, right)
+    args = [builder.as_type(number, dtype) for number in (left, right)]
+    return builder.graph.emit(op, BOOL, args)
 
 
-def _comparison(builder: Builder, op: str, a: Operand, b: Operand, node: ast.AST) -> Operand:
-    if not isinstance(a, Value) and not isinstance(b, Value):
-        return fold(builder, op, a, b, node)
-    dtype = meeting(a, b)
-    return builder.graph.emit(op, BOOL, [builder.as_type(a, dtype), builder.as_type(b, dtype)])
-
-
-def _both(builder: Builder, a: Operand, b: Operand) -> Operand:
+def both(builder: Builder, a: Operand, b: Operand) -> Operand:
+    """Return whether two conditions hold."""
     if not isinstance(a, Value) and not isinstance(b, Value):
         return bool(a and b)
     return builder.graph.emit("and", BOOL, [builder.truth(a), builder.truth(b)])

@@ -16,7 +16,15 @@ import numpy as np
 from gpusim.compiler.ir import BOOL, INT32, Array, Block, DType, Function, Value
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.ssa import Graph
-from gpusim.compiler.types import Number, common, default_type, promoted, weak_common
+from gpusim.compiler.types import (
+    DTYPES,
+    Number,
+    common,
+    converted,
+    default_type,
+    promoted,
+    weak_common,
+)
 from gpusim.compiler.words import SpecialRegister
 from gpusim.errors import KernelSourceError
 
@@ -28,6 +36,7 @@ class Frame:
     """One function being built: the kernel, or a device function inlined into it.
 
     `prefix` sets its variables apart, `bindings` are its names that are no variables.
+    `known` are the numbers of its expressions of constants, None for other expressions.
     `returned` are the values of its return statements, which go to `exit`. `call_line` is
     the line that its operations belong to, None for the lines of its own statements.
     """
@@ -35,6 +44,7 @@ class Frame:
     source: KernelSource
     prefix: str = ""
     bindings: dict[str, Any] = field(default_factory=dict)
+    known: dict[ast.expr, Number | None] = field(default_factory=dict)
     returned: list[Any] = field(default_factory=list)
     exit: Block | None = None
     call_line: int | None = None
@@ -83,6 +93,7 @@ class Builder:
         self.dynamic_offset = dynamic_offset
         self.declared: dict[tuple[str, int, int], Array] = {}
         self._numbers_given = 0
+        self._place: ast.AST = source.tree
 
     @property
     def frame(self) -> Frame:
@@ -100,6 +111,7 @@ class Builder:
 
     def mark(self, node: ast.AST) -> None:
         """Let operations from now on belong to the line of `node`."""
+        self._place = node
         call_line = self.frame.call_line
         self.graph.line = self.frame.source.line(node) if call_line is None else call_line
 
@@ -113,11 +125,16 @@ class Builder:
 
     def expression(self, node: ast.expr) -> Any:
         """Return what an expression is: a Value, a Python number, a tuple, an array or object."""
-        return self._meanings.expressions[type(node)](self, node)
+        outer, self._place = self._place, node
+        made = self._meanings.expressions[type(node)](self, node)
+        self._place = outer
+        return made
 
     def number(self, item: Any, node: ast.AST) -> Operand:
         """Return `item` if one can compute with it; KernelSourceError otherwise."""
         if isinstance(item, np.generic):
+            if item.dtype not in DTYPES:
+                raise self.error(f"kernels have no numbers of {item.dtype}", node)
             return self.graph.constant(item, item.dtype)
         if isinstance(item, Value | bool | int | float):
             return item
@@ -132,7 +149,10 @@ class Builder:
         if isinstance(operand, Value):
             return operand if operand.dtype == dtype else self.cast(operand, dtype)
         number = operand.item() if isinstance(operand, np.generic) else operand
-        return self.graph.constant(_wrapped(number, dtype), dtype)
+        try:
+            return self.graph.constant(converted(number, dtype), dtype)
+        except OverflowError as reason:
+            raise self.error(str(reason), self._place) from None
 
     def cast(self, value: Value, dtype: DType) -> Value:
         """Return a conversion to `dtype`."""
@@ -175,13 +195,3 @@ def meeting(*operands: Operand) -> DType:
             dtype = alone if dtype is None else weak_common(number, dtype)
     assert dtype is not None
     return dtype
-
-
-def _wrapped(number: Number, dtype: DType) -> Number:
-    """Return a Python number as C converts it: integers wrap, floats truncate."""
-    if dtype.kind not in "iu":
-        return number
-    bits = dtype.itemsize * 8
-    whole = int(number) & ((1 << bits) - 1)
-    negative = dtype.kind == "i" and whole >> (bits - 1)
-    return whole - (1 << bits) if negative else whole

@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from gpusim import floats
 from gpusim.compiler import arrays
 from gpusim.compiler.arguments import floats_of, need, value_of
 from gpusim.compiler.builder import Builder, Operand, meeting, type_of
 from gpusim.compiler.inline import inline
 from gpusim.compiler.intrinsics import INTRINSICS
-from gpusim.compiler.ir import BOOL, Array, DType, Value
+from gpusim.compiler.ir import BOOL, FLOAT64, Array, DType, Value
 from gpusim.compiler.source import KernelSource
-from gpusim.compiler.types import dtype_of
+from gpusim.compiler.types import Number, dtype_of, promoted
 from gpusim.compiler.words import Intrinsic
 
 # Arguments that may be named, in the order in which calls take them.
@@ -117,7 +119,8 @@ def _absolute(builder: Builder, values: list[Any], node: ast.Call) -> Operand:
     number = builder.number(values[0], node)
     if not isinstance(number, Value):
         return abs(number)
-    return builder.graph.emit("abs", type_of(number), [number])
+    dtype = promoted(type_of(number))
+    return builder.graph.emit("abs", dtype, [builder.as_type(number, dtype)])
 
 
 def _cast(builder: Builder, values: list[Any], node: ast.Call, dtype: DType) -> Value:
@@ -125,14 +128,22 @@ def _cast(builder: Builder, values: list[Any], node: ast.Call, dtype: DType) -> 
     return builder.widened(value_of(builder, values[0], node, dtype), dtype)
 
 
-def _extreme(name: str, of_constants: Callable[[list[Any]], Any]) -> Meaning:
+def _extreme_constant(name: str, numbers: list[Any]) -> Number:
+    """Return the least or greatest constant: integers are compared whatever their size."""
+    if not any(isinstance(number, float) for number in numbers):
+        whole: Number = {"min": min, "max": max}[name](numbers)
+        return whole
+    choose = {"min": floats.minimum, "max": floats.maximum}[name]
+    return float(reduce(choose, [np.asarray(number, dtype=FLOAT64) for number in numbers]))
+
+
+def _extreme(name: str) -> Meaning:
     def extreme(builder: Builder, values: list[Any], node: ast.Call) -> Operand:
         if len(values) < 2:
             raise builder.error(f"{name} takes two or more numbers", node)
         numbers = [builder.number(item, node) for item in values]
         if not any(isinstance(number, Value) for number in numbers):
-            constant: Operand = of_constants(numbers)
-            return constant
+            return _extreme_constant(name, numbers)
         dtype = meeting(*numbers)
         result = builder.as_type(numbers[0], dtype)
         for number in numbers[1:]:
@@ -157,8 +168,8 @@ def _math(name: str) -> Meaning:
 FUNCTIONS: dict[Any, Meaning] = {
     len: _length,
     abs: _absolute,
-    min: _extreme("min", min),
-    max: _extreme("max", max),
+    min: _extreme("min"),
+    max: _extreme("max"),
 }
 for _name in MATH_NAMES:
     for _module, _spelling in ((math, _name), (np, NUMPY_NAMES.get(_name, _name))):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from gpusim.compiler import names
-from gpusim.compiler.builder import Builder, Operand
+from gpusim.compiler.arithmetic import both, compare
+from gpusim.compiler.builder import Builder, Operand, meeting, type_of
 from gpusim.compiler.constants import static_number
 from gpusim.compiler.ir import BOOL, Block, Value
 
@@ -27,7 +27,7 @@ def static_condition(builder: Builder, node: ast.expr) -> bool | None:
 
 def condition(builder: Builder, node: ast.expr) -> Value:
     """Return an expression as a truth value."""
-    return builder.truth(builder.number(builder.expression(node), node))
+    return builder.truth(_number(builder, node))
 
 
 def branch(builder: Builder, node: ast.expr, if_true: Block, if_false: Block) -> None:
@@ -43,8 +43,49 @@ def branch(builder: Builder, node: ast.expr, if_true: Block, if_false: Block) ->
             branch(builder, part, *ways)
             builder.graph.enter(following)
         branch(builder, node.values[-1], if_true, if_false)
+    elif isinstance(node, ast.Compare) and not _is_evaluated_at_once(builder, node):
+        _branch_on_chain(builder, node, if_true, if_false)
     else:
         decide(builder, condition(builder, node), if_true, if_false)
+
+
+def _branch_on_chain(builder: Builder, node: ast.Compare, if_true: Block, if_false: Block) -> None:
+    """End the current block by a chain of comparisons; the first that fails ends the chain."""
+    left = _number(builder, node.left)
+    for comparison, operand in zip(node.ops, node.comparators, strict=True):
+        right = _number(builder, operand)
+        test = builder.truth(compare(builder, comparison, left, right, node))
+        is_last = operand is node.comparators[-1]
+        following = if_true if is_last else builder.graph.new_block()
+        decide(builder, test, following, if_false)
+        if not is_last:
+            builder.graph.enter(following)
+        left = right
+
+
+def _number(builder: Builder, node: ast.expr) -> Operand:
+    return builder.number(builder.expression(node), node)
+
+
+def comparisons(builder: Builder, node: ast.Compare) -> Operand:
+    """Return whether all comparisons of a chain hold."""
+    if not _is_evaluated_at_once(builder, node):
+        return _chosen(builder, node, True, False, node)
+    left = _number(builder, node.left)
+    result: Operand | None = None
+    for comparison, operand in zip(node.ops, node.comparators, strict=True):
+        right = _number(builder, operand)
+        one = compare(builder, comparison, left, right, node)
+        result = one if result is None else both(builder, result, one)
+        left = right
+    assert result is not None
+    return result
+
+
+def _is_evaluated_at_once(builder: Builder, node: ast.Compare) -> bool:
+    """Return whether a chain may be evaluated to its end although it may be decided before."""
+    later = node.comparators[1:]
+    return _is_simple(later) or all(static_number(builder, part) is not None for part in later)
 
 
 def decide(builder: Builder, test: Value, if_true: Block, if_false: Block) -> None:
@@ -92,16 +133,20 @@ def _chosen(
     if_false: ast.expr | bool,
     node: ast.AST,
 ) -> Value:
-    """Return one of two expressions; only the chosen one is evaluated."""
+    """Return one of two expressions, in the type in which they meet; only that one is evaluated."""
     name = f"choice.{builder.new_number()}"
     graph = builder.graph
     then, other, after = (graph.new_block() for _ in range(3))
     branch(builder, test, then, other)
+    ends = []
     for block, part in ((then, if_true), (other, if_false)):
         graph.enter(block)
         item = builder.expression(part) if isinstance(part, ast.expr) else part
-        names.assign(builder, name, builder.number(item, node), node)
+        ends.append((graph.block, graph.line, builder.number(item, node)))
+    numbers = [number for _, _, number in ends]
+    dtype = BOOL if all(type_of(number) == BOOL for number in numbers) else meeting(*numbers)
+    for graph.block, graph.line, number in ends:
+        graph.write(name, builder.as_type(number, dtype))
         graph.jump(after)
     graph.enter(after)
-    chosen: Value = names.read(builder, name)
-    return chosen
+    return graph.read(name, dtype)

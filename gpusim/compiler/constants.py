@@ -6,7 +6,6 @@ Python numbers fold as C computes with them, in integers of any size.
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +14,9 @@ import numpy as np
 
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.types import Number
+
+# Of an integer constant: long before this its digits are of no use, and computing takes long.
+MOST_BITS = 4096
 
 
 def _quotient(a: Number, b: Number) -> Number:
@@ -26,10 +28,8 @@ def _quotient(a: Number, b: Number) -> Number:
 
 
 def _remainder(a: Number, b: Number) -> Number:
-    """Return what C's division leaves, with the sign of `a`."""
-    if isinstance(a, float) or isinstance(b, float):
-        return math.fmod(a, b)
-    return a - b * _quotient(a, b)
+    """Return what `//` leaves."""
+    return a % b if isinstance(a, float) or isinstance(b, float) else a - b * _quotient(a, b)
 
 
 FOLD: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -59,6 +59,8 @@ def fold(builder: Builder, op: str, a: Number, b: Number, node: ast.AST) -> Numb
     if op in ("div", "idiv", "rem") and b == 0:
         raise builder.error("division by the constant 0", node)
     try:
+        if _bits_needed(op, a, b) > MOST_BITS:
+            raise builder.error(f"these constants make a number of over {MOST_BITS} bits", node)
         result = FOLD[op](a, b)
     except (ArithmeticError, ValueError) as reason:
         raise builder.error(f"these constants have no such value: {reason}", node) from None
@@ -66,6 +68,16 @@ def fold(builder: Builder, op: str, a: Number, b: Number, node: ast.AST) -> Numb
         raise builder.error("this power of a negative constant is no real number", node)
     known: Number = result
     return known
+
+
+def _bits_needed(op: str, a: Number, b: Number) -> int:
+    """Return a bound of the bits that two integers' result takes, where it may be large."""
+    if isinstance(a, float) or isinstance(b, float):
+        return 0
+    size = abs(a).bit_length()
+    if op == "pow":
+        return size * b if size > 1 else size
+    return size + {"shl": b, "mul": abs(b).bit_length()}.get(op, 0) if a else 0
 
 
 def static(builder: Builder, node: ast.expr) -> Any:
@@ -88,6 +100,13 @@ def static(builder: Builder, node: ast.expr) -> Any:
 
 def static_number(builder: Builder, node: ast.expr) -> Number | None:
     """Return the number that an expression of compile-time constants has, None for others."""
+    known = builder.frame.known
+    if node not in known:
+        known[node] = _static_number(builder, node)
+    return known[node]
+
+
+def _static_number(builder: Builder, node: ast.expr) -> Number | None:
     value: Any = None
     if isinstance(node, ast.Constant):
         value = node.value

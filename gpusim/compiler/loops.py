@@ -9,8 +9,9 @@ from gpusim.compiler import names
 from gpusim.compiler.builder import Builder, Loop, Operand, meeting, type_of
 from gpusim.compiler.conditions import branch, decide, static_condition
 from gpusim.compiler.constants import static
-from gpusim.compiler.ir import BOOL, Block, Value
+from gpusim.compiler.ir import BOOL, INT64, Block, DType, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
+from gpusim.compiler.types import converted, weak_common
 
 
 def leave_loop(builder: Builder, node: ast.Break) -> None:
@@ -50,16 +51,18 @@ def for_loop(builder: Builder, node: ast.For) -> None:
     if not isinstance(node.target, ast.Name):
         raise builder.error("a loop over range has one variable", node.target)
     counter = f"{builder.frame.prefix}range.{builder.new_number()}"
-    dtype = meeting(start, stop, step)
+    meets = meeting(start, stop, step)
+    dtype = _counting_type(meets, start, stop, step)
     bound, stride = builder.as_type(stop, dtype), builder.as_type(step, dtype)
     graph.write(counter, builder.as_type(start, dtype))
-    rising = _is_rising(builder, stride)
+    rising = _is_rising(builder, step, stride)
     header = _header(builder)
     body, again, after = (graph.new_block() for _ in range(3))
     test = _goes_on(builder, graph.read(counter, dtype), bound, rising)
     decide(builder, test, body, after)
     graph.enter(body)
-    names.assign(builder, node.target.id, graph.read(counter, dtype), node.target)
+    index = builder.as_type(graph.read(counter, dtype), meets)
+    names.assign(builder, node.target.id, index, node.target)
     _body(builder, node.body, Loop(after, again))
     graph.enter(again)
     if graph.block is not None:
@@ -99,16 +102,43 @@ def _range(builder: Builder, node: ast.For) -> tuple[Operand, Operand, Operand]:
     if len(numbers) == 1:
         return 0, numbers[0], 1
     step = numbers[2] if len(numbers) == 3 else 1
-    if not isinstance(step, Value) and step == 0:
+    if _known(step) == 0:
         raise builder.error("the step of a range cannot be 0", call.args[2])
     return numbers[0], numbers[1], step
 
 
-def _is_rising(builder: Builder, stride: Value) -> bool | Value:
+def _known(number: Operand) -> int | None:
+    """Return an integer of the source, whatever its type, None for what the launch brings."""
+    if not isinstance(number, Value):
+        return int(number)
+    if number.op == "cast" and number.args[0].constant is not None:
+        return int(converted(number.args[0].constant.item(), type_of(number)))
+    return None if number.constant is None else int(number.constant)
+
+
+def _counting_type(meets: DType, start: Operand, stop: Operand, step: Operand) -> DType:
+    """Return the type in which a range counts: one in which its numbers are what they say.
+
+    Where an unsigned type would make a negative number a large one, or the count would pass the
+    end of a type, it is int64; the loop's variable has the type in which the numbers meet.
+    """
+    numbers = [_known(number) for number in (start, stop, step)]
+    if meets.kind == "u":
+        if any(number is not None and number < 0 for number in numbers):
+            return INT64
+        if isinstance(step, Value) and type_of(step).kind == "i" and not _is_positive(step):
+            return INT64
+    _, end, by = numbers
+    if end is None or by is None or weak_common(end + by, meets) == meets:
+        return meets
+    return INT64
+
+
+def _is_rising(builder: Builder, step: Operand, stride: Value) -> bool | Value:
     """Return whether a loop's step is positive, as a value where only the launch knows."""
-    dtype = type_of(stride)
-    if stride.constant is not None:
-        return bool(stride.constant > 0)
+    dtype, known = type_of(stride), _known(step)
+    if known is not None:
+        return known > 0
     if dtype.kind == "u" or _is_positive(stride):
         return True
     return builder.graph.emit("gt", BOOL, [stride, builder.graph.constant(0, dtype)])
@@ -116,12 +146,15 @@ def _is_rising(builder: Builder, stride: Value) -> bool | Value:
 
 def _is_positive(value: Value) -> bool:
     """Return whether a value is positive in every launch (unless it overflows)."""
-    if value.constant is not None:
-        return bool(value.constant > 0)
+    known = _known(value)
+    if known is not None:
+        return known > 0
     if value.op == "sreg":
         return SPECIAL_REGISTERS[value.detail].is_of_launch
     if value.op in ("add", "mul", "min", "max"):
         return all(_is_positive(a) for a in value.args)
+    if value.op == "cast" and type_of(value).itemsize < type_of(value.args[0]).itemsize:
+        return False
     return value.op in ("cast", "shl") and _is_positive(value.args[0])
 
 

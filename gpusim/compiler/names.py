@@ -10,8 +10,8 @@ import numpy as np
 
 from gpusim.compiler import arrays
 from gpusim.compiler.builder import Builder
-from gpusim.compiler.ir import BOOL, FLOAT64, INT32, Array, DType, Value
-from gpusim.compiler.types import Number, default_type, unify
+from gpusim.compiler.ir import FLOAT64, Array, DType, Value
+from gpusim.compiler.types import Number, default_type, unify, weak_common
 from gpusim.compiler.words import SpecialRegister
 
 
@@ -65,9 +65,7 @@ def _weaker(number: Number, known: DType) -> DType:
     """Return what a bare number makes of a variable that has a type already."""
     if isinstance(number, float):
         return known if known.kind == "f" else FLOAT64
-    if isinstance(number, bool) or known != BOOL:
-        return known
-    return INT32
+    return known if isinstance(number, bool) else weak_common(number, known)
 
 
 def read(builder: Builder, name: str) -> Any:

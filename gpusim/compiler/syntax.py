@@ -29,7 +29,7 @@ MEANINGS = Meanings(
         ast.BinOp: arithmetic.binary_operation,
         ast.BoolOp: conditions.boolean_operation,
         ast.Call: calls.call,
-        ast.Compare: arithmetic.compare,
+        ast.Compare: conditions.comparisons,
         ast.Constant: names.constant,
         ast.IfExp: conditions.conditional,
         ast.Name: names.name,

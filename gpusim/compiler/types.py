@@ -24,11 +24,13 @@ from gpusim.compiler.ir import (
     UINT64,
     DType,
 )
+from gpusim.isa import convert
 
 DTYPES: tuple[DType, ...] = (
     BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT32, FLOAT64,
 )  # fmt: skip
 Number = bool | int | float
+WHOLE_NUMBERS = (INT32, INT64, UINT64)  # what a bare integer can be, the first that holds it
 
 
 def promoted(dtype: DType) -> DType:
@@ -50,24 +52,56 @@ def common(a: DType, b: DType) -> DType:
 
 
 def default_type(number: Number) -> DType:
-    """Return the type of a number that meets none: bool, int32 (int64 if too large), float64."""
+    """Return the type of a number that meets none: bool, an integer that holds it, float64."""
     if isinstance(number, bool | np.bool_):
         return BOOL
     if isinstance(number, int):
-        return INT32 if -(2**31) <= number < 2**31 else INT64
+        return next((t for t in WHOLE_NUMBERS if _holds(t, number)), INT64)
     return FLOAT64
 
 
+def _holds(dtype: DType, number: int) -> bool:
+    info = np.iinfo(dtype)
+    return int(info.min) <= number <= int(info.max)
+
+
 def weak_common(number: Number, dtype: DType) -> DType:
-    """Return the type in which a weak number and a value of `dtype` meet."""
+    """Return the type in which a weak number and a value of `dtype` meet.
+
+    It is `dtype` where that holds the number (a negative one wraps in an unsigned type, as in C).
+    """
     dtype = promoted(dtype)
     if isinstance(number, float):
         return dtype if dtype.kind == "f" else FLOAT64
     if isinstance(number, bool) or dtype.kind == "f":
         return dtype
-    if dtype.itemsize == 4 and not -(2**31) <= number < 2**32:
-        return INT64
-    return dtype
+    signed: DType = np.dtype(f"i{dtype.itemsize}")
+    if _holds(dtype, number) or (dtype.kind == "u" and number < 0 and _holds(signed, number)):
+        return dtype
+    return common(dtype, default_type(number))
+
+
+def converted(number: Number, dtype: DType) -> np.generic:
+    """Return a Python number as CUDA converts it: integers wrap, floats truncate and saturate.
+
+    Raises OverflowError for an integer that no type of the dialect holds.
+    """
+    with np.errstate(all="ignore"):
+        result: np.generic = dtype.type(convert(_exact(number, dtype), dtype))
+    return result
+
+
+def _exact(number: Number, dtype: DType) -> np.ndarray[Any, Any]:
+    """Return a number as it is, in one of the types in which numbers are given."""
+    if isinstance(number, float) or (dtype.kind == "f" and not _has_64_bits(number)):
+        return np.asarray(float(number))
+    if not _has_64_bits(number):
+        raise OverflowError("this integer needs more than 64 bits")
+    return np.asarray(number, dtype=INT64 if number < 2**63 else UINT64)
+
+
+def _has_64_bits(number: int) -> bool:
+    return -(2**63) <= number < 2**64
 
 
 def unify(a: DType, b: DType) -> DType:

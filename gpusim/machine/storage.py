@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import floats
 from gpusim.arguments import ArraySpec
 from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa import Memory
@@ -69,15 +70,22 @@ class Lanes:
     def first(
         self, wrong: Array, index: Array, memory: Memory, line: int
     ) -> tuple[str, str, FaultPlace]:
-        """Return block and thread of the first wrong lane as a user counts them, and its place."""
+        """Return block and thread of the first wrong lane as a user counts them, and its place.
+
+        What all blocks or rows do alike is wrong once, at position 0 along that axis.
+        """
         position = tuple(int(p[0]) for p in np.nonzero(wrong))
-        block, thread, found = (
-            int(np.broadcast_to(of, wrong.shape)[position])
-            for of in (self.blocks, self.threads, index)
-        )
+        block, thread, found = (_at(of, position) for of in (self.blocks, self.threads, index))
         count = int(np.count_nonzero(wrong))
         place = FaultPlace(line, block, thread, memory.name, found, count)
         return coordinates(block, self.grid), coordinates(thread, self.block), place
+
+
+def _at(values: Array, position: tuple[int, ...]) -> int:
+    """Return the value at a position of a larger array that `values` are broadcast against."""
+    return int(
+        values[tuple(min(p, size - 1) for p, size in zip(position, values.shape, strict=True))]
+    )
 
 
 def coordinates(linear: int, size: tuple[int, int, int]) -> str:
@@ -144,6 +152,9 @@ def update_atomically(
     `index` and the operands are one-dimensional; entries with the same index follow one
     another.
     """
+    if not wants_old and operation in _EXTREMES and flat.dtype.kind == "f":
+        _extremes_at(flat, index, operation, operands[0])
+        return None
     if not wants_old and operation in _UFUNCS:
         _UFUNCS[operation].at(flat, index, operands[0])
         return None
@@ -160,20 +171,35 @@ def update_atomically(
         old[order] = first + before if operation == "add" else first - before
         _UFUNCS[operation].at(flat, index, operands[0])
         return old
+    apply = (_APPLY_TO_FLOATS if flat.dtype.kind == "f" else _APPLY)[operation]
     for turn in range(int(sizes.max(initial=0))):
         entries = order[starts[sizes > turn] + turn]
         where = index[entries]
         now = flat[where]
         old[entries] = now
-        flat[where] = _APPLY[operation](now, *(o[entries] for o in operands))
+        flat[where] = apply(now, *(o[entries] for o in operands))
     return old
 
 
+def _extremes_at(flat: Array, index: Array, operation: str, values: Array) -> None:
+    """Update floats by their order as integers, whose extremes do not depend on who comes first.
+
+    A NaN, which loses, stands at the end from which every number is better.
+    """
+    best = _EXTREMES[operation]
+    limits = np.iinfo(f"i{flat.dtype.itemsize}")
+    worst = limits.max if operation == "min" else limits.min
+    places, place = np.unique(index, return_inverse=True)
+    keys = np.where(np.isnan(flat[places]), worst, floats.order(flat[places]))
+    best.at(keys, place, np.where(np.isnan(values), worst, floats.order(values)))
+    flat[places] = floats.from_order(keys, flat.dtype)
+
+
+_EXTREMES: Mapping[str, np.ufunc] = {"min": np.minimum, "max": np.maximum}
 _UFUNCS: Mapping[str, np.ufunc] = {
     "add": np.add,
     "sub": np.subtract,
-    "min": np.minimum,
-    "max": np.maximum,
+    **_EXTREMES,
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
@@ -183,3 +209,4 @@ _APPLY: Mapping[str, Any] = {
     "exch": lambda now, value: value,
     "cas": lambda now, compare, value: np.where(now == compare, value, now),
 }
+_APPLY_TO_FLOATS: Mapping[str, Any] = {**_APPLY, "min": floats.minimum, "max": floats.maximum}

@@ -421,16 +421,6 @@ def test_constants_divide_toward_zero_as_in_c_whatever_their_size(a: int, b: int
     assert [int(store.args[1].constant) for store in stores] == [1, 1]
 
 
-def test_constant_floats_divide_as_floats_do_in_a_kernel() -> None:
-    @cuda.jit
-    def kernel(out):
-        out[0] = -7.5 // 2
-        out[1] = -7.5 % 2
-
-    stores = [v for v in built(kernel, FLOATS).values() if v.op == "store"]
-    assert [float(store.args[1].constant) for store in stores] == [-4.0, -1.5]
-
-
 def test_a_tuple_within_a_tuple_keeps_its_name() -> None:
     @cuda.jit
     def kernel(out):

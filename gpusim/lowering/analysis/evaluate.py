@@ -1,62 +1,46 @@
-"""Constant evaluation: what a pure operation gives, with the machine's own arithmetic."""
+"""Constant evaluation: an operation gives what the instruction chosen for it computes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from gpusim import isa
-from gpusim.compiler.ir import DType, Value
+from gpusim.compiler.ir import FLOAT64, DType, Value
+from gpusim.isa import OPS, Instruction
+from gpusim.lowering.choices import CHOICES, Choice, type_class
 
-
-def _row(op: str, detail: Any = None) -> Callable[..., Any]:
-    evaluator = isa.OPS[op].evaluate
-    assert evaluator is not None
-    instruction = isa.Instruction(op, detail=detail)
-    return lambda *sources: evaluator(instruction, *map(np.asarray, sources))
-
-
-EVALUATORS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "idiv": isa.MATH["idiv"],
-    "rem": isa.MATH["rem"],
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "min": _row("FMNMX", "min"),
-    "max": _row("FMNMX", "max"),
-    "shl": _row("SHF", "left"),
-    "shr": _row("SHF", "right"),
-    "neg": np.negative,
-    "not": np.bitwise_not,
-    "abs": np.abs,
-    **isa.COMPARISONS,
-    "select": lambda condition, a, b: a if condition else b,
-    "popc": _row("POPC"),
-    "ffs": _row("FFS"),
-    "clz": _row("FLO"),
-    "brev": _row("BREV"),
-    "held": np.asarray,
+# Operations that selection writes out in ways of its own; these rows compute the same.
+COMPUTES_ALIKE: Mapping[str, Choice] = {
+    "cast": Choice(".CAST"),
+    "held": Choice("MOV"),
+    "idiv": Choice("LIBM", "idiv"),
+    "rem": Choice("LIBM", "rem"),
 }
 
 
 def evaluate(op: str, dtype: DType, detail: Any, sources: list[Any]) -> Any:
     """Return the NumPy scalar of `dtype` that `op` gives, None where that is not known."""
+    operands = [np.asarray(source) for source in sources]
+    if op == "select":
+        operands = [*operands[1:], operands[0]]
+    choice = _choice(op, detail, operands)
+    compute = None if choice is None else OPS[choice.op].evaluate
+    if choice is None or compute is None:
+        return None
+    if choice.zero:
+        operands.append(np.zeros_like(operands[0]))
     with np.errstate(all="ignore"):
-        if op == "cast":
-            result = isa.convert(np.asarray(sources[0]), dtype)
-        elif op == "math" and detail in isa.MATH:
-            result = isa.MATH[detail](*sources)
-        elif op in EVALUATORS:
-            result = EVALUATORS[op](*sources)
-        else:
-            return None
-        return np.asarray(result).astype(dtype)[()]
+        result = compute(Instruction(choice.op, dtype=dtype, detail=choice.detail), *operands)
+    return np.asarray(result).astype(dtype)[()]
+
+
+def _choice(op: str, detail: Any, operands: list[Any]) -> Choice | None:
+    if op == "math":
+        fused = Choice("DFMA" if operands[0].dtype == FLOAT64 else "FFMA")
+        return fused if detail == "fma" else Choice("LIBM", detail)
+    return COMPUTES_ALIKE.get(op) or CHOICES.get((op, type_class(operands[0].dtype)))
 
 
 def constant_result(value: Value) -> Any:

@@ -171,9 +171,19 @@ def _cast(folder: Folder, value: Value) -> Value | None:
     if a.op != "cast":
         return None
     inner = type_of(a.args[0])
+    if _saturates(inner, source, target):
+        return None
     if _exact(inner, source) or (_whole(inner, source, target) and _narrows(source, target)):
         return folder.emit("cast", target, a.args[0])
     return None
+
+
+def _saturates(inner: DType, source: DType, target: DType) -> bool:
+    """Whether an integer that became a float may be cut off on its way to another integer."""
+    if inner.kind not in "iu" or source.kind != "f" or target.kind not in "iu":
+        return False
+    low, high = range_of(inner)
+    return low < range_of(target)[0] or range_of(target)[1] < high
 
 
 def _exact(source: DType, target: DType) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gpusim.compiler.ir import Block, Value
 from gpusim.compiler.operations import COMPARISONS
-from gpusim.lowering.selection.choices import CHOICES, type_class
+from gpusim.lowering.choices import CHOICES, type_class
 from gpusim.lowering.selection.selection import Selection
 
 # Which operations become part of a sum, or of a condition, by class of type: what stands first

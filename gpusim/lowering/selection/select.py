@@ -6,10 +6,10 @@ from gpusim.compiler.ir import BOOL, Block, Function, Value
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.analysis.divergence import Divergence
+from gpusim.lowering.choices import CHOICES, type_class
 from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.passes.address_lowering import Addresses
 from gpusim.lowering.selection import memory, threads, values
-from gpusim.lowering.selection.choices import CHOICES, type_class
 from gpusim.lowering.selection.division import Emitter
 from gpusim.lowering.selection.fuse import absorb, joined
 from gpusim.lowering.selection.selection import CHOOSERS, Selection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, FLOAT32, FLOAT64, Block, Value
-from gpusim.lowering.selection.choices import CHOICES, SEQUENCES, type_class
+from gpusim.lowering.choices import CHOICES, SEQUENCES, type_class
 from gpusim.lowering.selection.division import Emitter, Reciprocal, divide, reciprocal_before
 from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection, selects
 

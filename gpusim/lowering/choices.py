@@ -155,5 +155,13 @@ SEQUENCES: Mapping[str, Mapping[str, str]] = {
     ),
     "pow": _steps("FSETP FSEL LOP3 MUFU" + " FFMA" * 70, "DSETP LOP3" + " DFMA" * 120),
     "fmod": _steps("FSETP MUFU" + " FFMA" * 12, "DSETP MUFU" + " DFMA" * 20),
+    # Python's operators on floats: C's division and floor, C's remainder and its correction.
+    "floordiv": _steps(
+        "MUFU FCHK" + " FFMA" * 4 + " LIBM",
+        "FSETP IMAD MUFU DFMA DFMA DFMA DFMA DFMA DMUL DFMA DFMA FFMA FSETP LIBM",
+    ),
+    "floormod": _steps(
+        "FSETP MUFU" + " FFMA" * 12 + " FSETP FADD", "DSETP MUFU" + " DFMA" * 20 + " DSETP DADD"
+    ),
     "hypot": _steps("FMNMX FMNMX FFMA MUFU" + " FFMA" * 8, "DSETP MUFU" + " DFMA" * 14),
 }
