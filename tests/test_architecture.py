@@ -16,7 +16,7 @@ import gpusim
 PACKAGE = Path(gpusim.__file__).parent
 # From the ground up; the proof on hardware stands above all of them.
 LAYERS = [
-    {"errors"},
+    {"errors", "floats"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "files", "journal"},
     {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
     {"machine"},

@@ -44,7 +44,7 @@ def _taken(value: Array, source: Array) -> Array:
     if value.shape[2] == 1:
         return value
     if source.shape[:2] == (1, 1):
-        return np.take(value, source[0, 0], axis=2)
+        return np.asarray(np.take(value, source[0, 0], axis=2))
     shape = (*np.broadcast_shapes(value.shape[:2], source.shape[:2]), 32)
     return np.take_along_axis(np.broadcast_to(value, shape), np.broadcast_to(source, shape), axis=2)
 

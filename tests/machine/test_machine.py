@@ -743,3 +743,31 @@ def test_the_length_of_dynamic_shared_memory_is_known_at_launch(level: str) -> N
     out = zeros(1)
     gpusim.trace(kernel[1, 32, 0, 512], out, level=level)
     assert out[0] == 64
+
+
+def test_a_shared_index_outside_its_array_in_all_blocks_alike_is_told() -> None:
+    @cuda.jit
+    def kernel(out):
+        shared = cuda.shared.array(32, np.int32)
+        shared[cuda.threadIdx.x + 1] = 1
+        out[0] = shared[0]
+
+    with pytest.raises(OutOfBoundsError, match=r"shared\[32\].*\(block 0, thread 31\)"):
+        kernel[4, 32](zeros(1))
+
+
+@both_levels
+def test_a_guard_that_comes_from_a_shuffle_counts_lanes(level: str) -> None:
+    """A quotient by zero of the last lane's neighbour is guarded; the lanes' masks are counted."""
+
+    @cuda.jit
+    def kernel(out):
+        g = cuda.grid(1)
+        v = cuda.shfl_down_sync(0xFFFFFFFF, g, 1)
+        out[g] = 100 // v
+
+    out = zeros(64)
+    gpusim.trace(kernel[2, 32], out, level=level)
+    lane = np.arange(64)
+    source = np.where(lane % 32 == 31, lane, lane + 1)
+    assert out.tolist() == (100 // source).tolist()

@@ -1,5 +1,8 @@
 """Constant evaluation: an operation gives what the instruction chosen for it computes.
 
+So a constant that is folded cannot differ from a value that is computed.
+"""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
