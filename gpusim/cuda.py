@@ -75,6 +75,8 @@ shfl_xor_sync = Intrinsic("shfl_xor_sync")
 all_sync = Intrinsic("all_sync")
 any_sync = Intrinsic("any_sync")
 ballot_sync = Intrinsic("ballot_sync")
+match_any_sync = Intrinsic("match_any_sync")
+match_all_sync = Intrinsic("match_all_sync")
 activemask = Intrinsic("activemask")
 
 popc = Intrinsic("popc")

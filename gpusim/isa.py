@@ -548,6 +548,9 @@ OPS: dict[str, Op] = {
     "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", action="shuffle"),
     # Mask, predicate; detail: all any ballot.
     "VOTE": _of_lanes("vote", "vote", when_apart="gather"),
+    # Mask, value; detail: any all, which has a predicate as second result. Timed as a vote, which
+    # nobody has measured.
+    "MATCH": _of_lanes("vote", "match", when_apart="gather"),
     "WARPSYNC": _of_lanes("cbu", "warpsync", when_apart="ask", redirects=True),  # mask
     "ACTIVEMASK": Op("alu", kind="activemask", convergent=True),
     "WARPSYNC.ALL": Op("cbu"),

@@ -46,6 +46,8 @@ def _together(threads: list[Thread]) -> None:
                     result = _shuffled(group, i, stop[1].detail, value, int(lane), int(width))
                 elif stop[0] == "vote":
                     result = _voted(group, stop[1].detail)
+                elif stop[0] == "match":
+                    result = _matched(group, i, stop[1].detail)
                 else:
                     result = None
                 assert stop[0] == first[0], "threads of a warp wait at different places"
@@ -80,6 +82,15 @@ def _voted(group: Any, kind: str) -> Any:
     return np.bool_(all(votes.values()) if kind == "all" else any(votes.values()))
 
 
+def _matched(group: Any, i: int, kind: str) -> Any:
+    bits = {k: np.asarray(stop[2][1]).tobytes() for k, stop in group.items()}
+    alike = np.uint32(sum(1 << (k % 32) for k, value in bits.items() if value == bits[i]))
+    if kind == "any":
+        return alike
+    every = alike.bit_count() == len(bits)
+    return [alike if every else np.uint32(0), np.bool_(every)]
+
+
 def _thread(function: Function, arguments: Arguments, shared: Any, place: Any) -> Thread:
     lane, block, index, grid = place
     registers = {
@@ -111,7 +122,7 @@ def _thread(function: Function, arguments: Arguments, shared: Any, place: Any) -
         for value in here.body:
             if value.op in ("const", "source_branch", "fence"):
                 continue
-            if value.op in ("barrier", "syncwarp", "shuffle", "vote"):
+            if value.op in ("barrier", "syncwarp", "shuffle", "vote", "match"):
                 args = [of(a) for a in value.args]
                 known[value] = yield value.op, value, args
                 continue

@@ -185,6 +185,16 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
     def vote(result: Callable[[dict[int, Any]], Any]) -> Callable[..., Any]:
         return lambda mask, value: lane.meet(WARP, mask, value, lambda _, all_: result(all_))
 
+    def matching(me: Lane, values: dict[int, Any]) -> Any:
+        mine = np.asarray(values[me.lane]).tobytes()
+        alike = [k for k, v in values.items() if np.asarray(v).tobytes() == mine]
+        return np.uint32(sum(1 << k for k in alike))
+
+    def matching_all(me: Lane, values: dict[int, Any]) -> tuple[Any, bool]:
+        everyone = sum(1 << k for k in values)
+        alike = int(matching(me, values)) == everyone
+        return np.uint32(everyone if alike else 0), alike
+
     def shared(shape: Any, dtype: Any) -> Elements:
         place = "dynamic" if shape == 0 else sys._getframe(1).f_lineno
         if place not in memory:
@@ -227,6 +237,8 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
         all_sync=vote(lambda all_: all(all_.values())),
         any_sync=vote(lambda all_: any(all_.values())),
         ballot_sync=vote(lambda all_: np.uint32(sum(1 << k for k, v in all_.items() if v))),
+        match_any_sync=lambda mask, value: lane.meet(WARP, mask, value, matching),
+        match_all_sync=lambda mask, value: lane.meet(WARP, mask, value, matching_all),
         popc=lambda value: np.int32(int(value).bit_count()),
         atomic=SimpleNamespace(
             add=atomic(lambda old, x: old + x),

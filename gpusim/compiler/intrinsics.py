@@ -91,6 +91,19 @@ def _vote(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Val
     return builder.graph.emit("vote", UINT32 if mode == "ballot" else BOOL, args, mode)
 
 
+def _match(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Any:
+    need(builder, values, node, 2)
+    mode = name.split("_")[1]
+    value = value_of(builder, values[1], node)
+    value = builder.as_type(value, promoted(type_of(value)))
+    args = [value_of(builder, values[0], node, UINT32), value]
+    match = builder.graph.emit("match", UINT32, args, mode)
+    if mode == "any":
+        return match
+    emit = builder.graph.emit
+    return emit("element", UINT32, [match], 0), emit("element", BOOL, [match], 1)
+
+
 def _activemask(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Value:
     need(builder, values, node, 0)
     return builder.graph.emit("activemask", UINT32)
@@ -182,6 +195,8 @@ INTRINSICS: Mapping[str, Meaning] = {
     "all_sync": _vote,
     "any_sync": _vote,
     "ballot_sync": _vote,
+    "match_any_sync": _match,
+    "match_all_sync": _match,
     "activemask": _activemask,
     "popc": _bits,
     "ffs": _bits,

@@ -33,6 +33,7 @@ class Operation:
     `passes_phi`: it may be made once behind a phi instead of once before it on each path.
     `uniform`: "computes" where the uniform datapath has it, "reads" where it takes operands from
     there; `scales` its first operand, which then never comes from there.
+    `least_cc`: the compute capability from which on GPUs have it.
     """
 
     arity: int
@@ -54,6 +55,7 @@ class Operation:
     passes_phi: bool = False
     uniform: str = ""
     scales: bool = False
+    least_cc: tuple[int, int] = (1, 0)
 
     @property
     def is_comparison(self) -> bool:
@@ -90,10 +92,10 @@ def _access(arity: int, access: str, detail: str) -> Operation:
     )
 
 
-def _of_lanes(arity: int, detail: str = "", *, varies_by_lane: bool = True) -> Operation:
+def _of_lanes(arity: int, detail: str = "", *, least_cc: tuple[int, int] = (1, 0)) -> Operation:
     """Return the row of what lanes of a warp do together."""
     return Operation(
-        arity, pure=False, detail=detail, convergent=True, varies_by_lane=varies_by_lane
+        arity, pure=False, detail=detail, convergent=True, varies_by_lane=True, least_cc=least_cc
     )
 
 
@@ -159,7 +161,7 @@ OPERATIONS: Mapping[str, Operation] = {
     # value). An atomic gives the old value.
     "load": _access(1, "load", "Array"),
     "store": _access(2, "store", "Array"),
-    # The index is a multiple of the count; `element` takes a load_vector apart.
+    # The index is a multiple of the count; `element` takes apart what has several results.
     "load_vector": _access(1, "load", "(Array, count)"),
     "element": Operation(1, detail="position"),
     "store_vector": _access(-1, "store", "(Array, count)"),
@@ -176,6 +178,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "syncwarp": Operation(1, pure=False, convergent=True, orders_memory=True),
     "shuffle": _of_lanes(4, "idx up down bfly"),
     "vote": _of_lanes(2, "all any ballot"),
+    # Mask, value; "all" gives the mask and whether all have the value.
+    "match": _of_lanes(2, "any all", least_cc=(7, 0)),
     "activemask": _of_lanes(0),
     "fence": Operation(0, pure=False, detail="block gpu system", orders_memory=True),
     # A conditional of the source, counted but never issued: keeps divergence at the source

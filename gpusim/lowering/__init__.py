@@ -7,6 +7,7 @@ predicated, merged or kept.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Function
+from gpusim.errors import LaunchError
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.divergence import Divergence, is_end
@@ -34,6 +35,7 @@ def lower(
     function: Function, cc: ComputeCapability, level: str, watch: Watch = unwatched
 ) -> Program:
     """Return machine code for `function`, which is used up; `level` is "O0" or "O3"."""
+    _check_capability(function, cc)
     optimised = level != "O0"
     addresses = _rewrite(function, optimised, watch)
     divergence = Divergence(function, reconvergence(function, is_end).whole)
@@ -48,6 +50,17 @@ def lower(
         lowering=level,
         name=function.name,
     )
+
+
+def _check_capability(function: Function, cc: ComputeCapability) -> None:
+    """Refuse an operation that GPUs of this compute capability do not have."""
+    for value in function.values():
+        least = ComputeCapability(*value.operation.least_cc)
+        if cc < least:
+            raise LaunchError(
+                f"line {value.line}: {value.op} needs compute capability {least} or higher, and "
+                f"this is compiled for {cc}; choose a newer GPU"
+            )
 
 
 def _rewrite(function: Function, optimised: bool, watch: Watch) -> Addresses:

@@ -17,6 +17,7 @@ HANDLERS: Mapping[str, Handler] = {
     "fence": access.fence,
     "shuffle": warp.shuffle,
     "vote": warp.vote,
+    "match": warp.match,
     "activemask": warp.activemask,
     "warpsync": warp.warpsync,
     "barrier": barrier.barrier,

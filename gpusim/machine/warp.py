@@ -75,6 +75,34 @@ def vote(context: Context, group: Group, instruction: Instruction, on: Array) ->
     return False
 
 
+def match(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Give each lane the lanes that have the bits of its value; all or none of them for "all"."""
+    mask, value = group.sources(instruction)
+    if _waits(context, group, mask):
+        return True
+    among = on & _named(group, mask)
+    same = _same_bits(value, among)
+    if instruction.detail == "all":
+        alike = np.asarray((same | ~among[..., None, :]).all(axis=3))
+        group.write(instruction.dst[1], alike, on)
+        same &= alike[..., None]
+    group.write(instruction.dst[0], _packed(same), on)
+    context.tell(group, instruction, on)
+    return False
+
+
+def _same_bits(value: Array, among: Array) -> Array:
+    """Return for each lane which of some lanes have its value, shaped (copies, splits, 32, 32)."""
+    bits = value.view(np.dtype(f"u{value.dtype.itemsize}"))
+    bits = np.broadcast_to(bits, (*np.broadcast_shapes(value.shape[:2], among.shape[:2]), 32))
+    return np.asarray((bits[..., :, None] == bits[..., None, :]) & among[..., None, :])
+
+
+def _packed(lanes: Array) -> Array:
+    """Return lanes, the last axis, as bits of a number."""
+    return np.packbits(lanes, axis=-1, bitorder="little").view(np.uint32)[..., 0]
+
+
 def activemask(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Give the lanes that run this instruction, as bits."""
     group.write(instruction.dst[0], _ballot(on), on)

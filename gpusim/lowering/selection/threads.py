@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import Value
+from gpusim.compiler.ir import BOOL, UINT32, Value
 from gpusim.lowering.code import Row
 from gpusim.lowering.selection.selection import Selection, selects
 
 FULL_MASK = 0xFFFFFFFF
+LEAST_CC_OF_MATCH_ALL = 8
 
 
 @selects("barrier")
@@ -16,14 +17,14 @@ def _barrier(selection: Selection, value: Value) -> None:
     selection.emit.rows.append(row)
 
 
+def _names_all(mask: Value) -> bool:
+    """Return whether a mask is known to name all lanes."""
+    return mask.constant is not None and int(mask.constant) & FULL_MASK == FULL_MASK
+
+
 @selects("syncwarp")
 def _syncwarp(selection: Selection, value: Value) -> None:
-    mask = value.args[0].constant
-    if (
-        mask is not None
-        and int(mask) & FULL_MASK == FULL_MASK
-        and selection.block not in selection.apart
-    ):
+    if _names_all(value.args[0]) and selection.block not in selection.apart:
         selection.emit.blank("NOP")
     else:
         selection.emit.rows.append(Row("WARPSYNC", (), selection.sources(value), line=value.line))
@@ -41,6 +42,32 @@ def _shuffle(selection: Selection, value: Value) -> None:
 @selects("vote")
 def _vote(selection: Selection, value: Value) -> None:
     selection.write(value, "VOTE", *selection.sources(value), detail=value.detail)
+
+
+@selects("match")
+def _match(selection: Selection, value: Value) -> None:
+    if value.detail == "any":
+        selection.write(value, "MATCH", *selection.sources(value), detail="any")
+    elif selection.cc.major >= LEAST_CC_OF_MATCH_ALL:
+        dst = (selection.code.register(UINT32), selection.code.register(BOOL))
+        src = selection.sources(value)
+        selection.emit.rows.append(Row("MATCH", dst, src, UINT32, "all", line=value.line))
+        selection.vectors[value] = list(dst)
+    else:
+        _match_all_by_any(selection, value)
+
+
+def _match_all_by_any(selection: Selection, value: Value) -> None:
+    """Compare the lanes that have a lane's value with all that are named, as nvcc does for 7.x."""
+    emit, mask = selection.emit, selection.register(value.args[0])
+    same = emit.row("MATCH", UINT32, *selection.sources(value), detail="any")
+    named = emit.row("ACTIVEMASK", UINT32)
+    if not _names_all(value.args[0]):
+        named = emit.row("LOP3", UINT32, named, mask, detail="and")
+    both = emit.row("LOP3", UINT32, same, named, detail="and")
+    alike = emit.row("ISETP", BOOL, both, named, detail=("eq",))
+    found = emit.row("SEL", UINT32, named, emit.number(0, UINT32), alike)
+    selection.vectors[value] = [found, alike]
 
 
 @selects("activemask")
