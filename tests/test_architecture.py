@@ -17,7 +17,8 @@ PACKAGE = Path(gpusim.__file__).parent
 # From the ground up; the proof on hardware stands above all of them.
 LAYERS = [
     {"errors", "floats"},
-    {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "files", "journal"},
+    {"isa", "memory", "launch", "events", "arguments", "prepared", "device"}
+    | {"files", "journal", "workers"},
     {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
     {"machine"},
     {"tracing", "prediction"},

@@ -16,11 +16,11 @@ import numpy as np
 from gpusim import trace
 from gpusim.errors import GpusimError
 from gpusim.tracing.counters import COUNTERS
+from gpusim.workers import Listener, ignored, worked_out
 
 from .arrays import random_data
 from .counters import SOURCE_VIEW
 from .records import Case, Counts
-from .workers import Listener, ignored, worked_out
 
 # Nsight's raw sums of bank conflicts, beside the metric of the source view that gpusim names.
 RAW_CONFLICTS = {

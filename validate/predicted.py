@@ -13,9 +13,9 @@ from gpusim.catalogue import Request, find
 from gpusim.errors import GpusimError
 from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.predict import Prediction, total_time_us
+from gpusim.workers import Listener, ignored, worked_out
 
 from .records import Case, Measurement
-from .workers import Listener, ignored, worked_out
 
 # Launches that one process keeps: those of a case, and what its next cases have in common.
 KEPT_PREDICTIONS = 16

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from gpusim.workers import Listener, ignored
+
 from . import compare, counted, defects, predicted
 from .compare import KINDS, Kind, Summary
 from .counted import Counted, compare_all
 from .defects import Correctness
 from .predicted import Compared, Refused, Result
 from .records import Measurement, Measurements
-from .workers import Listener, ignored
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,9 @@ def sweep(chosen: Namespace) -> int:
     """Predict all combinations of kernels, blocks, sizes and devices.
 
     With --out every finished row is kept at once: the same command, after it was stopped or
-    killed, goes on where it was. A combination that cannot run is a row with its reason.
-    Columns other than time and GB/s are of the first pass.
+    killed, goes on where it was. Once it is complete the same command changes nothing, and
+    another one does not write over it without --overwrite. A combination that cannot run is a
+    row with its reason. Columns other than time and GB/s are of the first pass.
     """
     passes, l2 = how(chosen)
     from gpusim.catalogue import Request, find
@@ -70,8 +71,10 @@ def sweep(chosen: Namespace) -> int:
                 cases,
                 output,
                 workers=workers,
+                overwrite=chosen.overwrite,
                 started=bar.start,
                 progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
+                remark=complain,
             )
     except KeyboardInterrupt:
         if output is not None:
@@ -95,6 +98,7 @@ COMMAND = Command(
         Option("--sizes", "numbers of elements (2^26)", "2^20,...", DEFAULT_SIZE),
         Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv or .json", "FILE"),
+        Option("--overwrite", "replace what --out holds already"),
         Option("--workers", "processes at work (one for each core)", "N"),
         PASSES,
         L2,

@@ -10,16 +10,11 @@ import csv
 import hashlib
 import io
 import json
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
-from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +22,18 @@ from gpusim import device as devices
 from gpusim.catalogue import Request
 from gpusim.device import Device
 from gpusim.errors import GpusimError, InputError
-from gpusim.journal import opened, write_whole
+from gpusim.files import refusing, shown, text, write_whole
+from gpusim.journal import opened
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.jobs import Forecast, catalogue_job
+from gpusim.workers import ignored, worked_out
 
 Row = dict[str, Any]
 
 FORMATS = (".csv", ".json")
+MAX_TABLE_BYTES = 2**28
+DIGITS = 16  # of a row's key, beside it in the table: what it was made from
 JOURNAL_SUFFIX = ".journal"
 
 
@@ -73,9 +72,20 @@ def crossed(
 
 def row_of(case: Case) -> Row:
     """Return a case's row: its prediction, or with `reason` why it cannot run."""
-    row: Row = dict.fromkeys(COLUMNS)
+    row: Row = dict.fromkeys(COLUMNS) | _asked(case)
+    try:
+        row["digest"] = _key(case)[:DIGITS]
+        job = catalogue_job(case.request)
+        device = devices.load(case.device).without(*case.without)
+        return row | _predicted(job.on(device, l2=case.l2, step_limit=case.step_limit))
+    except GpusimError as error:
+        return row | {"reason": " ".join(str(error).split())}
+
+
+def _asked(case: Case) -> Row:
+    """Return the columns that say what a row is about."""
     request = case.request
-    row |= {
+    return {
         "kernel": request.kernel,
         "device": case.device,
         "n": request.n,
@@ -86,12 +96,6 @@ def row_of(case: Case) -> Row:
         "passes": request.passes,
         "without": " ".join(case.without),
     }
-    try:
-        job = catalogue_job(request)
-        device = devices.load(case.device).without(*case.without)
-        return row | _predicted(job.on(device, l2=case.l2, step_limit=case.step_limit))
-    except GpusimError as error:
-        return row | {"reason": " ".join(str(error).split())}
 
 
 def _predicted(forecast: Forecast) -> Row:
@@ -123,16 +127,24 @@ COLUMNS = (
     "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without",
     "launches", "grid", "time_us", "gbps", "peak_share", "cycles", "bound", "bound_us",
     "occupancy", "occupancy_limit", "waves", "instructions", "blocks_on_sm", "blocks_played",
-    "spread", *(f"stall_{name}" for name in STALLS), "reason",
+    "spread", *(f"stall_{name}" for name in STALLS), "reason", "digest",
+)  # fmt: skip
+TEXTS = frozenset(
+    ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "bound",
+     "occupancy_limit", "reason", "digest")
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Swept:
-    """A finished sweep: its rows, in the order of its cases, and how many were there before."""
+    """A finished sweep: its rows, in the order of its cases, and how many were there before.
+
+    It `was_complete` where the output held all rows already, and nothing was done.
+    """
 
     rows: list[Row]
     found: int
+    was_complete: bool = False
 
     @property
     def failed(self) -> int:
@@ -145,32 +157,42 @@ def sweep(
     output: Path | None = None,
     *,
     workers: int | None = None,
+    overwrite: bool = False,
     started: Callable[[int], None] | None = None,
     progress: Callable[[Case], None] | None = None,
+    remark: Callable[[str], None] | None = None,
 ) -> Swept:
     """Predict all cases, on all cores or with `workers` processes, and write them to `output`.
 
     With an output (.csv or .json) every finished row is on disk at once, in a journal beside
-    it: after a kill the same call goes on where it was. `started` hears how many rows were
-    there, `progress` each case that is finished. A script that calls this with more than one
-    worker needs `if __name__ == "__main__"`, as for any use of multiprocessing's spawn.
+    it: after a kill the same call goes on where it was. An output that holds these very rows is
+    left as it is, and one that holds anything else is an InputError without
+    `overwrite`. `started` hears how many rows were there, `progress` each case that is finished,
+    `remark` a sentence for the user where a journal was damaged. A script that calls this with
+    more than one worker needs `if __name__ == "__main__"`, as any use of multiprocessing does.
     """
-    begin, tell = started or _unheard, progress or _unheard
+    begin, tell = started or ignored, progress or ignored
     if output is None:
-        rows = dict.fromkeys(cases, Row())
+        rows = [Row()] * len(cases)
         begin(0)
-        for case, row in _rows(cases, workers):
-            rows[case] = row
-            tell(case)
-        return Swept(list(rows.values()), 0)
+        for number, row in worked_out(row_of, cases, workers):
+            rows[number] = row
+            tell(cases[number])
+        return Swept(rows, 0)
     _check_output(output)
     keys = {case: _key(case) for case in cases}
-    with opened(output.with_name(output.name + JOURNAL_SUFFIX)) as journal:
+    journal_path = output.with_name(output.name + JOURNAL_SUFFIX)
+    with opened(journal_path, _fitting(keys)) as journal:
+        if journal.remark:
+            (remark or ignored)(journal.remark)
+        if not overwrite and (held := _complete(output, keys.values())) is not None:
+            journal.discard()
+            return Swept(held, len(held), was_complete=True)
         left = [case for case in cases if keys[case] not in journal.kept]
         begin(len(cases) - len(left))
-        for case, row in _rows(left, workers):
-            journal.keep(keys[case], row)
-            tell(case)
+        for number, row in worked_out(row_of, left, workers):
+            journal.keep(keys[left[number]], row)
+            tell(left[number])
         made = [journal.kept[keys[case]] for case in cases]
         write_whole(output, table(made, output.suffix))
         journal.discard()
@@ -188,56 +210,74 @@ def table(rows: Sequence[Row], suffix: str) -> str:
     return text.getvalue()
 
 
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _complete(output: Path, keys: Iterable[str]) -> list[Row] | None:
+    """Return the rows of an output that holds these very ones, None where it holds nothing yet."""
+    if not output.exists() or not output.stat().st_size:
+        return None
+    rows = _rows_of(output)
+    if [row["digest"] for row in rows] != [key[:DIGITS] for key in keys]:
+        raise InputError(
+            f"{shown(output)}: holds something else than the rows of this sweep; "
+            "give --overwrite to replace it, or another file"
+        )
+    return rows
 
 
-def _unheard(_: object) -> None:
-    """Tell nobody."""
+def _rows_of(output: Path) -> list[Row]:
+    """Return the rows of a table that a sweep has written, none where it is anything else."""
+    try:
+        content = text(output, MAX_TABLE_BYTES)
+        if output.suffix == ".json":
+            rows = json.loads(content)
+        else:
+            rows = [_typed(row) for row in csv.DictReader(io.StringIO(content))]
+    except (InputError, ValueError, TypeError, RecursionError, csv.Error):
+        return []
+    is_table = isinstance(rows, list) and all(
+        isinstance(row, dict) and tuple(row) == COLUMNS for row in rows
+    )
+    return rows if is_table else []
+
+
+def _typed(row: Mapping[str, str]) -> Row:
+    """Return a row of a .csv file as it was before it was written."""
+    cells = {
+        name: cell if name in TEXTS else json.loads(cell) for name, cell in row.items() if cell
+    }
+    return {name: cells.get(name, "" if name == "without" else None) for name in row}
+
+
+def _fitting(keys: Mapping[Case, str]) -> Callable[[str, Row], bool]:
+    """Return whether a journal's row is one that its case can have; of other cases all are."""
+    cases = {key: case for case, key in keys.items()}
+    return lambda key, row: key not in cases or _belongs(row, cases[key], key)
+
+
+def _belongs(row: Row, case: Case, key: str) -> bool:
+    """Whether a row of a journal is one that this case can have."""
+    if tuple(row) != COLUMNS or row["digest"] != key[:DIGITS]:
+        return False
+    asked = {name: value for name, value in _asked(case).items() if value is not None}
+    return all(row[name] == value for name, value in asked.items()) and all(
+        value is None or _is_cell(value, str if name in TEXTS else (int, float))
+        for name, value in row.items()
+    )
+
+
+def _is_cell(value: object, kind: type | tuple[type, ...]) -> bool:
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    return isinstance(value, kind) and not isinstance(value, bool) and is_finite
 
 
 def _check_output(output: Path) -> None:
-    if output.suffix not in FORMATS or output.is_dir():
-        raise InputError(f"the output is a file that ends in {' or '.join(FORMATS)}, not {output}")
-    if not output.parent.is_dir():
-        raise InputError(f"there is no directory {output.parent} for {output.name}")
-
-
-def _rows(cases: Sequence[Case], workers: int | None) -> Iterator[tuple[Case, Row]]:
-    """Yield each case with its row, as they are finished."""
-    count = min(cores() if workers is None else workers, len(cases))
-    if count <= 1:
-        for case in cases:
-            yield case, row_of(case)
-        return
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin_worker)
-    try:
-        futures = {pool.submit(row_of, case): case for case in cases}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool:
-        raise InputError(
-            "a worker process was killed, perhaps for want of memory; fewer --workers need less, "
-            "and rows that are finished are kept"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin_worker() -> None:
-    """Leave an interrupt to the parent, and do not outlive it if it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-
-
-def _leave_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    if output.suffix not in FORMATS:
+        ends = " or ".join(FORMATS)
+        raise InputError(f"the output is a file that ends in {ends}, not {shown(output)}")
+    with refusing(output):
+        if output.exists() and not output.is_file():
+            raise InputError(f"{shown(output)}: is no file that a table can be written to")
+        if not output.parent.is_dir():
+            raise InputError(f"there is no directory {shown(output.parent)} for {output.name}")
 
 
 def _key(case: Case) -> str:

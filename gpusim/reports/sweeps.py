@@ -47,5 +47,7 @@ def sweep_summary(swept: Swept, output: str, width: int) -> Iterator[Text]:
         text += f", {swept.failed:,} cannot run (column reason)"
     for part in wrap(text, width):
         yield Text(part)
-    if swept.found:
+    if swept.was_complete:
+        yield Text("It was complete already; --overwrite works all out again", DIM)
+    elif swept.found:
         yield Text(f"{swept.found:,} of them were there from a sweep that was stopped", DIM)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import csv
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
+from gpusim import journal as journals
 from gpusim.catalogue import Request
 from gpusim.cli.app import main
 from gpusim.errors import InputError
-from gpusim.journal import Journal, opened, write_whole
+from gpusim.files import write_whole
+from gpusim.journal import Journal, opened
 from gpusim.prediction import sweeps
 from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.sweeps import COLUMNS, Case, Row, crossed, row_of, sweep, table
@@ -167,11 +170,173 @@ def test_a_failure_leaves_the_old_output_and_the_finished_rows(
 
     monkeypatch.setattr(sweeps, "write_whole", broken)
     with pytest.raises(InputError, match="no room"):
-        sweep(SMALL[:2], output, workers=1)
+        sweep(SMALL[:2], output, workers=1, overwrite=True)
     assert output.read_text() == "old"
     monkeypatch.undo()
-    assert sweep(SMALL[:2], output, workers=1).found == 2
+    assert sweep(SMALL[:2], output, workers=1, overwrite=True).found == 2
     assert output.read_text() != "old"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_a_finished_sweep_is_not_done_again(tmp_path: Path, calls: list[Case], suffix: str) -> None:
+    output = tmp_path / f"table{suffix}"
+    cases = [*SMALL[:2], Case(Request("reduce3", 4096, 96), "h200")]
+    first = sweep(cases, output, workers=1)
+    again = sweep(cases, output, workers=1)
+    assert (again.was_complete, again.rows) == (True, first.rows)
+    assert calls == cases
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+    assert not sweep(cases, output, workers=1, overwrite=True).was_complete
+    assert calls == cases * 2
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+@pytest.mark.parametrize("what", ["other cases", "another model", "a row more", "notes"])
+def test_another_output_is_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, what: str
+) -> None:
+    output = tmp_path / f"table{suffix}"
+    cases = SMALL[:2]
+    sweep(cases, output, workers=1)
+    if what == "other cases":
+        cases = SMALL[1:3]
+    elif what == "another model":
+        monkeypatch.setattr(sweeps, "_model", lambda: "another")
+    elif what == "a row more":
+        output.write_text(output.read_text()[:-3] + "\n1,2,3")
+    else:
+        output.write_text("notes")
+    before = output.read_bytes()
+    with pytest.raises(InputError, match=r"holds something else than .* give --overwrite"):
+        sweep(cases, output, workers=1)
+    assert output.read_bytes() == before
+    assert len(sweep(cases, output, workers=1, overwrite=True).rows) == 2
+
+
+def test_an_empty_output_has_nothing_to_lose(tmp_path: Path) -> None:
+    output = tmp_path / "table.csv"
+    output.touch()
+    assert len(sweep(SMALL[:1], output, workers=1).rows) == 1
+
+
+# Damaged journals
+
+
+def stopped(output: Path) -> list[Row]:
+    """Leave the journal of a sweep of SMALL that was stopped after six rows; return all rows."""
+    rows = [row_of(case) for case in SMALL]
+    with opened(journal_of(output)) as journal:
+        for case, row in zip(SMALL[:6], rows[:6], strict=True):
+            journal.keep(sweeps._key(case), row)
+    return rows
+
+
+def test_a_damaged_line_is_set_aside_and_worked_out_again(
+    tmp_path: Path, calls: list[Case]
+) -> None:
+    output = tmp_path / "table.json"
+    rows = stopped(output)
+    journal = journal_of(output)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"grid":', b'"grid":1', 1)
+    lines[4] = b"\xff\n"
+    journal.write_bytes(b"".join(lines))
+    remarks: list[str] = []
+    swept = sweep(SMALL, output, workers=1, remark=remarks.append)
+    assert (swept.rows, swept.found) == (rows, 4)
+    assert calls == [SMALL[1], SMALL[4], SMALL[6], SMALL[7]]
+    assert remarks == [
+        f"{journal}: 2 damaged lines set aside in table.json.journal.damaged; "
+        "what is lost is worked out again"
+    ]
+    aside = tmp_path / "table.json.journal.damaged"
+    assert aside.read_bytes() == lines[1] + lines[4]
+    assert sorted(tmp_path.iterdir()) == [output, aside]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"block": 1024},
+        {"kernel": "reduce4"},
+        {"digest": "0" * 16},
+        {"time_us": "fast"},
+        {"time_us": float("nan")},
+        {"time_us": True},
+        {"bound": 3},
+        {"more": 1},
+    ],
+)
+def test_a_row_that_is_none_of_its_case_is_damage_too(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """Its checksum may be right: whoever wrote it was not this sweep."""
+    output = tmp_path / "table.csv"
+    row = row_of(SMALL[0])
+    with opened(journal_of(output)) as journal:
+        journal.keep(sweeps._key(SMALL[0]), row | change)
+    swept = sweep(SMALL[:1], output, workers=1)
+    assert (swept.rows, swept.found) == ([row], 0)
+
+
+def test_lines_twice_or_in_another_order_change_nothing(tmp_path: Path, calls: list[Case]) -> None:
+    output = tmp_path / "table.csv"
+    rows = stopped(output)
+    lines = journal_of(output).read_bytes().splitlines(keepends=True)
+    journal_of(output).write_bytes(b"".join(lines[::-1] + lines))
+    swept = sweep(SMALL, output, workers=1)
+    assert (swept.rows, swept.found, calls) == (rows, 6, SMALL[6:])
+
+
+def test_a_journal_removed_before_it_could_be_locked_is_opened_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another sweep to the same output ends between our opening its journal and our lock."""
+    path = tmp_path / "table.csv.journal"
+    lock = journals._lock
+    locked: list[int] = []
+
+    def late(file: BinaryIO, at: Path) -> None:
+        if not locked:
+            path.unlink()
+        lock(file, at)
+        locked.append(os.fstat(file.fileno()).st_ino)
+
+    monkeypatch.setattr(journals, "_lock", late)
+    with opened(path) as journal:
+        assert len(locked) == 2
+        assert path.stat().st_ino == locked[1]
+        journal.keep("key", {"row": 1})
+        assert path.stat().st_size > 0
+
+
+def test_a_journal_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "journal").symlink_to("/dev/full")
+    with pytest.raises(InputError, match="is a device, not a file"), opened(tmp_path / "journal"):
+        pass
+
+
+def test_a_full_disk_is_a_sentence_and_loses_no_row(tmp_path: Path) -> None:
+    """The limit on a file's size stands for a disk: the fifth row does not fit."""
+    output = tmp_path / "table.csv"
+    stopped(output)
+    four = sum(map(len, journal_of(output).read_bytes().splitlines(keepends=True)[:4]))
+    journal_of(output).unlink()
+    options = ["--kernels", "reduce3,reduce6", "--blocks", "64,128", "--sizes", "2^12,2^14"]
+    whole = command(*options, "--workers", "1", "--out", output)
+    done = subprocess.run(
+        whole,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (four + 100, four + 100)),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"gpusim: {journal_of(output)}: cannot be written: File too large\n"
+    assert journal_of(output).stat().st_size == four
+    swept = sweep(SMALL, output, workers=1)
+    assert swept.found == 4
 
 
 def test_two_sweeps_do_not_share_a_journal(tmp_path: Path) -> None:
