@@ -93,5 +93,9 @@ class BarrierError(KernelFault):
     """A barrier, or a warp-wide operation, that some of its threads never reach."""
 
 
+class LaneMaskError(KernelFault):
+    """A shuffle, vote or warp barrier whose mask does not name the lanes that take part."""
+
+
 class NoProgressError(KernelFault):
     """The step limit was reached: the kernel waits for something that never comes."""

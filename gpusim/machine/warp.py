@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa import Instruction
+from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
 from gpusim.machine.state import AT_WARP, union_of_runs
@@ -22,8 +23,9 @@ def shuffle(context: Context, group: Group, instruction: Instruction, on: Array)
     mask, value, lane, width = group.sources(instruction)
     if _waits(context, group, mask):
         return True
+    source = _source(str(instruction.detail), lane.astype(np.int64), width.astype(np.int64))
+    participation.check(context, group, instruction, mask, on, source)
     if instruction.dst:
-        source = _source(str(instruction.detail), lane.astype(np.int64), width.astype(np.int64))
         group.write(instruction.dst[0], _taken(value, source), on)
     context.tell(group, instruction, on, mask=mask)
     return False
@@ -55,21 +57,23 @@ def _ballot(lanes: Array) -> Array:
     return np.asarray(bits.sum(axis=2, dtype=np.uint32, keepdims=True))
 
 
-# What a vote says, from the lanes that vote and those of them that say yes.
+# What a vote says, from the lanes, as bits, that say yes and those that say no.
 VOTES: Mapping[str, Callable[[Array, Array], Any]] = {
-    "all": lambda voting, yes: ~(voting & ~yes).any(axis=2, keepdims=True),
-    "any": lambda _, yes: yes.any(axis=2, keepdims=True),
-    "ballot": lambda _, yes: _ballot(yes),
+    "all": lambda _, no: no == 0,
+    "any": lambda yes, _: yes != 0,
+    "ballot": lambda yes, _: yes,
 }
 
 
 def vote(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Give all lanes what the predicates of those that vote come to."""
+    """Give each lane what the predicates of those that its mask names come to."""
     mask, predicate = group.sources(instruction)
     if _waits(context, group, mask):
         return True
-    voting = on & _named(group, mask)
-    value = VOTES[str(instruction.detail)](voting, voting & predicate)
+    participation.check(context, group, instruction, mask, on)
+    bits = mask.astype(np.uint32)
+    yes, no = (_ballot(on & said) & bits for said in (predicate, ~predicate))
+    value = VOTES[str(instruction.detail)](yes, no)
     group.write(instruction.dst[0], value, on)
     context.tell(group, instruction, on, mask=mask)
     return False
@@ -80,10 +84,12 @@ def match(context: Context, group: Group, instruction: Instruction, on: Array) -
     mask, value = group.sources(instruction)
     if _waits(context, group, mask):
         return True
-    among = on & _named(group, mask)
+    participation.check(context, group, instruction, mask, on)
+    named = (mask.astype(np.uint32)[..., None] & LANE_BITS) != 0
+    among = on[..., None, :] & named
     same = _same_bits(value, among)
     if instruction.detail == "all":
-        alike = np.asarray((same | ~among[..., None, :]).all(axis=3))
+        alike = np.asarray((same | ~among).all(axis=3))
         group.write(instruction.dst[1], alike, on)
         same &= alike[..., None]
     group.write(instruction.dst[0], _packed(same), on)
@@ -95,12 +101,13 @@ def _same_bits(value: Array, among: Array) -> Array:
     """Return for each lane which of some lanes have its value, shaped (copies, splits, 32, 32)."""
     bits = value.view(np.dtype(f"u{value.dtype.itemsize}"))
     bits = np.broadcast_to(bits, (*np.broadcast_shapes(value.shape[:2], among.shape[:2]), 32))
-    return np.asarray((bits[..., :, None] == bits[..., None, :]) & among[..., None, :])
+    return np.asarray((bits[..., :, None] == bits[..., None, :]) & among)
 
 
 def _packed(lanes: Array) -> Array:
     """Return lanes, the last axis, as bits of a number."""
-    return np.packbits(lanes, axis=-1, bitorder="little").view(np.uint32)[..., 0]
+    packed = np.ascontiguousarray(np.packbits(lanes, axis=-1, bitorder="little"))
+    return np.asarray(packed.view(np.uint32)[..., 0])
 
 
 def activemask(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -114,6 +121,7 @@ def warpsync(context: Context, group: Group, instruction: Instruction, on: Array
     mask = group.read(instruction.src[0])
     if _waits(context, group, mask):
         return True
+    participation.check(context, group, instruction, mask, on)
     context.tell(group, instruction, on, mask=mask)
     return False
 

@@ -634,27 +634,6 @@ def test_sums_of_shared_parts_compile_in_no_time(level: str) -> None:
 
 
 @both_levels
-def test_lanes_that_leave_are_not_waited_for_any_longer(level: str) -> None:
-    @cuda.jit
-    def kernel(a, out):
-        t = cuda.threadIdx.x
-        if t >= 16:
-            total = 0
-            for i in range(a[cuda.grid(1)]):
-                total += i
-            out[cuda.grid(1)] = total
-            return
-        out[cuda.grid(1)] = cuda.shfl_down_sync(0xFFFFFFFF, t, 1, 16)
-
-    a = np.arange(64, dtype=np.int32) % 40
-    out = zeros(64)
-    gpusim.trace(kernel[2, 32], a, out, level=level)
-    sums = [n * (n - 1) // 2 for n in a.tolist()]
-    moved = [*range(1, 16), 15]
-    assert out.tolist() == moved + sums[16:32] + moved + sums[48:]
-
-
-@both_levels
 def test_warps_of_thousands_of_blocks_diverge_and_join_each_in_its_own_way(level: str) -> None:
     """One block of even numbers alone keeps the others from running as one."""
 

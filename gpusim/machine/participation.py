@@ -1,0 +1,99 @@
+"""Who takes part in a shuffle, a vote or a warp barrier, against whom the mask names.
+
+What is a fault here CUDA leaves undefined (CUDA C++ Programming Guide, "Warp Vote Functions" and
+"Warp Shuffle Functions"): a lane that is not in its own mask, a mask that names lanes that have
+left, a value read from a lane that the mask does not name or that is not there. It is one for
+every compute capability, also where the hardware looks at no mask, as below 7.0. Lanes that the
+block does not have may be named; they hold no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import FaultPlace, LaneMaskError
+from gpusim.isa import OPS, Instruction
+from gpusim.machine.context import Context
+from gpusim.machine.group import Group
+
+Array = np.ndarray[Any, Any]
+LANES = np.arange(32)
+LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
+EVERY_LANE = 0xFFFFFFFF
+
+# What the source calls them, by kind and detail of the instruction.
+WORDS: Mapping[tuple[str, str], str] = {
+    ("shuffle", "idx"): "shfl_sync",
+    ("shuffle", "up"): "shfl_up_sync",
+    ("shuffle", "down"): "shfl_down_sync",
+    ("shuffle", "bfly"): "shfl_xor_sync",
+    ("vote", "all"): "all_sync",
+    ("vote", "any"): "any_sync",
+    ("vote", "ballot"): "ballot_sync",
+    ("match", "any"): "match_any_sync",
+    ("match", "all"): "match_all_sync",
+}
+
+
+def check(
+    context: Context,
+    group: Group,
+    instruction: Instruction,
+    mask: Array,
+    on: Array,
+    source: Array | None = None,
+) -> None:
+    """Tell the faults of the lanes that are on; `source` are the lanes that they read from."""
+    if group.is_full and mask.size == 1 and int(mask.reshape(-1)[0]) & EVERY_LANE == EVERY_LANE:
+        return
+    batch = group.batch
+    bits = np.where(on, mask.astype(np.uint32), np.uint32(0))
+    _tell(
+        context, group, instruction, on & ((bits & LANE_BITS) == 0), "{who} not in their own mask"
+    )
+    union = np.bitwise_or.reduce(bits, axis=2, keepdims=True)
+    exists = group.of_rows(batch.thread_number()) < batch.launch.threads_per_block
+    live = batch.splits.lanes(batch.rows)[:, group.rows]
+    left = ((union & LANE_BITS) != 0) & exists & ~live & on.any(axis=2, keepdims=True)
+    _tell(context, group, instruction, left, "the mask names {who}, which have left the kernel")
+    if source is not None:
+        named = (bits >> source.astype(np.uint32)) & 1 != 0
+        there = np.take_along_axis(*_alike(on, source), axis=2)
+        text = "{who} read from a lane that their mask does not name or that is not there"
+        _tell(context, group, instruction, on & ~(named & there), text)
+
+
+def _alike(lanes: Array, source: Array) -> tuple[Array, Array]:
+    """Return both in the shape that they have together."""
+    shape = np.broadcast_shapes(lanes.shape, source.shape)
+    return np.broadcast_to(lanes, shape), np.broadcast_to(source, shape)
+
+
+def _tell(
+    context: Context, group: Group, instruction: Instruction, wrong: Array, text: str
+) -> None:
+    """Tell a fault of the first warp that has wrong lanes, if there is one."""
+    if not wrong.any():
+        return
+    copy, split = (int(place[0]) for place in np.nonzero(wrong.any(axis=2)))
+    placement = group.batch.placement
+    warp = int(group.rows[split]) % placement.warps_per_block
+    of_row = int(group.rows[split]) // placement.warps_per_block
+    block = int(placement.blocks[copy if placement.folded else of_row])
+    lanes = np.flatnonzero(wrong[copy, split])
+    who = f"{_listed(lanes)} of warp {warp} (block {block})"
+    kind = OPS[instruction.op].kind
+    word = WORDS.get((kind, str(instruction.detail)), "syncwarp")
+    place = FaultPlace(instruction.line, block, 32 * warp + int(lanes[0]), lanes=len(lanes))
+    message = f"line {instruction.line}: {word}: {text.format(who=who)}"
+    context.fault(LaneMaskError(message, place))
+
+
+def _listed(lanes: Array) -> str:
+    """Return lanes as a user writes them: "lanes 0-3, 7"."""
+    runs = np.split(lanes, np.flatnonzero(np.diff(lanes) > 1) + 1)
+    shown = [f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return ("lane " if len(lanes) == 1 else "lanes ") + ", ".join(shown)
