@@ -18,7 +18,7 @@ PACKAGE = Path(gpusim.__file__).parent
 LAYERS = [
     {"errors", "floats"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device"}
-    | {"files", "journal", "workers"},
+    | {"files", "journal", "views", "workers"},
     {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
     {"machine"},
     {"tracing", "prediction"},

@@ -21,6 +21,7 @@ from gpusim.cli import inputs, output
 from gpusim.cli.options import Parser, print_json
 from gpusim.cli.progress import Bar
 from gpusim.errors import InputError
+from gpusim.reports.plots import canvas
 
 from . import calibrate as calibration
 from . import cases, compilers, counters, files, page, picture
@@ -181,7 +182,7 @@ def compare(chosen: argparse.Namespace) -> int:
     workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
     wanted = _choice(chosen)
     if chosen.picture:
-        picture.check(chosen.picture)
+        canvas.check(chosen.picture)
     _check_places(chosen.page, chosen.picture)
     held = [_only(files.load(name), wanted) for name in inputs.listed(chosen.against, "--against")]
     with Bar(sum(map(pieces, held)), "launches") as bar:

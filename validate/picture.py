@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,28 +11,15 @@ import numpy as np
 from gpusim import device as devices
 from gpusim.catalogue import find
 from gpusim.errors import InputError
+from gpusim.reports.plots.canvas import MARKERS, THEMES, canvas, plain_numbers, save, title
 
 from .predicted import Compared
 from .records import launch_name
 from .report import Report
 
-INSTALL = "pip install 'gpusim[plot]'"
-SUFFIXES = (".png", ".svg")
-
-# Okabe and Ito's palette, which colour-blind readers can tell apart, without its yellow.
-COLOURS = ("#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7")
-MARKERS = "osD^vPX"
-GREY = "#808080"
+COLOURS = THEMES["light"].series
+GREY = THEMES["light"].grey
 BAND = 0.10
-LONG_AXIS = 300  # from end to end
-STYLE = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "figure.dpi": 110,
-    "font.size": 10,
-    "svg.fonttype": "none",  # text stays text: half the size
-    "svg.hashsalt": "gpusim",
-}
 
 # The series that most is written about; where it was not measured, the kernels that were.
 SERIES = (
@@ -42,22 +28,9 @@ SERIES = (
 BLOCK = 256
 
 
-class PlotMissingError(InputError):
-    """Matplotlib is not there."""
-
-
-def check(path: Path) -> None:
-    """Raise InputError where no picture can be drawn into this file."""
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"a picture is a file that ends in {' or '.join(SUFFIXES)}, not {path}")
-    _matplotlib()
-
-
 def draw(reports: Sequence[Report], path: Path) -> None:
     """Draw the reports that have predictions into a .png or .svg file; the same gives the same."""
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    with _matplotlib().rc_context(STYLE):
-        figure(reports).savefig(path, metadata=metadata)
+    save(figure(reports), path)
 
 
 def figure(reports: Sequence[Report]) -> Any:
@@ -65,21 +38,12 @@ def figure(reports: Sequence[Report]) -> Any:
     shown = [report for report in reports if any(section.cases for section in report.sections)]
     if not shown:
         raise InputError("there is nothing to draw: no launch can be predicted")
-    made = importlib.import_module("matplotlib.figure").Figure(
-        figsize=(11, 4.8 * len(shown)), layout="constrained"
-    )
-    rows = made.subplots(len(shown), 2, squeeze=False)
-    for (left, right), report in zip(rows, shown, strict=True):
-        _scatter(left, report)
-        _rates(right, report)
+    with canvas("light", 11, 4.8 * len(shown)) as (made, _):
+        rows = made.subplots(len(shown), 2, squeeze=False)
+        for (left, right), report in zip(rows, shown, strict=True):
+            _scatter(left, report)
+            _rates(right, report)
     return made
-
-
-def _matplotlib() -> Any:
-    try:
-        return importlib.import_module("matplotlib")
-    except ImportError:
-        raise PlotMissingError(f"a picture needs matplotlib: {INSTALL}") from None
 
 
 def _scatter(axes: Any, report: Report) -> None:
@@ -109,29 +73,14 @@ def _scatter(axes: Any, report: Report) -> None:
         )
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     axes.set(xlabel="measured, us", ylabel="predicted, us")
-    _plain_numbers(axes.xaxis, axes.yaxis)
+    plain_numbers(axes.xaxis, axes.yaxis)
     axes.legend(loc="lower right", frameon=False, handletextpad=0.3, borderaxespad=0.2)
-    _title(axes, report.measurements.machine.gpu, section.kind.title)
+    title(axes, report.measurements.machine.gpu, section.kind.title)
 
 
 def _file(kernel: str) -> str:
     """Return the file of `gpusim/kernels/` that a kernel stands in: a published series each."""
     return find(kernel).factory.__module__.rpartition(".")[2]
-
-
-def _title(axes: Any, first: str, second: str) -> None:
-    axes.set_title(f"{first}\n{second}", loc="left", fontsize=10)
-
-
-def _plain_numbers(*axes: Any) -> None:
-    """Write the numbers of logarithmic axes out: 1, 2, 5, 10, and of long ones 1, 10, 100."""
-    ticker = importlib.import_module("matplotlib.ticker")
-    for axis in axes:
-        low, high = axis.get_view_interval()
-        subs = (1, 2, 5) if high < LONG_AXIS * low else (1,)
-        axis.set_major_locator(ticker.LogLocator(subs=subs))
-        axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
-        axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _rates(axes: Any, report: Report) -> None:
@@ -153,14 +102,14 @@ def _rates(axes: Any, report: Report) -> None:
     axes.set(xlabel="elements", ylabel="GB/s of useful bytes", yscale="log")
     axes.set_xscale("log", base=2)
     axes.set_ylim(top=peak * 1.25)
-    _plain_numbers(axes.yaxis)
+    plain_numbers(axes.yaxis)
     axes.annotate(
         f"DRAM's peak, {peak:,.0f} GB/s", (0.01, peak), xycoords=("axes fraction", "data"),
         xytext=(0, -4), textcoords="offset points", va="top", color=GREY,
     )  # fmt: skip
     _label(axes, ends)
     blocks = sorted({one.case.block for group in lines.values() for one in group})
-    _title(axes, "Lines predicted, points measured", f"block {', '.join(map(str, blocks))}")
+    title(axes, "Lines predicted, points measured", f"block {', '.join(map(str, blocks))}")
 
 
 def _lines(report: Report) -> dict[str, list[Compared]]:

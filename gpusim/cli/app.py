@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from gpusim import __version__
-from gpusim.cli import devices, listing, output, predict, rank, run, sweep, trace, validation
+from gpusim.cli import devices, listing, output, plot, predict, rank, run, sweep, trace, validation
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError
 
@@ -25,6 +25,7 @@ COMMANDS: tuple[Command, ...] = (
     predict.COMMAND,
     rank.COMMAND,
     sweep.COMMAND,
+    plot.COMMAND,
     devices.COMMAND,
 )
 
@@ -35,6 +36,7 @@ EXAMPLES = """examples:
   gpusim trace reduce2 --block 128         where warps diverge and banks conflict
   gpusim predict reduce3 -n 2^26           how long it takes on an H200, and why
   gpusim rank --device k40m                seven reductions in order, step by step
+  gpusim plot banks reduce2 --out b.svg    which banks a line meets, as a picture
 
 gpusim COMMAND --help tells more."""
 

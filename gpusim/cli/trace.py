@@ -37,21 +37,12 @@ def trace(chosen: Namespace) -> int:
     file; give its grid, its block and its arguments.
     """
     from gpusim.cli.inputs import count
-    from gpusim.cli.selection import step_limit
-    from gpusim.cli.user_files import names_a_file
 
     line = count(chosen.line, "the line") if chosen.line is not None else None
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
     if warp is not None and line is None:
         raise InputError("--warp says which warp --line draws; give --line too")
-    settings = {
-        "cc": chosen.cc,
-        "level": _level(chosen.level),
-        "block_index": count(chosen.block_index, "the block index", least=0),
-        "step_limit": step_limit(chosen),
-    }
-    traced = _own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel
-    made, remark = traced(chosen, settings)
+    made, remark = traced(chosen)
     if chosen.json:
         print_json(_document(made, line, warp))
         return 0
@@ -102,6 +93,22 @@ COMMAND = Command(
       --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
     ),
 )
+
+
+def traced(chosen: Namespace) -> tuple[Trace, str]:
+    """Return the trace that is asked for, and a remark on the result of a known defect."""
+    from gpusim.cli.inputs import count
+    from gpusim.cli.selection import step_limit
+    from gpusim.cli.user_files import names_a_file
+
+    settings = {
+        "cc": chosen.cc,
+        "level": _level(chosen.level),
+        "block_index": count(chosen.block_index, "the block index", least=0),
+        "step_limit": step_limit(chosen),
+    }
+    run = _own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel
+    return run(chosen, settings)
 
 
 def _level(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusim.launch import Launch
 from gpusim.tracing.counters import COUNTERS, Counters
+from gpusim.views import View
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Trace:
 
     `blocks[i]` has the counters of block i; `warps` and `executions` are those of block
     `block_index`, `is_complete` is False where it did too much to keep every execution.
+    `plot_...(theme="dark")` return Matplotlib figures of that block.
     """
 
     kernel: str
@@ -117,6 +119,11 @@ class Trace:
     source_file: str
     is_complete: bool = True
     findings: list[Finding] = field(default_factory=list)
+
+    plot_tree = View("gpusim.reports.plots.tree", "plot_tree")
+    plot_divergence = View("gpusim.reports.plots.divergence", "plot_divergence")
+    plot_banks = View("gpusim.reports.plots.banks", "plot_banks")
+    plot_strides = View("gpusim.reports.plots.strides", "plot_strides")
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `gpusim trace --json` prints: numbers, strings, lists and dictionaries."""

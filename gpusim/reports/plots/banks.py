@@ -1,0 +1,117 @@
+"""Banks of shared memory: how many words each has to serve, execution by execution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import InputError
+from gpusim.reports.plots.canvas import canvas, matplotlib, title
+from gpusim.tracing import lanes
+from gpusim.tracing.iterations import iterations
+from gpusim.tracing.records import Execution, Trace
+
+MOST_ROWS = 40
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class BankUse:
+    """How the accesses of one line by one warp lie on the banks.
+
+    `words` is shaped (executions, banks): different words that lanes want of the bank, each of
+    which takes a wavefront of its own. `rows` name op and iteration, `wavefronts` stand beside.
+    """
+
+    line: int
+    warp: int
+    rows: tuple[str, ...]
+    words: Array
+    wavefronts: tuple[int, ...]
+
+
+def bank_use(trace: Trace, line: int | None = None, warp: int | None = None) -> BankUse:
+    """Return the bank use of a line: without one named, of that with the most bank conflicts.
+
+    Raises InputError where nothing of the kind accesses shared memory.
+    """
+    placed = [
+        (e, i)
+        for e, i in zip(trace.executions, iterations(trace.executions), strict=True)
+        if e.space == "shared" and lanes.on_lanes(e) and line in (None, e.line)
+    ]
+    placed = [(e, i) for e, i in placed if warp in (None, e.warp)]
+    if not placed:
+        where = trace.kernel if line is None else f"line {line} of {trace.kernel}"
+        raise InputError(f"{where} has no access to shared memory to draw")
+    replays: dict[tuple[int, int], int] = {}
+    for execution, _ in placed:
+        key = (execution.line, execution.warp)
+        replays[key] = replays.get(key, 0) + lanes.replays(execution)
+    chosen = max(replays, key=lambda key: (replays[key], -key[1]))
+    mine = [(e, i) for e, i in placed if (e.line, e.warp) == chosen]
+    banks = lanes.bank_count(trace.cc)
+    return BankUse(
+        *chosen,
+        rows=tuple(f"{e.op} #{i}" for e, i in mine),
+        words=np.array([_words(e, banks) for e, _ in mine]),
+        wavefronts=tuple(e.wavefronts for e, _ in mine),
+    )
+
+
+def _words(execution: Execution, banks: int) -> list[int]:
+    table = lanes.words_in_banks(execution, banks)
+    return [len(table.get(bank, ())) for bank in range(banks)]
+
+
+def plot_banks(
+    trace: Trace, *, line: int | None = None, warp: int | None = None, theme: str = "light"
+) -> Any:
+    """Draw banks across and executions of a line downwards, each cell with its words.
+
+    Cells of several words are bank conflicts: they are numbered and brighter or darker.
+    """
+    found = bank_use(trace, line, warp)
+    words = found.words[:MOST_ROWS]
+    with canvas(theme, 11, 1.6 + 0.32 * len(words)) as (figure, ink):
+        axes = figure.subplots()
+        base = matplotlib().colormaps[ink.ramp].resampled(256)
+        most = max(2, int(words.max()))
+        shown = np.ma.masked_equal(words, 0)
+        image = axes.imshow(
+            shown, aspect="auto", interpolation="none", cmap=base, vmin=0, vmax=most
+        )
+        for row, bank in np.argwhere(words > 1):
+            light = words[row, bank] > most / 2
+            axes.text(
+                bank,
+                row,
+                str(words[row, bank]),
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="#000000" if light else "#ffffff",
+            )
+        labels = zip(found.rows, found.wavefronts, strict=True)
+        axes.set_yticks(
+            range(len(words)),
+            [f"{name}: {count} wavefront{'s' * (count > 1)}" for name, count in labels][:MOST_ROWS],
+        )
+        axes.set_xticks(range(0, words.shape[1], 4))
+        axes.set_xticks(np.arange(words.shape[1] + 1) - 0.5, minor=True)
+        axes.set_yticks(np.arange(len(words) + 1) - 0.5, minor=True)
+        axes.grid(which="minor", color=ink.faint, lw=0.8)
+        axes.tick_params(which="both", length=0)
+        axes.set(xlabel="bank of shared memory, 4 bytes wide", ylabel="instruction, and iteration")
+        bar = figure.colorbar(image, ax=axes, label="words a bank serves", pad=0.01)
+        bar.locator = matplotlib("ticker").MaxNLocator(integer=True)
+        bar.outline.set_visible(False)
+        title(
+            axes,
+            f"{trace.kernel}, line {found.line}, warp {found.warp} of block {trace.block_index}",
+            "each word of a bank takes a wavefront of its own; numbers above 1 are bank conflicts",
+        )
+    return figure

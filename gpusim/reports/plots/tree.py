@@ -1,0 +1,154 @@
+"""The reduction tree: who adds what in which step, and which warps only watch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.errors import InputError
+from gpusim.reports.plots.canvas import canvas, matplotlib, title
+from gpusim.tracing import lanes
+from gpusim.tracing.iterations import iterations
+from gpusim.tracing.records import Execution, Trace
+
+WARP = 32
+MOST_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A thread stores into an element of shared memory what it made of others."""
+
+    thread: int
+    element: int
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TreeStep:
+    """What a source line does in one of its iterations: additions of all threads of the block."""
+
+    line: int
+    iteration: int
+    additions: tuple[Addition, ...]
+
+
+def tree_steps(trace: Trace) -> list[TreeStep]:
+    """Return the steps in which threads combine elements of shared memory, in order.
+
+    A store belongs to the loads of its line and iteration by the same thread.
+    """
+    loaded: dict[tuple[int, int, int], set[int]] = {}
+    steps: dict[tuple[int, int], list[Addition]] = {}
+    placed = zip(trace.executions, iterations(trace.executions), strict=True)
+    for execution, iteration in placed:
+        if execution.space != "shared" or execution.addresses is None:
+            continue
+        for lane, element in _elements(execution).items():
+            thread = execution.warp * WARP + lane
+            key = (execution.line, iteration, thread)
+            if execution.op.startswith("LD"):
+                loaded.setdefault(key, set()).add(element)
+            elif key in loaded:
+                found = Addition(thread, element, tuple(sorted(loaded[key] - {element})))
+                steps.setdefault((execution.line, iteration), []).append(found)
+    made = [TreeStep(line, number, tuple(a)) for (line, number), a in steps.items()]
+    return [step for step in made if any(addition.sources for addition in step.additions)]
+
+
+def _elements(execution: Execution) -> dict[int, int]:
+    """Return the element of the block's shared memory, in words of its own, by lane."""
+    return lanes.element_numbers(execution)
+
+
+def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
+    """Draw the tree of one block: elements across, steps downwards, threads as a strip of cells.
+
+    Raises InputError where the block combines nothing in shared memory.
+    """
+    steps = tree_steps(trace)[:MOST_STEPS]
+    if not steps:
+        raise InputError(
+            f"{trace.kernel} combines no elements of shared memory in block {trace.block_index}: "
+            "there is no tree to draw"
+        )
+    threads = trace.launch.threads_per_block
+    with canvas(theme, 11, 1.3 + 0.75 * len(steps)) as (figure, ink):
+        axes = figure.subplots()
+        _warps(axes, threads, len(steps), ink)
+        for place, step in enumerate(steps):
+            _edges(axes, step, place, ink)
+            _strip(axes, step, place, threads, ink)
+        last = max(threads, 1 + max(a.element for s in steps for a in s.additions)) - 1
+        axes.set(xlim=(-1, last + 1), ylim=(len(steps) + 0.1, -0.35))
+        axes.set_xticks(range(0, last + 2, WARP // 2))
+        axes.set_yticks([place + 0.5 for place in range(len(steps))], [_label(s) for s in steps])
+        axes.tick_params(length=0)
+        axes.set_xlabel("element of shared memory, and number of the thread in the strip")
+        title(
+            axes,
+            f"{trace.kernel}, block {trace.block_index}: who adds what",
+            "lines: elements that are combined, in the colour of the adding warp;  "
+            "strip: threads that add (filled) and that do not, a frame for each warp",
+        )
+        axes.spines[["left", "bottom"]].set_visible(False)
+    return figure
+
+
+def _label(step: TreeStep) -> str:
+    adding = len({addition.thread for addition in step.additions})
+    return f"line {step.line}\n{adding} add" if adding > 1 else f"line {step.line}\n1 adds"
+
+
+def _colour(thread: int, ink: Any) -> str:
+    colours = ink.series[1:]
+    return str(colours[thread // WARP % len(colours)])
+
+
+def _warps(axes: Any, threads: int, steps: int, ink: Any) -> None:
+    """Frame the threads of each warp in the strip of each step."""
+    patches = matplotlib("patches")
+    for place in range(steps):
+        for first in range(0, threads, WARP):
+            width = min(WARP, threads - first)
+            frame = patches.Rectangle(
+                (first - 0.5, place - 0.2), width, 0.16, fill=False, lw=0.8, ec=ink.grey
+            )
+            axes.add_patch(frame)
+
+
+def _edges(axes: Any, step: TreeStep, place: int, ink: Any) -> None:
+    """Draw what flows from elements above into those below, one collection for each warp."""
+    collections = matplotlib("collections")
+    by_colour: dict[str, list[Any]] = {}
+    for addition in step.additions:
+        for source in (addition.element, *addition.sources):
+            line = [(source, place), (addition.element, place + 0.74)]
+            by_colour.setdefault(_colour(addition.thread, ink), []).append(line)
+    for colour, lines in by_colour.items():
+        axes.add_collection(collections.LineCollection(lines, colors=colour, lw=0.8))
+        ends = sorted({line[1] for line in lines})
+        axes.plot(*zip(*ends, strict=True), ls="none", marker="o", ms=2.4, color=colour)
+
+
+def _strip(axes: Any, step: TreeStep, place: int, threads: int, ink: Any) -> None:
+    """Fill the cells of the threads that add."""
+    collections = matplotlib("collections")
+    adding = sorted({addition.thread for addition in step.additions})
+    idle = sorted(set(range(threads)) - set(adding))
+    for group, colours in (
+        (adding, [_colour(thread, ink) for thread in adding]),
+        (idle, [ink.faint] * len(idle)),
+    ):
+        cells = [
+            [
+                (t - 0.4, place - 0.17),
+                (t + 0.4, place - 0.17),
+                (t + 0.4, place - 0.07),
+                (t - 0.4, place - 0.07),
+            ]
+            for t in group
+        ]
+        drawn = collections.PolyCollection(cells, facecolors=colours, lw=0)
+        drawn.set_gid(f"{'adding' if group is adding else 'idle'} {place}")
+        axes.add_collection(drawn)

@@ -1,0 +1,237 @@
+"""Pictures of a trace: what is drawn is what the trace holds, on light paper and on dark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import catalogue, cuda
+from gpusim.cli.app import main
+from gpusim.errors import InputError
+from gpusim.reports.plots.banks import bank_use
+from gpusim.reports.plots.canvas import THEMES, save
+from gpusim.reports.plots.divergence import ABSENT, NOT_TAKEN, TAKEN, decisions
+from gpusim.reports.plots.strides import law, strides
+from gpusim.reports.plots.tree import Addition, tree_steps
+from gpusim.tracing.records import Trace
+from gpusim.views import View
+
+PICTURES = ("tree", "divergence", "banks", "strides")
+
+
+@cache
+def traced(name: str, block: int) -> Trace:
+    """Two blocks of a kernel of the catalogue."""
+    entry = catalogue.find(name)
+    data = catalogue.sample(2 * block * entry.per_thread, "int32")
+    call = entry.call(data, block=block)
+    return gpusim.trace(call.configured, *call.arguments)
+
+
+# -- the tree ------------------------------------------------------------------------------
+
+
+def test_each_step_of_a_tree_adds_the_elements_that_the_published_indices_say() -> None:
+    """reduce1: thread t adds t + s where t % 2s == 0; reduce2: thread t adds 2st and 2st + s."""
+    stride = 1
+    for first, second in zip(
+        *(tree_steps(traced(n, 64)) for n in ("reduce1", "reduce2")), strict=True
+    ):
+        places = range(0, 64, 2 * stride)
+        assert first.additions == tuple(Addition(t, t, (t + stride,)) for t in places)
+        assert second.additions == tuple(
+            Addition(t, e, (e + stride,)) for t, e in enumerate(places)
+        )
+        stride *= 2
+    assert stride == 64
+
+
+def test_the_drawn_tree_has_a_line_for_each_element_and_a_cell_for_each_thread() -> None:
+    figure = traced("reduce2", 64).plot_tree()
+    (axes,) = figure.axes
+    drawn = {c.get_gid(): c for c in axes.collections if c.get_gid()}
+    for place, adding in enumerate((32, 16, 8, 4, 2, 1)):
+        assert len(drawn[f"adding {place}"].get_paths()) == adding
+        assert len(drawn[f"idle {place}"].get_paths()) == 64 - adding
+    lines = [path for c in axes.collections if not c.get_gid() for path in c.get_paths()]
+    assert len(lines) == 2 * (32 + 16 + 8 + 4 + 2 + 1)
+    assert len(axes.patches) == 2 * 6  # a frame for each warp in each step
+
+
+def test_what_combines_nothing_has_no_tree() -> None:
+    @cuda.jit
+    def copy(source: Any, target: Any) -> None:
+        target[cuda.grid(1)] = source[cuda.grid(1)]
+
+    numbers = np.zeros(64, np.int32)
+    trace = gpusim.trace(copy[2, 32], numbers, numbers.copy())
+    with pytest.raises(InputError, match="there is no tree to draw"):
+        trace.plot_tree()
+    for picture in (trace.plot_banks, trace.plot_strides, trace.plot_divergence):
+        with pytest.raises(InputError, match="to draw"):
+            picture()
+
+
+# -- divergence ----------------------------------------------------------------------------
+
+
+def test_threads_that_pass_are_those_of_the_condition() -> None:
+    """Line 53 of reduce1 is `tid % (2 * stride) == 0`."""
+    found = decisions(traced("reduce1", 64))
+    tid = np.arange(64)
+    for iteration in range(6):
+        row = found.steps.index((53, iteration))
+        passes = tid % (2 << iteration) == 0
+        assert (found.states[row] == np.where(passes, TAKEN, NOT_TAKEN)).all()
+        warps = [w for w in (0, 1) if 0 < passes[32 * w : 32 * w + 32].sum() < 32]
+        assert [warp for where, warp in found.divergent if where == row] == warps
+
+
+def test_the_drawn_cells_are_the_decisions_and_frames_are_divergent_warps() -> None:
+    trace = traced("reduce1", 64)
+    found = decisions(trace)
+    (axes,) = trace.plot_divergence().axes
+    assert (axes.images[0].get_array() == found.states).all()
+    frames = [(round(p.get_y() + 0.42), (p.get_x() + 0.5) / 32) for p in axes.patches]
+    assert frames == [(row, warp) for row, warp in found.divergent]
+    per_warp = sum(warp.counters["source_divergent_branches"] for warp in trace.warps)
+    assert len(frames) == per_warp
+
+
+def test_threads_of_a_short_last_warp_are_not_drawn() -> None:
+    @cuda.jit
+    def some(numbers: Any) -> None:
+        if cuda.threadIdx.x < 20:
+            numbers[cuda.threadIdx.x] = 1
+
+    found = decisions(gpusim.trace(some[1, 40], np.zeros(40, np.int32)))
+    assert found.states.shape == (1, 40)
+    assert found.states.tolist() == [[TAKEN] * 20 + [NOT_TAKEN] * 20]
+    assert ABSENT not in found.states
+
+
+# -- banks and strides ---------------------------------------------------------------------
+
+
+def test_a_bank_serves_as_many_words_as_lanes_meet_in_it() -> None:
+    """In iteration 1 of reduce2 lanes are 4 words apart: 4 of them meet in every 4th bank."""
+    found = bank_use(traced("reduce2", 128))
+    assert (found.line, found.warp) == (81, 0)
+    row = found.rows.index("LDS #1")
+    assert found.words[row].tolist() == [4, 0, 0, 0] * 8
+    assert found.wavefronts[row] == 4
+    assert (found.words.max(axis=1) == found.wavefronts).all()
+
+
+def test_the_drawn_banks_are_numbered_where_words_meet() -> None:
+    trace = traced("reduce2", 128)
+    words = bank_use(trace, line=81, warp=1).words
+    axes = trace.plot_banks(line=81, warp=1).axes[0]
+    assert (axes.images[0].get_array().filled(0) == words).all()
+    numbers = {t.get_position(): int(t.get_text()) for t in axes.texts}
+    assert numbers == {(b, r): words[r, b] for r, b in np.argwhere(words > 1)}
+
+
+def test_a_line_without_shared_memory_has_no_banks() -> None:
+    with pytest.raises(InputError, match="line 72 of reduce2 has no access to shared memory"):
+        traced("reduce2", 128).plot_banks(line=72)
+
+
+def test_accesses_fall_on_the_law_of_strides() -> None:
+    found = strides(traced("reduce2", 128))
+    assert {stride for stride, _ in found} == {1, 2, 4}
+    assert all(wavefronts == law(stride, 32) for stride, wavefronts in found)
+    (axes,) = traced("reduce2", 128).plot_strides().axes
+    points = axes.get_lines()[1]
+    assert list(zip(*points.get_data(), strict=True)) == list(found)
+
+
+@pytest.mark.parametrize(
+    ("stride", "banks", "cost"), [(0, 32, 1), (3, 32, 1), (8, 32, 8), (4, 16, 8)]
+)
+def test_the_law_is_the_greatest_common_divisor(stride: int, banks: int, cost: int) -> None:
+    assert law(stride, banks) == cost
+
+
+# -- paper, files, the command -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_axes_have_labels_and_dark_paper_has_light_ink(picture: str) -> None:
+    figure = getattr(traced("reduce2", 64), f"plot_{picture}")(theme="dark")
+    axes = figure.axes[0]
+    assert axes.get_xlabel()
+    assert axes.get_ylabel() or axes.get_yticklabels()
+    paper, ink = THEMES["dark"].paper, THEMES["dark"].ink
+    assert figure.get_facecolor() == pytest.approx(_rgba(paper))
+    assert axes.xaxis.label.get_color() == ink
+
+
+def _rgba(colour: str) -> tuple[float, ...]:
+    return (*(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)), 1.0)
+
+
+@pytest.mark.parametrize(("suffix", "begins"), [(".png", b"\x89PNG"), (".svg", b"<?xml")])
+def test_a_picture_is_a_file_and_always_the_same(
+    suffix: str, begins: bytes, tmp_path: Path
+) -> None:
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    for path in (first, second):
+        save(traced("reduce2", 64).plot_strides(), path)
+    assert first.read_bytes().startswith(begins)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_command_draws_and_names_the_file(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "tree.svg"
+    assert main(["plot", "tree", "reduce2", "-n", "256", "--block", "64", "--out", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    assert "who adds what" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["tree", "reduce2", "--out", "a.gif"], "ends in .png or .svg, not a.gif"),
+        (["forest", "reduce2"], "the picture is tree or divergence"),
+        (["tree"], "gpusim plot tree draws one kernel: name it"),
+        (["tree", "reduce2", "--theme", "sepia"], "the theme is light or dark, not 'sepia'"),
+        (["tree", "reduce2", "--out", "nowhere/a.svg"], "there is no directory nowhere for a.svg"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(words: list[str], complaint: str, capsys: Any) -> None:
+    assert main(["plot", *words]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_without_matplotlib_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["plot", "tree", "reduce2"]) == 2
+    told = capsys.readouterr().err
+    assert told == "gpusim: a picture needs matplotlib: pip install 'gpusim[plot]'\n"
+
+
+def test_a_trace_that_is_not_drawn_loads_nothing_that_draws() -> None:
+    script = (
+        "import sys; from gpusim.cli.app import main; main(['trace', 'reduce2', '--block', '64']);"
+        "drawing = ('matplotlib', 'jinja2', 'gpusim.reports.plots');"
+        "print([name for name in sys.modules if name.startswith(drawing)])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_view_of_a_trace_leads_to_a_function() -> None:
+    views = [name for name, value in vars(Trace).items() if isinstance(value, View)]
+    assert {f"plot_{picture}" for picture in PICTURES} <= set(views)
+    for name in views:
+        assert callable(getattr(Trace, name).load())
