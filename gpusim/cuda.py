@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
 from gpusim.compiler.source import KernelSource, read_source
-from gpusim.compiler.words import Intrinsic, SpecialRegister, SpecialRegister3
+from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
 from gpusim.errors import GpusimError, LaunchError
 from gpusim.launch import Launch
 

@@ -1,7 +1,7 @@
 """The machine's instructions: one table of rows in SASS's words, and the flat `Program`.
 
 A row says which unit serves an instruction, what is true of it and, where it only computes, how.
-What touches memory, meets other threads or changes the program counter is done by the machine.
+What touches memory, works with other threads or changes the program counter is done by the machine.
 A `Program` does not know what it was made from.
 """
 
@@ -46,11 +46,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One row of a program.
+    """One instruction of a program.
 
     `dst` and `src` are register numbers; registers that `Program.immediates` names hold
     constants. A lane for which the guard register is false (true, where `negated`) does
-    not take part. `dtype` is the type worked in, `detail` what the row's op needs
+    not take part. `dtype` is the type worked in, `detail` what the op needs
     (OPS says what), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
     `line` is the line in the source file.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpusim.compiler.arithmetic import floating
-from gpusim.compiler.builder import Builder, meeting
+from gpusim.compiler.builder import Builder, common_type
 from gpusim.compiler.ir import DType, Value
 
 
@@ -23,7 +23,7 @@ def value_of(builder: Builder, item: Any, node: ast.AST, dtype: DType | None = N
     number = builder.number(item, node)
     if isinstance(number, Value) and dtype is None:
         return number
-    return builder.as_type(number, meeting(number) if dtype is None else dtype)
+    return builder.as_type(number, common_type(number) if dtype is None else dtype)
 
 
 def truth_of(builder: Builder, item: Any, node: ast.AST) -> Value:
@@ -32,7 +32,7 @@ def truth_of(builder: Builder, item: Any, node: ast.AST) -> Value:
 
 
 def floats_of(builder: Builder, items: Sequence[Any], node: ast.AST) -> list[Value]:
-    """Return arguments in the floating type in which they meet."""
+    """Return arguments in their common floating type."""
     numbers = [builder.number(item, node) for item in items]
-    dtype = floating(meeting(*numbers))
+    dtype = floating(common_type(*numbers))
     return [builder.as_type(number, dtype) for number in numbers]

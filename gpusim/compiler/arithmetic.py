@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpusim.compiler.builder import Builder, Operand, meeting, type_of
+from gpusim.compiler.builder import Builder, Operand, common_type, type_of
 from gpusim.compiler.constants import fold, static_number
 from gpusim.compiler.ir import BOOL, FLOAT64, DType, Value
 from gpusim.compiler.types import promoted
@@ -70,7 +70,7 @@ def binary_operation(builder: Builder, node: ast.BinOp) -> Operand:
 
 
 def binary(builder: Builder, op: str, left: Any, right: Any, node: ast.AST) -> Operand:
-    """Return an operation of two numbers, in the type in which both meet."""
+    """Return an operation of two numbers, in their common type."""
     a, b = builder.number(left, node), builder.number(right, node)
     kinds = type_of(a).kind + type_of(b).kind
     if op in BITS | SHIFTS and "f" in kinds:
@@ -80,13 +80,13 @@ def binary(builder: Builder, op: str, left: Any, right: Any, node: ast.AST) -> O
     if op == "pow" and isinstance(a, Value) and isinstance(b, int) and b in UNROLLED_POWERS:
         return _product(builder, a, b, node)
     if op == "div":
-        dtype = floating(meeting(a, b))
+        dtype = floating(common_type(a, b))
     elif op in SHIFTS:
-        dtype = meeting(a)
+        dtype = common_type(a)
     elif op in BITS and kinds == "bb":
         dtype = BOOL
     else:
-        dtype = meeting(a, b)
+        dtype = common_type(a, b)
     return _operation(builder, op, dtype, [builder.as_type(a, dtype), builder.as_type(b, dtype)])
 
 
@@ -136,7 +136,7 @@ def compare(
     op = COMPARE[type(comparison)]
     if not isinstance(left, Value) and not isinstance(right, Value):
         return fold(builder, op, left, right, node)
-    dtype = meeting(left, right)
+    dtype = common_type(left, right)
     args = [builder.as_type(number, dtype) for number in (left, right)]
     return builder.graph.emit(op, BOOL, args)
 

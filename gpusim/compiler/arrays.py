@@ -54,8 +54,8 @@ def flat_index(builder: Builder, array: Array, index: Any, node: ast.AST) -> Val
         if type_of(number).kind not in "iu":
             raise builder.error("an index is an integer", node)
         if axis:
-            row = binary(builder, "mul", flat, length(builder, array, axis), node)
-            number = binary(builder, "add", row, number, node)
+            before = binary(builder, "mul", flat, length(builder, array, axis), node)
+            number = binary(builder, "add", before, number, node)
         flat = number
     return flat if isinstance(flat, Value) else builder.as_type(flat, default_type(flat))
 

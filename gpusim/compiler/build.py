@@ -1,6 +1,6 @@
 """From a syntax tree to SSA form, for one combination of argument types.
 
-A variable has one type: the one in which all its assignments meet. It is found by building
+A variable has one type: the common type of all its assignments. It is found by building
 until no variable's type changes any more, which takes two or three builds.
 """
 

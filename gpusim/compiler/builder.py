@@ -16,6 +16,7 @@ import numpy as np
 from gpusim.compiler.ir import BOOL, INT32, Array, Block, DType, Function, Value
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.ssa import Graph
+from gpusim.compiler.symbols import SpecialRegister
 from gpusim.compiler.types import (
     DTYPES,
     Number,
@@ -25,7 +26,6 @@ from gpusim.compiler.types import (
     promoted,
     weak_common,
 )
-from gpusim.compiler.words import SpecialRegister
 from gpusim.errors import KernelSourceError
 
 Operand = Value | Number
@@ -183,8 +183,8 @@ def type_of(operand: Operand) -> DType:
     return default_type(operand)
 
 
-def meeting(*operands: Operand) -> DType:
-    """Return the type in which numbers meet; bare ones take the others' type."""
+def common_type(*operands: Operand) -> DType:
+    """Return the type that numbers are computed with in; bare ones take the others'."""
     dtype: DType | None = None
     for value in operands:
         if isinstance(value, Value):

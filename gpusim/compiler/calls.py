@@ -13,13 +13,13 @@ import numpy as np
 from gpusim import floats
 from gpusim.compiler import arrays
 from gpusim.compiler.arguments import floats_of, need, value_of
-from gpusim.compiler.builder import Builder, Operand, meeting, type_of
+from gpusim.compiler.builder import Builder, Operand, common_type, type_of
 from gpusim.compiler.inline import inline
 from gpusim.compiler.intrinsics import INTRINSICS
 from gpusim.compiler.ir import BOOL, FLOAT64, Array, DType, Value
 from gpusim.compiler.source import KernelSource
+from gpusim.compiler.symbols import Intrinsic
 from gpusim.compiler.types import Number, dtype_of, promoted
-from gpusim.compiler.words import Intrinsic
 
 # Arguments that may be named, in the order in which calls take them.
 KEYWORDS = ("shape", "dtype", "mask")
@@ -144,7 +144,7 @@ def _extreme(name: str) -> Meaning:
         numbers = [builder.number(item, node) for item in values]
         if not any(isinstance(number, Value) for number in numbers):
             return _extreme_constant(name, numbers)
-        dtype = meeting(*numbers)
+        dtype = common_type(*numbers)
         result = builder.as_type(numbers[0], dtype)
         for number in numbers[1:]:
             result = builder.graph.emit(name, dtype, [result, builder.as_type(number, dtype)])

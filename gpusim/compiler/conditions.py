@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from gpusim.compiler.arithmetic import both, compare
-from gpusim.compiler.builder import Builder, Operand, meeting, type_of
+from gpusim.compiler.builder import Builder, Operand, common_type, type_of
 from gpusim.compiler.constants import static_number
 from gpusim.compiler.ir import BOOL, Block, Value
 
@@ -39,8 +39,8 @@ def branch(builder: Builder, node: ast.expr, if_true: Block, if_false: Block) ->
         is_and = isinstance(node.op, ast.And)
         for part in node.values[:-1]:
             following = builder.graph.new_block()
-            ways = (following, if_false) if is_and else (if_true, following)
-            branch(builder, part, *ways)
+            paths = (following, if_false) if is_and else (if_true, following)
+            branch(builder, part, *paths)
             builder.graph.enter(following)
         branch(builder, node.values[-1], if_true, if_false)
     elif isinstance(node, ast.Compare) and not _is_evaluated_at_once(builder, node):
@@ -133,7 +133,7 @@ def _chosen(
     if_false: ast.expr | bool,
     node: ast.AST,
 ) -> Value:
-    """Return one of two expressions, in the type in which they meet; only that one is evaluated."""
+    """Return one of two expressions, in their common type; only that one is evaluated."""
     name = f"choice.{builder.new_number()}"
     graph = builder.graph
     then, other, after = (graph.new_block() for _ in range(3))
@@ -144,7 +144,7 @@ def _chosen(
         item = builder.expression(part) if isinstance(part, ast.expr) else part
         ends.append((graph.block, graph.line, builder.number(item, node)))
     numbers = [number for _, _, number in ends]
-    dtype = BOOL if all(type_of(number) == BOOL for number in numbers) else meeting(*numbers)
+    dtype = BOOL if all(type_of(number) == BOOL for number in numbers) else common_type(*numbers)
     for graph.block, graph.line, number in ends:
         graph.write(name, builder.as_type(number, dtype))
         graph.jump(after)

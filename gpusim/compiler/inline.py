@@ -56,5 +56,5 @@ def _result(builder: Builder, node: ast.Call) -> Any:
     if not any(given):
         return None
     if not all(given):
-        raise builder.error(f"{frame.source.name} returns a value only on some of its ways", node)
+        raise builder.error(f"{frame.source.name} returns a value only on some of its paths", node)
     return None if builder.graph.block is None else names.read(builder, "return")

@@ -1,4 +1,4 @@
-"""The dialect's intrinsics: what each word of `cuda` makes of its arguments.
+"""The dialect's intrinsics: what each function of `cuda` makes of its arguments.
 
 An intrinsic with a dot in its name, as `atomic.add`, is a row by what stands before the dot.
 """

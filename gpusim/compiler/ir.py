@@ -77,10 +77,10 @@ class Value:
 
 @dataclass(eq=False)
 class Block:
-    """Straight-line code: phis, then operations, then one way out.
+    """Straight-line code: phis, then operations, then where it leads.
 
     `targets` is () for a return, (next,) for a jump, and (if_true, if_false) for a
-    branch on `condition`. `line` is the way out's. `late` marks what unrolling has written that
+    branch on `condition`. `line` is that of its end. `late` marks what unrolling has written that
     comes after other optimisations: it is neither guarded nor is anything moved out of it.
     """
 

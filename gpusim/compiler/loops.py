@@ -1,4 +1,4 @@
-"""Loops: `while`, `for` over a range, and the ways out of them."""
+"""Loops: `while`, `for` over a range, and what leaves them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from gpusim.compiler import names
-from gpusim.compiler.builder import Builder, Loop, Operand, meeting, type_of
+from gpusim.compiler.builder import Builder, Loop, Operand, common_type, type_of
 from gpusim.compiler.conditions import branch, decide, static_condition
 from gpusim.compiler.constants import static
 from gpusim.compiler.ir import BOOL, INT64, Block, DType, Value
@@ -51,8 +51,8 @@ def for_loop(builder: Builder, node: ast.For) -> None:
     if not isinstance(node.target, ast.Name):
         raise builder.error("a loop over range has one variable", node.target)
     counter = f"{builder.frame.prefix}range.{builder.new_number()}"
-    meets = meeting(start, stop, step)
-    dtype = _counting_type(meets, start, stop, step)
+    computed = common_type(start, stop, step)
+    dtype = _counting_type(computed, start, stop, step)
     bound, stride = builder.as_type(stop, dtype), builder.as_type(step, dtype)
     graph.write(counter, builder.as_type(start, dtype))
     rising = _is_rising(builder, step, stride)
@@ -61,7 +61,7 @@ def for_loop(builder: Builder, node: ast.For) -> None:
     test = _goes_on(builder, graph.read(counter, dtype), bound, rising)
     decide(builder, test, body, after)
     graph.enter(body)
-    index = builder.as_type(graph.read(counter, dtype), meets)
+    index = builder.as_type(graph.read(counter, dtype), computed)
     names.assign(builder, node.target.id, index, node.target)
     _body(builder, node.body, Loop(after, again))
     graph.enter(again)
@@ -74,7 +74,7 @@ def for_loop(builder: Builder, node: ast.For) -> None:
 
 
 def _header(builder: Builder) -> Block:
-    """Begin the block that a loop comes back to; its ways in are not all known yet."""
+    """Begin the block that a loop comes back to; not all of its predecessors are known yet."""
     header = builder.graph.new_block()
     builder.graph.jump(header)
     builder.graph.start(header)
@@ -116,21 +116,21 @@ def _known(number: Operand) -> int | None:
     return None if number.constant is None else int(number.constant)
 
 
-def _counting_type(meets: DType, start: Operand, stop: Operand, step: Operand) -> DType:
+def _counting_type(computed: DType, start: Operand, stop: Operand, step: Operand) -> DType:
     """Return the type in which a range counts: one in which its numbers are what they say.
 
     Where an unsigned type would make a negative number a large one, or the count would pass the
-    end of a type, it is int64; the loop's variable has the type in which the numbers meet.
+    end of a type, it is int64; the loop's variable has the numbers' common type.
     """
     numbers = [_known(number) for number in (start, stop, step)]
-    if meets.kind == "u":
+    if computed.kind == "u":
         if any(number is not None and number < 0 for number in numbers):
             return INT64
         if isinstance(step, Value) and type_of(step).kind == "i" and not _is_positive(step):
             return INT64
     _, end, by = numbers
-    if end is None or by is None or weak_common(end + by, meets) == meets:
-        return meets
+    if end is None or by is None or weak_common(end + by, computed) == computed:
+        return computed
     return INT64
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from gpusim.compiler import arrays
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.ir import FLOAT64, Array, DType, Value
+from gpusim.compiler.symbols import SpecialRegister
 from gpusim.compiler.types import Number, default_type, unify, weak_common
-from gpusim.compiler.words import SpecialRegister
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ COMPARISONS = tuple(name for name, row in OPERATIONS.items() if row.is_compariso
 
 
 @dataclass(frozen=True)
-class SpecialRegister:
+class SpecialRegisterTraits:
     """A row of SPECIAL_REGISTERS: the largest value there may be, and on what it depends.
 
     Those that lanes of a warp differ in vary by lane; those of the launch are the same for all
@@ -204,18 +204,18 @@ class SpecialRegister:
 
 
 # The largest values are those of the CUDA C++ Programming Guide.
-SPECIAL_REGISTERS: Mapping[str, SpecialRegister] = {
-    "tid.x": SpecialRegister(1023, varies_by_lane=True),
-    "tid.y": SpecialRegister(1023, varies_by_lane=True),
-    "tid.z": SpecialRegister(63, varies_by_lane=True),
-    "laneid": SpecialRegister(31, varies_by_lane=True),
-    "ctaid.x": SpecialRegister(2**31 - 2),
-    "ctaid.y": SpecialRegister(65534),
-    "ctaid.z": SpecialRegister(65534),
-    "ntid.x": SpecialRegister(1024, is_of_launch=True),
-    "ntid.y": SpecialRegister(1024, is_of_launch=True),
-    "ntid.z": SpecialRegister(64, is_of_launch=True),
-    "nctaid.x": SpecialRegister(2**31 - 1, is_of_launch=True),
-    "nctaid.y": SpecialRegister(65535, is_of_launch=True),
-    "nctaid.z": SpecialRegister(65535, is_of_launch=True),
+SPECIAL_REGISTERS: Mapping[str, SpecialRegisterTraits] = {
+    "tid.x": SpecialRegisterTraits(1023, varies_by_lane=True),
+    "tid.y": SpecialRegisterTraits(1023, varies_by_lane=True),
+    "tid.z": SpecialRegisterTraits(63, varies_by_lane=True),
+    "laneid": SpecialRegisterTraits(31, varies_by_lane=True),
+    "ctaid.x": SpecialRegisterTraits(2**31 - 2),
+    "ctaid.y": SpecialRegisterTraits(65534),
+    "ctaid.z": SpecialRegisterTraits(65534),
+    "ntid.x": SpecialRegisterTraits(1024, is_of_launch=True),
+    "ntid.y": SpecialRegisterTraits(1024, is_of_launch=True),
+    "ntid.z": SpecialRegisterTraits(64, is_of_launch=True),
+    "nctaid.x": SpecialRegisterTraits(2**31 - 1, is_of_launch=True),
+    "nctaid.y": SpecialRegisterTraits(65535, is_of_launch=True),
+    "nctaid.z": SpecialRegisterTraits(65535, is_of_launch=True),
 }

@@ -102,11 +102,11 @@ class KernelSource:
 
     def location(self, node: ast.AST) -> SourceLocation:
         """Return where a node stands."""
-        row = int(getattr(node, "lineno", 1))
-        text = self.lines[row - 1] if row <= len(self.lines) else ""
+        number = int(getattr(node, "lineno", 1))
+        text = self.lines[number - 1] if number <= len(self.lines) else ""
         start = int(getattr(node, "col_offset", 0)) + self.indent
         end = int(getattr(node, "end_col_offset", start + 1) or start + 1) + self.indent
-        if getattr(node, "end_lineno", row) != row:
+        if getattr(node, "end_lineno", number) != number:
             end = len(text)
         return SourceLocation(self.file, self.line(node), text, start, end)
 

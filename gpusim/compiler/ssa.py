@@ -40,14 +40,14 @@ class Graph:
         self.block = block
 
     def enter(self, block: Block) -> None:
-        """Seal a block and let operations go there; nowhere where no way leads to it."""
+        """Seal a block and let operations go there; nowhere where no path leads to it."""
         self.seal(block)
         self.block = None
         if block.preds:
             self.start(block)
 
     def seal(self, block: Block) -> None:
-        """Declare that all ways into `block` are known."""
+        """Declare that all predecessors of `block` are known."""
         self._sealed.add(block)
         for variable, phi in self._incomplete.pop(block, []):
             phi.args = [self._read(variable, pred) for pred in block.preds]

@@ -1,4 +1,4 @@
-"""Statements that assign, choose or return; loops have a room of their own."""
+"""Statements that assign, choose or return; loops are in `loops`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Types of the dialect: which type two operands meet in, and what constants are worth.
+"""Types of the dialect: the common type of two operands, and what constants are worth.
 
 The rules are CUDA C's. A Python number that stands in the source is weak: it takes the
-type of what it meets.
+type of the other operand.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def common(a: DType, b: DType) -> DType:
 
 
 def default_type(number: Number) -> DType:
-    """Return the type of a number that meets none: bool, an integer that holds it, float64."""
+    """Return the type of a number on its own: bool, an integer that holds it, float64."""
     if isinstance(number, bool | np.bool_):
         return BOOL
     if isinstance(number, int):
@@ -66,7 +66,7 @@ def _holds(dtype: DType, number: int) -> bool:
 
 
 def weak_common(number: Number, dtype: DType) -> DType:
-    """Return the type in which a weak number and a value of `dtype` meet.
+    """Return the common type of a weak number and a value of `dtype`.
 
     It is `dtype` where that holds the number (a negative one wraps in an unsigned type, as in C).
     """

@@ -61,7 +61,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
     if on.any():
         elements, index, on = _elements(context, group, instruction, addresses, on)
         operands = [group.read(register) for register in instruction.src[1:]]
-        # Every block takes its turn, also where all do the same.
+        # Block after block, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
         index, taking, _, *operands = np.broadcast_arrays(index, on, every, *operands)
         values = [operand[taking].astype(memory.dtype, copy=False) for operand in operands]

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 class BlocksDisagreeError(Exception):
-    """Blocks of a folded batch take different ways at an instruction."""
+    """Blocks of a folded batch take different paths at an instruction."""
 
 
 class Group:

@@ -1,6 +1,6 @@
 """Who runs: the split that has waited longest, with all others at its pc.
 
-They run until they branch, leave or meet others. What an instruction does is in the table of
+They run until they branch, leave or join others. What an instruction does is in the table of
 `handlers`; here groups are chosen and a standstill is reported.
 """
 
@@ -78,13 +78,13 @@ class Interpreter:
         if not ready.any():
             return None
         if not ready.all() or (splits.pc != splits.pc[0]).any():
-            turn = np.where(ready, splits.turn, LATEST)
-            pc = splits.pc[int(turn.argmin())]
+            last_run = np.where(ready, splits.last_run, LATEST)
+            pc = splits.pc[int(last_run.argmin())]
             which = np.flatnonzero(ready & (splits.pc == pc))
         else:
             which = np.arange(len(splits))
         self.batch.clock += 1
-        splits.turn[which] = self.batch.clock
+        splits.last_run[which] = self.batch.clock
         return Group(self.batch, which)
 
     def _run_group(self, group: Group) -> None:

@@ -2,8 +2,8 @@
 
 Each register that decides is followed as a pair, its value in this iteration and in the next.
 Where the loop moves it by the same step each time, linear instructions move by the same steps
-too, and comparisons come out the same until their sides have met. What is computed in another
-way from something that moves, or loaded, is unknown; a loop that is decided by what is unknown
+too, and comparisons come out the same until their sides are equal. What is computed otherwise from
+something that moves, or loaded, is unknown; a loop that is decided by what is unknown
 is not known to go on alike.
 """
 
@@ -58,7 +58,7 @@ def _pair(now: Array, later: Array) -> Pair:
 
 
 @dataclass(frozen=True)
-class Course:
+class Recurrence:
     """How a loop goes on, as its last iteration shows.
 
     Each block runs `alike` iterations alike, shaped (copies or 1, rows), the one followed being
@@ -78,18 +78,18 @@ def follow(
     context: Context,
     group: Group,
     before: Sequence[Array | None],
-    told: Sequence[Step],
+    steps: Sequence[Step],
     decisions: Decisions,
-) -> Course:
+) -> Recurrence:
     """Return how a loop goes on whose last iteration a group has just run.
 
-    `before` are the registers as that iteration found them, `told` the steps since. Raises
+    `before` are the registers as that iteration found them, `steps` those since. Raises
     DiffersError where nothing is known of the next.
     """
     iteration = _Iteration(context, group, before, decisions)
-    for step in told:
+    for step in steps:
         iteration.run(step)
-    return iteration.course()
+    return iteration.recurrence()
 
 
 class _Iteration:
@@ -211,7 +211,7 @@ class _Iteration:
         if any(source.now.dtype.kind not in "iu" for source in known if source.moves):
             return None
         if OPS[instruction.op].affine == "comparison" and not any(moving[2:]):
-            self._limit(_until_they_meet(*known[:2]), on)
+            self._limit(_until_equal(*known[:2]), on)
             return _still(now)
         if not _is_linear(instruction, known, now.dtype):
             return None
@@ -241,7 +241,7 @@ class _Iteration:
 
     # -- the end -----------------------------------------------------------------------
 
-    def course(self) -> Course:
+    def recurrence(self) -> Recurrence:
         """Return how the loop goes on; DiffersError where it does not go on alike."""
         mask = self._group.mask
         for register, begin in self._carried.items():
@@ -252,7 +252,7 @@ class _Iteration:
                 raise DiffersError
         if self._period > LONGEST_PERIOD:
             raise DiffersError
-        return Course(
+        return Recurrence(
             alike=_least_of_blocks(self._alike, self._group.batch, self._group.rows),
             steps={r: p.later - p.now for r, p in self._carried.items() if p.moves},
             strides=self._strides,
@@ -280,7 +280,7 @@ def _until_it_wraps(pair: Pair) -> Array:
     return np.asarray(np.where(step == 0, ENDLESS, room // np.maximum(np.abs(step), 1) + 1))
 
 
-def _until_they_meet(a: Pair, b: Pair) -> Array:
+def _until_equal(a: Pair, b: Pair) -> Array:
     """Return for how many iterations, this one included, two registers compare alike."""
     apart = a.now.astype(np.int64) - b.now.astype(np.int64)
     step = a.step - b.step

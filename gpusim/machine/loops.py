@@ -17,7 +17,7 @@ from gpusim.isa import OPS, Program
 from gpusim.machine.context import Context
 from gpusim.machine.decisions import decisions
 from gpusim.machine.group import Group
-from gpusim.machine.iteration import Course, DiffersError, follow
+from gpusim.machine.iteration import DiffersError, Recurrence, follow
 
 Array = np.ndarray[Any, Any]
 
@@ -41,8 +41,8 @@ def heads(program: Program) -> frozenset[int]:
 class _Watch:
     """A loop that a group of warps is in, since it came back to the head for the first time.
 
-    It is looked at after 1, 2, 4, 8 ... iterations. Once its course is known, the leap waits until
-    a whole period has been run.
+    It is looked at after 1, 2, 4, 8 ... iterations. Once its recurrence is known, the leap waits
+    until a whole period has been run.
     """
 
     def __init__(self, group: Group) -> None:
@@ -52,13 +52,13 @@ class _Watch:
         self.iterations = 0
         self.look_at = 1
         self.leap_at = 0
-        self.course: Course | None = None
+        self.recurrence: Recurrence | None = None
         self.begin(group)
 
     def begin(self, group: Group) -> None:
         """Let an iteration begin."""
         self.before = list(group.batch.registers)
-        self.told: list[Step] = []
+        self.steps: list[Step] = []
 
     def is_of(self, group: Group) -> bool:
         """Return whether a group is the one that is watched."""
@@ -82,8 +82,8 @@ class Loops:
     def step(self, step: Step) -> None:
         """Keep a step for all that are watched."""
         for key, watch in list(self._watches.items()):
-            watch.told.append(step)
-            if len(watch.told) > LONGEST_ITERATION:
+            watch.steps.append(step)
+            if len(watch.steps) > LONGEST_ITERATION:
                 del self._watches[key]
 
     def arrive(self, group: Group) -> None:
@@ -99,8 +99,8 @@ class Loops:
         watch.iterations += 1
         if watch.iterations == watch.look_at:
             self._look(watch, group)
-        if watch.course is not None and watch.iterations == watch.leap_at:
-            self._leap(watch.course, group)
+        if watch.recurrence is not None and watch.iterations == watch.leap_at:
+            self._leap(watch.recurrence, group)
             self._watches.clear()
             return
         watch.begin(group)
@@ -109,35 +109,36 @@ class Loops:
         """See whether the last iteration shows how the loop goes on."""
         watch.look_at *= 2
         try:
-            course = follow(self._context, group, watch.before, watch.told, self._decisions)
+            recurrence = follow(self._context, group, watch.before, watch.steps, self._decisions)
         except DiffersError:
             return
-        if (_times(course) * course.period >= LEAST_LEFT_OUT).any():
-            watch.course = course
-            watch.leap_at = watch.iterations + course.period - 1
+        if (_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any():
+            watch.recurrence = recurrence
+            watch.leap_at = watch.iterations + recurrence.period - 1
             watch.look_at = 0
 
-    def _leap(self, course: Course, group: Group) -> None:
+    def _leap(self, recurrence: Recurrence, group: Group) -> None:
         """Set the registers to what they are some periods on."""
-        times = _times(course)
-        iterations = (times * course.period)[..., None]
-        for register, step in course.steps.items():
+        times = _times(recurrence)
+        iterations = (times * recurrence.period)[..., None]
+        for register, step in recurrence.steps.items():
             now = group.read(register)
             group.write(register, now + step * iterations.astype(now.dtype), group.mask)
         self._on_leap(
             Leap(
                 group.batch.placement,
                 group.rows,
-                course.issued * course.period,
+                recurrence.issued * recurrence.period,
                 times,
-                {array: stride * course.period for array, stride in course.strides.items()},
+                {array: stride * recurrence.period for array, stride in recurrence.strides.items()},
             )
         )
 
 
-def _times(course: Course) -> Array:
+def _times(recurrence: Recurrence) -> Array:
     """Return how many periods can be left out after the first.
 
     One iteration more is run that is known to be like them: it sets what it computes anew.
     """
-    return np.asarray(np.maximum((course.alike - 1 - course.period) // course.period, 0))
+    periods = (recurrence.alike - 1 - recurrence.period) // recurrence.period
+    return np.asarray(np.maximum(periods, 0))

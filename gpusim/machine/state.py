@@ -4,7 +4,7 @@ Registers are arrays shaped (copies, rows, lanes), each axis 1 where the value d
 along it: what is the same for every block, warp or lane is kept and computed once.
 
 A batch starts *folded*: one row per warp of a block, standing for that warp of every block.
-As long as all blocks take the same way, each instruction runs once for all of them. When
+As long as all blocks take the same path, each instruction runs once for all of them. When
 blocks disagree about a branch the batch is *unfolded*: one row per warp of every block.
 
 Lanes of a warp that diverged are *splits* with a pc of their own. Splits of a warp join only
@@ -36,7 +36,7 @@ class Splits:
     pc: Array
     mask: Array
     state: Array
-    turn: Array
+    last_run: Array
 
     def __len__(self) -> int:
         return len(self.pc)
@@ -48,7 +48,7 @@ class Splits:
             self.pc[which],
             self.mask[:, which],
             self.state[which],
-            self.turn[which],
+            self.last_run[which],
         )
 
     def without(self, which: Array) -> Splits:
@@ -96,7 +96,7 @@ class Splits:
             np.concatenate([self.pc, other.pc]),
             np.concatenate(masks, axis=1),
             np.concatenate([self.state, other.state]),
-            np.concatenate([self.turn, other.turn]),
+            np.concatenate([self.last_run, other.last_run]),
         )
 
 
@@ -138,7 +138,7 @@ class Batch:
             pc=np.zeros(warps, dtype=np.int64),
             mask=exists,
             state=np.zeros(warps, dtype=np.int64),
-            turn=np.zeros(warps, dtype=np.int64),
+            last_run=np.zeros(warps, dtype=np.int64),
         )
         self.tokens: list[Array] = [np.zeros((1, 1, 1), dtype=np.int64)] * program.barriers
         self._tokens_given = 0
@@ -205,7 +205,7 @@ class Batch:
             pc=np.tile(splits.pc, copies),
             mask=mask.reshape(1, copies * count, WARP_SIZE).copy(),
             state=np.tile(splits.state, copies),
-            turn=np.tile(splits.turn, copies),
+            last_run=np.tile(splits.last_run, copies),
         )
         if self.local is not None:
             self.local = self.local.reshape(1, copies * warps, *self.local.shape[2:])

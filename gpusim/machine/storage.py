@@ -1,7 +1,7 @@
 """Memory as the machine sees it: byte addresses in, elements out, bounds checked.
 
-Global arrays stand at addresses of their own, as on a GPU; shared memory is a row of bytes
-per block, local memory one per lane.
+Global arrays stand at addresses of their own, as on a GPU; each block has its bytes of
+shared memory, each lane its bytes of local memory.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ def update_atomically(
         _UFUNCS[operation].at(flat, index, operands[0])
         return old
     apply = (_APPLY_TO_FLOATS if flat.dtype.kind == "f" else _APPLY)[operation]
-    for turn in range(int(sizes.max(initial=0))):
-        entries = order[starts[sizes > turn] + turn]
+    for number in range(int(sizes.max(initial=0))):
+        entries = order[starts[sizes > number] + number]
         where = index[entries]
         now = flat[where]
         old[entries] = now

@@ -159,7 +159,7 @@ def _waits(context: Context, group: Group, mask: Array) -> bool:
 def release(context: Context) -> None:
     """Join and let go the splits of which all live lanes that their mask names are there.
 
-    Lanes meet those that name the same lanes at the same instruction.
+    Lanes join those that name the same lanes at the same instruction.
     """
     batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_WARP)

@@ -1,4 +1,4 @@
-"""The dialect's words that only the compiler gives meaning: intrinsics and special registers."""
+"""Symbols of the dialect that only the compiler gives meaning: intrinsics, special registers."""
 
 from __future__ import annotations
 
