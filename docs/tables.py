@@ -56,7 +56,7 @@ def counters() -> str:
         (f"`{spec.name}`", spec.unit, spec.kind, f"`{spec.ncu}`" if spec.ncu else "", spec.doc)
         for spec in COUNTERS.values()
     )
-    return _table(("counter", "unit", "word", "in Nsight Compute", "what it counts"), rows)
+    return _table(("counter", "unit", "kind", "in Nsight Compute", "what it counts"), rows)
 
 
 def kernels() -> str:

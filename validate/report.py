@@ -146,7 +146,7 @@ def _counted_dict(found: Counted) -> dict[str, Any]:
             {
                 "metric": row.metric.name,
                 "counter": row.metric.counter,
-                "word": row.metric.kind,
+                "kind": row.metric.kind,
                 "bar": row.metric.bar,
                 "launches": row.launches,
                 "equal": row.equal,

@@ -31,7 +31,7 @@ WIDTH_FOR_UNITS = 125
 def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
     """Yield the lines of the report, none wider than `width`; a remark comes last."""
     yield from launch_lines(trace)
-    yield heading("Totals", "exact: from addresses and masks; model: what the compiler emits")
+    yield heading("Totals", "exact: from source and addresses; model: what the compiler emits")
     yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
     yield heading(
         "Source lines",
@@ -58,12 +58,12 @@ def launch_lines(trace: Trace) -> list[Text]:
 
 
 def totals_table(trace: Trace, *, units: bool = True) -> Columns:
-    """Return every counter with its unit, its word and its name in Nsight Compute."""
+    """Return every counter with its unit, its kind and its name in Nsight Compute."""
     made = Columns(
         Column("counter", "left"),
         Column("value"),
         *([Column("unit", "left")] if units else []),
-        Column("word", "left"),
+        Column("kind", "left"),
         Column("in Nsight Compute", "left", "fold"),
     )
     for name, spec in COUNTERS.items():

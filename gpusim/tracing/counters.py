@@ -91,15 +91,20 @@ class Tally:
 
 @dataclass(frozen=True)
 class CounterSpec:
-    """A counter: unit, `exact` or `model`, Nsight Compute's name ("" where it has none)."""
+    """A counter: unit, what its numbers follow, Nsight Compute's name ("" where it has none)."""
 
     name: str
     unit: str
-    kind: str
+    follows: str
     ncu: str
     doc: str
     applies: Applies
     count: Callable[[Tally], Array]
+
+    @property
+    def kind(self) -> str:
+        """`exact` or `model`, with the code of the lowering."""
+        return KINDS[self.follows]
 
     @property
     def is_general(self) -> bool:
@@ -107,18 +112,26 @@ class CounterSpec:
         return self.applies is _issued
 
 
+# What a counter's numbers follow, and what that makes of them.
+SOURCE, CODE, HARDWARE = "source", "code", "hardware"
+KINDS = {
+    SOURCE: "exact",  # addresses, masks and barriers: the same, whatever compiles the kernel
+    CODE: "model",  # the instructions that are emitted: here those of a lowering that imitates nvcc
+    HARDWARE: "model",  # what no manual says of it
+}
+
 COUNTERS: dict[str, CounterSpec] = {}
 
 
 def counter(
-    unit: str, kind: str, ncu: str, applies: Applies
+    unit: str, follows: str, ncu: str, applies: Applies
 ) -> Callable[[Callable[[Tally], Array]], Callable[[Tally], Array]]:
     """Register a function as a counter of the steps that `applies` selects."""
 
     def register(function: Callable[[Tally], Array]) -> Callable[[Tally], Array]:
         name = function.__name__
-        doc = (function.__doc__ or "").strip()
-        COUNTERS[name] = CounterSpec(name, unit, kind, ncu, doc, applies, function)
+        doc = " ".join((function.__doc__ or "").split())
+        COUNTERS[name] = CounterSpec(name, unit, follows, ncu, doc, applies, function)
         return function
 
     return register
@@ -140,193 +153,258 @@ def _access(kind: str, space: str) -> Applies:
     return applies
 
 
-@counter("instructions", "model", "smsp__inst_executed.sum", _issued)
+@counter("instructions", CODE, "smsp__inst_executed.sum", _issued)
 def instructions(tally: Tally) -> Array:
     """Instructions issued, counted once per warp."""
     return tally.one
 
 
-@counter("thread instructions", "model", "smsp__thread_inst_executed.sum", _issued)
+@counter("thread instructions", CODE, "smsp__thread_inst_executed.sum", _issued)
 def thread_instructions(tally: Tally) -> Array:
     """Instructions issued, counted once per active lane."""
     return tally.active_lanes
 
 
-@counter("thread instructions", "model", "smsp__thread_inst_executed_pred_on.sum", _issued)
+@counter("thread instructions", CODE, "smsp__thread_inst_executed_pred_on.sum", _issued)
 def thread_instructions_guard_on(tally: Tally) -> Array:
     """Instructions issued, counted once per lane whose guard is true."""
     return tally.lanes_on
 
 
-@counter("branches", "exact", "smsp__sass_branch_targets.sum", _op("BRA", "BRA.DIV"))
+@counter("branches", CODE, "smsp__sass_branch_targets.sum", _op("BRA", "BRA.DIV"))
 def branches(tally: Tally) -> Array:
-    """Branch instructions of the machine, counted once per warp."""
+    """Branch instructions of the machine, counted once per warp.
+
+    Unrolling, guards and loops turned round take branches away.
+    """
     return tally.one
 
 
-@counter("branches", "exact", "smsp__sass_branch_targets_threads_divergent.sum", _op("BRA"))
+@counter("branches", CODE, "smsp__sass_branch_targets_threads_divergent.sum", _op("BRA"))
 def divergent_branches(tally: Tally) -> Array:
-    """Branch instructions at which lanes of a warp went both ways."""
+    """Branch instructions at which lanes of a warp went both ways.
+
+    Short bodies are guarded instead, which is no branch.
+    """
     return tally.divergent
 
 
-@counter("branches", "exact", "", _op(".IF"))
+@counter("branches", SOURCE, "", _op(".IF"))
 def source_branches(tally: Tally) -> Array:
-    """Conditions in the source that a warp decided: if, while, for, and conditional expressions."""
+    """Conditions in the source that a warp decided: if, while, for, and conditional expressions.
+
+    Whatever becomes of the branch, the source decides as often.
+    """
     return tally.any_on
 
 
-@counter("branches", "exact", "", _op(".IF"))
+@counter("branches", SOURCE, "", _op(".IF"))
 def source_divergent_branches(tally: Tally) -> Array:
-    """Conditions in the source about which lanes of a warp disagreed."""
+    """Conditions in the source about which lanes of a warp disagreed.
+
+    Lanes disagree by their values, whatever becomes of the branch.
+    """
     return tally.divergent
 
 
-@counter("instructions", "exact", "smsp__inst_executed_op_shared_ld.sum", _access("load", "shared"))
+@counter("instructions", CODE, "smsp__inst_executed_op_shared_ld.sum", _access("load", "shared"))
 def shared_load_instructions(tally: Tally) -> Array:
-    """Loads from shared memory, also where no lane takes part."""
+    """Loads from shared memory, also where no lane takes part.
+
+    A compiler keeps in registers what it has loaded or stored, joins neighbours to wide loads,
+    and guards or branches around what no lane wants.
+    """
     return tally.one
 
 
 @counter(
     "wavefronts",
-    "exact",
+    CODE,
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     _access("load", "shared"),
 )
 def shared_load_wavefronts(tally: Tally) -> Array:
-    """Wavefronts of loads from shared memory."""
+    """Wavefronts of loads from shared memory.
+
+    Loads that a compiler leaves out or joins have none of their own; those of a load that is
+    left follow from addresses.
+    """
     return tally.shared_passes[0]
 
 
 @counter(
     "conflicts",
-    "exact",
+    CODE,
     "derived__memory_l1_wavefronts_shared_excessive",
     _access("load", "shared"),
 )
 def shared_load_bank_conflicts(tally: Tally) -> Array:
-    """Wavefronts of shared-memory loads above the least number needed: replays."""
+    """Wavefronts of shared-memory loads above the least number needed: replays.
+
+    As many as the loads have that a compiler leaves.
+    """
     return tally.shared_passes[0] - tally.shared_passes[1]
 
 
-@counter(
-    "instructions", "exact", "smsp__inst_executed_op_shared_st.sum", _access("store", "shared")
-)
+@counter("instructions", CODE, "smsp__inst_executed_op_shared_st.sum", _access("store", "shared"))
 def shared_store_instructions(tally: Tally) -> Array:
-    """Stores to shared memory, also where no lane takes part."""
+    """Stores to shared memory, also where no lane takes part.
+
+    A guarded store is issued although no lane takes part, one that is branched around is not.
+    """
     return tally.one
 
 
 @counter(
     "wavefronts",
-    "exact",
+    SOURCE,
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     _access("store", "shared"),
 )
 def shared_store_wavefronts(tally: Tally) -> Array:
-    """Wavefronts of stores to shared memory."""
+    """Wavefronts of stores to shared memory.
+
+    What others may read has to be stored; addresses and masks say in how many wavefronts.
+    """
     return tally.shared_passes[0]
 
 
 @counter(
     "conflicts",
-    "exact",
+    SOURCE,
     "derived__memory_l1_wavefronts_shared_excessive",
     _access("store", "shared"),
 )
 def shared_store_bank_conflicts(tally: Tally) -> Array:
-    """Wavefronts of shared-memory stores above the least number needed: replays."""
+    """Wavefronts of shared-memory stores above the least number needed: replays.
+
+    They follow from addresses and masks, as wavefronts do.
+    """
     return tally.shared_passes[0] - tally.shared_passes[1]
 
 
-@counter("instructions", "exact", "smsp__inst_executed_op_global_ld.sum", _access("load", "global"))
+@counter("instructions", CODE, "smsp__inst_executed_op_global_ld.sum", _access("load", "global"))
 def global_load_instructions(tally: Tally) -> Array:
-    """Loads from global memory, also where no lane takes part."""
+    """Loads from global memory, also where no lane takes part.
+
+    As with shared memory, a compiler decides between guard and branch.
+    """
     return tally.one
 
 
 @counter(
     "requests",
-    "exact",
+    SOURCE,
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     _access("load", "global"),
 )
 def global_load_requests(tally: Tally) -> Array:
-    """Loads from global memory in which a lane takes part."""
+    """Loads from global memory in which a lane takes part.
+
+    Another thread's stores may come between, so that a compiler leaves loads apart as the
+    source has them; where one loads twice what cannot have changed, the second is none.
+    """
     return tally.any_on
 
 
 @counter(
-    "sectors", "exact", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", _access("load", "global")
+    "sectors", SOURCE, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", _access("load", "global")
 )
 def global_load_sectors(tally: Tally) -> Array:
-    """32-byte sectors that loads from global memory touch."""
+    """32-byte sectors that loads from global memory touch.
+
+    They follow from the addresses and masks of the loads that exist.
+    """
     return tally.sectors
 
 
-@counter(
-    "instructions", "exact", "smsp__inst_executed_op_global_st.sum", _access("store", "global")
-)
+@counter("instructions", CODE, "smsp__inst_executed_op_global_st.sum", _access("store", "global"))
 def global_store_instructions(tally: Tally) -> Array:
-    """Stores to global memory, also where no lane takes part."""
+    """Stores to global memory, also where no lane takes part.
+
+    A guarded store is issued although no lane takes part, one that is branched around is not.
+    """
     return tally.one
 
 
 @counter(
     "requests",
-    "exact",
+    SOURCE,
     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     _access("store", "global"),
 )
 def global_store_requests(tally: Tally) -> Array:
-    """Stores to global memory in which a lane takes part."""
+    """Stores to global memory in which a lane takes part.
+
+    What others may read has to be stored, by the lanes that the source says.
+    """
     return tally.any_on
 
 
 @counter(
-    "sectors", "exact", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", _access("store", "global")
+    "sectors", SOURCE, "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", _access("store", "global")
 )
 def global_store_sectors(tally: Tally) -> Array:
-    """32-byte sectors that stores to global memory touch."""
+    """32-byte sectors that stores to global memory touch.
+
+    They follow from the addresses and masks of the stores.
+    """
     return tally.sectors
 
 
-@counter("barriers", "exact", "", _op("BAR"))
+@counter("barriers", SOURCE, "", _op("BAR"))
 def barriers(tally: Tally) -> Array:
-    """Barriers of the block that a warp came to."""
+    """Barriers of the block that a warp came to.
+
+    No compiler may merge, move or leave out a barrier.
+    """
     return tally.one
 
 
-@counter("shuffles", "exact", "", _op("SHFL"))
+@counter("shuffles", SOURCE, "", _op("SHFL"))
 def shuffles(tally: Tally) -> Array:
-    """Shuffle instructions, counted once per warp."""
+    """Shuffle instructions, counted once per warp.
+
+    They tie lanes together: no compiler may merge or part them.
+    """
     return tally.one
 
 
 @counter(
-    "instructions", "exact", "smsp__inst_executed_op_shared_atom.sum", _access("atomic", "shared")
+    "instructions", CODE, "smsp__inst_executed_op_shared_atom.sum", _access("atomic", "shared")
 )
 def shared_atomics(tally: Tally) -> Array:
-    """Atomic instructions on shared memory, counted once per warp."""
+    """Atomic instructions on shared memory, counted once per warp.
+
+    A compiler may add up a warp's lanes first, and decides between guard and branch.
+    """
     return tally.one
 
 
-@counter("replays", "model", "", _access("atomic", "shared"))
+@counter("replays", HARDWARE, "", _access("atomic", "shared"))
 def shared_atomic_replays(tally: Tally) -> Array:
-    """Wavefronts of shared-memory atomics beyond the first: a bank serves its lanes one by one."""
+    """Wavefronts of shared-memory atomics beyond the first: a bank serves its lanes one by one.
+
+    How the hardware serves them is inferred from times.
+    """
     return np.asarray(np.maximum(tally.atomic_wavefronts - 1, 0))
 
 
-@counter("instructions", "exact", "", _access("atomic", "global"))
+@counter("instructions", CODE, "", _access("atomic", "global"))
 def global_atomics(tally: Tally) -> Array:
-    """Atomic instructions on global memory, counted once per warp."""
+    """Atomic instructions on global memory, counted once per warp.
+
+    A compiler may add up a warp's lanes first, and decides between guard and branch.
+    """
     return tally.one
 
 
-@counter("replays", "model", "", _access("atomic", "global"))
+@counter("replays", HARDWARE, "", _access("atomic", "global"))
 def global_atomic_replays(tally: Tally) -> Array:
-    """Replays of global atomics: lanes with one address are served one by one."""
+    """Replays of global atomics: lanes with one address are served one by one.
+
+    How the hardware serves them is inferred from times.
+    """
     return np.asarray(np.maximum(tally.atomic_wavefronts - 1, 0))
 
 

@@ -46,7 +46,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, block: int) -> None:
         assert max(len(line) for line in lines) <= width
 
 
-def test_every_counter_is_shown_with_its_value_word_and_metric(trace: Trace) -> None:
+def test_every_counter_is_shown_with_its_value_kind_and_metric(trace: Trace) -> None:
     text = printed(trace_report(trace, 160), 160)
     for name, spec in COUNTERS.items():
         row = next(line for line in text.splitlines() if line.startswith(f"{name} "))
@@ -62,7 +62,7 @@ def test_at_100_columns_the_metric_takes_the_place_of_the_unit(trace: Trace) -> 
     assert row.split() == [
         "shared_load_wavefronts",
         "376",
-        "exact",
+        "model",
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     ]
 
