@@ -108,7 +108,9 @@ def test_version_and_help_say_what_there_is(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
-def test_every_command_has_help_with_examples_and_prints_json_or_writes_a_file(run: Run, command: str) -> None:
+def test_a_command_has_help_with_examples_and_prints_json_or_writes_a_file(
+    run: Run, command: str
+) -> None:
     code, out, _ = run(command, "--help")
     assert code == 0
     assert "examples:" in out
