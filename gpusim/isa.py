@@ -585,19 +585,34 @@ OPS |= {
 
 def disassemble(program: Program) -> str:
     """Return the program as text, one instruction a line, in the manner of nvdisasm."""
-    rows = []
-    for pc, ins in enumerate(program.instructions):
-        guard = "" if ins.guard is None else f"@{'!' if ins.negated else ''}R{ins.guard}"
-        left = [f"R{r}" for r in ins.dst]
-        right = [
-            str(program.immediates[r]) if r in program.immediates else f"R{r}" for r in ins.src
-        ]
-        if ins.memory is not None:
-            right.append(f"[{ins.memory.name}+{ins.memory.offset:#x}]")
-        if ins.detail is not None:
-            right.append(f"<{ins.detail}>")
-        if ins.target >= 0:
-            right.append(f"-> {ins.target}")
-        operands = ", ".join(left + right)
-        rows.append(f"{pc:4d} {guard:>6} {ins.op:<10} {operands}  ; line {ins.line}")
-    return "\n".join(rows)
+    return "\n".join(
+        f"{pc:4d} {guard_of(ins):>6} {ins.op:<10} {operands_of(ins, program.immediates)}"
+        f"  ; line {ins.line}"
+        for pc, ins in enumerate(program.instructions)
+    )
+
+
+def text_of(instruction: Instruction, immediates: Mapping[int, np.generic]) -> str:
+    """Return an instruction as text: guard, op, operands."""
+    parts = (guard_of(instruction), instruction.op, operands_of(instruction, immediates))
+    return " ".join(part for part in parts if part)
+
+
+def guard_of(instruction: Instruction) -> str:
+    """Return `@R3`, `@!R3`, or nothing."""
+    if instruction.guard is None:
+        return ""
+    return f"@{'!' if instruction.negated else ''}R{instruction.guard}"
+
+
+def operands_of(instruction: Instruction, immediates: Mapping[int, np.generic]) -> str:
+    """Return destinations, sources, memory, detail and target, as far as there are any."""
+    parts = [f"R{r}" for r in instruction.dst]
+    parts += [str(immediates[r]) if r in immediates else f"R{r}" for r in instruction.src]
+    if instruction.memory is not None:
+        parts.append(f"[{instruction.memory.name}+{instruction.memory.offset:#x}]")
+    if instruction.detail is not None:
+        parts.append(f"<{instruction.detail}>")
+    if instruction.target >= 0:
+        parts.append(f"-> {instruction.target}")
+    return ", ".join(parts)

@@ -17,6 +17,7 @@ from gpusim.errors import LaunchError
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, bound_arguments
 from gpusim.lowering import lower
+from gpusim.lowering.stages import Stage, lower_in_stages
 from gpusim.prepared import Prepared
 
 LEVELS = ("O0", "O3")
@@ -86,11 +87,23 @@ def program_for(
     kernel: Kernel, arguments: Mapping[str, Any], cc: ComputeCapability, level: str = "O3"
 ) -> Program:
     """Return the kernel as machine code for these arguments' types; made once for each."""
-    if level not in LEVELS:
-        raise LaunchError(f"lowering {level!r} is not known; known are {', '.join(LEVELS)}")
+    _check_level(level)
     types = parameter_types(arguments)
     key = (tuple(types.items()), cc, level)
     made = _programs.setdefault(kernel, {})
     if key not in made:
         made[key] = lower(build(kernel.source, types), cc, level)
     return made[key]
+
+
+def program_in_stages(
+    kernel: Kernel, arguments: Mapping[str, Any], cc: ComputeCapability, level: str = "O3"
+) -> tuple[Program, list[Stage]]:
+    """Return the kernel as machine code, and what each step of lowering left on the way to it."""
+    _check_level(level)
+    return lower_in_stages(build(kernel.source, parameter_types(arguments)), cc, level)
+
+
+def _check_level(level: str) -> None:
+    if level not in LEVELS:
+        raise LaunchError(f"lowering {level!r} is not known; known are {', '.join(LEVELS)}")

@@ -11,7 +11,19 @@ import sys
 from collections.abc import Sequence
 
 from gpusim import __version__
-from gpusim.cli import devices, listing, output, plot, predict, rank, run, sweep, trace, validation
+from gpusim.cli import (
+    devices,
+    listing,
+    lower,
+    output,
+    plot,
+    predict,
+    rank,
+    run,
+    sweep,
+    trace,
+    validation,
+)
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError
 
@@ -22,6 +34,7 @@ COMMANDS: tuple[Command, ...] = (
     listing.COMMAND,
     run.COMMAND,
     trace.COMMAND,
+    lower.COMMAND,
     predict.COMMAND,
     rank.COMMAND,
     sweep.COMMAND,
@@ -34,6 +47,7 @@ EXAMPLES = """examples:
   gpusim list                              the kernels, and what each teaches
   gpusim run reduce3 -n 2^20 --block 256   run a reduction, check it against NumPy
   gpusim trace reduce2 --block 128         where warps diverge and banks conflict
+  gpusim lower reduce3 --block 256         its SSA and machine code, beside the source
   gpusim predict reduce3 -n 2^26           how long it takes on an H200, and why
   gpusim rank --device k40m                seven reductions in order, step by step
   gpusim plot banks reduce2 --out b.svg    which banks a line meets, as a picture

@@ -135,3 +135,11 @@ def dtype(text: str) -> DType:
             f"(known: {', '.join(DTYPES)})"
         )
     return DTYPES[text]
+
+
+def lowering_level(text: str) -> str:
+    """Return "O0" or "O3" for what -O is given."""
+    level = text.upper().removeprefix("O")
+    if level not in ("0", "3"):
+        raise InputError(f"-O is 0 (as nvcc -G) or 3 (as nvcc -O3), not {text!r}")
+    return f"O{level}"

@@ -10,7 +10,7 @@ from gpusim.cli.options import Option
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.cuda import ConfiguredKernel
+    from gpusim.cuda import ConfiguredKernel, Kernel
 
 ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
 SHARED_BYTES = Option(
@@ -33,6 +33,18 @@ def own_kernel(
     Without elements, arrays that are given no filling are `array_spec`s.
     """
     from gpusim.cli import inputs
+
+    if chosen.grid is None or chosen.block is None:
+        raise InputError(f"{chosen.kernel} has no launch rule; give --grid and --block")
+    kernel, values = own_arguments(chosen, with_elements=with_elements)
+    grid, block = inputs.sizes(chosen.grid, "the grid"), inputs.sizes(chosen.block, "the block")
+    given = chosen.shared_bytes
+    dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
+    return kernel[grid, block, 0, dynamic], values
+
+
+def own_arguments(chosen: Namespace, *, with_elements: bool) -> tuple[Kernel, list[Any]]:
+    """Return the kernel and its arguments in order, however it may be launched."""
     from gpusim.cli.arguments import argument, bound
     from gpusim.cli.user_files import kernel_of_file
 
@@ -48,11 +60,5 @@ def own_kernel(
         f"{name} takes its data from --arg",
     )
     kernel = kernel_of_file(name)
-    if chosen.grid is None or chosen.block is None:
-        raise InputError(f"{name} has no launch rule; give --grid and --block")
-    grid, block = inputs.sizes(chosen.grid, "the grid"), inputs.sizes(chosen.block, "the block")
-    given = chosen.shared_bytes
-    dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
     described = [argument(text, with_elements=with_elements) for text in chosen.arg or []]
-    values = bound(described, kernel.source.parameters, kernel.__name__)
-    return kernel[grid, block, 0, dynamic], values
+    return kernel, bound(described, kernel.source.parameters, kernel.__name__)

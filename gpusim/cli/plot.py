@@ -16,6 +16,7 @@ from gpusim.cli.options import (
     DATA_TYPE,
     GRID,
     INPUT,
+    LEVEL,
     OPERATION,
     STEP_LIMIT,
     Command,
@@ -116,7 +117,7 @@ COMMAND = Command(
         Option("--line", "banks: of this line (the one with most conflicts)", "LINE"),
         Option("--warp", "banks: of this warp (the one with most conflicts)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
-        Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level"),
+        LEVEL,
         STEP_LIMIT,
     ),
     (

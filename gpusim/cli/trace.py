@@ -13,6 +13,7 @@ from gpusim.cli.options import (
     GRID,
     INPUT,
     JSON,
+    LEVEL,
     OPERATION,
     STEP_LIMIT,
     Command,
@@ -75,7 +76,7 @@ COMMAND = Command(
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
         Option("--warp", "the warp that --line draws (the one with most replays)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
-        Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level"),
+        LEVEL,
         STEP_LIMIT,
         JSON,
     ),
@@ -97,25 +98,18 @@ COMMAND = Command(
 
 def traced(chosen: Namespace) -> tuple[Trace, str]:
     """Return the trace that is asked for, and a remark on the result of a known defect."""
-    from gpusim.cli.inputs import count
+    from gpusim.cli.inputs import count, lowering_level
     from gpusim.cli.selection import step_limit
     from gpusim.cli.user_files import names_a_file
 
     settings = {
         "cc": chosen.cc,
-        "level": _level(chosen.level),
+        "level": lowering_level(chosen.level),
         "block_index": count(chosen.block_index, "the block index", least=0),
         "step_limit": step_limit(chosen),
     }
     run = _own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel
     return run(chosen, settings)
-
-
-def _level(text: str) -> str:
-    level = text.upper().removeprefix("O")
-    if level not in ("0", "3"):
-        raise InputError(f"-O is 0 (as nvcc -G) or 3 (as nvcc -O3), not {text!r}")
-    return f"O{level}"
 
 
 def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:

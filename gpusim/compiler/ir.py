@@ -122,35 +122,3 @@ class Function:
 def constant(value: Any, dtype: DType) -> Value:
     """Return a `const` of `dtype`, wrapped as C converts."""
     return Value("const", dtype, detail=np.asarray(value).astype(dtype)[()])
-
-
-def dump(function: Function) -> str:
-    """Return the function as text, a line an operation: for tests and for reading."""
-    numbers: dict[int, int] = {}
-
-    def show(value: Value) -> str:
-        if value.op == "const":
-            return f"{value.detail}"
-        return f"%{numbers.setdefault(id(value), len(numbers))}"
-
-    def row(value: Value) -> str:
-        args = ", ".join(show(a) for a in value.args)
-        detail = value.detail
-        if isinstance(detail, Array):
-            detail = detail.name
-        elif isinstance(detail, tuple) and detail and isinstance(detail[0], Array):
-            detail = (detail[0].name, *detail[1:])
-        note = "" if detail is None else f" [{detail}]"
-        left = "" if value.dtype is None else f"{show(value)}: {value.dtype} = "
-        return f"  {left}{value.op} {args}{note}"
-
-    lines = [f"{function.name}({', '.join(function.params)})"]
-    for block in function.blocks:
-        lines.append(f"{block.name}:  ; from {[p.name for p in block.preds]}")
-        lines += [row(v) for v in block.phis + block.body]
-        names = [str(t.name) for t in block.targets]
-        if block.condition is not None:
-            lines.append(f"  branch {show(block.condition)} ? {names[0]} : {names[1]}")
-        else:
-            lines.append(f"  jump {names[0]}" if names else "  return")
-    return "\n".join(lines)

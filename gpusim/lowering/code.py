@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler.ir import Block, DType, Function
-from gpusim.isa import OPS, Memory
+from gpusim.isa import OPS, Instruction, Memory
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +38,22 @@ class Row:
     def reads(self) -> tuple[int, ...]:
         """Registers that the row needs."""
         return self.src if self.guard is None else (*self.src, self.guard)
+
+    def instruction(self, target: int = -1) -> Instruction:
+        """Return the row as an instruction of a `Program`; a BSSY leaves its block behind."""
+        detail = self.detail[0] if self.op == "BSSY" else self.detail
+        return Instruction(
+            self.op,
+            self.dst,
+            self.src,
+            self.dtype,
+            detail,
+            self.guard,
+            self.negated,
+            target,
+            self.memory,
+            self.line,
+        )
 
 
 @dataclass(eq=False)

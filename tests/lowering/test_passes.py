@@ -15,6 +15,7 @@ from ir_threads import run
 
 from gpusim import catalogue, cuda
 from gpusim.compiler.build import build
+from gpusim.compiler.dump import dump
 from gpusim.compiler.ir import (
     BOOL,
     FLOAT32,
@@ -26,7 +27,6 @@ from gpusim.compiler.ir import (
     Function,
     Value,
     constant,
-    dump,
 )
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.analysis.def_use import definitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpusim.compiler.ir import Array, Block
-from gpusim.isa import Instruction, Program
+from gpusim.isa import Program
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.block_layout import layout
 
@@ -23,18 +23,7 @@ def link(code: Code, *, barriers: int, registers: int, lowering: str, name: str)
             rows.append((row, target))
         rows += _way_out(code, block, following)
     instructions = tuple(
-        Instruction(
-            row.op,
-            row.dst,
-            row.src,
-            row.dtype,
-            row.detail[0] if row.op == "BSSY" else row.detail,
-            row.guard,
-            row.negated,
-            -1 if target is None else start[target] + _bsync_offset(code, row, target),
-            row.memory,
-            row.line,
-        )
+        row.instruction(-1 if target is None else start[target] + _bsync_offset(code, row, target))
         for row, target in rows
     )
     used = {r for i in instructions for r in (*i.dst, *i.src)}

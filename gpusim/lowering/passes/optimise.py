@@ -59,6 +59,11 @@ def optimise(function: Function, watch: Watch = unwatched) -> None:
             simplify(function)
             changed = False
         watch(step.__name__, function)
+    _order_blocks(function)
+    watch("block_order", function)
+
+
+def _order_blocks(function: Function) -> None:
     function.blocks = reverse_postorder(function)
     for name, block in enumerate(function.blocks):
         block.name = name

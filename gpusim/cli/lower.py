@@ -1,0 +1,129 @@
+"""`gpusim lower`: what a kernel becomes, line by line and pass by pass."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.options import (
+    BLOCK,
+    COARSE,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    JSON,
+    LEVEL,
+    OPERATION,
+    Command,
+    Option,
+    print_json,
+    print_lines,
+)
+from gpusim.cli.own_kernels import ARGUMENT, own_arguments, refuse
+from gpusim.cli.timing import DEVICE, device_of
+
+if TYPE_CHECKING:
+    from gpusim.cuda import Kernel
+    from gpusim.reports.lowered import Lowered
+
+
+def lower(chosen: Namespace) -> int:
+    """Show the SSA and the machine code that a kernel becomes.
+
+    The passes with what each changed; then every source line with the operations and the
+    instructions that it became, their stall counts and the registers in use.
+
+    With --after PASS the whole form that a pass leaves; with --diff what each pass changed, or
+    with both, what that pass did. Nothing is run.
+    """
+    lowered = _lowered(chosen)
+    if chosen.json:
+        print_json(_document(lowered, chosen.after, chosen.diff))
+        return 0
+    from gpusim.reports import lowering
+
+    if chosen.diff:
+        lines = lowering.diff_report(lowered, chosen.after)
+    elif chosen.after is not None:
+        lines = lowering.stage_report(lowered, chosen.after)
+    else:
+        print_lines(lambda width: lowering.lowered_report(lowered, width))
+        return 0
+    print_lines(lambda _: lines)
+    return 0
+
+
+COMMAND = Command(
+    "lower",
+    lower,
+    (
+        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        COUNT,
+        BLOCK,
+        GRID,
+        OPERATION,
+        DATA_TYPE,
+        COARSE,
+        ARGUMENT,
+        Option("--cc", "compute capability to compile for (the device's)", "CC"),
+        LEVEL,
+        DEVICE,
+        Option("--after", "the form after this pass; build is before all of them", "PASS"),
+        Option("--diff", "what each pass changed, as unified diffs"),
+        JSON,
+    ),
+    (
+        """passes: those of the first table, in order; a pass that runs again has a number (dse:2)
+
+arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= names
+  data=float32[2^26]       an array: only its type matters
+  n=uint32(65536), 0.5     a number""",
+        """examples:
+  gpusim lower reduce3 --block 256
+  gpusim lower reduce6 --block 128 --after licm
+  gpusim lower reduce6 --block 128 --after full_unrolling --diff
+  gpusim lower reduce2 -O0 --cc 3.5 --device k40m --json
+  gpusim lower mine.py:saxpy --arg 2.0 --arg "x=float32[64]" --arg "y=float32[64]" --arg 64""",
+    ),
+)
+
+
+def _lowered(chosen: Namespace) -> Lowered:
+    from gpusim.cli.inputs import lowering_level
+    from gpusim.cli.user_files import names_a_file
+    from gpusim.launch import ComputeCapability
+    from gpusim.programs import bind, program_in_stages
+    from gpusim.reports.lowered import Lowered
+
+    level = lowering_level(chosen.level)
+    device = device_of(chosen.device, None)
+    cc = ComputeCapability.parse(chosen.cc or device.gpu.compute_capability)
+    kernel, values = (_own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel)(chosen)
+    program, stages = program_in_stages(kernel, bind(kernel, values), cc, level)
+    return Lowered(program, kernel.source.file, str(cc), device, stages)
+
+
+def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
+    refuse(
+        {"--arg": chosen.arg},
+        "a kernel of the catalogue makes its own arguments",
+    )
+    from gpusim.catalogue import find
+    from gpusim.cli.selection import selected
+
+    call = selected(find(chosen.kernel), chosen).call()
+    return call.kernel, list(call.arguments)
+
+
+def _own_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
+    return own_arguments(chosen, with_elements=False)
+
+
+def _document(lowered: Lowered, after: str | None, diff: bool) -> dict[str, Any]:
+    from gpusim.reports import lowering
+
+    if diff:
+        return lowering.diff_document(lowered, after)
+    if after is not None:
+        return lowering.stage_document(lowered, after)
+    return lowering.lowered_document(lowered)

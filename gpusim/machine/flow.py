@@ -1,0 +1,96 @@
+"""Control flow of a `Program`, however it was made: where instructions lead, what is live at each.
+
+Registers are virtual; those of the uniform datapath and predicates are not counted.
+"""
+
+from __future__ import annotations
+
+from gpusim.isa import OPS, Instruction, Program
+
+
+def successors(program: Program) -> list[tuple[int, ...]]:
+    """Return, for each pc, where a lane can go on; nowhere behind its exit."""
+    following = []
+    for pc, instruction in enumerate(program.instructions):
+        kind = OPS[instruction.op].kind
+        onward: tuple[int, ...] = (pc + 1,) if pc + 1 < len(program.instructions) else ()
+        if kind in ("branch", "exit") and instruction.guard is None:
+            onward = ()
+        following.append((instruction.target, *onward) if kind == "branch" else onward)
+    return following
+
+
+def leaders(program: Program) -> list[int]:
+    """Return where basic blocks begin, in order."""
+    found = {0}
+    for pc, targets in enumerate(successors(program)):
+        if targets != (pc + 1,):
+            found.update((*targets, pc + 1))
+    return sorted(pc for pc in found if pc < len(program.instructions))
+
+
+def live_registers(program: Program) -> list[int]:
+    """Return how many 32-bit registers each instruction leaves in use, with what it writes."""
+    widths = _widths(program)
+    live_out = _live_out(program)
+    counts = []
+    for instruction, live in zip(program.instructions, live_out, strict=True):
+        here = {*live, *instruction.dst}
+        counts.append(sum(widths.get(register, 0) for register in here))
+    return counts
+
+
+def _widths(program: Program) -> dict[int, int]:
+    """Return how many 32-bit registers each of a program's registers takes; 0 for some."""
+    widths: dict[int, int] = {}
+    for instruction in program.instructions:
+        for register in instruction.dst:
+            widths[register] = _width(instruction)
+    return widths
+
+
+def _width(instruction: Instruction) -> int:
+    dtype = instruction.dtype
+    if dtype is None or dtype.kind == "b" or OPS[instruction.op].unit == "uniform":
+        return 0
+    return 2 if dtype.itemsize == 8 else 1
+
+
+def _live_out(program: Program) -> list[frozenset[int]]:
+    """Return the registers that are needed behind each instruction."""
+    following = successors(program)
+    within = _within_one_guard(program)
+    reads = [_reads(program, instruction) for instruction in program.instructions]
+    kills = [
+        frozenset(r for r in i.dst if i.guard is None or r in within) for i in program.instructions
+    ]
+    nothing: frozenset[int] = frozenset()
+    into, out = [nothing] * len(following), [nothing] * len(following)
+    changed = True
+    while changed:
+        changed = False
+        for pc in reversed(range(len(following))):
+            out[pc] = nothing.union(*(into[target] for target in following[pc]))
+            live = reads[pc] | (out[pc] - kills[pc])
+            changed |= live != into[pc]
+            into[pc] = live
+    return out
+
+
+def _reads(program: Program, instruction: Instruction) -> frozenset[int]:
+    guard = () if instruction.guard is None else (instruction.guard,)
+    return frozenset((*instruction.src, *guard)) - program.immediates.keys()
+
+
+def _within_one_guard(program: Program) -> set[int]:
+    """Return registers that only instructions with one guard, of one basic block, touch."""
+    begin = set(leaders(program))
+    guards: dict[int, tuple[int, int, bool] | None] = {}
+    block = 0
+    for pc, instruction in enumerate(program.instructions):
+        block = pc if pc in begin else block
+        guard = instruction.guard
+        key = None if guard is None else (block, guard, instruction.negated)
+        for register in (*instruction.dst, *instruction.src):
+            guards[register] = key if guards.get(register, key) == key else None
+    return {register for register, key in guards.items() if key is not None}

@@ -1,0 +1,136 @@
+"""What a kernel became: a program beside its source, and the stages of lowering on the way to it.
+
+What is told of a `Program` does not depend on how that was made; it may have no stages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from linecache import getline
+from textwrap import dedent
+
+from gpusim.device import Device
+from gpusim.errors import InputError
+from gpusim.isa import Program, text_of
+from gpusim.lowering.stages import Stage
+from gpusim.machine.flow import live_registers
+from gpusim.prediction.clock.stall_counts import StallCount, stall_counts
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A program, where it comes from, what it was lowered for, and the stages on the way to it."""
+
+    program: Program
+    source_file: str
+    cc: str
+    device: Device
+    stages: Sequence[Stage] = ()
+
+    def stage(self, label: str) -> Stage:
+        """Return the stage after a pass; InputError where there is none of that name."""
+        for stage in self.stages:
+            if stage.label == label:
+                return stage
+        known = ", ".join(stage.label for stage in self.stages)
+        raise InputError(f"there is no pass {label!r} at {self.program.lowering}; it has {known}")
+
+    @property
+    def ssa(self) -> Stage | None:
+        """The SSA form from which instructions were selected."""
+        return next((stage for stage in reversed(self.stages) if stage.is_ssa), None)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a step did to the text of the stage before it; nothing is said of new machine code."""
+
+    before: Stage
+    after: Stage
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether the step made machine code of the SSA form, so that no line is the same."""
+        return self.before.is_ssa != self.after.is_ssa
+
+    @property
+    def added(self) -> int:
+        """Lines that are new."""
+        return (Counter(self.after.texts) - Counter(self.before.texts)).total()
+
+    @property
+    def removed(self) -> int:
+        """Lines that are gone."""
+        return (Counter(self.before.texts) - Counter(self.after.texts)).total()
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything is different."""
+        return self.before.texts != self.after.texts
+
+    def diff(self) -> list[str]:
+        """Return the change as the lines of a unified diff."""
+        names = self.before.label, self.after.label
+        return list(unified_diff(self.before.texts, self.after.texts, *names, lineterm=""))
+
+
+def changes(lowered: Lowered, label: str | None = None) -> list[Change]:
+    """Return what each step did, or the one of that name."""
+    found = [Change(*pair) for pair in zip(lowered.stages, lowered.stages[1:], strict=False)]
+    if label is None:
+        return found
+    stage = lowered.stage(label)
+    return [change for change in found if change.after is stage]
+
+
+@dataclass(frozen=True)
+class InstructionRow:
+    """An instruction as it is shown; `stall` is None where it is never issued."""
+
+    pc: int
+    text: str
+    stall: StallCount | None
+    live: int
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the source, 0 for what the compiler sets up, with what it became."""
+
+    number: int
+    text: str
+    ssa: tuple[str, ...]
+    instructions: tuple[InstructionRow, ...]
+
+
+def source_lines(lowered: Lowered) -> list[SourceLine]:
+    """Return the lines of the source that became anything, in order."""
+    ssa: dict[int, list[str]] = {}
+    for number, text in lowered.ssa.lines if lowered.ssa else ():
+        if text.startswith(" "):  # the names of blocks belong to no line
+            ssa.setdefault(number, []).append(text.strip())
+    code: dict[int, list[InstructionRow]] = {}
+    for number, row in _instruction_rows(lowered):
+        code.setdefault(number, []).append(row)
+    numbers = sorted(ssa.keys() | code.keys())
+    texts = _dedented(getline(lowered.source_file, n).rstrip() if n else "" for n in numbers)
+    return [
+        SourceLine(n, text, tuple(ssa.get(n, ())), tuple(code.get(n, ())))
+        for n, text in zip(numbers, texts, strict=True)
+    ]
+
+
+def _dedented(texts: Iterable[str]) -> list[str]:
+    return dedent("\n".join(text or " " for text in texts)).split("\n")
+
+
+def _instruction_rows(lowered: Lowered) -> Iterator[tuple[int, InstructionRow]]:
+    program = lowered.program
+    stalls = stall_counts(program, lowered.device)
+    rows = zip(program.instructions, stalls, live_registers(program), strict=True)
+    for pc, (instruction, stall, live) in enumerate(rows):
+        text = text_of(instruction, program.immediates)
+        yield instruction.line, InstructionRow(pc, text, stall, live)

@@ -1,0 +1,126 @@
+"""`gpusim lower`: the source with its SSA and machine code, what passes changed, bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+
+OWN = """
+from gpusim import cuda
+
+
+@cuda.jit
+def double(data, n):
+    i = cuda.grid(1)
+    if i < n:
+        data[i] = data[i] + data[i]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    path = tmp_path / "own.py"
+    path.write_text(OWN)
+    return f"{path}:double"
+
+
+def test_each_source_line_is_followed_by_its_ssa_and_its_instructions(run: Run, own: str) -> None:
+    code, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64")
+    lines = out.splitlines()
+    start = next(k for k, line in enumerate(lines) if "data[i] = data[i] + data[i]" in line)
+    assert code == 0
+    assert lines[start].split()[0] == "9"
+    ssa = [line.split() for line in lines[start + 1 :] if line.lstrip().startswith("%")]
+    assert [words[3] for words in ssa] == ["load", "shl"]  # x + x is a shift
+    code_rows = [line.split() for line in lines[start + 1 :] if line.split()[0].isdigit()]
+    assert [words[1] for words in code_rows] == ["LDG", "SHF", "STG"]
+    assert [words[-1] for words in code_rows][-1] == "0"  # nothing is live behind the store
+
+
+def test_the_json_has_every_instruction_once_in_the_line_that_it_comes_from(
+    run: Run, own: str
+) -> None:
+    _, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64", "--json")
+    document = json.loads(out)
+    rows = [row for line in document["lines"] for row in line["instructions"]]
+    by_line = {line["line"]: line for line in document["lines"]}
+    ops = [row["text"].split()[0] for row in by_line[9]["instructions"] if row["issued"]]
+    assert sorted(row["pc"] for row in rows) == list(range(len(rows)))
+    assert ops == ["LDG", "SHF", "STG"]
+    assert by_line[9]["text"].strip() == "data[i] = data[i] + data[i]"
+    assert any(text.startswith("store ") for text in by_line[9]["ssa"])
+    assert document["registers"] == 16
+
+
+def test_a_pass_that_changed_nothing_is_named_as_such(run: Run, own: str) -> None:
+    _, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64")
+    summaries = {line.split()[0]: line for line in out.splitlines() if " SSA " in line}
+    assert summaries["sroa"].endswith("changed nothing")  # it has no local array
+    assert summaries["loop_rotation"].endswith("changed nothing")  # and no loop
+    assert "+" in summaries["store_to_load_forwarding"] or "+" in summaries["simplify"]
+
+
+def test_after_a_pass_the_form_is_what_the_pass_left(run: Run, own: str) -> None:
+    given = ("lower", own, "--arg", "int32[64]", "--arg", "64", "--after")
+    _, before, _ = run(*given, "build")
+    _, after, _ = run(*given, "simplify")
+    _, code, _ = run(*given, "if_conversion")
+    assert before.count(" = load ") == 2
+    assert after.count(" = load ") == 2
+    assert run(*given, "store_to_load_forwarding")[1].count(" = load ") == 1
+    assert "branch" not in code
+    assert " EXIT" in code  # the branch around the rest has become a guarded exit
+
+
+def test_the_diff_of_a_pass_is_what_it_took_and_what_it_put_there(run: Run, own: str) -> None:
+    given = ("lower", own, "--arg", "int32[64]", "--arg", "64", "--diff")
+    code, out, _ = run(*given, "--after", "store_to_load_forwarding")
+    removed = [line for line in out.splitlines() if line.startswith("-  ")]
+    added = [line for line in out.splitlines() if line.startswith("+  ")]
+    assert code == 0
+    assert [line.split()[3:5] for line in removed[:1]] == [["=", "load"]]
+    assert [line.split()[4] for line in added] == ["add"]  # of one value with itself
+    assert "sroa: changed nothing" in run(*given)[1]
+
+
+def test_at_o0_there_are_no_passes_over_the_ssa_form(run: Run, own: str) -> None:
+    _, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64", "-O0", "--json")
+    assert [p["pass"] for p in json.loads(out)["passes"]] == [
+        "unify_latches",
+        "address_lowering",
+        "select",
+        "out_of_ssa",
+        "convergence_barriers",
+    ]
+
+
+def test_the_device_gives_stall_counts_and_the_capability_where_none_is_named(run: Run) -> None:
+    _, out, _ = run("lower", "reduce2", "--device", "k40m", "--json")
+    document = json.loads(out)
+    assert (document["device"], document["compute_capability"]) == ("k40m", "3.5")
+    chosen = json.loads(run("lower", "reduce2", "--cc", "8.0", "--json")[1])
+    assert (chosen["device"], chosen["compute_capability"]) == ("h200", "8.0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("reduce2 --after licmm", "there is no pass 'licmm' at O3; it has build, simplify, "),
+        ("reduce2 -O0 --after licm --diff", "there is no pass 'licm' at O0; it has build, "),
+        ("reduce22", "reduce22"),
+        ("reduce2 -O2", "-O is 0 (as nvcc -G) or 3 (as nvcc -O3), not '2'"),
+        ("reduce2 --cc 1", "compute capability '1' is not known"),
+        ("reduce2 --arg 3", "a kernel of the catalogue makes its own arguments"),
+        ("reduce2 --device h300", "h300"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(run: Run, arguments: str, message: str) -> None:
+    code, out, err = run("lower", *arguments.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("gpusim: ")
+    assert message in err
