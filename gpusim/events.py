@@ -6,9 +6,9 @@ them. With nobody listening no step is built.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +40,16 @@ class Placement:
     def copies(self) -> int:
         """Number of blocks that each row stands for."""
         return len(self.blocks) if self.folded else 1
+
+    def block_of(self, rows: Array) -> Array:
+        """Return the linear block numbers that rows stand for, shaped (copies, 1) or (1, rows)."""
+        if self.folded:
+            return self.blocks[:, None]
+        return np.asarray(self.blocks[rows // self.warps_per_block])[None]
+
+    def warp_of(self, rows: Array) -> Array:
+        """Return each row's warp, as a block counts them."""
+        return rows % self.warps_per_block
 
 
 @dataclass(frozen=True)
@@ -83,11 +93,31 @@ class Leap:
     strides: Mapping[int, int]
 
 
-class Observer(Protocol):
-    """Listens to a launch: `begin`, then steps batch by batch, then `end`.
+@dataclass(frozen=True)
+class BarrierOpened:
+    """Blocks of which every live lane had come to a barrier, and goes on behind it.
 
-    A batch that is unfolded tells its further steps with another placement of the same
-    blocks. `batch_end` comes after its last.
+    It is told right after the step `after`, by which the last lanes came, or left the kernel.
+    `rows` are the warps, or parts of warps, that were held, and `pcs` where each of them was.
+    """
+
+    placement: Placement
+    rows: Array
+    pcs: Array
+    after: Step
+
+    @property
+    def blocks(self) -> Array:
+        """Linear numbers of the blocks, in order."""
+        return np.unique(self.placement.block_of(self.rows))
+
+
+class Observer:
+    """Listens to a launch: `begin`, then what happens batch by batch, then `end`.
+
+    Every hook does nothing here: an analysis overrides those it needs, and what nobody listens
+    to costs nothing. A batch that is unfolded tells its further steps with another placement of
+    the same blocks. `batch_end` comes after its last.
     """
 
     def begin(self, program: Program, launch: Launch) -> None:
@@ -96,8 +126,17 @@ class Observer(Protocol):
     def step(self, step: Step) -> None:
         """Take note of one step."""
 
+    def barrier_opened(self, opened: BarrierOpened) -> None:
+        """Take note that blocks have passed a barrier."""
+
     def batch_end(self, blocks: Array) -> None:
         """Take note that these blocks have finished."""
 
     def end(self) -> None:
         """The launch is over."""
+
+
+def hooks(observers: Sequence[Observer], name: str) -> list[Callable[..., None]]:
+    """Return the hook of that name of each observer that overrides it."""
+    empty = getattr(Observer, name)
+    return [getattr(o, name) for o in observers if getattr(type(o), name, empty) is not empty]

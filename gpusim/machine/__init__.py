@@ -14,7 +14,7 @@ import numpy as np
 from gpusim import programs
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import FaultPlace, NoProgressError
-from gpusim.events import Observer
+from gpusim.events import Observer, hooks
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
 from gpusim.machine.interpreter import Interpreter
@@ -58,8 +58,9 @@ def run(
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocate(arguments)
     size = blocks_per_chunk or chunk_blocks(launch)
-    for observer in observers:
-        observer.begin(program, launch)
+    for begin in hooks(observers, "begin"):
+        begin(program, launch)
+    batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
     following, finished = 0, 0
     running: list[Interpreter] = []
@@ -80,12 +81,12 @@ def run(
                 if is_over:
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
-                    for observer in observers:
-                        observer.batch_end(interpreter.batch.placement.blocks)
+                    for batch_end in batch_ends:
+                        batch_end(interpreter.batch.placement.blocks)
                     if progress is not None:
                         progress(finished)
-    for observer in observers:
-        observer.end()
+    for end in hooks(observers, "end"):
+        end()
 
 
 def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:

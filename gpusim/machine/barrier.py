@@ -48,6 +48,8 @@ def release(context: Context) -> None:
         if instruction.dst:
             here = Group(context.batch, which[splits.pc[which] == pc])
             _reduce(here, instruction)
+    if len(which):
+        context.tell_opened(splits.row[which], splits.pc[which])
     splits.pc[which] += 1
     splits.state[which] = READY
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gpusim.errors import KernelFault
-from gpusim.events import Step
+from gpusim.events import BarrierOpened, Observer, Step, hooks
 from gpusim.isa import Instruction
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
@@ -19,7 +19,9 @@ OnFault = Callable[[KernelFault], None]
 
 
 class Context:
-    """A batch with what its launch gives it: scalars by name, arrays by name, listeners.
+    """A batch with what its launch gives it: scalars by name, arrays by name, observers.
+
+    Of observers it knows the hooks alone that they have.
 
     `executed` counts the instructions that were run, each once for all splits in its group.
     `on_fault` is told what lanes did that is undefined, and the others go on; without it, the
@@ -31,13 +33,15 @@ class Context:
         batch: Batch,
         arguments: Mapping[str, Any],
         allocations: Mapping[str, Allocation],
-        listeners: list[Callable[[Step], None]],
+        observers: Sequence[Observer] = (),
         on_fault: OnFault | None = None,
     ) -> None:
         self.batch = batch
         self.arguments = arguments
         self.allocations = allocations
-        self.listeners = listeners
+        self.listeners = hooks(observers, "step")
+        self._barrier_listeners = hooks(observers, "barrier_opened")
+        self._last_step: Step | None = None
         self.on_fault = on_fault
         self.instructions = batch.program.instructions
         self.executed = 0
@@ -53,15 +57,24 @@ class Context:
         mask: Array | None = None,
     ) -> None:
         """Tell those who listen, if there are any, that a group ran an instruction."""
-        if not self.listeners:
+        if not self.listeners and not self._barrier_listeners:
             return
         placement = self.batch.placement
         rows, active = group.rows, group.mask
         step = Step(
             group.pc, instruction, placement, rows, active, on, addresses, taken, values, mask
         )
+        self._last_step = step
         for listener in self.listeners:
             listener(step)
+
+    def tell_opened(self, rows: Array, pcs: Array) -> None:
+        """Tell those who listen that warps which were held at a barrier go on."""
+        if self._barrier_listeners:
+            assert self._last_step is not None
+            opened = BarrierOpened(self.batch.placement, rows, pcs, self._last_step)
+            for listener in self._barrier_listeners:
+                listener(opened)
 
     def fault(self, fault: KernelFault) -> None:
         """Raise a fault, or tell it where the others are to go on."""

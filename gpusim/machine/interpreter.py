@@ -45,8 +45,7 @@ class Interpreter:
         on_fault: OnFault | None = None,
     ) -> None:
         self.batch = batch
-        listen = [observer.step for observer in observers]
-        self.context = Context(batch, arguments, allocations, [*listen], on_fault)
+        self.context = Context(batch, arguments, allocations, observers, on_fault)
         self._loops = None if on_leap is None else Loops(self.context, on_leap)
         if self._loops is not None:
             self.context.listeners.append(self._loops.step)

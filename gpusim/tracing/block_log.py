@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Step
+from gpusim.events import Observer, Step
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import Launch
 
@@ -30,7 +30,7 @@ class Entry:
     taken: Array | None
 
 
-class BlockLog:
+class BlockLog(Observer):
     """Keeps the steps of one block that access memory, branch, decide or meet.
 
     `is_complete` is False where the block did more than MAX_ENTRIES of these.
@@ -55,7 +55,7 @@ class BlockLog:
         position = self.block_index - int(placement.blocks[0])
         if not 0 <= position < len(placement.blocks):
             return
-        warps = step.rows % placement.warps_per_block
+        warps = placement.warp_of(step.rows)
         if placement.folded:
             chosen, copy = np.arange(len(warps)), position
         else:
@@ -83,9 +83,3 @@ class BlockLog:
             self.entries.append(
                 Entry(step.pc, step.instruction, warp, occurrence, active, on, addresses, taken)
             )
-
-    def batch_end(self, blocks: Array) -> None:
-        """Nothing is kept per batch."""
-
-    def end(self) -> None:
-        """The launch is over."""

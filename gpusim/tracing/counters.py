@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import memory
-from gpusim.events import Placement, Step
+from gpusim.events import Observer, Placement, Step
 from gpusim.isa import COUNT_UP, OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 
@@ -441,7 +441,7 @@ class _BatchCounts:
             self.sums[key] = full.reshape(1, copies * warps, -1).copy()
 
 
-class Counters:
+class Counters(Observer):
     """Counts every step. Blocks with the same table of warps and counters share one table."""
 
     def __init__(self, cc: ComputeCapability) -> None:
@@ -537,9 +537,6 @@ class Counters:
             self._tables[key] = len(self.tables)
             self.tables.append(table.copy())
         return self._tables[key]
-
-    def end(self) -> None:
-        """The launch is over."""
 
     def named(self, row: Array) -> dict[str, int]:
         """Return a row of numbers under their counters' names, as plain ints."""

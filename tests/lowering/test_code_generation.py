@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gpusim import catalogue, cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import FLOAT32, FLOAT64, INT32, UINT8, UINT32, Array, DType, Function
+from gpusim.events import Observer
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability
 from gpusim.lowering import lower
@@ -644,23 +645,15 @@ MEASURED = {
 }
 
 
-class Executed:
+class Executed(Observer):
     """An observer that counts how often each kind of instruction is issued by a warp."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()
 
-    def begin(self, program: Program, launch: Any) -> None: ...
-
     def step(self, step: Any) -> None:
         if OPS[step.instruction.op].issued:
             self.count[step.instruction.op] += len(step.rows) * step.placement.copies
-
-    def batch_begin(self, placement: Any) -> None: ...
-
-    def batch_end(self, blocks: Any) -> None: ...
-
-    def end(self) -> None: ...
 
 
 @pytest.mark.parametrize(("name", "block"), MEASURED)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gpusim
 from gpusim import cuda
 from gpusim.errors import BarrierError, KernelFault, LaunchError, NoProgressError, OutOfBoundsError
-from gpusim.events import Step
+from gpusim.events import Observer, Step
 from gpusim.isa import Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine import run
@@ -662,21 +662,15 @@ def test_warps_of_thousands_of_blocks_diverge_and_join_each_in_its_own_way(level
     assert out.tolist() == np.array(sums)[a].tolist()
 
 
-class Rows:
+class Rows(Observer):
     """Notes how many lanes run each SHFL."""
 
     def __init__(self) -> None:
         self.lanes: list[int] = []
 
-    def begin(self, program: Program, launch: Launch) -> None: ...
-
     def step(self, step: Step) -> None:
         if step.instruction.op == "SHFL":
             self.lanes += np.count_nonzero(step.active, axis=2).reshape(-1).tolist()
-
-    def batch_end(self, blocks: np.ndarray) -> None: ...
-
-    def end(self) -> None: ...
 
 
 def test_lanes_meet_those_whose_mask_names_the_same_lanes() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gpusim import memory
-from gpusim.events import Leap, Placement, Step
-from gpusim.isa import COUNT_UP, OPS, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.events import Leap, Observer, Placement, Step
+from gpusim.isa import COUNT_UP, OPS
+from gpusim.launch import ComputeCapability
 from gpusim.prediction.streams import spread
 from gpusim.prediction.streams.stream import BlockStream, Repeat, WarpStream, rolled
 from gpusim.prediction.streams.touches import (
@@ -171,7 +171,7 @@ def _unfolded(leap: Leap, placement: Placement, every: Array) -> Leap:
     return replace(leap, placement=placement, rows=rows, times=times)
 
 
-class Recorder:
+class Recorder(Observer):
     """Turns steps and leaps into streams of the blocks of a run.
 
     `is_sound` says whether what leaps left out touches as many sectors for the first time as
@@ -183,9 +183,6 @@ class Recorder:
         self._told: dict[int, _Told] = {}
         self.streams: dict[int, BlockStream] = {}
         self.is_sound = True
-
-    def begin(self, program: Program, launch: Launch) -> None:
-        """Prepare for a launch."""
 
     def _of(self, placement: Placement) -> _Told:
         number = int(placement.blocks[0])
@@ -278,9 +275,6 @@ class Recorder:
         self.streams.update(zip(blocks.tolist(), streams, strict=True))
         if told.leaps:
             self.is_sound &= _is_sound(told, touches, streams)
-
-    def end(self) -> None:
-        """The launch is over."""
 
 
 def _is_sound(told: _Told, touches: Touches, streams: Sequence[BlockStream]) -> bool:
