@@ -2,7 +2,7 @@
 
 `from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
 a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` says how long
-it takes on a GPU, and why.
+it takes on a GPU, and why, and `gpusim.check(kernel[grid, block], *args)` whether it is correct.
 """
 
 from __future__ import annotations
@@ -14,26 +14,32 @@ from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
     from gpusim.arguments import array_spec
+    from gpusim.checking.check import check
+    from gpusim.checking.findings import Findings
     from gpusim.prediction.predict import Prediction, predict
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
 
 __version__ = "0.1.0"
 __all__ = [
+    "Findings",
     "GpusimError",
     "Prediction",
     "Trace",
     "__version__",
     "array_spec",
+    "check",
     "predict",
     "trace",
 ]
 
 # Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine.
 _LAZY = {
+    "Findings": "gpusim.checking.findings",
     "Prediction": "gpusim.prediction.predict",
     "Trace": "gpusim.tracing.records",
     "array_spec": "gpusim.arguments",
+    "check": "gpusim.checking.check",
     "predict": "gpusim.prediction.predict",
     "trace": "gpusim.tracing.trace",
 }

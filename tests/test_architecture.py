@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,15 @@ PACKAGE = Path(gpusim.__file__).parent
 # From the ground up; the proof on hardware stands above all of them.
 LAYERS = [
     {"errors", "floats"},
-    {"isa", "memory", "launch", "events", "arguments", "prepared", "device"}
+    {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "occupancy"}
     | {"files", "journal", "views", "workers"},
     {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
     {"machine"},
-    {"tracing", "prediction"},
+    {"tracing", "prediction", "checking"},
     {"reports"},
     {"cli"},
 ]
-APART = {("tracing", "prediction"), ("prediction", "tracing")}
+APART = set(permutations(("tracing", "prediction", "checking"), 2))
 KERNELS_USE = {"cuda", "catalogue", "kernels", "launch", "errors"}
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from gpusim import __version__
 from gpusim.cli import (
+    check,
     devices,
     listing,
     lower,
@@ -34,6 +35,7 @@ COMMANDS: tuple[Command, ...] = (
     listing.COMMAND,
     run.COMMAND,
     trace.COMMAND,
+    check.COMMAND,
     lower.COMMAND,
     predict.COMMAND,
     rank.COMMAND,
@@ -47,6 +49,7 @@ EXAMPLES = """examples:
   gpusim list                              the kernels, and what each teaches
   gpusim run reduce3 -n 2^20 --block 256   run a reduction, check it against NumPy
   gpusim trace reduce2 --block 128         where warps diverge and banks conflict
+  gpusim check reduction5                  races, barriers, bounds: correct, or only lucky?
   gpusim lower reduce3 --block 256         its SSA and machine code, beside the source
   gpusim predict reduce3 -n 2^26           how long it takes on an H200, and why
   gpusim rank --device k40m                seven reductions in order, step by step

@@ -21,11 +21,11 @@ from gpusim.errors import InputError
 from gpusim.isa import OPS, Program
 from gpusim.launch import Launch
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.occupancy import Occupancy, occupancy
 from gpusim.prediction.bounds import Bound, bounds_of
 from gpusim.prediction.clock.clock import SpanListener
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.units import Share, Source
-from gpusim.prediction.occupancy import Occupancy, occupancy
 from gpusim.prediction.sampling import Plans, play_all, play_alone
 from gpusim.prediction.streams import Classes, classify
 from gpusim.prepared import Prepared

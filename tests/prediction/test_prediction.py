@@ -13,8 +13,8 @@ from gpusim.arguments import array_spec
 from gpusim.cuda import Kernel
 from gpusim.errors import InputError, LaunchError
 from gpusim.launch import ComputeCapability
+from gpusim.occupancy import occupancy
 from gpusim.prediction import sampling
-from gpusim.prediction.occupancy import occupancy
 from gpusim.prediction.predict import Prediction, predict, total_time_us
 from gpusim.prediction.streams import Classes, classify
 from gpusim.programs import prepare

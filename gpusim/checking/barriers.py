@@ -1,0 +1,106 @@
+"""Barriers of a block: whether all its threads come, and to the same place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.checking.clocks import Clocks
+from gpusim.checking.findings import Finding, Place, Thread
+from gpusim.checking.shadow import Array
+from gpusim.checking.sink import Sink
+from gpusim.events import BarrierOpened, Placement
+from gpusim.isa import OPS, Program
+
+STAYED = -1
+NOWHERE = np.int64(2**31)  # behind all lines
+
+
+class Barriers:
+    """Looks at barriers that open: at those who came, and at those who have left."""
+
+    def __init__(self, sink: Sink, program: Program) -> None:
+        self._sink = sink
+        self._lines = np.array([instruction.line for instruction in program.instructions])
+        self._reach: dict[int, frozenset[int]] = {}
+        self._program = program
+
+    def open(self, opened: BarrierOpened, clocks: Clocks, gone_at: Array) -> None:
+        """Look at a barrier that has opened; `gone_at` is where lanes left, by row and lane."""
+        warps = opened.placement.warps_per_block
+        blocks, block = np.unique(opened.rows // warps, return_inverse=True)
+        lines = self._lines[opened.pcs]
+        first, last = np.full(len(blocks), NOWHERE), np.zeros(len(blocks), dtype=np.int64)
+        np.minimum.at(first, block, lines)
+        np.maximum.at(last, block, lines)
+        apart = np.flatnonzero(first != last)
+        if len(apart):
+            self._places(opened, lines, block == apart[0], len(apart))
+        rows = blocks[:, None] * warps + np.arange(warps)
+        gone = gone_at[rows].reshape(len(blocks), -1)
+        if (gone != STAYED).any():
+            pcs = np.zeros(len(blocks), dtype=np.int64)
+            pcs[block] = opened.pcs
+            self._missed(rows, pcs, gone, clocks.placement)
+
+    def _places(self, opened: BarrierOpened, lines: Array, here: Array, count: int) -> None:
+        """Report warps of a block that waited at barriers in different lines."""
+        both = np.unique(lines[here])[:2].tolist()
+        who = [
+            _thread(opened.placement, int(opened.rows[here & (lines == line)][0]), 0)
+            for line in both
+        ]
+        places = tuple(Place(line, "waits", thread) for line, thread in zip(both, who, strict=True))
+        message = (
+            f"warp {who[0].warp} of block {who[0].block} waits at the barrier in line {both[0]}, "
+            f"warp {who[1].warp} at the one in line {both[1]}: what leads there is not the same "
+            "for the whole block"
+        )
+        self._sink.add(Finding("barrier-place", message, places, count=count))
+
+    def _missed(self, rows: Array, barrier: Array, gone: Array, placement: Placement) -> None:
+        """Report threads that left before a barrier opened for the others."""
+        for block in range(len(rows)):
+            pc = int(barrier[block])
+            reach = self._reachable(pc)
+            left = [place for place in np.unique(gone[block]).tolist() if place != STAYED]
+            for place in left:
+                position = int(np.argmax(gone[block] == place))
+                who = _thread(placement, int(rows[block][position // 32]), position % 32)
+                rule = "barrier-missed" if place in reach else "barrier-after-return"
+                how = "passes by" if place in reach else "has returned before"
+                message = f"{who} {how} the barrier in line {self._lines[pc]}, at which others wait"
+                where = (
+                    Place(int(self._lines[pc]), "waits"),
+                    Place(int(self._lines[place]), "leaves", who),
+                )
+                count = int(np.count_nonzero(gone[block] == place))
+                self._sink.add(Finding(rule, message, where, count=count))
+
+    def _reachable(self, start: int) -> frozenset[int]:
+        """Return the pcs that may be run after one."""
+        if start not in self._reach:
+            self._reach[start] = frozenset(reachable(self._program, start))
+        return self._reach[start]
+
+
+def _thread(placement: Placement, row: int, lane: int) -> Thread:
+    block = int(placement.block_of(np.array([row])).reshape(-1)[0])
+    return Thread(block, int(placement.warp_of(np.array(row))) * 32 + lane)
+
+
+def reachable(program: Program, start: int) -> set[int]:
+    """Return the pcs that may be run after the one at `start`."""
+    seen: set[int] = set()
+    work = [start + 1]
+    while work:
+        pc = work.pop()
+        if pc in seen or pc >= len(program.instructions):
+            continue
+        seen.add(pc)
+        instruction = program.instructions[pc]
+        kind = OPS[instruction.op].kind
+        if kind == "branch":
+            work.append(instruction.target)
+        if instruction.guard is not None or kind not in ("branch", "exit"):
+            work.append(pc + 1)
+    return seen

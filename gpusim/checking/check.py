@@ -1,0 +1,70 @@
+"""`gpusim.check`: run a kernel and judge it by the order of its accesses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpusim import machine
+from gpusim.checking import residency
+from gpusim.checking.checker import Checker
+from gpusim.checking.faults import finding_of
+from gpusim.checking.findings import Findings
+from gpusim.checking.sink import Sink
+from gpusim.cuda import ConfiguredKernel
+from gpusim.device import Device, load
+from gpusim.machine.storage import allocate
+from gpusim.prepared import Prepared
+from gpusim.programs import prepare
+
+# The accesses as the source has them: an optimising compiler may merge those that race.
+LEVEL = "O0"
+
+
+def check(
+    configured: ConfiguredKernel,
+    *args: Any,
+    device: str | Path | Device = "h200",
+    step_limit: int = machine.DEFAULT_STEP_LIMIT,
+) -> Findings:
+    """Run `kernel[grid, block]` with `args` and return what is wrong with it; arrays hold results.
+
+    `device` is the GPU: its compute capability decides about the lanes of a warp, its size about
+    blocks that wait for each other. `step_limit` is how many instructions a block may run. What
+    would stop `gpusim.trace` (an index outside its array, a barrier that some never reach) is a
+    finding, and the rest goes on. Raises GpusimError for a launch, argument or kernel that cannot
+    run.
+    """
+    gpu = load(device)
+    prepared = prepare(configured, args, gpu.cc, LEVEL)
+    return check_prepared(prepared, gpu, step_limit=step_limit)
+
+
+def check_prepared(
+    prepared: Prepared,
+    device: Device,
+    *,
+    step_limit: int = machine.DEFAULT_STEP_LIMIT,
+    progress: machine.Progress | None = None,
+) -> Findings:
+    """Run a program that is ready, wherever it came from, and return what is wrong with it."""
+    sink = Sink()
+    checker = Checker(sink, prepared.cc, allocate(prepared.arguments))
+    machine.run(
+        prepared,
+        observers=(checker,),
+        step_limit=step_limit,
+        progress=progress,
+        on_fault=lambda fault: sink.add(finding_of(fault)),
+    )
+    waiting = residency.finding(prepared, device, checker.flags.waits_for, checker.flags.waits_at)
+    if waiting is not None:
+        sink.add(waiting)
+    return Findings(
+        kernel=prepared.kernel,
+        source_file=prepared.source_file,
+        grid=prepared.launch.grid,
+        block=prepared.launch.block,
+        compute_capability=str(prepared.cc),
+        found=sink.sorted(),
+    )

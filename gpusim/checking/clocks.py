@@ -1,0 +1,96 @@
+"""What orders the threads of a block: barriers for all, warp barriers for the lanes of a warp.
+
+Time is the number of a step. An access is ordered after another of its block where a barrier
+opened in between, and after another of its warp where both lanes met at a `syncwarp` or
+`*_sync`. Each row of a batch (a warp) keeps when its block's barrier opened last and when all
+its lanes met last; only where masks name some lanes is it kept for each pair of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.events import BarrierOpened, Placement, Step
+
+Array = np.ndarray[Any, Any]
+LANE_BITS = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32))
+
+
+class Clocks:
+    """The clocks of a batch's rows; of its lanes, (rows, 32), `live` are those still there."""
+
+    def __init__(self, placement: Placement, threads_per_block: int) -> None:
+        rows = placement.warps_per_block
+        self.placement = placement
+        self.barrier = np.zeros(rows, dtype=np.int64)
+        self.meeting = np.zeros(rows, dtype=np.int64)  # never before the barrier
+        self.exists = np.arange(rows * 32).reshape(rows, 32) < threads_per_block
+        self.live = self.exists.copy()
+        self.pairs: Array | None = None  # (rows, lane, other lane), where masks name some
+        if not placement.folded:
+            self.unfold(placement)
+
+    def unfold(self, placement: Placement) -> None:
+        """Give every warp of every block a row of its own."""
+        self.placement = placement
+        copies = len(placement.blocks)
+        self.barrier = np.tile(self.barrier, copies)
+        self.meeting = np.tile(self.meeting, copies)
+        self.exists = np.tile(self.exists, (copies, 1))
+        self.live = np.tile(self.live, (copies, 1))
+        if self.pairs is not None:
+            self.pairs = np.tile(self.pairs, (copies, 1, 1))
+
+    def open(self, opened: BarrierOpened, time: int) -> None:
+        """Take note of a barrier that all rows of some blocks have passed."""
+        warps = self.placement.warps_per_block
+        blocks = np.unique(opened.rows // warps)
+        rows = (blocks[:, None] * warps + np.arange(warps)).reshape(-1)
+        self.barrier[rows] = time
+        self.meeting[rows] = time
+
+    def leave(self, step: Step) -> None:
+        """Take note of lanes that have left."""
+        np.logical_and.at(self.live, step.rows, ~step.on.all(axis=0))
+
+    def meet(self, step: Step, time: int) -> None:
+        """Take note that lanes met: those that make the call and name each other."""
+        active = np.asarray(step.active.all(axis=0))
+        named = names(step)
+        whole = (active == self.live[step.rows]).all(axis=1)
+        if named is not None:
+            whole &= (named | ~active[:, :, None] | ~active[:, None, :]).all(axis=(1, 2))
+        self.meeting[step.rows[whole]] = time
+        if not whole.all():
+            self._meet_in_part(step.rows[~whole], active[~whole], named, ~whole, time)
+
+    def _meet_in_part(
+        self, rows: Array, active: Array, named: Array | None, which: Array, time: int
+    ) -> None:
+        if self.pairs is None:
+            self.pairs = np.zeros((len(self.barrier), 32, 32), dtype=np.int64)
+        together = active[:, :, None] & active[:, None, :]
+        if named is not None:
+            mutual = named[which]
+            together &= mutual & mutual.transpose(0, 2, 1)
+        known = self.pairs[rows]
+        learnt = np.where(together, np.int64(time), known)
+        for other in range(32):
+            heard = np.where(together[:, :, other, None], known[:, other, None, :], 0)
+            np.maximum(learnt, heard, out=learnt)
+        np.maximum.at(self.pairs, rows, learnt)
+
+
+def names(step: Step) -> Array | None:
+    """Return whom each lane's mask names, (rows, lane, other lane); None where it is everyone."""
+    if step.mask is None:
+        return None
+    mask = step.mask.astype(np.uint32)
+    if mask.size == 1 and int(mask.reshape(-1)[0]) == 0xFFFFFFFF:
+        return None
+    mask = mask if len(mask) == 1 else np.bitwise_and.reduce(mask, axis=0, keepdims=True)
+    mask = np.broadcast_to(mask, (1, len(step.rows), 32))[0]
+    named: Array = (mask[:, :, None] & LANE_BITS) != 0
+    return named

@@ -1,0 +1,163 @@
+"""What a check found: plain records, one for each pair of source lines, sorted and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread: linear block number, its linear number in the block, warp and lane."""
+
+    block: int
+    thread: int
+
+    @property
+    def warp(self) -> int:
+        """The warp of the block that it is in."""
+        return self.thread // 32
+
+    @property
+    def lane(self) -> int:
+        """Its lane in the warp."""
+        return self.thread % 32
+
+    def __str__(self) -> str:
+        return f"thread {self.thread} (block {self.block}, warp {self.warp}, lane {self.lane})"
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the thread, ready for JSON."""
+        return {**asdict(self), "warp": self.warp, "lane": self.lane}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Something that a thread does at a source line: "reads", "writes", "adds to", ..."""
+
+    line: int
+    does: str
+    thread: Thread | None = None
+    since: int | None = None  # line of the barrier that its interval began with; 0 is the start
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the place, ready for JSON."""
+        thread = None if self.thread is None else self.thread.to_dict()
+        return {"line": self.line, "does": self.does, "thread": thread, "since": self.since}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, where, how often, and how to mend it.
+
+    `places` are in the order in which they happened here. `array` and `index` name the element,
+    where there is one; `hazard` is "read after write", "write after read" or "write after
+    write" for a race.
+    """
+
+    rule: str
+    message: str
+    places: tuple[Place, ...]
+    array: str = ""
+    index: int | None = None
+    hazard: str = ""
+    count: int = 1
+
+    @property
+    def about(self) -> Rule:
+        """The rule's row."""
+        return RULES[self.rule]
+
+    @property
+    def severity(self) -> str:
+        """One of "error", "warning" and "note"."""
+        return self.about.severity
+
+    @property
+    def mend(self) -> str:
+        """How to mend it."""
+        return self.about.mend
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The source lines, each once, in order."""
+        return tuple(sorted({place.line for place in self.places}))
+
+    @property
+    def element(self) -> str:
+        """The element as `array[index]`, "" where there is none."""
+        return self.array if self.index is None else f"{self.array}[{self.index}]"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding, ready for JSON."""
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "title": self.about.title,
+            "message": self.message,
+            "mend": self.mend,
+            "hazard": self.hazard,
+            "array": self.array,
+            "index": self.index,
+            "count": self.count,
+            "lines": list(self.lines),
+            "places": [place.to_dict() for place in self.places],
+        }
+
+
+def order(finding: Finding) -> tuple[Any, ...]:
+    """Errors before warnings before notes, then by line."""
+    return (SEVERITIES.index(finding.severity), finding.lines, finding.rule, finding.message)
+
+
+@dataclass(frozen=True)
+class Findings(Sequence[Finding]):
+    """All that a check found, errors first. True in a condition where there is something.
+
+    `kernel`, `source_file`, `grid`, `block` and `compute_capability` say what was checked.
+    """
+
+    kernel: str
+    source_file: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    compute_capability: str
+    found: tuple[Finding, ...] = field(default=())
+
+    def __getitem__(self, position: Any) -> Any:
+        return self.found[position]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.found)
+
+    def of(self, severity: str) -> list[Finding]:
+        """Return the findings of one severity."""
+        return [finding for finding in self.found if finding.severity == severity]
+
+    @property
+    def errors(self) -> list[Finding]:
+        """What makes the kernel wrong."""
+        return self.of(ERROR)
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """What works today for reasons that nobody promises."""
+        return self.of(WARNING)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it, ready for JSON."""
+        return {
+            "kernel": self.kernel,
+            "source_file": self.source_file,
+            "grid": list(self.grid),
+            "block": list(self.block),
+            "compute_capability": self.compute_capability,
+            "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
+            "findings": [finding.to_dict() for finding in self.found],
+        }

@@ -1,0 +1,280 @@
+"""Races: accesses to one element, a write among them, that nothing orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.checking.findings import Finding, Place, Thread
+from gpusim.checking.releases import Knowledge, Releases, everyone
+from gpusim.checking.shadow import (
+    ATOMIC,
+    BLOCK_SHIFT,
+    Array,
+    Shadow,
+    Touch,
+    thread_of,
+    time_of,
+    unordered,
+)
+from gpusim.checking.sink import Sink
+from gpusim.isa import OPS, Instruction
+
+DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
+HAZARDS = {
+    ("store", "load"): "read after write",
+    ("atomic", "load"): "read after write",
+    ("load", "store"): "write after read",
+    ("load", "atomic"): "write after read",
+}
+WRITES_TWICE = "write after write"
+
+# An entry's array and index.
+Name = Callable[[int], tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Access:
+    """A row of the program that touches memory, with what the rules ask about it."""
+
+    pc: int
+    instruction: Instruction
+    polls: bool
+
+    @property
+    def kind(self) -> str:
+        """Whether it is a load, a store or an atomic."""
+        return OPS[self.instruction.op].kind
+
+    @property
+    def space(self) -> str:
+        """The memory that it touches."""
+        assert self.instruction.memory is not None
+        return self.instruction.memory.space
+
+    @property
+    def line(self) -> int:
+        """Its source line."""
+        return self.instruction.line
+
+    @property
+    def is_volatile(self) -> bool:
+        """Whether it is made as it stands, in order."""
+        return self.instruction.memory is not None and self.instruction.memory.volatile
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether others may access the same element at the same time: a flag's accesses."""
+        return self.kind == "atomic" or self.is_volatile
+
+
+class Timeline:
+    """What happened at which time: the pc of each step, and a value that all its lanes stored."""
+
+    def __init__(self) -> None:
+        self.pcs: list[int] = [-1]
+        self.stored: dict[int, Any] = {}
+
+    def pcs_at(self, times: Array) -> Array:
+        """Return which pc was run at each of some times."""
+        once, inverse = np.unique(times, return_inverse=True)
+        return np.array([self.pcs[time] for time in once.tolist()])[inverse]
+
+    def next(self, pc: int) -> int:
+        """Return a new time, at which this pc is run."""
+        self.pcs.append(pc)
+        return len(self.pcs) - 1
+
+
+class Races:
+    """Looks for races in one memory at a time; `accesses` are the program's, by pc."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        timeline: Timeline,
+        accesses: dict[int, Access],
+        lines: list[int],
+        releases: Releases | None,
+        is_lockstep: bool,
+    ) -> None:
+        self._sink = sink
+        self._timeline = timeline
+        self._accesses = accesses
+        self._lines = lines
+        self._releases = releases
+        self._is_lockstep = is_lockstep
+
+    def touch(self, shadow: Shadow, touch: Touch, now: Access, name: Name) -> None:
+        """Hold one step against those before it, and enter it into the shadow.
+
+        `name` gives an entry's array and index.
+        """
+        kind = now.kind
+        self._against(shadow.writer[touch.element], touch, now, name)
+        if kind != "load":
+            self._against(shadow.reader[touch.element], touch, now, name)
+        if kind == "load":
+            shadow.read(touch)
+        elif kind == "atomic":
+            shadow.update(touch)
+        else:
+            lost = shadow.write(touch)
+            if lost is not None:
+                self._at_once(lost, touch, shadow, now, name)
+
+    def _against(self, earlier: Array, touch: Touch, now: Access, name: Name) -> None:
+        if not earlier.any():
+            return
+        if now.kind == "atomic":
+            earlier = np.where(earlier & ATOMIC, 0, earlier)
+        found = unordered(earlier, touch)
+        if found is None:
+            return
+        if found.apart.any():
+            self._judge(np.flatnonzero(found.apart), earlier, touch, now, now.space, name)
+        if not self._is_lockstep and found.within_warp.any():
+            which = np.flatnonzero(found.within_warp)
+            self._judge(which, earlier, touch, now, "warp", name)
+
+    def _judge(
+        self, which: Array, earlier: Array, touch: Touch, now: Access, space: str, name: Name
+    ) -> None:
+        """Sort suspects by the row that made the earlier access, and report what is a race."""
+        pcs = self._timeline.pcs_at(time_of(earlier[which]))
+        for pc in np.unique(pcs).tolist():
+            before = self._accesses[pc]
+            if _may_meet(before, now):
+                continue
+            some = self._without_released(which[pcs == pc], earlier, touch, before)
+            if len(some):
+                self._report(some, earlier, touch, before, now, space, name)
+
+    def _without_released(
+        self, which: Array, earlier: Array, touch: Touch, before: Access
+    ) -> Array:
+        """Leave out what fences and flags order."""
+        fenced = self._releases is not None and self._releases.has_fences
+        counted = before.kind == "atomic" and bool(before.instruction.dst)
+        if not fenced and not counted:
+            return which
+        part = touch.take(which)
+        threads, times = thread_of(earlier[which]), time_of(earlier[which])
+        who = everyone(touch.time, part.thread, part.barrier, part.meeting)
+        late = [
+            not self._is_ordered(thread, time, one, counted)
+            for thread, time, one in zip(threads.tolist(), times.tolist(), who, strict=True)
+        ]
+        kept: Array = which[np.array(late, dtype=bool)]
+        return kept
+
+    def _is_ordered(self, thread: int, time: int, who: Knowledge, counted: bool) -> bool:
+        # An atomic that gives the old value comes after all others on its element so far.
+        same_block = thread >> BLOCK_SHIFT == who.block
+        if counted and same_block and who.learns_from(thread, time):
+            return True
+        return self._releases is not None and self._releases.orders(thread, time, who)
+
+    def _report(
+        self,
+        which: Array,
+        earlier: Array,
+        touch: Touch,
+        before: Access,
+        now: Access,
+        space: str,
+        name: Name,
+    ) -> None:
+        by, mine = thread_of(earlier[which]), touch.thread[which]
+        # Where others did the same, the one that is kept may be the thread itself.
+        telling = int(np.argmax(by >> 5 != mine >> 5 if space != "warp" else by != mine))
+        at = which[telling]
+        rule = _rule(before, now, space, (by[telling] ^ mine[telling]) >> BLOCK_SHIFT != 0)
+        if before.kind == now.kind == "store" and self._same_value(time_of(earlier[at]), touch, at):
+            rule = "same-value"
+        since = self._since(touch, at)
+        first = Place(before.line, DOES[before.kind], thread_named(by[telling]), since)
+        second = Place(now.line, DOES[now.kind], thread_named(mine[telling]), since)
+        self._add(rule, (first, second), before, now, name(at), len(which))
+
+    def _same_value(self, time: Any, touch: Touch, at: Any) -> bool:
+        """Return whether all lanes of both steps stored one value."""
+        stored = self._timeline.stored
+        missing = object()
+        before = stored.get(int(time), missing)
+        return before is not missing and before == stored.get(touch.time, missing)
+
+    def _since(self, touch: Touch, at: Any) -> int:
+        """Return the line of the barrier before a touch; 0 where there was none."""
+        time = int(touch.barrier[at] if touch.barrier.ndim else touch.barrier)
+        return self._lines[self._timeline.pcs[time]] if time else 0
+
+    def _at_once(self, lost: Array, touch: Touch, shadow: Shadow, now: Access, name: Name) -> None:
+        """Report threads that store to one element in one and the same instruction."""
+        elements = np.unique(touch.element[lost])
+        among = np.flatnonzero(np.isin(touch.element, elements))
+        ordered = among[np.argsort(touch.element[among], kind="stable")]
+        element, thread = touch.element[ordered], touch.thread[ordered]
+        pair = (element[1:] == element[:-1]) & (thread[1:] != thread[:-1])
+        differ = pair & ~_alike(touch.values()[ordered])
+        chosen = differ if differ.any() else pair
+        if not chosen.any():
+            return
+        at = int(np.argmax(chosen))
+        first, second = thread[at], thread[at + 1]
+        rule = "same-value"
+        if differ.any():
+            space = "instruction" if first >> 5 == second >> 5 else now.space
+            rule = _rule(now, now, space, first >> BLOCK_SHIFT != second >> BLOCK_SHIFT)
+        since = self._since(touch, ordered[at])
+        places = tuple(Place(now.line, "writes", thread_named(t), since) for t in (first, second))
+        self._add(rule, places, now, now, name(ordered[at]), int(np.count_nonzero(chosen)))
+
+    def _add(
+        self,
+        rule: str,
+        places: tuple[Place, ...],
+        before: Access,
+        now: Access,
+        element: tuple[str, int],
+        count: int,
+    ) -> None:
+        hazard = HAZARDS.get((before.kind, now.kind), WRITES_TWICE)
+        array, index = element
+        first, second = places
+        message = (
+            f"{second.thread} {second.does} {array}[{index}] in line {second.line}, which "
+            f"{first.thread} {first.does} in line {first.line}: {hazard}, and nothing says which "
+            "comes first"
+        )
+        self._sink.add(Finding(rule, message, places, array, index, hazard, count))
+
+
+def _alike(stored: Array) -> Array:
+    """Return whether each entry stores what the next one does."""
+    nan = stored != stored
+    same: Array = (stored[1:] == stored[:-1]) | (nan[1:] & nan[:-1])
+    return same
+
+
+def _may_meet(before: Access, now: Access) -> bool:
+    """Return whether two accesses may be made at the same time: atomics, and flags."""
+    is_flag = "atomic" in (before.kind, now.kind) or before.polls or now.polls
+    return before.is_strong and now.is_strong and is_flag
+
+
+def _rule(before: Access, now: Access, space: str, between_blocks: Any) -> str:
+    if space == "warp" and before.is_volatile and now.is_volatile:
+        return "volatile-warp-race"
+    if space == "global":
+        return "block-race" if between_blocks else "global-race"
+    return {"warp": "warp-race", "shared": "shared-race", "instruction": "one-instruction"}[space]
+
+
+def thread_named(packed: Any) -> Thread:
+    """Return a thread from how the shadow packs it."""
+    number = int(packed)
+    return Thread(number >> BLOCK_SHIFT, number & ((1 << BLOCK_SHIFT) - 1))

@@ -1,0 +1,153 @@
+"""Order between threads by fences and flags: who released what, and who has acquired it.
+
+A thread that runs a fence and then an atomic operation (or stores to a flag that others wait for)
+releases what it wrote before the fence, and what it knew of others by then; a thread whose atomic
+or whose waiting load comes to that place later acquires it. What barriers order is added on both
+sides.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.checking.shadow import BLOCK_SHIFT, Array
+
+Location = tuple[int, int]  # which memory, and the element in its shadow
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """A thread at a time: when its block's barrier opened last, and when its warp met."""
+
+    time: int
+    thread: int
+    barrier: int
+    meeting: int
+
+    @property
+    def block(self) -> int:
+        """The thread's block."""
+        return self.thread >> BLOCK_SHIFT
+
+    def learns_from(self, thread: int, time: int) -> bool:
+        """Return whether barriers order what a thread of its block did before this."""
+        if thread == self.thread or time <= self.barrier:
+            return True
+        return thread >> 5 == self.thread >> 5 and time <= self.meeting
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a thread published: how things stood at the atomic, and at its last fence before."""
+
+    at: Knowledge
+    fence: Knowledge | None
+    turn: int
+
+
+@dataclass(frozen=True)
+class Acquisition:
+    """Who has seen what was released at a location before its turn."""
+
+    at: Knowledge
+    location: Location
+    turn: int
+
+
+class Releases:
+    """All releases and acquisitions of a launch, by location and by block."""
+
+    def __init__(self) -> None:
+        self._fences: dict[int, list[Knowledge]] = {}
+        self._released: dict[Location, dict[int, list[Release]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        self._acquired: dict[int, list[Acquisition]] = defaultdict(list)
+        self._last: dict[tuple[int, Location], int] = {}
+        self._reach: dict[tuple[int, int], dict[int, list[Release]]] = {}
+        self._turn = 0  # atomics of one step take turns too
+
+    def fence(self, who: Knowledge) -> None:
+        """Take note of a fence."""
+        self._fences.setdefault(who.thread, []).append(who)
+
+    @property
+    def has_fences(self) -> bool:
+        """Whether a thread has run a fence."""
+        return bool(self._fences)
+
+    def release(self, who: Knowledge, location: Location) -> None:
+        """Take note of an atomic operation or a store to a flag."""
+        self._turn += 1
+        fences = self._fences.get(who.thread)
+        made = Release(who, fences[-1] if fences else None, self._turn)
+        self._released[location][who.block].append(made)
+
+    def acquire(self, who: Knowledge, location: Location) -> int:
+        """Take note of a load that sees what was released; return the last block that did so."""
+        blocks = self._released.get(location)
+        if not blocks:
+            return -1
+        made = Acquisition(who, location, self._turn)
+        known = self._acquired[who.block]
+        position = self._last.get((who.thread, location))
+        if position is not None and known[position].at.barrier == who.barrier:
+            known[position] = made
+        else:
+            self._last[who.thread, location] = len(known)
+            known.append(made)
+        return max(blocks)
+
+    def orders(self, thread: int, time: int, who: Knowledge) -> bool:
+        """Return whether an access by a thread is known to another one."""
+        block = thread >> BLOCK_SHIFT
+        for seen in self._acquired.get(who.block, ()):
+            if not who.learns_from(seen.at.thread, seen.at.time):
+                continue
+            for release in self._released[seen.location].get(block, ()):
+                if release.turn <= seen.turn and self._covers(release, thread, time):
+                    return True
+        reached = self._reached(who)
+        return any(self._covers(release, thread, time) for release in reached.get(block, ()))
+
+    def _covers(self, release: Release, thread: int, time: int) -> bool:
+        """Return whether a release published an access."""
+        fence = release.fence
+        if fence is not None and time <= fence.time and fence.learns_from(thread, time):
+            return True
+        if not release.at.learns_from(thread, time):
+            return False
+        return any(time <= own.time <= release.at.time for own in self._fences.get(thread, ()))
+
+    def _reached(self, who: Knowledge) -> dict[int, list[Release]]:
+        """Return, by block, the releases that a thread knows of through others."""
+        key = (who.thread, who.time)
+        if key in self._reach:
+            return self._reach[key]
+        found: dict[int, list[Release]] = defaultdict(list)
+        seen: set[int] = set()
+        work = [who]
+        while work:
+            reader = work.pop()
+            for acquired in self._acquired.get(reader.block, ()):
+                at = acquired.at
+                if at.time > reader.time or not reader.learns_from(at.thread, at.time):
+                    continue
+                for block, releases in self._released[acquired.location].items():
+                    for release in releases:
+                        if release.turn <= acquired.turn and release.turn not in seen:
+                            seen.add(release.turn)
+                            found[block].append(release)
+                            work.append(release.at)
+        self._reach[key] = found
+        return found
+
+
+def everyone(time: int, thread: Array, barrier: Array, meeting: Array) -> list[Knowledge]:
+    """Return how things stand for each of some threads."""
+    columns = np.broadcast_arrays(thread, barrier, meeting)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [Knowledge(time, *row) for row in rows]

@@ -1,0 +1,27 @@
+"""Where findings are gathered: one for each rule, pair of lines and array, and a count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpusim.checking.findings import Finding, order
+
+
+class Sink:
+    """Findings so far. Those alike are counted, and the first stands for them."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], Finding] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Take a finding in."""
+        key = (finding.rule, finding.lines, finding.array)
+        known = self._found.get(key)
+        if known is None:
+            self._found[key] = finding
+        else:
+            self._found[key] = replace(known, count=known.count + finding.count)
+
+    def sorted(self) -> tuple[Finding, ...]:
+        """Return all findings, errors first, then by line."""
+        return tuple(sorted(self._found.values(), key=order))

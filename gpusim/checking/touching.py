@@ -1,0 +1,172 @@
+"""From a step to the elements that it touches: which, by whom, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gpusim.checking.clocks import Clocks
+from gpusim.checking.shadow import BLOCK_SHIFT, Array, Touch
+from gpusim.events import Placement, Step
+from gpusim.isa import OPS, Instruction, Memory, Program
+from gpusim.launch import Launch
+from gpusim.machine.storage import FIRST_ADDRESS, Allocation
+
+LARGEST_ELEMENT = 8
+LANES = np.arange(32)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the memories of a launch are divided into elements, which the shadows stand for.
+
+    An element has as many bytes as the narrowest access to its memory.
+    """
+
+    program: Program
+    launch: Launch
+    allocations: Mapping[str, Allocation]
+
+    @cached_property
+    def element_bytes(self) -> dict[str, int]:
+        """Bytes of an element, by memory."""
+        sizes = {"global": LARGEST_ELEMENT, "shared": LARGEST_ELEMENT, "local": LARGEST_ELEMENT}
+        for row in self.program.instructions:
+            if row.memory is not None and self.may_race(row):
+                space = row.memory.space
+                sizes[space] = min(sizes[space], row.memory.dtype.itemsize)
+        return sizes
+
+    @cached_property
+    def _written(self) -> frozenset[int]:
+        """Addresses of the arrays to which the program stores."""
+        return frozenset(
+            self.allocations[row.memory.name].address
+            for row in self.program.instructions
+            if row.memory is not None
+            and row.memory.space == "global"
+            and OPS[row.op].kind != "load"
+        )
+
+    def may_race(self, row: Instruction) -> bool:
+        """Return whether an access matters: not where an array is only read."""
+        memory = row.memory
+        assert memory is not None
+        return memory.space != "global" or self.allocations[memory.name].address in self._written
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Elements of global memory, of a block's shared and of a thread's local memory."""
+        end = max(
+            (a.address + a.array.nbytes for a in self.allocations.values()), default=FIRST_ADDRESS
+        )
+        shared = self.program.shared_bytes + self.launch.dynamic_shared_bytes
+        sizes = {
+            "global": end - FIRST_ADDRESS,
+            "shared": shared,
+            "local": self.program.local_bytes,
+        }
+        return {space: -(-size // self.element_bytes[space]) for space, size in sizes.items()}
+
+    def name(self, memory: Memory, element: int) -> tuple[str, int]:
+        """Return array and index of an element of a shadow."""
+        address = element % max(self.sizes[memory.space], 1) * self.element_bytes[memory.space]
+        first = memory.base
+        if memory.space == "global":
+            first = self.allocations[memory.name].address - FIRST_ADDRESS
+        return memory.name, (address - first) // memory.dtype.itemsize
+
+
+def threads_of(placement: Placement) -> Array:
+    """Return block and thread of each lane, packed, shaped (copies, rows, 32)."""
+    warps = placement.warps_per_block
+    blocks = placement.blocks.astype(np.int64)[:, None, None] << BLOCK_SHIFT
+    threads = blocks + np.arange(warps * 32).reshape(1, warps, 32)
+    return threads if placement.folded else threads.reshape(1, -1, 32)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A step's lanes that are on, laid out in a row: `shape` is (copies, rows of the step, 32)."""
+
+    step: Step
+    shape: tuple[int, int, int]
+
+    @cached_property
+    def _on(self) -> Array | None:
+        """The lanes that are on, None where all are."""
+        return None if self.step.on.all() else np.broadcast_to(self.step.on, self.shape)
+
+    def flat(self, values: Array) -> Array:
+        """Return the values of the lanes that are on."""
+        full = np.broadcast_to(values, self.shape)
+        return full.reshape(-1) if self._on is None else full[self._on]
+
+    def of_rows(self, values: Array) -> Array:
+        """Return a number that each row has, for the lanes that are on; one where all agree."""
+        mine = values[self.step.rows]
+        if (mine == mine[0]).all():
+            return np.asarray(mine[0])
+        return self.flat(mine[None, :, None])
+
+
+def owners(step: Step, shape: tuple[int, int, int], *, by_lane: bool) -> Array:
+    """Return which block's (or thread's) memory each lane touches, counted within the batch."""
+    placement = step.placement
+    copy = np.arange(shape[0])[:, None, None]
+    row = step.rows[None, :, None]
+    if by_lane:
+        return np.asarray((copy * placement.rows + row) * 32 + LANES)
+    return copy if placement.folded else row // placement.warps_per_block
+
+
+def touch_of(
+    step: Step,
+    time: int,
+    clocks: Clocks,
+    threads: Array,
+    element: Array,
+    elements_each: int,
+    shape: tuple[int, int, int],
+) -> Touch:
+    """Return what a step touches: `element` is each lane's first of so many elements."""
+    spread = Spread(step, shape)
+    repeated = _repeater(elements_each)
+    first = repeated(spread.flat(element))
+    if elements_each > 1:
+        first = first + np.tile(np.arange(elements_each), len(first) // elements_each)
+    pairs = clocks.pairs
+    return Touch(
+        time,
+        first,
+        repeated(spread.flat(threads[: shape[0], step.rows])),
+        repeated(spread.of_rows(clocks.barrier)),
+        repeated(spread.of_rows(clocks.meeting)),
+        None if pairs is None else _pairs(spread, pairs, elements_each),
+        lambda: _values(step, spread, elements_each),
+    )
+
+
+def _repeater(count: int) -> Callable[[Array], Array]:
+    """Return what repeats each lane's number for its elements."""
+
+    def repeated(values: Array) -> Array:
+        return values if count == 1 or not values.ndim else np.repeat(values, count)
+
+    return repeated
+
+
+def _pairs(spread: Spread, pairs: Array, count: int) -> Array:
+    rows = np.broadcast_to(spread.step.rows[None, :, None], spread.shape)
+    lanes = np.broadcast_to(LANES, spread.shape)
+    found: Array = pairs[spread.flat(rows), spread.flat(lanes)]
+    return np.repeat(found, count, axis=0) if count > 1 else found
+
+
+def _values(step: Step, spread: Spread, count: int) -> Array:
+    """Return what is stored to each element."""
+    columns = np.stack([spread.flat(value) for value in step.values], axis=1)
+    return np.repeat(columns, count // len(step.values), axis=1).reshape(-1)

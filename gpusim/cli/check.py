@@ -1,0 +1,109 @@
+"""`gpusim check`: whether a kernel is correct, or only lucky."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from gpusim.cli.options import (
+    BLOCK,
+    COARSE,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    INPUT,
+    JSON,
+    OPERATION,
+    STEP_LIMIT,
+    Command,
+    Option,
+    print_json,
+    print_lines,
+)
+from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
+from gpusim.cli.timing import DEVICE, device_of
+
+if TYPE_CHECKING:
+    from gpusim.checking.findings import Findings
+
+FOUND = 1
+
+
+def check(chosen: Namespace) -> int:
+    """Say whether a kernel is correct, or only lucky.
+
+    Races between warps, lanes and blocks; barriers and masks that threads miss; memory read
+    before it is written; indices out of bounds; blocks that wait for blocks that cannot start.
+    Judged by the order of accesses, never by the values of this run.
+
+    The exit code is 1 where there are errors (with --strict also for warnings), else 0.
+    """
+    findings = checked(chosen)
+    if chosen.sarif:
+        from gpusim.reports.sarif import sarif_document
+
+        print_json(sarif_document(findings))
+    elif chosen.json:
+        print_json(findings.to_dict())
+    else:
+        from gpusim.reports.checking import check_report
+
+        print_lines(lambda width: check_report(findings, width))
+    return exit_code(findings, strict=chosen.strict)
+
+
+def exit_code(findings: Findings, *, strict: bool) -> int:
+    """Return 1 where there are errors, or warnings that count as such."""
+    return FOUND if findings.errors or (strict and findings.warnings) else 0
+
+
+STRICT = Option("--strict", "let warnings count as errors")
+
+COMMAND = Command(
+    "check",
+    check,
+    (
+        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        COUNT,
+        BLOCK,
+        GRID,
+        OPERATION,
+        DATA_TYPE,
+        INPUT,
+        COARSE,
+        ARGUMENT,
+        SHARED_BYTES,
+        DEVICE,
+        STRICT,
+        STEP_LIMIT,
+        JSON,
+        Option("--sarif", "print SARIF 2.1, which code hosts show beside the lines"),
+    ),
+    (
+        """examples:
+  gpusim check reduction5
+  gpusim check reduce5_fixed --strict --device v100
+  gpusim check mine.py:saxpy --grid 64 --block 256 --arg 2.0 \\
+      --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
+    ),
+)
+
+
+def checked(chosen: Namespace) -> Findings:
+    """Return what a check finds in the launch that the options describe."""
+    from gpusim.checking.check import check as judge
+    from gpusim.cli.selection import selected, step_limit
+    from gpusim.cli.user_files import names_a_file
+
+    device, limit = device_of(chosen.device, None), step_limit(chosen)
+    if names_a_file(chosen.kernel):
+        configured, values = own_kernel(chosen)
+        return judge(configured, *values, device=device, step_limit=limit)
+    refuse(
+        {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
+        "a kernel of the catalogue makes its own arguments",
+    )
+    from gpusim.catalogue import find
+
+    call = selected(find(chosen.kernel), chosen).call()
+    return judge(call.configured, *call.arguments, device=device, step_limit=limit)

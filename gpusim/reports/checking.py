@@ -1,0 +1,96 @@
+"""The report of a check: what is wrong, line by line, with a picture of the first finding."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import wrap
+
+from rich.text import Text
+
+from gpusim.checking.findings import Finding, Findings, Place
+from gpusim.checking.rules import ERROR, NOTE, SEVERITIES, WARNING
+from gpusim.reports.layout import BAD, DIM, TITLE, plural, size
+
+MOST_SHOWN = 100
+STYLES = {ERROR: BAD, WARNING: "bold yellow", NOTE: "bold cyan"}
+RIGHT = "nothing found: every order of the threads gives what this run gave"
+
+
+def check_report(findings: Findings, width: int) -> Iterator[Text]:
+    """Yield the lines of the report, none wider than `width`."""
+    yield from _heading(findings)
+    if not findings:
+        yield Text(f"\n{RIGHT}", "green")
+        return
+    for number, finding in enumerate(findings[:MOST_SHOWN]):
+        yield Text("")
+        yield from finding_lines(finding, findings.source_file, width)
+        if number == 0:
+            yield from interval(finding, width)
+    left = len(findings) - MOST_SHOWN
+    if left > 0:
+        yield Text(f"\nand {plural(left, 'more finding')} (--json shows all)", DIM)
+
+
+def _heading(findings: Findings) -> Iterator[Text]:
+    text = Text(findings.kernel, TITLE)
+    text.append(f"  grid {size(findings.grid)}, block {size(findings.block)}", "not bold")
+    yield text
+    yield Text(f"compute capability {findings.compute_capability}", DIM)
+    counts = Text()
+    for severity in SEVERITIES:
+        count = len(findings.of(severity))
+        style = STYLES[severity] if count else DIM
+        counts.append(", " if counts else "").append(plural(count, severity), style)
+    yield counts
+
+
+def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Text]:
+    """Yield one finding: what it is, where, the message and how to mend it."""
+    title = Text(f"{finding.severity}: ", STYLES[finding.severity])
+    title.append(finding.about.title, TITLE)
+    title.append(f"  [{finding.rule}]", DIM)
+    if finding.count > 1:
+        title.append(f"  {finding.count:,} times", DIM)
+    yield title
+    for line in finding.lines:
+        text = linecache.getline(source_file, line).strip()
+        yield Text.assemble((f"  {Path(source_file).name}:{line}  ", DIM), text)
+    for part in wrap(finding.message, width - 4):
+        yield Text(f"    {part}")
+    for part in wrap(f"mend: {finding.mend}", width - 4):
+        yield Text(f"    {part}", DIM)
+
+
+def interval(finding: Finding, width: int) -> Iterator[Text]:
+    """Yield a picture of two accesses in the barrier interval that they share."""
+    if len(finding.places) != 2 or not finding.hazard:
+        return
+    first, second = finding.places
+    column = max(28, min(44, (width - 8) // 2))
+    yield Text("")
+    yield Text(f"      {_who(first):<{column}}{_who(second)}", DIM)
+    yield _rule(_start(first), 2 * column)
+    yield Text(f"      {_what(first, finding)}")
+    yield Text(f"      {'':<{column}}{_what(second, finding)}")
+    yield _rule("no barrier between the two: they may as well come the other way round", 2 * column)
+
+
+def _who(place: Place) -> str:
+    assert place.thread is not None
+    thread = place.thread
+    return f"block {thread.block}, warp {thread.warp}, lane {thread.lane}"
+
+
+def _start(place: Place) -> str:
+    return f"the barrier in line {place.since}" if place.since else "the kernel begins"
+
+
+def _what(place: Place, finding: Finding) -> str:
+    return f"line {place.line}: {place.does} {finding.element}"
+
+
+def _rule(text: str, width: int) -> Text:
+    return Text(f"      {f' {text} ':-^{width}}", DIM)

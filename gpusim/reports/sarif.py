@@ -1,0 +1,70 @@
+"""Findings as SARIF 2.1.0, the format in which code hosts take what analyses found.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gpusim import __version__
+from gpusim.checking.findings import Finding, Findings, Place
+from gpusim.checking.rules import RULES, Rule
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif_document(findings: Findings) -> dict[str, Any]:
+    """Return findings as one SARIF run; files below the current directory are named from there."""
+    driver = {
+        "name": "gpusim",
+        "version": __version__,
+        "rules": [_rule(rule) for rule in RULES.values()],
+    }
+    uri = _uri(findings.source_file)
+    results = [_result(finding, uri) for finding in findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.name,
+        "shortDescription": {"text": rule.title},
+        "help": {"text": rule.mend},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def _result(finding: Finding, uri: str) -> dict[str, Any]:
+    """Return one result: the last access is its place, the others are related to it."""
+    places = [_location(place, uri, number) for number, place in enumerate(finding.places)]
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": list(RULES).index(finding.rule),
+        "level": finding.severity,
+        "message": {"text": f"{finding.message}. To mend it: {finding.mend}"},
+        "locations": places[-1:],
+        "relatedLocations": places[:-1],
+        "occurrenceCount": finding.count,
+    }
+
+
+def _location(place: Place, uri: str, number: int) -> dict[str, Any]:
+    who = f"{place.thread} {place.does}" if place.thread is not None else place.does
+    return {
+        "id": number,
+        "physicalLocation": {
+            "artifactLocation": {"uri": uri},
+            "region": {"startLine": max(place.line, 1)},
+        },
+        "message": {"text": who},
+    }
+
+
+def _uri(file: str) -> str:
+    path = Path(file).resolve() if file else Path("kernel")
+    if path.is_relative_to(Path.cwd()):
+        return path.relative_to(Path.cwd()).as_posix()
+    return path.as_uri() if path.is_absolute() else path.as_posix()
