@@ -166,6 +166,11 @@ class Op:
         return not self.convergent and self.kind not in ("fence", "atomic")
 
     @property
+    def leaves(self) -> bool:
+        """Whether a lane for which it is on does not go on behind it."""
+        return self.kind in ("branch", "exit")
+
+    @property
     def only_describes(self) -> bool:
         """Whether nothing else changes with the lanes that take part."""
         return self.kind in ("compute", "source_branch")

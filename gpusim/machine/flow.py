@@ -12,11 +12,11 @@ def successors(program: Program) -> list[tuple[int, ...]]:
     """Return, for each pc, where a lane can go on; nowhere behind its exit."""
     following = []
     for pc, instruction in enumerate(program.instructions):
-        kind = OPS[instruction.op].kind
+        op = OPS[instruction.op]
         onward: tuple[int, ...] = (pc + 1,) if pc + 1 < len(program.instructions) else ()
-        if kind in ("branch", "exit") and instruction.guard is None:
+        if op.leaves and instruction.guard is None:
             onward = ()
-        following.append((instruction.target, *onward) if kind == "branch" else onward)
+        following.append((instruction.target, *onward) if op.kind == "branch" else onward)
     return following
 
 
