@@ -60,9 +60,9 @@ class Step:
     both are shaped (copies or 1, len(rows), 32). `addresses` are byte addresses (within the
     block for shared memory), `taken` the lanes that take a branch or for which a source
     conditional is true; each is None for other instructions. `values` are what a store
-    stores, `mask` is the operand that names lanes to a shuffle, vote or warp barrier, as bits;
-    both are to be broadcast. A row may be a part of a warp: lanes that diverged run as rows of
-    their own.
+    stores, `left` what an atomic leaves in shared memory when all lanes are through, `mask` is
+    the operand that names lanes to a shuffle, vote or warp barrier, as bits; all three are to be
+    broadcast. A row may be a part of a warp: lanes that diverged run as rows of their own.
     """
 
     pc: int
@@ -75,6 +75,7 @@ class Step:
     taken: Array | None = None
     values: tuple[Array, ...] = ()
     mask: Array | None = None
+    left: Array | None = None
 
 
 @dataclass(frozen=True)

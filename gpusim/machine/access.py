@@ -57,7 +57,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
     """Update the elements at the address, lane by lane in order, and give the old ones."""
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
-    on = _writing(context, instruction, on)
+    on, left = _writing(context, instruction, on), None
     if on.any():
         elements, index, on = _elements(context, group, instruction, addresses, on)
         operands = [group.read(register) for register in instruction.src[1:]]
@@ -74,7 +74,9 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
             result = np.zeros(taking.shape, dtype=memory.dtype)
             result[taking] = 0 if old is None else old
             group.write(instruction.dst[0], result, on)
-    context.tell(group, instruction, on, addresses)
+        if elements is not None and memory.space == "shared" and context.listeners:
+            left = elements.take(index, mode="clip")
+    context.tell(group, instruction, on, addresses, left=left)
 
 
 def fence(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

@@ -55,6 +55,7 @@ class Context:
         taken: Array | None = None,
         values: tuple[Array, ...] = (),
         mask: Array | None = None,
+        left: Array | None = None,
     ) -> None:
         """Tell those who listen, if there are any, that a group ran an instruction."""
         if not self.listeners and not self._barrier_listeners:
@@ -62,7 +63,7 @@ class Context:
         placement = self.batch.placement
         rows, active = group.rows, group.mask
         step = Step(
-            group.pc, instruction, placement, rows, active, on, addresses, taken, values, mask
+            group.pc, instruction, placement, rows, active, on, addresses, taken, values, mask, left
         )
         self._last_step = step
         for listener in self.listeners:

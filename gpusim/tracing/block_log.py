@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.events import Observer, Step
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import Launch
+from gpusim.tracing.block_part import part_of
 
 Array = np.ndarray[Any, Any]
 
@@ -51,35 +52,21 @@ class BlockLog(Observer):
         """Keep the part of a step that is this block's."""
         if not self._wanted[step.pc]:
             return
-        placement = step.placement
-        position = self.block_index - int(placement.blocks[0])
-        if not 0 <= position < len(placement.blocks):
+        part = part_of(step, self.block_index)
+        if part is None:
             return
-        warps = placement.warp_of(step.rows)
-        if placement.folded:
-            chosen, copy = np.arange(len(warps)), position
-        else:
-            chosen = np.flatnonzero(step.rows // placement.warps_per_block == position)
-            copy = 0
 
-        def lanes(values: Array | None, number: int) -> Array | None:
-            if values is None:
-                return None
-            row = number if values.shape[1] > 1 else 0
-            found = values[copy if len(values) > 1 else 0, row]
-            return found if len(found) == 32 else np.repeat(found, 32)
+        def lanes(values: Array | None, row: int) -> Array | None:
+            return None if values is None else part.lanes(values, row)
 
-        for number in chosen.tolist():
+        for row, warp in zip(part.rows, part.warps, strict=True):
             if len(self.entries) >= MAX_ENTRIES:
                 self.is_complete = False
                 return
-            warp = int(warps[number])
             occurrence = self._seen.get((step.pc, warp), 0)
             self._seen[step.pc, warp] = occurrence + 1
-            active, on = lanes(step.active, number), lanes(step.on, number)
-            assert active is not None
-            assert on is not None
-            addresses, taken = lanes(step.addresses, number), lanes(step.taken, number)
+            active, on = part.lanes(step.active, row), part.lanes(step.on, row)
+            addresses, taken = lanes(step.addresses, row), lanes(step.taken, row)
             self.entries.append(
                 Entry(step.pc, step.instruction, warp, occurrence, active, on, addresses, taken)
             )

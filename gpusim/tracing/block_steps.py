@@ -1,0 +1,122 @@
+"""A block's steps, to be gone through one by one: who runs what, and what becomes of memory.
+
+All instructions are kept, with the values that reach shared memory: as changes, from which the
+contents at any step follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.events import Array, BarrierOpened, Observer, Step
+from gpusim.isa import OPS, Program
+from gpusim.launch import Launch
+from gpusim.tracing.block_part import BlockPart, part_of
+
+MOST_STEPS = 4000
+
+
+@dataclass(frozen=True)
+class WarpPart:
+    """What one warp does in a step; tuples are by lane. `addresses` are of shared memory."""
+
+    warp: int
+    active: tuple[bool, ...]
+    on: tuple[bool, ...]
+    taken: tuple[bool, ...] | None
+    addresses: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Written:
+    """An element of shared memory after a step: its first byte, its width and its value."""
+
+    address: int
+    width_bytes: int
+    value: float
+
+
+@dataclass(frozen=True)
+class BlockStep:
+    """One instruction of a block. `interval` counts the barriers that the block has passed."""
+
+    pc: int
+    interval: int
+    warps: tuple[WarpPart, ...]
+    written: tuple[Written, ...]
+
+    @property
+    def lanes_on(self) -> int:
+        """Lanes that take part, of all its warps."""
+        return sum(sum(part.on) for part in self.warps)
+
+
+class BlockSteps(Observer):
+    """Keeps the first MOST_STEPS steps of one block; `is_complete` says whether that was all.
+
+    `program` is what ran, once the launch has begun.
+    """
+
+    def __init__(self, block_index: int, most: int = MOST_STEPS) -> None:
+        self.block_index = block_index
+        self.steps: list[BlockStep] = []
+        self.is_complete = True
+        self.program: Program | None = None
+        self._most = most
+        self._interval = 0
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """Prepare for a launch."""
+        self.program = program
+
+    def step(self, step: Step) -> None:
+        """Keep the part of a step that is this block's."""
+        part = part_of(step, self.block_index)
+        if part is None or not part.rows or not OPS[step.instruction.op].issued:
+            return
+        if len(self.steps) >= self._most:
+            self.is_complete = False
+            return
+        found = step.instruction.memory
+        is_shared = found is not None and found.space == "shared"
+        warps = tuple(_warp(step, part, place, is_shared) for place in range(len(part.rows)))
+        written = _written(step, part) if is_shared else ()
+        self.steps.append(BlockStep(step.pc, self._interval, warps, written))
+
+    def barrier_opened(self, opened: BarrierOpened) -> None:
+        """Take note that the block has passed a barrier."""
+        self._interval += int(np.isin(self.block_index, opened.blocks))
+
+
+def _warp(step: Step, part: BlockPart, place: int, is_shared: bool) -> WarpPart:
+    row = part.rows[place]
+
+    def lanes(values: Array | None) -> tuple[Any, ...] | None:
+        return None if values is None else tuple(part.lanes(values, row).tolist())
+
+    on = lanes(step.on) or ()
+    addresses = lanes(step.addresses) if is_shared else None
+    if addresses is not None:
+        addresses = tuple(a if o else -1 for a, o in zip(addresses, on, strict=True))
+    return WarpPart(part.warps[place], lanes(step.active) or (), on, lanes(step.taken), addresses)
+
+
+def _written(step: Step, part: BlockPart) -> tuple[Written, ...]:
+    """Return what a store or an atomic leaves in shared memory; of lanes that meet, the last."""
+    memory = step.instruction.memory
+    values = step.values or ((step.left,) if step.left is not None else ())
+    if memory is None or step.addresses is None:
+        return ()
+    size = memory.dtype.itemsize
+    found: dict[int, Written] = {}
+    for row in part.rows:
+        on, addresses = part.lanes(step.on, row), part.lanes(step.addresses, row)
+        for position, stored in enumerate(values):
+            lanes = part.lanes(stored, row).astype(memory.dtype)
+            for lane in np.flatnonzero(on).tolist():
+                address = int(addresses[lane]) + position * size
+                found[address] = Written(address, size, lanes[lane].item())
+    return tuple(found.values())
