@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from gpusim.arguments import array_spec
     from gpusim.checking.check import check
     from gpusim.checking.findings import Findings
+    from gpusim.compiler.signatures import (
+        boolean,
+        float32,
+        float64,
+        int8,
+        int16,
+        int32,
+        int64,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+        void,
+    )
     from gpusim.prediction.predict import Prediction, predict
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
@@ -28,9 +42,21 @@ __all__ = [
     "Trace",
     "__version__",
     "array_spec",
+    "boolean",
     "check",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
     "predict",
     "trace",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "void",
 ]
 
 # Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine.
@@ -42,7 +68,13 @@ _LAZY = {
     "check": "gpusim.checking.check",
     "predict": "gpusim.prediction.predict",
     "trace": "gpusim.tracing.trace",
-}
+    # numba's types, as in `from numba import float32`.
+    **dict.fromkeys(
+        ("boolean", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+         "float32", "float64", "void"),
+        "gpusim.compiler.signatures",
+    ),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

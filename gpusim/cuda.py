@@ -12,13 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, overload
 
+from gpusim.compiler.absent import absent
+from gpusim.compiler.signatures import Signature, signatures
 from gpusim.compiler.source import KernelSource, read_source
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
-from gpusim.errors import GpusimError, LaunchError
+from gpusim.errors import GpusimError, LaunchError, told_to_the_caller
 from gpusim.launch import Launch
 
 # What runs `kernel[grid, block](*args)`, by name: the dialect does not know the machine.
 BACKEND = "gpusim.machine:execute"
+THREADS_FOR_ALL = 128  # as numba falls back to
+# Options of numba's that steer its compiler and change no result.
+STEERING = ("debug", "opt", "fastmath", "inline", "lineinfo", "cache", "max_registers")
 
 
 def _three(name: str) -> SpecialRegister3:
@@ -34,6 +39,9 @@ class _ArrayMaker:
 
 class _Atomic:
     """Read-modify-write operations on an element; each gives the old value."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise absent("cuda.atomic", name, vars(self))
 
     def __init__(self) -> None:
         for name in ("add", "sub", "min", "max", "exch", "cas", "and_", "or_", "xor"):
@@ -101,16 +109,38 @@ class Kernel:
     types are worked out for each combination of argument types when it is launched.
     """
 
-    def __init__(self, function: Callable[..., Any], *, device: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        device: bool,
+        signatures: tuple[Signature, ...] = (),
+    ) -> None:
         self.py_func = function
         self.device = device
         self.source: KernelSource = read_source(function)
+        self.signatures = signatures
+        self._check_signatures()
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
     def __repr__(self) -> str:
         return f"<{'device function' if self.device else 'kernel'} {self.__name__}>"
 
+    def _check_signatures(self) -> None:
+        count = len(self.source.parameters)
+        for signature in self.signatures:
+            if len(signature.parameters) != count:
+                raise GpusimError(
+                    f"the signature {signature} has {len(signature.parameters)} types; "
+                    f"{self.source.name} takes {count} arguments"
+                )
+            if signature.result is not None and not self.device:
+                raise GpusimError(
+                    f"the signature {signature} has a result; a kernel gives none: void(...)"
+                )
+
+    @told_to_the_caller
     def __getitem__(self, configuration: Any) -> ConfiguredKernel:
         if self.device:
             raise LaunchError(f"{self.__name__} is a device function; only kernels are launched")
@@ -123,6 +153,18 @@ class Kernel:
         dynamic = rest[1] if len(rest) == 2 else 0
         return ConfiguredKernel(self, Launch.of(grid_size, block_size, dynamic))
 
+    @told_to_the_caller
+    def forall(
+        self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0
+    ) -> ConfiguredKernel:
+        """Return the kernel with a grid of one thread for each of `ntasks`, at least.
+
+        `tpb` is the threads of a block, 128 where none are given.
+        """
+        block = tpb or THREADS_FOR_ALL
+        return self[max(1, -(-ntasks // block)), block, stream, sharedmem]
+
+    @told_to_the_caller
     def __call__(self, *args: Any) -> NoReturn:
         """Refuse: a kernel needs a grid, and device functions run inside kernels."""
         if self.device:
@@ -137,6 +179,7 @@ class ConfiguredKernel:
     kernel: Kernel
     launch: Launch
 
+    @told_to_the_caller
     def __call__(self, *args: Any) -> None:
         """Run the launch; arrays among `args` hold the results."""
         module, function = BACKEND.split(":")
@@ -149,20 +192,43 @@ def jit(function: Callable[..., Any], /) -> Kernel: ...
 
 @overload
 def jit(
-    signature: str | Sequence[Any] | None = None, /, *, device: bool = False
+    signature: str | Signature | Sequence[Any] | None = None,
+    /,
+    *,
+    device: bool = False,
+    **options: Any,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
+@told_to_the_caller
 def jit(function: Any = None, /, *, device: bool = False, **options: Any) -> Any:
     """Make a kernel of a function, or with `device=True` a function that kernels inline.
 
     Raises KernelSourceError, with a caret under the line, for what the dialect lacks, and
-    GpusimError for an option of numba's that has no meaning here. numba's signature argument
-    is accepted; types always come from the arguments.
+    GpusimError for an option of numba's that has no meaning here. A signature, or a list of which
+    the first that fits is taken, gives the parameters their types; without one, the arguments do.
+    Options that only steer numba's compiler change nothing.
     """
-    if options:
-        names = ", ".join(options)
-        raise GpusimError(f"cuda.jit takes device=True and no other option, not {names}")
-    if callable(function):
+    unknown = [name for name in options if name not in STEERING]
+    if unknown:
+        raise GpusimError(
+            f"cuda.jit has no option {', '.join(unknown)}; it takes a signature, device=True, and "
+            f"of numba's others those that change no result: {', '.join(STEERING)}"
+        )
+    if callable(function) and not hasattr(function, "return_type"):
         return Kernel(function, device=device)
-    return lambda decorated: Kernel(decorated, device=device)
+    given = () if function is None else signatures(function)
+    return told_to_the_caller(lambda decorated: Kernel(decorated, device=device, signatures=given))
+
+
+def synchronize() -> None:
+    """Wait for the GPU: every launch has finished when it returns."""
+
+
+def is_available() -> bool:
+    """Return whether kernels can be run: here they always can."""
+    return True
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise absent("cuda", name, globals())

@@ -6,11 +6,33 @@ command line turns any of them into a line on stderr and exit code 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class GpusimError(Exception):
     """Base of every error that a user's input can cause."""
+
+
+def told_to_the_caller(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a user's errors leave a public function without the frames below it.
+
+    What an uncaught one prints is the user's own line and the message.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except GpusimError as error:
+            raise error.with_traceback(None) from None
+
+    return call
 
 
 class InputError(GpusimError):

@@ -11,7 +11,8 @@ import numpy as np
 from gpusim.arguments import ArraySpec
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import Array, DType
-from gpusim.compiler.types import DTYPES, argument_type
+from gpusim.compiler.signatures import ArrayType, ScalarType
+from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
 from gpusim.cuda import ConfiguredKernel, Kernel
 from gpusim.errors import LaunchError
 from gpusim.isa import Program
@@ -40,27 +41,82 @@ def prepare(
 def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
     """Pair a kernel's parameters with arguments: arrays and NumPy scalars.
 
-    Raises LaunchError for a wrong number of arguments and for what is neither an array nor
-    a number that kernels have.
+    Scalars take the types of the kernel's signature, the first that fits of several. Raises
+    LaunchError for a wrong number of arguments, for what is neither an array nor a number that
+    kernels have, and for what no signature takes.
     """
     bound = bound_arguments(kernel.source.parameters, args)
     for name, value in bound.items():
         if isinstance(value, np.ndarray | ArraySpec):
             _check_array(name, value)
-            continue
-        dtype = argument_type(value)
-        if dtype is None:
+        elif argument_type(value) is None:
             raise LaunchError(
                 f"argument {name!r} is a {type(value).__name__}; kernels take NumPy arrays "
                 "and numbers"
             )
-        try:
-            bound[name] = dtype.type(value)
-        except OverflowError:
-            raise LaunchError(
-                f"argument {name!r} is beyond {dtype}; give it a type, as in numpy.uint64(...)"
-            ) from None
-    return bound
+    if kernel.signatures:
+        return _by_signature(kernel, bound)
+    return {
+        name: value if isinstance(value, np.ndarray | ArraySpec) else _number(name, value)
+        for name, value in bound.items()
+    }
+
+
+def _number(name: str, value: Any) -> np.generic:
+    dtype = argument_type(value)
+    assert dtype is not None
+    try:
+        number: np.generic = dtype.type(value)
+    except OverflowError:
+        raise LaunchError(
+            f"argument {name!r} is beyond {dtype}; give it a type, as in numpy.uint64(...)"
+        ) from None
+    return number
+
+
+def _by_signature(kernel: Kernel, bound: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments in the types of the first signature that takes them."""
+    misfits = []
+    for signature in kernel.signatures:
+        wanted = dict(zip(bound, signature.parameters, strict=True))
+        wrong = [name for name, value in bound.items() if not _fits(value, wanted[name])]
+        if not wrong:
+            return {
+                name: value
+                if isinstance(value, np.ndarray | ArraySpec)
+                else wanted[name].dtype.type(value)
+                for name, value in bound.items()
+            }
+        shown = _shown(bound[wrong[0]])
+        misfits.append(f"{signature} takes no {shown} as {wrong[0]!r}, but {wanted[wrong[0]]}")
+    raise LaunchError(f"no signature of {kernel.__name__} fits: {'; '.join(misfits)}")
+
+
+def _fits(value: Any, wanted: ScalarType | ArrayType) -> bool:
+    if isinstance(value, np.ndarray | ArraySpec) or isinstance(wanted, ArrayType):
+        return (
+            isinstance(value, np.ndarray | ArraySpec)
+            and isinstance(wanted, ArrayType)
+            and (value.dtype, value.ndim) == (wanted.dtype, wanted.ndim)
+            and _lies_as(value, wanted.layout)
+        )
+    given = argument_type(value)
+    if given is None or not fits_kind(given, wanted.dtype):
+        return False
+    return wanted.dtype.kind not in "iu" or holds(wanted.dtype, int(value))
+
+
+def _lies_as(array: np.ndarray[Any, Any] | ArraySpec, layout: str) -> bool:
+    """Return whether an array's elements lie as a layout asks: "A" takes any order."""
+    if isinstance(array, ArraySpec):
+        return layout != "F" or array.ndim == 1
+    return {"C": array.flags.c_contiguous, "F": array.flags.f_contiguous}.get(layout, True)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray | ArraySpec):
+        return str(ArrayType(value.dtype, value.ndim))
+    return str(value)[:40]
 
 
 def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:

@@ -13,7 +13,7 @@ from gpusim.compiler.arithmetic import binary
 from gpusim.compiler.builder import Builder, Operand, type_of
 from gpusim.compiler.constants import static_number
 from gpusim.compiler.ir import INT32, Array, Value
-from gpusim.compiler.types import default_type, dtype_of
+from gpusim.compiler.types import DTYPES, default_type, dtype_of
 
 ALIGNMENT = 16
 
@@ -108,7 +108,8 @@ def declare(builder: Builder, space: str, shape: Any, dtype: Any, node: ast.Call
         raise builder.error("an array's shape is made of compile-time constants", node)
     kind = dtype_of(dtype)
     if kind is None:
-        raise builder.error("the array's dtype is not one that kernels have", node)
+        known = ", ".join(map(str, DTYPES))
+        raise builder.error(f"{shown_type(dtype)} is no dtype that kernels have: {known}", node)
     sizes = tuple(int(size) for size in sizes)
     elements = math.prod(sizes)
     if elements == 0 and (space == "local" or len(sizes) > 1):
@@ -118,6 +119,11 @@ def declare(builder: Builder, space: str, shape: Any, dtype: Any, node: ast.Call
     builder.declared[place] = array
     (builder.function.local if space == "local" else builder.function.shared).append(array)
     return array
+
+
+def shown_type(dtype: Any) -> str:
+    """Return what a user gave for a type, briefly."""
+    return str(getattr(dtype, "__name__", None) or dtype)[:60]
 
 
 def _placed(builder: Builder, space: str, size_bytes: int) -> int:

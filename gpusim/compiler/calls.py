@@ -78,10 +78,11 @@ def _meaning(builder: Builder, callee: Any, node: ast.Call) -> Meaning:
     source = getattr(callee, "source", None)
     if isinstance(source, KernelSource):
         if callee.device:
-            return lambda builder, values, node: inline(builder, source, values, node)
+            given = callee.signatures
+            return lambda builder, values, node: inline(builder, source, given, values, node)
         message = f"{source.name} is a kernel; only device functions are called"
         raise builder.error(message, node)
-    dtype = dtype_of(callee) if isinstance(callee, type) else None
+    dtype = None if isinstance(callee, str | np.dtype) else dtype_of(callee)
     if dtype is not None:
         return lambda builder, values, node: _cast(builder, values, node, dtype)
     try:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler import arrays
+from gpusim.compiler.absent import AbsentWordError
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.ir import FLOAT64, Array, DType, Value
 from gpusim.compiler.symbols import SpecialRegister
@@ -118,6 +119,8 @@ def attribute(builder: Builder, node: ast.Attribute) -> Any:
         raise builder.error(f"numbers in kernels have no {node.attr!r}", node)
     try:
         return getattr(owner, node.attr)
+    except AbsentWordError as reason:
+        raise builder.error(str(reason), node) from None
     except AttributeError:
         where = getattr(owner, "__name__", type(owner).__name__)
         raise builder.error(f"{where} has no {node.attr!r}", node) from None

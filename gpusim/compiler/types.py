@@ -24,6 +24,7 @@ from gpusim.compiler.ir import (
     UINT64,
     DType,
 )
+from gpusim.compiler.signatures import ScalarType, foreign_type
 from gpusim.isa import convert
 
 DTYPES: tuple[DType, ...] = (
@@ -56,11 +57,12 @@ def default_type(number: Number) -> DType:
     if isinstance(number, bool | np.bool_):
         return BOOL
     if isinstance(number, int):
-        return next((t for t in WHOLE_NUMBERS if _holds(t, number)), INT64)
+        return next((t for t in WHOLE_NUMBERS if holds(t, number)), INT64)
     return FLOAT64
 
 
-def _holds(dtype: DType, number: int) -> bool:
+def holds(dtype: DType, number: int) -> bool:
+    """Return whether an integer type has a number."""
     info = np.iinfo(dtype)
     return int(info.min) <= number <= int(info.max)
 
@@ -76,7 +78,7 @@ def weak_common(number: Number, dtype: DType) -> DType:
     if isinstance(number, bool) or dtype.kind == "f":
         return dtype
     signed: DType = np.dtype(f"i{dtype.itemsize}")
-    if _holds(dtype, number) or (dtype.kind == "u" and number < 0 and _holds(signed, number)):
+    if holds(dtype, number) or (dtype.kind == "u" and number < 0 and holds(signed, number)):
         return dtype
     return common(dtype, default_type(number))
 
@@ -104,6 +106,12 @@ def _has_64_bits(number: int) -> bool:
     return -(2**63) <= number < 2**64
 
 
+def fits_kind(given: DType, wanted: DType) -> bool:
+    """Return whether a signature's type takes a number: a truth value, an integer, a float."""
+    kinds = {"b": 0, "i": 1, "u": 1, "f": 2}
+    return kinds[given.kind] <= kinds[wanted.kind]
+
+
 def unify(a: DType, b: DType) -> DType:
     """Return the one type of a variable that is assigned both."""
     return a if a == b else common(a, b)
@@ -111,6 +119,11 @@ def unify(a: DType, b: DType) -> DType:
 
 def dtype_of(value: Any) -> DType | None:
     """Return the dtype that an object of the source names, None where it names none."""
+    if isinstance(value, ScalarType):
+        return value.dtype
+    foreign = foreign_type(value)
+    if foreign is not None:
+        return foreign.dtype if isinstance(foreign, ScalarType) else None
     if value is bool:
         return BOOL
     if value is int:

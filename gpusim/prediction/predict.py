@@ -17,7 +17,7 @@ from gpusim import device as devices
 from gpusim import machine
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
-from gpusim.errors import InputError
+from gpusim.errors import InputError, told_to_the_caller
 from gpusim.isa import OPS, Program
 from gpusim.launch import Launch
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
@@ -152,6 +152,7 @@ def check_l2(state: str) -> None:
         raise InputError(f"the L2 cache is {' or '.join(L2_STATES)}, not {state!r}")
 
 
+@told_to_the_caller
 def predict(
     configured: ConfiguredKernel,
     *args: Any,

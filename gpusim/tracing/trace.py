@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim import machine, memory
 from gpusim.cuda import ConfiguredKernel
-from gpusim.errors import InputError
+from gpusim.errors import InputError, told_to_the_caller
 from gpusim.events import Array, Observer
 from gpusim.launch import ComputeCapability
 from gpusim.machine.storage import allocate
@@ -23,6 +23,7 @@ from gpusim.tracing.findings import find
 from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
 
 
+@told_to_the_caller
 def trace(
     configured: ConfiguredKernel,
     *args: Any,

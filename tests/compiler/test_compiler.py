@@ -158,14 +158,6 @@ def test_static_shared_arrays_follow_one_another_and_dynamic_memory_comes_last()
     assert places == {"rest": 48, "first": 0, "second": 32}
 
 
-def test_a_numba_signature_is_accepted() -> None:
-    @cuda.jit("void(int32[:])")
-    def kernel(out):
-        out[0] = 1
-
-    assert ops(built(kernel, INTS)) == ["store"]
-
-
 def unsupported_with() -> Kernel:
     @cuda.jit
     def kernel(a):
@@ -439,8 +431,3 @@ def test_named_arguments_may_come_in_any_order() -> None:
         out[0] = shared[0, 0]
 
     assert built(kernel, INTS).shared[0].shape == (4, 2)
-
-
-def test_an_option_of_numbas_that_has_no_meaning_here_is_named() -> None:
-    with pytest.raises(GpusimError, match="no other option, not fastmath"):
-        cuda.jit(fastmath=True)  # type: ignore[call-overload]
