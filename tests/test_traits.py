@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpusim import cuda
+from gpusim.compiler.build import build
+from gpusim.compiler.intrinsics import INTRINSICS
+from gpusim.compiler.ir import INT32, Array, Function
 from gpusim.compiler.operations import OPERATIONS
+from gpusim.errors import KernelSourceError
 from gpusim.isa import AFFINE, OPS, VECTOR_TWINS
+from gpusim.launch import ComputeCapability
+from gpusim.lowering import lower
 from gpusim.machine import barrier, warp
 from gpusim.machine.handlers import HANDLERS
 from gpusim.prediction.clock.steps import Action
@@ -97,3 +106,52 @@ def test_what_threads_do_together_is_convergent(name: str) -> None:
     """Where the handler stands tells who takes part; the row has to say the same."""
     handler = HANDLERS[OPS[name].kind]
     assert OPS[name].convergent == (handler.__module__ in (warp.__name__, barrier.__name__))
+
+
+def calls(intrinsic: Any) -> list[cuda.Kernel]:
+    """Return kernels that call an intrinsic with four numbers, with three, ... with none."""
+
+    @cuda.jit
+    def four(x):
+        intrinsic(x[0], x[1], x[2], x[3])
+
+    @cuda.jit
+    def three(x):
+        intrinsic(x[0], x[1], x[2])
+
+    @cuda.jit
+    def two(x):
+        intrinsic(x[0], x[1])
+
+    @cuda.jit
+    def one(x):
+        intrinsic(x[0])
+
+    @cuda.jit
+    def none(x):
+        intrinsic()
+
+    return [four, three, two, one, none]
+
+
+def built(intrinsic: Any) -> Function | None:
+    """Return a call of an intrinsic in SSA form, None where it takes other things than numbers."""
+    for kernel in calls(intrinsic):
+        with contextlib.suppress(KernelSourceError):
+            return build(kernel.source, {"x": Array("x", "global", INT32)})
+    return None
+
+
+def test_an_operation_and_what_it_becomes_agree_on_who_takes_part() -> None:
+    convergent = {}
+    for name in INTRINSICS:
+        function = built(getattr(cuda, name))
+        if function is not None:
+            convergent[name] = any(v.operation.convergent for v in function.values())
+            program = lower(function, ComputeCapability(9, 0), "O3")
+            assert any(OPS[i.op].convergent for i in program.instructions) == convergent[name], name
+    assert {name for name, is_so in convergent.items() if is_so} == {
+        *("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "syncwarp"),
+        *("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "activemask"),
+        *("all_sync", "any_sync", "ballot_sync", "match_any_sync", "match_all_sync"),
+    }
