@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from verified import verified
 
 from gpusim import catalogue, cuda
 from gpusim.compiler.build import build
@@ -32,7 +33,7 @@ COUNTS = Array("counts", "global", INT32)
 def lowered(
     kernel: Any, cc: ComputeCapability = HOPPER, level: str = "O3", **types: DType | Array
 ) -> Program:
-    return lower(build(kernel.source, types), cc, level)
+    return verified(build(kernel.source, types), cc, level)
 
 
 def issued(program: Program) -> list[Instruction]:

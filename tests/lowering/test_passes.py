@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ir_threads import run
+from verified import Verifier
 
 from gpusim import catalogue, cuda
 from gpusim.compiler.build import build
@@ -52,8 +53,7 @@ def compiled(python: Callable[..., Any], **kinds: DType | Array) -> Function:
 
 def optimised(python: Callable[..., Any], **kinds: DType | Array) -> Function:
     function = compiled(python, **kinds)
-    optimise(function)
-    verify(function)
+    optimise(function, Verifier().watch)
     return function
 
 
@@ -655,8 +655,7 @@ def test_an_even_counter_is_known_to_be_even() -> None:
 def same_results(function: Function, grid: int, block: int, arguments: dict[str, Any]) -> None:
     before, after = copy.deepcopy(arguments), copy.deepcopy(arguments)
     run(function, grid, block, before)
-    optimise(function)
-    verify(function)
+    optimise(function, Verifier().watch)
     run(function, grid, block, after)
     for name, value in before.items():
         assert np.array_equal(value, after[name]), dump(function)

@@ -1,46 +1,175 @@
-"""The verifier of the SSA form: what every pass relies on, for tests.
+"""The verifier of the SSA form: what every pass relies on and has to leave behind.
 
-The product does not run it.
+For tests, after each pass; the product does not run it.
 """
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import Block, Function, Value
+from collections.abc import Callable, Iterator, Mapping
+
+from gpusim.compiler.ir import BOOL, INT64, UINT32, Array, Block, Function, Value
+from gpusim.compiler.operations import OPERATIONS
 from gpusim.lowering.analysis.def_use import definitions
-from gpusim.lowering.analysis.dominators import dominators
+from gpusim.lowering.analysis.dominators import Dominators, dominators
+
+NOWHERE = frozenset(("const",))  # operations that stand in no block and are there everywhere
 
 
-def verify(function: Function) -> None:
-    """Raise AssertionError where the graph contradicts itself. For tests."""
-    tree = dominators(function)
-    place = definitions(function)
-    position = {v: i for b in function.blocks for i, v in enumerate(b.body)}
-    assert len(tree.order) == len(function.blocks), "unreachable blocks"
-    expected: dict[Block, list[Block]] = {b: [] for b in function.blocks}
+def verify(function: Function, nowhere: frozenset[str] = NOWHERE) -> None:
+    """Raise AssertionError, naming every mistake, where the SSA form contradicts itself."""
+    found = list(mistakes(function, nowhere))
+    assert not found, "\n".join(found)
+
+
+def mistakes(function: Function, nowhere: frozenset[str] = NOWHERE) -> Iterator[str]:
+    """Yield what is wrong with the graph, with the uses of values, and with their types."""
+    found = list(_of_graph(function))
+    yield from found
+    if not found:  # dominators are those of a graph that is whole
+        yield from _of_uses(function, nowhere)
+    for value in function.values():
+        yield from _of_value(value)
+
+
+def _of_graph(function: Function) -> Iterator[str]:
+    """Predecessors are those that lead to a block, and a condition has two paths to choose from."""
+    expected: dict[Block, list[Block]] = {block: [] for block in function.blocks}
     for block in function.blocks:
-        assert (len(block.targets) == 2) == (block.condition is not None), block
+        if len(block.targets) > 2 or (len(block.targets) == 2) != (block.condition is not None):
+            yield f"{block} has {len(block.targets)} targets and condition {block.condition}"
+        if block.condition is not None and block.condition.dtype != BOOL:
+            yield f"{block} branches on {block.condition}, which is no predicate"
         for target in block.targets:
-            expected[target].append(block)
+            if target in expected:
+                expected[target].append(block)
+            else:
+                yield f"{block} leads to {target}, which is not in the function"
+    for block, preds in expected.items():
+        if sorted(map(id, block.preds)) != sorted(map(id, preds)):
+            yield f"{block} has predecessors {block.preds}; {preds} lead to it"
+    reached = _reached(function)
+    yield from (f"no path leads to {b}" for b in function.blocks if b not in reached)
 
-    def available(value: Value, block: Block, index: int) -> bool:
-        if value.op == "const":
-            return True
-        home = place.get(value)
-        if home is None:
-            return False
-        if home is block:
-            return value.op == "phi" or position[value] < index
-        return tree.dominates(home, block)
 
+def _reached(function: Function) -> set[Block]:
+    reached, stack = set(), [function.entry]
+    while stack:
+        block = stack.pop()
+        if block not in reached:
+            reached.add(block)
+            stack += block.targets
+    return reached
+
+
+def _of_uses(function: Function, nowhere: frozenset[str]) -> Iterator[str]:
+    """A value's definition dominates its uses; a phi has a value for each predecessor."""
+    here = _Positions(function, nowhere)
     for block in function.blocks:
-        assert sorted(map(id, block.preds)) == sorted(map(id, expected[block])), block
         for phi in block.phis:
-            assert phi.op == "phi", (block, phi)
-            assert len(phi.args) == len(block.preds), (block, phi)
+            if phi.op != "phi" or len(phi.args) != len(block.preds):
+                yield f"{phi} in {block} has {len(phi.args)} values for {len(block.preds)} paths"
+                continue
             for arg, pred in zip(phi.args, block.preds, strict=True):
-                assert available(arg, pred, len(pred.body)), (block, phi, arg)
-        for i, value in enumerate(block.body):
+                if not here.is_defined(arg, pred, len(pred.body)):
+                    yield f"{phi} in {block} takes {arg} from {pred}, where it is not defined"
+        for index, value in enumerate(block.body):
+            if value.op == "phi":
+                yield f"{value} stands among the operations of {block}"
             for arg in value.args:
-                assert available(arg, block, i), (block, value, arg)
-        if block.condition is not None:
-            assert available(block.condition, block, len(block.body)), (block, "condition")
+                if not here.is_defined(arg, block, index):
+                    yield f"{value} in {block} uses {arg}, which is not defined there"
+        condition = block.condition
+        if condition is not None and not here.is_defined(condition, block, len(block.body)):
+            yield f"{block} branches on {condition}, which is not defined there"
+
+
+class _Positions:
+    """Where values are defined; operations in `nowhere` are, everywhere."""
+
+    def __init__(self, function: Function, nowhere: frozenset[str]) -> None:
+        self.nowhere = nowhere
+        self.tree: Dominators = dominators(function)
+        self.home = definitions(function)
+        self.index = {v: i for b in function.blocks for i, v in enumerate(b.body)}
+
+    def is_defined(self, value: Value, block: Block, index: int) -> bool:
+        """Whether a value is there before the operation at `index` of a block."""
+        home = self.home.get(value)
+        if home is None:
+            return value.op in self.nowhere
+        if home is block:
+            return value.op == "phi" or self.index[value] < index
+        return self.tree.dominates(home, block)
+
+
+def _of_value(value: Value) -> Iterator[str]:
+    """An operation has as many operands as its row says, and their types agree."""
+    operation = OPERATIONS.get(value.op)
+    if operation is None:
+        yield f"{value} is no operation"
+        return
+    if operation.arity not in (-1, len(value.args)):
+        yield f"{value} has {len(value.args)} operands"
+        return
+    rule = _compares if operation.is_comparison else TYPES.get(value.op)
+    if rule is not None and not rule(value):
+        given = ", ".join(str(arg.dtype) for arg in value.args)
+        yield f"{value} works on {given}"
+
+
+def _alike(value: Value) -> bool:
+    return all(arg.dtype == value.dtype for arg in value.args)
+
+
+def _compares(value: Value) -> bool:
+    return value.dtype == BOOL and value.args[0].dtype == value.args[1].dtype
+
+
+def _selects(value: Value) -> bool:
+    condition, *arms = value.args
+    return condition.dtype == BOOL and all(arm.dtype == value.dtype for arm in arms)
+
+
+def _is_addressed(value: Value) -> bool:
+    """Whether the first operand can be an index or an address."""
+    return value.args[0].dtype is not None and value.args[0].dtype.kind in "iu"
+
+
+def _array(value: Value) -> Array:
+    found = value.detail[0] if isinstance(value.detail, tuple) else value.detail
+    assert isinstance(found, Array)
+    return found
+
+
+def _loads(value: Value) -> bool:
+    return _is_addressed(value) and value.dtype == _array(value).dtype
+
+
+def _stores(value: Value) -> bool:
+    dtype = _array(value).dtype
+    return _is_addressed(value) and all(arg.dtype == dtype for arg in value.args[1:])
+
+
+def _adds_address(value: Value) -> bool:
+    index, base = value.args
+    is_index = index.dtype is not None and index.dtype.kind in "iu"
+    return is_index and value.dtype == base.dtype and value.dtype in (INT64, UINT32)
+
+
+_ALIKE = (
+    *("phi", "add", "sub", "mul", "div", "idiv", "rem", "and", "or", "xor", "min", "max"),
+    *("shl", "shr", "neg", "not", "abs", "brev", "held", "element"),
+)
+# What types of operands and results have to say to each other; what is not here may be mixed.
+TYPES: Mapping[str, Callable[[Value], bool]] = {
+    **dict.fromkeys(_ALIKE, _alike),
+    "const": lambda value: value.detail.dtype == value.dtype,
+    "select": _selects,
+    "load": _loads,
+    "load_vector": _loads,
+    "store": _stores,
+    "store_vector": _stores,
+    "address": _adds_address,
+    "shuffle": lambda value: value.args[1].dtype == value.dtype,
+    "source_branch": lambda value: value.args[0].dtype == BOOL,
+}
