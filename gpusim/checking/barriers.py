@@ -98,9 +98,9 @@ def reachable(program: Program, start: int) -> set[int]:
             continue
         seen.add(pc)
         instruction = program.instructions[pc]
-        kind = OPS[instruction.op].kind
-        if kind == "branch":
+        op = OPS[instruction.op]
+        if op.kind == "branch":
             work.append(instruction.target)
-        if instruction.guard is not None or kind not in ("branch", "exit"):
+        if instruction.guard is not None or not op.leaves:
             work.append(pc + 1)
     return seen

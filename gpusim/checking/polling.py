@@ -23,14 +23,14 @@ def _in_loop(instructions: Sequence[Instruction], head: int, last: int) -> set[i
         guard
         for pc in body
         if (guard := instructions[pc].guard) is not None
-        and OPS[instructions[pc].op].kind in ("branch", "exit")
+        and OPS[instructions[pc].op].leaves
         and (pc == last or instructions[pc].target not in body)
     }
     deciding = _slice(instructions, body, guards)
     return {
         pc
         for pc in body
-        if OPS[instructions[pc].op].kind in ("load", "atomic")
+        if OPS[instructions[pc].op].reads_memory
         and not deciding.isdisjoint(instructions[pc].dst)
         and _stays(instructions, body, instructions[pc].src[:1])
     }
