@@ -42,6 +42,7 @@ LOCAL = {
     "lowering/selection/division.py": "the steps that a division and a remainder share",
     "lowering/selection/fuse.py": "the operations that one instruction joins",
     "lowering/selection/memory.py": "the instructions that are chosen for each space",
+    "machine/verify.py": "which instructions have a target, and which name a barrier",
     "machine/storage.py": "atomic operations, which are details of an op",
 }
 

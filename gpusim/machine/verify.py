@@ -65,7 +65,7 @@ def _of_target(program: Program, instruction: Instruction) -> Iterator[str]:
 
 
 def _ends(instruction: Instruction) -> bool:
-    return OPS[instruction.op].kind in ("exit", "branch") and instruction.guard is None
+    return OPS[instruction.op].leaves and instruction.guard is None
 
 
 def _is_predicate(program: Program, register: int) -> bool:
@@ -101,7 +101,7 @@ def _of_registers(program: Program) -> Iterator[str]:
         known = before
         for register in instruction.dst:
             known = _with(known, register, instruction)
-        if OPS[instruction.op].kind not in ("branch", "exit") or instruction.guard is None:
+        if not OPS[instruction.op].leaves or instruction.guard is None:
             return known
         return _decided(known, instruction.guard, instruction.negated != (target == pc + 1))
 
