@@ -169,16 +169,16 @@ def clock() -> dict[str, Any]:
     """Predict the seven reductions on one device, and some kernels for large and huge n."""
     from gpusim.catalogue import Request
     from gpusim.prediction import jobs
-    from gpusim.prediction.clock.clock import StreamingMultiprocessor
+    from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 
-    played = [0, 0.0]
-    play = StreamingMultiprocessor.play
+    done = [0, 0.0]
+    simulate = StreamingMultiprocessor.simulate
 
     def timed(sm: StreamingMultiprocessor) -> Any:
         started = time.perf_counter()
-        outcome = play(sm)
-        played[0] += outcome.instructions
-        played[1] += time.perf_counter() - started
+        outcome = simulate(sm)
+        done[0] += outcome.instructions
+        done[1] += time.perf_counter() - started
         return outcome
 
     def predicted(name: str, elements: int, grid: int | None = None) -> float:
@@ -187,12 +187,12 @@ def clock() -> dict[str, Any]:
         return time.perf_counter() - started
 
     predicted(SEVEN[0], 2**20)  # imports and compiles
-    StreamingMultiprocessor.play = timed  # type: ignore[method-assign]
+    StreamingMultiprocessor.simulate = timed  # type: ignore[method-assign]
     rows = []
     for name in SEVEN:
-        played[:] = [0, 0.0]
+        done[:] = [0, 0.0]
         seconds = predicted(name, MEMORY_ELEMENTS)
-        rate = played[0] / played[1]
+        rate = done[0] / done[1]
         rows.append({"kernel": name, "seconds": seconds, "warp_instructions_per_s": rate})
     sizes = []
     for name, grid in HUGE.items():

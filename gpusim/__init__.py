@@ -30,7 +30,8 @@ if TYPE_CHECKING:
         uint64,
         void,
     )
-    from gpusim.prediction.predict import Prediction, predict
+    from gpusim.prediction.predict import predict
+    from gpusim.prediction.records import Prediction
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
 
@@ -62,7 +63,7 @@ __all__ = [
 # Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine.
 _LAZY = {
     "Findings": "gpusim.checking.findings",
-    "Prediction": "gpusim.prediction.predict",
+    "Prediction": "gpusim.prediction.records",
     "Trace": "gpusim.tracing.records",
     "array_spec": "gpusim.arguments",
     "check": "gpusim.checking.check",

@@ -2,7 +2,7 @@
 
 The dataclasses below are the one table of what a device file holds: key, type, meaning, unit
 and what is possible. Errors, `gpusim devices` and the documentation read it; what the numbers
-do to a kernel is the clock's business.
+do to a kernel is the clock's business. A key may have a rule for files that lack it.
 
 A number is `exact` (a data sheet, white paper or programming guide gives it), `measured` (by a
 microbenchmark on this GPU, or on one with the same chip) or `estimated` (from other GPUs or by
@@ -55,17 +55,30 @@ class DeviceError(InputError):
 
 @dataclass(frozen=True)
 class Fact:
-    """One number of a device as its file gives it; `kind` is a name of KINDS."""
+    """One number of a device; `kind` is a name of KINDS. Its file gives it, or `is_by_rule`."""
 
     value: Value
     unit: str
     kind: str
     source: str
+    is_by_rule: bool = False
+
+
+@dataclass(frozen=True)
+class Default:
+    """What a key is in a file that lacks it: a rule over keys without one, and why it holds."""
+
+    rule: Callable[[Mapping[str, Any]], Value]
+    source: str
+
+    def fact(self, unit: str, values: Mapping[str, Any]) -> Fact:
+        """Return the key's fact for a device of these values; it is estimated."""
+        return Fact(self.rule(values), unit, "estimated", self.source, is_by_rule=True)
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a key of a device file means, its unit, and which values are possible."""
+    """What a key of a device file means, its unit, which values are possible, and its default."""
 
     doc: str
     unit: str
@@ -74,6 +87,7 @@ class Key:
     most: float | None
     choices: tuple[int | str, ...]
     multiple_of: int
+    default: Default | None
 
     @property
     def expected(self) -> str:
@@ -119,9 +133,10 @@ def _key(
     most: float | None = None,
     choices: tuple[int | str, ...] = (),
     multiple_of: int = 1,
+    default: Default | None = None,
 ) -> Any:
     limits = {"least": least, "most": most, "choices": choices, "multiple_of": multiple_of}
-    return field(metadata={"doc": doc, "unit": unit, **limits})
+    return field(metadata={"doc": doc, "unit": unit, "default": default, **limits})
 
 
 # How large a number may be that could be meant. Each bound leaves what is built far behind, and
@@ -136,8 +151,11 @@ def _bytes(doc: str, *, most: int, **limits: Any) -> Any:
     return _key(doc, "bytes", **{"least": 1, "most": most, **limits})
 
 
-def _latency(doc: str, unit: str = "cycles", least: float = 0) -> Any:
-    return _key(doc, unit, least=least, most=100_000)  # a hundred times that of loaded DRAM
+def _latency(
+    doc: str, unit: str = "cycles", least: float = 0, default: Default | None = None
+) -> Any:
+    # At most: a hundred times that of loaded DRAM.
+    return _key(doc, unit, least=least, most=100_000, default=default)
 
 
 def _interval(doc: str, unit: str = "cycles per warp instruction") -> Any:
@@ -235,6 +253,14 @@ class Latency:
     barrier: float = _latency("a barrier after its last warp came: the fixed part")
     barrier_per_warp: float = _latency(
         "a barrier: added for each warp of the block", "cycles per warp"
+    )
+    barrier_per_queued_warp: float = _latency(
+        "a barrier: added for each warp once schedulers' queues are full of those of other blocks",
+        "cycles per warp",
+        default=Default(
+            lambda values: values["latency_cycles.barrier_per_warp"] / 2,
+            "half of latency_cycles.barrier_per_warp, as a microbenchmark on an H200 shows",
+        ),
     )
     branch: float = _latency("lost to the warp after a taken branch")
     control: float = _latency("lost to the warp after a branch that is not taken, and its like")
@@ -353,6 +379,14 @@ class Capacity:
     l1_bytes: int = _bytes("L1 of an SM whose blocks use no shared memory", least=0, most=2**30)
     l1_caches_global: bool = _key("whether ordinary global loads are kept in L1")
     l2_bytes: int = _bytes("L2 of the GPU", least=0, most=2**40)
+    l2_written_fraction: float = _key(
+        "fraction of the L2 in which what was touched last stays, and so is not yet written back",
+        least=0,
+        most=1,
+        default=Default(
+            lambda _: 0.5, "each half of an H200's L2 has a copy of its own; taken for any other"
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -577,6 +611,8 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
         content = tree.get(group)
         if not isinstance(content, dict):
             continue
+        if name not in content and key.default is not None:
+            continue
         if name not in content:
             mistakes.append(f"{dotted} is missing: {key.doc}; expected {key.expected}")
             continue
@@ -586,6 +622,13 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
             leaf = content[name]
             facts[dotted] = Fact(leaf["value"], key.unit, leaf["kind"], leaf["source"])
     if not mistakes:
+        values = {dotted: fact.value for dotted, fact in facts.items()}
+        facts = {
+            dotted: facts[dotted]
+            if key.default is None or dotted in facts
+            else key.default.fact(key.unit, values)
+            for dotted, key in KEYS.items()
+        }
         values = {dotted: fact.value for dotted, fact in facts.items()}
         mistakes = [
             f"{dotted} = {values[dotted]!r} is impossible: it {must}"

@@ -79,7 +79,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Leap:
+class Skip:
     """Iterations of a loop that were left out, for they are like those just before them.
 
     Each warp in `rows` would have issued its last `issued` instructions `times` more times;

@@ -14,13 +14,13 @@ from gpusim.prepared import Prepared
 class Occupancy:
     """Blocks and warps that an SM holds at a time, and what stands in the way of more.
 
-    `limit` is "threads", "blocks", "registers" or "shared memory"; `share` is of the warps
-    that an SM could hold.
+    `limit` is "threads", "blocks", "registers" or "shared memory"; `fraction` is of the
+    warps that an SM could hold.
     """
 
     blocks: int
     warps: int
-    share: float
+    fraction: float
     limit: str
 
 

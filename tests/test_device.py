@@ -37,6 +37,9 @@ SM_BY_CC = {
 H200 = (Path(device.__file__).parent / "devices" / "h200.toml").read_text(encoding="utf-8")
 
 
+DEFAULTS = {name: key.default for name, key in KEYS.items() if key.default is not None}
+
+
 def file_with(tmp_path: Path, old: str, new: str) -> Path:
     """Write the H200's file with every match of a pattern replaced."""
     text, count = re.subn(old, new, H200, flags=re.MULTILINE)
@@ -68,6 +71,30 @@ def test_a_built_in_device_has_every_number_with_unit_kind_and_source(name: str)
         assert fact.unit == KEYS[dotted].unit
         assert fact.kind in KINDS
         assert len(fact.source) >= 5
+
+
+def test_a_key_that_a_file_lacks_follows_its_rule_and_says_so() -> None:
+    gpu = device.load("h200")
+    assert gpu.latency_cycles.barrier_per_warp == 2
+    assert gpu.latency_cycles.barrier_per_queued_warp == 1
+    fact = gpu.facts["latency_cycles.barrier_per_queued_warp"]
+    assert (fact.value, fact.unit, fact.kind) == (1, "cycles per warp", "estimated")
+    assert fact.source.startswith("half of latency_cycles.barrier_per_warp")
+
+
+def test_a_file_that_has_the_key_is_believed(tmp_path: Path) -> None:
+    leaf = 'barrier_per_queued_warp = { value = 1.5, kind = "measured", source = "a probe" }'
+    mine = device.load(file_with(tmp_path, r"^(branch = )", rf"{leaf}\n\1"))
+    assert mine.latency_cycles.barrier_per_queued_warp == 1.5
+    assert mine.facts["latency_cycles.barrier_per_queued_warp"].kind == "measured"
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_a_rule_gives_what_a_file_might(name: str) -> None:
+    gpu = device.load(name)
+    assert DEFAULTS
+    for dotted in DEFAULTS:
+        assert KEYS[dotted].allows(gpu.facts[dotted].value), dotted
 
 
 @pytest.mark.parametrize("name", DEVICES)
@@ -283,7 +310,7 @@ def test_all_mistakes_are_told_at_once_up_to_a_dozen(tmp_path: Path) -> None:
     two = file_with(tmp_path, r"^(sms|schedulers) = ", r"my_\1 = ")
     assert complaint(two).startswith(f"{two}: 4 mistakes in the device file\n")
     many = file_with(tmp_path, r'kind = "\w+"', 'kind = "guess"')
-    assert complaint(many).endswith(f"\n  and {len(KEYS) - 12} more")
+    assert complaint(many).endswith(f"\n  and {len(KEYS) - len(DEFAULTS) - 12} more")
 
 
 def test_a_device_error_is_a_users_error() -> None:

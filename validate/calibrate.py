@@ -106,6 +106,7 @@ def device_file(found: Calibration, pattern: Device) -> str:
     facts = {
         key: fact if is_same else _estimate(fact, pattern.name)
         for key, fact in pattern.facts.items()
+        if not fact.is_by_rule
     }
     for key, value in found.reported.items():
         if not is_same or facts[key].value != value:

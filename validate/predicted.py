@@ -12,7 +12,7 @@ from gpusim import device as devices
 from gpusim.catalogue import Request, find
 from gpusim.errors import GpusimError
 from gpusim.prediction.jobs import catalogue_job
-from gpusim.prediction.predict import Prediction, total_time_us
+from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.workers import Listener, ignored, worked_out
 
 from .records import Case, Measurement

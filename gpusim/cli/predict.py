@@ -71,7 +71,7 @@ COMMAND = Command(
         L2,
         PASSES,
         WITHOUT,
-        Option("--why", "play it again without each mechanism that matters, one by one"),
+        Option("--why", "simulate it again without each mechanism that matters, one by one"),
         GRID,
         OPERATION,
         DATA_TYPE,

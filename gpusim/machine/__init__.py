@@ -18,7 +18,7 @@ from gpusim.events import Observer, hooks
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
 from gpusim.machine.interpreter import Interpreter
-from gpusim.machine.loops import OnLeap
+from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
@@ -44,13 +44,13 @@ def run(
     blocks_per_chunk: int | None = None,
     progress: Progress | None = None,
     blocks: Sequence[int] | None = None,
-    on_leap: OnLeap | None = None,
+    on_skip: OnSkip | None = None,
     on_fault: OnFault | None = None,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
     `step_limit` is how many instructions one block may run; NoProgressError beyond.
-    `progress` is told the number of blocks that have finished. With `on_leap`, iterations of a
+    `progress` is told the number of blocks that have finished. With `on_skip`, iterations of a
     loop that are all alike are left out and it is told which; the arrays then hold no results.
     `on_fault` is told of each fault instead of its being raised, and what can go on does: lanes
     do without the access, blocks that are stuck are given up.
@@ -71,7 +71,7 @@ def run(
                 following += len(chunk)
                 batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
                 running.append(
-                    Interpreter(batch, arguments, allocations, observers, on_leap, on_fault)
+                    Interpreter(batch, arguments, allocations, observers, on_skip, on_fault)
                 )
             for interpreter in list(running):
                 is_over = interpreter.run(QUANTUM)

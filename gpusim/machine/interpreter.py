@@ -17,7 +17,7 @@ from gpusim.isa import OPS
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
-from gpusim.machine.loops import Loops, OnLeap
+from gpusim.machine.loops import Loops, OnSkip
 from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, AT_WARP, READY, Batch
 from gpusim.machine.storage import Allocation
 
@@ -32,7 +32,7 @@ LATEST = np.iinfo(np.int64).max
 class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays.
 
-    With `on_leap`, iterations of loops that are all alike are left out.
+    With `on_skip`, iterations of loops that are all alike are left out.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class Interpreter:
         arguments: Mapping[str, Any],
         allocations: Mapping[str, Allocation],
         observers: Sequence[Observer] = (),
-        on_leap: OnLeap | None = None,
+        on_skip: OnSkip | None = None,
         on_fault: OnFault | None = None,
     ) -> None:
         self.batch = batch
         self.context = Context(batch, arguments, allocations, observers, on_fault)
-        self._loops = None if on_leap is None else Loops(self.context, on_leap)
+        self._loops = None if on_skip is None else Loops(self.context, on_skip)
         if self._loops is not None:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions

@@ -1,4 +1,4 @@
-"""Loops whose iterations are all alike: most of them are leapt over.
+"""Loops whose iterations are all alike: most of them are skipped.
 
 A loop is watched where a branch comes back to. Once an iteration shows that those after it do
 the same, elsewhere in the arrays, the registers are set to what they are near the loop's end,
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Leap, Step
+from gpusim.events import Skip, Step
 from gpusim.isa import OPS, Program
 from gpusim.machine.context import Context
 from gpusim.machine.decisions import decisions
@@ -21,12 +21,12 @@ from gpusim.machine.iteration import DiffersError, Recurrence, follow
 
 Array = np.ndarray[Any, Any]
 
-# A shorter leap is not worth the search; a loop within a loop may then be leapt over with it.
+# A shorter skip is not worth the search; a loop within a loop may then be skipped with it.
 LEAST_LEFT_OUT = 16
 LONGEST_ITERATION = 4096  # steps
 MOST_WATCHED = 8
 
-OnLeap = Callable[[Leap], None]
+OnSkip = Callable[[Skip], None]
 
 
 def heads(program: Program) -> frozenset[int]:
@@ -41,7 +41,7 @@ def heads(program: Program) -> frozenset[int]:
 class _Watch:
     """A loop that a group of warps is in, since it came back to the head for the first time.
 
-    It is looked at after 1, 2, 4, 8 ... iterations. Once its recurrence is known, the leap waits
+    It is looked at after 1, 2, 4, 8 ... iterations. Once its recurrence is known, the skip waits
     until a whole period has been run.
     """
 
@@ -51,7 +51,7 @@ class _Watch:
         self.mask = group.mask
         self.iterations = 0
         self.look_at = 1
-        self.leap_at = 0
+        self.skip_at = 0
         self.recurrence: Recurrence | None = None
         self.begin(group)
 
@@ -70,11 +70,11 @@ class _Watch:
 
 
 class Loops:
-    """The loops of a batch. `on_leap` is told what is left out."""
+    """The loops of a batch. `on_skip` is told what is left out."""
 
-    def __init__(self, context: Context, on_leap: OnLeap) -> None:
+    def __init__(self, context: Context, on_skip: OnSkip) -> None:
         self._context = context
-        self._on_leap = on_leap
+        self._on_skip = on_skip
         self._decisions = decisions(context.batch.program)
         self.heads = heads(context.batch.program)
         self._watches: dict[tuple[int, int], _Watch] = {}
@@ -99,8 +99,8 @@ class Loops:
         watch.iterations += 1
         if watch.iterations == watch.look_at:
             self._look(watch, group)
-        if watch.recurrence is not None and watch.iterations == watch.leap_at:
-            self._leap(watch.recurrence, group)
+        if watch.recurrence is not None and watch.iterations == watch.skip_at:
+            self._skip(watch.recurrence, group)
             self._watches.clear()
             return
         watch.begin(group)
@@ -114,18 +114,18 @@ class Loops:
             return
         if (_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any():
             watch.recurrence = recurrence
-            watch.leap_at = watch.iterations + recurrence.period - 1
+            watch.skip_at = watch.iterations + recurrence.period - 1
             watch.look_at = 0
 
-    def _leap(self, recurrence: Recurrence, group: Group) -> None:
+    def _skip(self, recurrence: Recurrence, group: Group) -> None:
         """Set the registers to what they are some periods on."""
         times = _times(recurrence)
         iterations = (times * recurrence.period)[..., None]
         for register, step in recurrence.steps.items():
             now = group.read(register)
             group.write(register, now + step * iterations.astype(now.dtype), group.mask)
-        self._on_leap(
-            Leap(
+        self._on_skip(
+            Skip(
                 group.batch.placement,
                 group.rows,
                 recurrence.issued * recurrence.period,

@@ -1,6 +1,6 @@
 """What each mechanism costs a job: the same job on the same GPU without it.
 
-Playing a job again takes as long as the first time, so what the first prediction says of each
+Simulating a job again takes as long as the first time, so what the first prediction says of each
 mechanism decides which are worth it.
 """
 
@@ -17,7 +17,7 @@ from gpusim.isa import OPS
 from gpusim.launch import WARP_SIZE
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.jobs import Forecast
-from gpusim.prediction.predict import Prediction
+from gpusim.prediction.records import Prediction
 from gpusim.prediction.streams import WarpStream
 
 SHARED_BYTES_PER_WAVEFRONT = 128
@@ -25,7 +25,7 @@ SHARED_BYTES_PER_WAVEFRONT = 128
 
 @dataclass(frozen=True)
 class Ablation:
-    """A mechanism, the job's time without it, and what it saves as a share of the time with it."""
+    """A mechanism, the job's time without it, and what fraction of the time with it that saves."""
 
     mechanism: str
     time_us: float
@@ -39,7 +39,7 @@ class Ablation:
 def suspects(forecast: Forecast) -> dict[str, float]:
     """Return the mechanisms that a job meets, likeliest first.
 
-    The number is a guess, from the first launch, at the share of the time that is at stake;
+    The number is a guess, from the first launch, at the fraction of the time that is at stake;
     its use is to put them in order.
     """
     first = forecast.first
@@ -82,7 +82,7 @@ def ablations(
 
 def _without(forecast: Forecast, mechanism: str, l2: str, step_limit: int) -> float:
     device = forecast.device.without(mechanism)
-    if mechanism == "launch-overhead":  # changes no cycle, so nothing has to be played again
+    if mechanism == "launch-overhead":  # changes no cycle, so nothing has to be simulated again
         changed = [_without_overhead(p, device) for p in forecast.predictions]
         return replace(forecast, predictions=tuple(changed)).time_us
     return forecast.job.on(device, l2=l2, step_limit=step_limit).time_us
@@ -117,13 +117,13 @@ def conflict_wavefronts(prediction: Prediction) -> int:
 
 
 def _conflicts(prediction: Prediction) -> float:
-    """Return how long the wavefronts that conflicts add keep the data stage busy, as a share."""
+    """Return how long the wavefronts that conflicts add keep the data stage busy, as a fraction."""
     device = prediction.device
     cycles = conflict_wavefronts(prediction) * device.interval_cycles.shared_wavefront
     return cycles / min(device.gpu.sms, prediction.launch.blocks) / prediction.cycles
 
 
 def _divergence(prediction: Prediction) -> float:
-    """Return the share of instructions that a warp would be spared by its longest lane alone."""
+    """Return the fraction of instructions that a warp would be spared by its longest lane alone."""
     longest = sum(blocks * int(warp.by_lane().max()) for blocks, warp in _warps(prediction))
     return 1 - longest / prediction.instructions

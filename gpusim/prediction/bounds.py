@@ -10,9 +10,10 @@ import numpy as np
 from gpusim.device import Device
 from gpusim.isa import OPS, Instruction
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.clock.costs import TICKS, instruction_costs
-from gpusim.prediction.clock.units import Share
+from gpusim.prediction.clock.costs import instruction_costs
+from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import BlockStream, Classes
+from gpusim.prediction.ticks import TICKS
 from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +38,7 @@ def bounds_of(
     prepared: Prepared,
     classes: Classes,
     device: Device,
-    share: Share,
+    share: MemoryShare,
 ) -> tuple[Bound, ...]:
     """Return the least time by issue, shared memory, L2, DRAM and block launches."""
     program, launch = prepared.program, prepared.launch
@@ -50,18 +51,18 @@ def bounds_of(
         issue += block_class.blocks * work[0]
         shared += block_class.blocks * work[1]
     back = share.written_back * share.write_factor
-    through_l2 = classes.read_sectors * (1 - share.whole.near_part) * SECTOR_BYTES
+    through_l2 = classes.read_sectors * (1 - share.whole.l1_hit) * SECTOR_BYTES
     through_dram = (
-        classes.read_sectors * share.whole.dram_part + classes.written_sectors * back
+        classes.read_sectors * share.whole.l2_miss + classes.written_sectors * back
     ) * SECTOR_BYTES
     sms = share.sms
-    rounds = -(-launch.blocks // sms)
+    blocks_on_sm = -(-launch.blocks // sms)
     by_name = {
         "issue": issue / sms / device.sm.schedulers,
         "shared memory": shared * interval.shared_wavefront / sms,
         "L2": through_l2 / sms / share.l2_bytes_per_cycle,
         "DRAM": through_dram / sms / share.dram_bytes_per_cycle,
-        "block launch": rounds * interval.block_completion,
+        "block launch": blocks_on_sm * interval.block_completion,
     }
     for mechanism, names in _ABLATED.items():
         if mechanism in device.ablations:

@@ -20,7 +20,8 @@ from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
 from gpusim.launch import ComputeCapability
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.predict import Prediction, predict_prepared, total_time_us
+from gpusim.prediction.predict import predict_prepared
+from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
 
@@ -102,8 +103,8 @@ class Forecast:
         return self.job.useful_bytes / self.time_us / 1000
 
     @property
-    def peak_share(self) -> float:
-        """GB/s as a share of what the data sheet says of the device's DRAM."""
+    def peak_fraction(self) -> float:
+        """GB/s as a fraction of what the data sheet says of the device's DRAM."""
         return self.gbps / self.device.bandwidth.dram_peak_gbps
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,7 +124,7 @@ class Forecast:
             **about,
             "time_us": self.time_us,
             "gbps": self.gbps,
-            "peak_share": self.peak_share,
+            "peak_fraction": self.peak_fraction,
             "useful_bytes": self.job.useful_bytes,
             "useful_bytes_are": "n elements" if setup else "array arguments",
             "passes": [prediction.to_dict() for prediction in self.predictions],

@@ -108,25 +108,25 @@ def _predicted(forecast: Forecast) -> Row:
         "grid": first.launch.blocks,
         "time_us": forecast.time_us,
         "gbps": forecast.gbps,
-        "peak_share": forecast.peak_share,
+        "peak_fraction": forecast.peak_fraction,
         "cycles": first.cycles,
         "bound": first.bound.name,
         "bound_us": bounds[first.bound.name],
-        "occupancy": first.occupancy.share,
+        "occupancy": first.occupancy.fraction,
         "occupancy_limit": first.occupancy.limit,
         "waves": first.waves,
         "instructions": first.instructions,
-        "blocks_on_sm": first.simulated.blocks_on_sm,
-        "blocks_played": first.simulated.played,
-        "spread": first.simulated.spread,
-        **{f"stall_{name}": share for name, share in first.stalls.items()},
+        "blocks_on_sm": first.extent.blocks_on_sm,
+        "blocks_simulated": first.extent.simulated,
+        "spread": first.extent.spread,
+        **{f"stall_{name}": spent for name, spent in first.stalls.items()},
     }
 
 
 COLUMNS = (
     "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without",
-    "launches", "grid", "time_us", "gbps", "peak_share", "cycles", "bound", "bound_us",
-    "occupancy", "occupancy_limit", "waves", "instructions", "blocks_on_sm", "blocks_played",
+    "launches", "grid", "time_us", "gbps", "peak_fraction", "cycles", "bound", "bound_us",
+    "occupancy", "occupancy_limit", "waves", "instructions", "blocks_on_sm", "blocks_simulated",
     "spread", *(f"stall_{name}" for name in STALLS), "reason", "digest",
 )  # fmt: skip
 TEXTS = frozenset(

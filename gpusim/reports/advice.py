@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gpusim.prediction.ablation import Ablation
 from gpusim.prediction.jobs import Forecast
-from gpusim.prediction.predict import Prediction
+from gpusim.prediction.records import Prediction
 from gpusim.reports.quantities import duration, percent
 
 SENTENCES = 3
@@ -42,11 +42,6 @@ STALLS: dict[str, Stall] = {
     "lg_throttle": Stall("the queue of global memory is full", "fewer or wider global accesses"),
     "math_pipe_throttle": Stall("the pipe it needs is busy", "fewer instructions of one kind"),
     "barrier": Stall("the other warps of its block, at a barrier", "fewer barriers"),
-    "membar": Stall("its writes to be seen, at a fence", "fewer fences"),
-    "branch_resolving": Stall("the target of a branch", "fewer branches, or unrolled loops"),
-    "drain": Stall("its last writes, before it may leave", "fewer writes at the end"),
-    "no_instruction": Stall("its next instruction to be fetched", "shorter code"),
-    "sleeping": Stall("all of its lanes sleep", "less sleep"),
 }
 
 _BOUND_REMEDIES = {
@@ -56,7 +51,6 @@ _BOUND_REMEDIES = {
     "DRAM": "fewer bytes from DRAM",
     "block launch": "fewer blocks, each with more to do",
     "latency": "shorter chains of dependent instructions, or more warps",
-    "atomics": "fewer atomics on one address",
 }
 
 _WORKING = ("selected", "not_selected")
@@ -74,11 +68,11 @@ def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str
 
 def _limit(first: Prediction) -> str:
     bound = first.bound
-    share = bound.time_us / first.time_us
+    fraction = bound.time_us / first.time_us
     remedy = _BOUND_REMEDIES.get(bound.name, f"less work for {bound.name}")
-    if share >= AT_A_BOUND:
+    if fraction >= AT_A_BOUND:
         return (
-            f"It runs at {percent(share, 0)} of what {bound.name} allows: "
+            f"It runs at {percent(fraction, 0)} of what {bound.name} allows: "
             f"only {remedy} would make it much faster."
         )
     return (
@@ -88,7 +82,7 @@ def _limit(first: Prediction) -> str:
 
 
 def _waiting(first: Prediction) -> str:
-    waits = {name: share for name, share in first.stalls.items() if name not in _WORKING}
+    waits = {name: fraction for name, fraction in first.stalls.items() if name not in _WORKING}
     name = max(waits, key=lambda stall: (waits[stall], stall))
     known = STALLS.get(name)
     what = f"{name} ({known.meaning})" if known else name
@@ -142,5 +136,6 @@ def _shape(forecast: Forecast) -> Iterator[str]:
             f"The last wave leaves {percent(idle, 0)} of all places empty: a grid that is a "
             f"multiple of {blocks:,} blocks would not."
         )
-    if held.share < LOW_OCCUPANCY:
-        yield f"An SM holds {percent(held.share, 0)} of its warps: {held.limit} stand in the way."
+    if held.fraction < LOW_OCCUPANCY:
+        part = percent(held.fraction, 0)
+        yield f"An SM holds {part} of its warps: {held.limit} stand in the way."

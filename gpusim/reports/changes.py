@@ -46,8 +46,8 @@ def _stalls(before: Forecast, after: Forecast) -> Iterator[str]:
     """Yield the wait that shrank most, as a warp's mean time."""
     gained = before.first.time_us - after.first.time_us
     waits = {
-        name: (share * before.first.time_us, after.first.stalls[name] * after.first.time_us)
-        for name, share in before.first.stalls.items()
+        name: (fraction * before.first.time_us, after.first.stalls[name] * after.first.time_us)
+        for name, fraction in before.first.stalls.items()
         if name not in _WORKING
     }
     name = max(waits, key=lambda stall: (waits[stall][0] - waits[stall][1], stall))

@@ -13,7 +13,7 @@ from rich.text import Text
 from gpusim.device import ABLATIONS
 from gpusim.prediction.ablation import Ablation
 from gpusim.prediction.jobs import Forecast
-from gpusim.prediction.predict import Prediction
+from gpusim.prediction.records import Prediction
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
@@ -28,7 +28,7 @@ from gpusim.reports.quantities import (
 from gpusim.reports.runs import known_defect
 
 LABEL_WIDTH = 12
-LEAST_LINE_SHARE = 0.005
+LEAST_LINE_FRACTION = 0.005
 OF_NO_LINE = "(set up by the compiler)"
 
 
@@ -70,7 +70,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     yield from _bounds(first).lines(width)
     yield heading("Stalls", "where the cycles of all warps go, by Nsight Compute's names")
     yield from _stalls(first).lines(width)
-    yield heading("Source lines", "share of all warp cycles")
+    yield heading("Source lines", "fraction of all warp cycles")
     yield from _lines(forecast, width)
     yield from _classes(first, width)
     yield heading("What would change it")
@@ -108,15 +108,15 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     if answer.whole is not None:
         yield from _beside(forecast, answer.whole, width)
     yield _fact("throughput", rate(forecast.gbps), f" of useful bytes: {counted}")
-    yield _fact("", percent(forecast.peak_share), f" of the DRAM's peak, {peak:,.0f} GB/s")
+    yield _fact("", percent(forecast.peak_fraction), f" of the DRAM's peak, {peak:,.0f} GB/s")
     bound = first.bound
-    share = percent(bound.time_us / first.time_us, 0)
-    yield _fact("binds", bound.name, f": it alone takes {duration(bound.time_us)}, {share}")
+    fraction = percent(bound.time_us / first.time_us, 0)
+    yield _fact("binds", bound.name, f": it alone takes {duration(bound.time_us)}, {fraction}")
     held = first.occupancy
     most = forecast.device.sm.max_threads // 32
     yield _fact(
         "occupancy",
-        percent(held.share, 0),
+        percent(held.fraction, 0),
         f": {plural(held.blocks, 'block')}, {held.warps} of {most} warps on an SM; "
         f"limited by {held.limit}",
     )
@@ -163,15 +163,16 @@ def _waves(prediction: Prediction) -> tuple[str, str]:
 
 
 def _simulated(prediction: Prediction) -> Iterator[Text]:
-    done = prediction.simulated
-    played = f"{done.played:,} of one SM's {done.blocks_on_sm:,} blocks"
+    done = prediction.extent
+    simulated = f"{done.simulated:,} of one SM's {done.blocks_on_sm:,} blocks"
     parts = [f"{done.extrapolated:,} extrapolated"] if done.extrapolated else []
-    if done.rounds_played < done.rounds:
-        parts.append(f"{done.rounds_played:,} of the longest loop's {done.rounds:,} rounds")
+    if done.iterations_simulated < done.iterations:
+        some, all_ = done.iterations_simulated, done.iterations
+        parts.append(f"{some:,} of the longest loop's {all_:,} iterations")
     if not parts:
-        yield _fact("simulated", played, "; nothing is extrapolated")
+        yield _fact("simulated", simulated, "; nothing is extrapolated")
         return
-    yield _fact("simulated", played, f"; {', '.join(parts)}, spread {percent(done.spread, 2)}")
+    yield _fact("simulated", simulated, f"; {', '.join(parts)}, spread {percent(done.spread, 2)}")
 
 
 def _passes(forecast: Forecast) -> Columns:
@@ -200,13 +201,13 @@ def _bounds(prediction: Prediction) -> Columns:
     made = Columns(Column("", "left"), Column("time"), Column("of it"), Column("", "left"))
     binding = prediction.bound
     for bound in sorted(prediction.bounds, key=lambda b: -b.time_us):
-        share = bound.time_us / prediction.time_us
+        fraction = bound.time_us / prediction.time_us
         style = TITLE if bound is binding else ""
         made.row(
             (f"  {bound.name}", style),
             (duration(bound.time_us), style),
-            (percent(share, 0), style),
-            (bar(share), "cyan"),
+            (percent(fraction, 0), style),
+            (bar(fraction), "cyan"),
         )
     return made
 
@@ -215,35 +216,39 @@ def _stalls(prediction: Prediction) -> Columns:
     made = Columns(
         Column("", "left"), Column(""), Column("", "left"), Column("", "left", "ellipsis")
     )
-    shares = tenths_of_a_percent(prediction.stalls)
-    for name, share in sorted(shares.items(), key=lambda item: -item[1]):
-        if share:
+    fractions = tenths_of_a_percent(prediction.stalls)
+    for name, fraction in sorted(fractions.items(), key=lambda item: -item[1]):
+        if fraction:
             colour = "green" if name == "selected" else "yellow"
             meaning = STALLS[name].meaning if name in STALLS else ""
-            made.row(f"  {name}", f"{share:.1f} %", (bar(share / 100), colour), (meaning, DIM))
+            made.row(
+                f"  {name}", f"{fraction:.1f} %", (bar(fraction / 100), colour), (meaning, DIM)
+            )
     return made
 
 
 def _lines(forecast: Forecast, width: int) -> Iterator[Text]:
     first = forecast.first
     file = first.prepared.source_file
-    shown = {line: share for line, share in first.lines.items() if share >= LEAST_LINE_SHARE}
+    shown = {
+        line: fraction for line, fraction in first.lines.items() if fraction >= LEAST_LINE_FRACTION
+    }
     texts = [linecache.getline(file, line).rstrip() if line else "" for line in shown]
     plain = dedent("\n".join(text or " " for text in texts)).split("\n")
     made = Columns(
         Column("line"),
         Column("source", "left", "fold", hang=4),
-        Column("share"),
+        Column("fraction"),
         Column("", "left"),
     )
     most = max(shown.values(), default=0.0)
-    for (line, share), text in zip(shown.items(), plain, strict=True):
-        style = TITLE if share == most else ""
+    for (line, fraction), text in zip(shown.items(), plain, strict=True):
+        style = TITLE if fraction == most else ""
         made.row(
             (str(line or ""), style or DIM),
             (text.rstrip() if line else OF_NO_LINE, style),
-            (percent(share), style),
-            (bar(share), "yellow"),
+            (percent(fraction), style),
+            (bar(fraction), "yellow"),
         )
     yield from made.lines(width)
     others = len(first.lines) - len(shown)

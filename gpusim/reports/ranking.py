@@ -108,7 +108,7 @@ def _table(ranking: Ranking) -> Columns:
             (f"{forecast.job.name}{' !' if is_wrong else ''}", BAD if is_wrong else style),
             (duration(forecast.time_us), style),
             (rate(forecast.gbps).removesuffix(" GB/s"), style),
-            (percent(forecast.peak_share), style),
+            (percent(forecast.peak_fraction), style),
             (step, "cyan"),
             (why, ""),
         )

@@ -17,7 +17,7 @@ from gpusim import device
 from gpusim.catalogue import Request, find
 from gpusim.cli.progress import Bar
 from gpusim.device import ABLATIONS, KEYS
-from gpusim.prediction.clock.clock import STALLS
+from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.jobs import catalogue_job
 
 Run = Callable[..., tuple[int, str, str]]
@@ -152,15 +152,15 @@ def test_predict_as_json_has_the_promised_shape(run: Run) -> None:
     assert (found["n"], found["operation"], found["dtype"]) == (2**18, "sum", "int32")
     assert (found["useful_bytes"], found["useful_bytes_are"]) == (2**20, "n elements")
     assert found["gbps"] == pytest.approx(2**20 / found["time_us"] / 1000)
-    assert found["peak_share"] == pytest.approx(found["gbps"] / 4815)
+    assert found["peak_fraction"] == pytest.approx(found["gbps"] / 4815)
     (first,) = found["passes"]
     assert first["l2"] == "warm"
     assert set(first["stalls"]) == set(STALLS)
     assert sum(first["stalls"].values()) == pytest.approx(1)
     assert sum(first["lines"].values()) == pytest.approx(1)
     assert first["bound"] in first["bounds"]
-    assert {"blocks", "warps", "share", "limit"} <= set(first["occupancy"])
-    assert {"played", "extrapolated", "spread"} <= set(first["simulated"])
+    assert {"blocks", "warps", "fraction", "limit"} <= set(first["occupancy"])
+    assert {"simulated", "extrapolated", "spread"} <= set(first["simulated"])
     assert sum(one["blocks"] for one in first["classes"]) == 1024
 
 

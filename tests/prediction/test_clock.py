@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -11,13 +12,24 @@ import pytest
 from gpusim import device
 from gpusim.device import Device
 from gpusim.isa import Instruction, Memory, Program
-from gpusim.prediction.clock.clock import Outcome, Span, StreamingMultiprocessor
-from gpusim.prediction.clock.costs import NO_PIPE, TICKS
+from gpusim.prediction.clock.costs import NO_PIPE
+from gpusim.prediction.clock.issue import issues
+from gpusim.prediction.clock.multiprocessor import Outcome, StreamingMultiprocessor
 from gpusim.prediction.clock.scheduler import POLICIES
+from gpusim.prediction.clock.spans import Span, SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
-from gpusim.prediction.clock.steps import Action, Touched, issues, plan
-from gpusim.prediction.clock.units import Fetcher, Share, Source, Units, slowest_excess_cycles
+from gpusim.prediction.clock.step_builder import steps_of
+from gpusim.prediction.clock.steps import Action
+from gpusim.prediction.clock.units import Units
+from gpusim.prediction.memory import (
+    Access,
+    MemoryShare,
+    Requester,
+    Source,
+    slowest_excess_cycles,
+)
 from gpusim.prediction.streams import WarpStream
+from gpusim.prediction.ticks import TICKS
 
 INT32 = np.dtype(np.int32)
 SHARED = Memory("shared", "shared", INT32, size=1024)
@@ -65,6 +77,16 @@ class Ready:
     pipe: int
 
 
+class Spans(SpanObserver):
+    """Keeps all spans."""
+
+    def __init__(self) -> None:
+        self.seen: list[Span] = []
+
+    def span(self, span: Span) -> None:
+        self.seen.append(span)
+
+
 EXIT = Instruction("EXIT")
 LOAD = Instruction("LDS", (1,), (0,), INT32, memory=SHARED)
 STORE = Instruction("STS", (), (0, 1), INT32, memory=SHARED)
@@ -72,7 +94,7 @@ FETCH = Instruction("LDG", (1,), (0,), INT32, memory=GLOBAL)
 BARRIER = Instruction("BAR", detail="sync")
 
 
-def play(
+def simulate(
     instructions: list[Instruction],
     *,
     gpu: Device | None = None,
@@ -81,12 +103,12 @@ def play(
     resident: int = 8,
     cost: int = 1,
     bytes_per_cycle: float = 1e9,
-    share: Share | None = None,
+    share: MemoryShare | None = None,
     is_on: bool = True,
     is_taken: bool = False,
-    listener: object = None,
+    observers: Sequence[SpanObserver] = (),
 ) -> Outcome:
-    """Play blocks of warps that all run `instructions` once, accesses costing `cost`."""
+    """Simulate blocks of warps that all run `instructions` once, accesses costing `cost`."""
     gpu = gpu or plain_device()
     program = Program("by hand", tuple(instructions), registers=16)
     count = len(instructions)
@@ -100,45 +122,44 @@ def play(
         fresh=np.where(accesses, cost, 0).astype(np.int32),
         written=np.array([cost if i.op == "STG" else 0 for i in instructions], dtype=np.int32),
         joins=np.zeros(count, dtype=bool),
-        spread=np.zeros(count, dtype=np.int32),
-        near=np.zeros(count, dtype=np.int32),
+        gaps=np.zeros(count, dtype=np.int32),
+        earlier=np.zeros(count, dtype=np.int32),
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
-    warp = plan(stream, issues(program, gpu))
-    share = share or Share(bytes_per_cycle, bytes_per_cycle, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
-    plans = [[warp] * warps for _ in range(blocks)]
-    sm = StreamingMultiprocessor(gpu, share, plans, resident, listener)  # type: ignore[arg-type]
-    return sm.play()
+    warp = steps_of(stream, issues(program, gpu))
+    share = share or MemoryShare(bytes_per_cycle, bytes_per_cycle, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
+    work = [[warp] * warps for _ in range(blocks)]
+    return StreamingMultiprocessor(gpu, share, work, resident, observers).simulate()
 
 
 def test_independent_instructions_issue_one_a_cycle() -> None:
-    assert play([alu(2, 0), alu(3, 0), alu(4, 0), EXIT]).cycles == 4
+    assert simulate([alu(2, 0), alu(3, 0), alu(4, 0), EXIT]).cycles == 4
 
 
 def test_a_dependent_instruction_waits_for_the_latency() -> None:
     """Issue at 0 and 4, exit at 5, over at 6."""
-    assert play([alu(2, 0), alu(3, 2), EXIT]).cycles == 6
+    assert simulate([alu(2, 0), alu(3, 2), EXIT]).cycles == 6
 
 
 def test_two_warps_on_one_scheduler_take_turns() -> None:
     """Four warps have a scheduler each; a fifth shares one: ten slots in all."""
     work = [alu(2, 0), alu(3, 0), alu(4, 0), alu(5, 0), EXIT]
-    assert play(work, warps=4).cycles == 5
-    assert play(work, warps=5).cycles == 10
+    assert simulate(work, warps=4).cycles == 5
+    assert simulate(work, warps=5).cycles == 10
 
 
 def test_a_narrow_pipe_spaces_its_instructions() -> None:
     """With a pipe of half the rate: issue at 0, 2 and 4, exit at 5, over at 6."""
     gpu = with_intervals(plain_device(), alu=2)
-    assert play([alu(2, 0), alu(3, 0), alu(4, 0), EXIT], gpu=gpu).cycles == 6
+    assert simulate([alu(2, 0), alu(3, 0), alu(4, 0), EXIT], gpu=gpu).cycles == 6
 
 
 def test_a_scheduler_of_two_issues_two_independent_instructions_a_cycle() -> None:
     """Issue at 0, 0, 1 and 1, exit at 2, over at 3; a dependent one still waits for its latency."""
     gpu = with_intervals(plain_device(), alu=0.5)
     gpu = replace(gpu, sm=replace(gpu.sm, issue_width=2))
-    assert play([alu(2, 0), alu(3, 0), alu(4, 0), alu(5, 0), EXIT], gpu=gpu).cycles == 3
-    assert play([alu(2, 0), alu(3, 2), EXIT], gpu=gpu).cycles == 5.5
+    assert simulate([alu(2, 0), alu(3, 0), alu(4, 0), alu(5, 0), EXIT], gpu=gpu).cycles == 3
+    assert simulate([alu(2, 0), alu(3, 2), EXIT], gpu=gpu).cycles == 5.5
 
 
 @pytest.mark.parametrize(("ways", "latency"), [(1, 23), (2, 25), (4, 29), (8, 37)])
@@ -146,31 +167,31 @@ def test_an_n_way_conflict_delays_the_result_by_two_cycles_a_wavefront(
     ways: int, latency: int
 ) -> None:
     """The A100's published ladder: 23, 25, 29, 37; then the use, and the exit."""
-    assert play([LOAD, alu(2, 1), EXIT], cost=ways).cycles == latency + 2
+    assert simulate([LOAD, alu(2, 1), EXIT], cost=ways).cycles == latency + 2
 
 
 def test_without_bank_conflicts_an_n_way_conflict_costs_nothing() -> None:
     gpu = plain_device().without("bank-conflicts")
-    assert play([LOAD, alu(2, 1), EXIT], cost=8, gpu=gpu).cycles == 25
+    assert simulate([LOAD, alu(2, 1), EXIT], cost=8, gpu=gpu).cycles == 25
 
 
 @pytest.mark.parametrize("warps", [1, 4, 32])
 def test_a_barrier_costs_a_fixed_part_and_one_for_each_warp(warps: int) -> None:
     """W warps of a block come w at a time; the barrier takes them in 2 cycles each, then 20."""
     per_scheduler = -(-warps // 4)
-    cycles = play([BARRIER, EXIT], warps=warps).cycles
+    cycles = simulate([BARRIER, EXIT], warps=warps).cycles
     assert cycles == 1 + 2 * warps + 20 + per_scheduler
 
 
 def test_without_barriers_no_warp_waits_for_another() -> None:
     gpu = plain_device().without("barriers")
-    assert play([BARRIER, EXIT], warps=4, gpu=gpu).cycles == 2
+    assert simulate([BARRIER, EXIT], warps=4, gpu=gpu).cycles == 2
 
 
 def test_a_copy_is_bound_by_bandwidth() -> None:
     """1,000 blocks of a warp fetch 128 bytes each at 16 bytes a cycle: 8,000 cycles and a tail."""
     gpu = plain_device(l1=20, l2=50, dram=100)
-    cycles = play(
+    cycles = simulate(
         [FETCH, alu(2, 1), EXIT], gpu=gpu, blocks=1000, resident=32, cost=4, bytes_per_cycle=16
     ).cycles
     assert 8000 <= cycles <= 8000 * 1.2
@@ -178,38 +199,38 @@ def test_a_copy_is_bound_by_bandwidth() -> None:
 
 def test_a_grid_of_tiny_blocks_is_bound_by_the_launch_rate() -> None:
     gpu = with_intervals(plain_device(), block_launch=100)
-    assert play([alu(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 49 * 100 + 2
+    assert simulate([alu(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 49 * 100 + 2
 
 
 def test_a_grid_of_tiny_blocks_is_bound_by_the_rate_at_which_blocks_end() -> None:
     gpu = with_intervals(plain_device(block_end=10), block_completion=100)
-    assert play([alu(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 2 + 10 + 49 * 100
+    assert simulate([alu(2, 0), EXIT], gpu=gpu, blocks=50, resident=32).cycles == 2 + 10 + 49 * 100
 
 
 def test_the_warps_of_a_block_start_one_by_one() -> None:
     """The last of 4 warps 3 x 5 later."""
     gpu = plain_device(warp_start=5)
-    assert play([alu(2, 0), EXIT], gpu=gpu, warps=4).cycles == 3 * 5 + 2
+    assert simulate([alu(2, 0), EXIT], gpu=gpu, warps=4).cycles == 3 * 5 + 2
 
 
 def test_what_an_sm_reads_first_in_a_launch_comes_later() -> None:
     """30 cycles, in which other warps start that have it then; a later block reads it in 10."""
     gpu = plain_device(cold_start=30, warp_start=5, special_register=10)
     work = [Instruction("S2R", (2,), (), INT32), alu(3, 2), EXIT]
-    one = play(work, gpu=gpu).cycles
+    one = simulate(work, gpu=gpu).cycles
     assert one == 30 + 10 + 2
-    assert play(work, gpu=gpu, warps=4).cycles == one
-    assert play(work, gpu=gpu, blocks=2, resident=1).cycles == one + 10 + 2
+    assert simulate(work, gpu=gpu, warps=4).cycles == one
+    assert simulate(work, gpu=gpu, blocks=2, resident=1).cycles == one + 10 + 2
 
 
 def test_an_access_without_a_lane_takes_its_turn_and_its_latency() -> None:
-    assert play([LOAD, alu(2, 1), EXIT], cost=8, is_on=False).cycles == 23 + 2
+    assert simulate([LOAD, alu(2, 1), EXIT], cost=8, is_on=False).cycles == 23 + 2
 
 
 @pytest.mark.parametrize("ways", [1, 4, 32])
 def test_accesses_of_a_warp_pass_the_data_stage_one_after_the_other(ways: int) -> None:
     """A load begins when the store before it is through: two cycles for each wavefront."""
-    assert play([STORE, LOAD, alu(2, 1), EXIT], cost=ways).cycles == (
+    assert simulate([STORE, LOAD, alu(2, 1), EXIT], cost=ways).cycles == (
         2 * ways + 23 + 2 * (ways - 1) + 2
     )
 
@@ -217,7 +238,7 @@ def test_accesses_of_a_warp_pass_the_data_stage_one_after_the_other(ways: int) -
 @pytest.mark.parametrize(("warps", "turns"), [(1, 1), (2, 1), (3, 2), (4, 2)])
 def test_two_warps_take_turns_in_the_data_stage(warps: int, turns: int) -> None:
     """Loads of 16 wavefronts: two at a time go through in 32 cycles, wavefront by wavefront."""
-    assert play([LOAD, alu(2, 1), EXIT], cost=16, warps=warps).cycles == (
+    assert simulate([LOAD, alu(2, 1), EXIT], cost=16, warps=warps).cycles == (
         32 * (turns - 1) + 23 + 2 * 15 + 2
     )
 
@@ -246,37 +267,37 @@ def test_an_access_keeps_the_port_for_each_register_that_it_reads() -> None:
 
 def test_a_wide_load_is_there_a_cycle_later_for_each_further_register() -> None:
     wide = replace(LOAD, dst=(1, 2, 3, 4), memory=replace(SHARED, count=4))
-    narrow = play([LOAD, alu(5, 1), EXIT], cost=4).cycles
-    assert play([wide, alu(5, 1), EXIT], cost=4).cycles == narrow + 3
+    narrow = simulate([LOAD, alu(5, 1), EXIT], cost=4).cycles
+    assert simulate([wide, alu(5, 1), EXIT], cost=4).cycles == narrow + 3
 
 
 def test_a_special_function_is_ready_late_and_the_unit_takes_one_in_eight_cycles() -> None:
     """Two of one warp: issued at 0 and 1, served at 0 and 8, the second known at 25."""
     special = [Instruction("MUFU", (k,), (0,), INT32) for k in (2, 3)]
-    assert play([special[0], alu(4, 2), EXIT]).cycles == 17 + 2
-    assert play([*special, alu(4, 3), EXIT]).cycles == 8 + 17 + 2
+    assert simulate([special[0], alu(4, 2), EXIT]).cycles == 17 + 2
+    assert simulate([*special, alu(4, 3), EXIT]).cycles == 8 + 17 + 2
 
 
 def test_barriers_and_special_registers_share_the_address_unit() -> None:
     """Eight warps ask at 0 and 1 for a register that takes 25; the last is served at 14."""
     gpu = with_intervals(plain_device(special_register=25), adu=2)
     work = [Instruction("S2R", (1,), (), INT32), alu(2, 1), EXIT]
-    assert play(work, gpu=gpu).cycles == 25 + 2
-    assert play(work, gpu=gpu, warps=8).cycles == 14 + 25 + 2
+    assert simulate(work, gpu=gpu).cycles == 25 + 2
+    assert simulate(work, gpu=gpu, warps=8).cycles == 14 + 25 + 2
 
 
 def test_two_instructions_behind_a_barrier_are_issued_before_the_warp_is_held() -> None:
     """The result of the one behind is ready when the barrier opens: the use waits no longer."""
-    behind = play([BARRIER, alu(2, 0), alu(3, 2), alu(4, 3), EXIT]).cycles
-    bare = play([BARRIER, EXIT]).cycles
+    behind = simulate([BARRIER, alu(2, 0), alu(3, 2), alu(4, 3), EXIT]).cycles
+    bare = simulate([BARRIER, EXIT]).cycles
     assert behind == bare + 1  # the third addition
 
 
 def test_a_taken_branch_costs_more_than_one_that_is_not() -> None:
     gpu = plain_device(branch=9, control=4)
     work = [Instruction("BRA", target=1), alu(2, 0), EXIT]
-    assert play(work, gpu=gpu, is_taken=False).cycles == 1 + 4 + 2
-    assert play(work, gpu=gpu, is_taken=True).cycles == 1 + 9 + 2
+    assert simulate(work, gpu=gpu, is_taken=False).cycles == 1 + 4 + 2
+    assert simulate(work, gpu=gpu, is_taken=True).cycles == 1 + 9 + 2
 
 
 def test_a_predicate_is_later_known_to_a_guard_than_to_a_choice() -> None:
@@ -284,21 +305,21 @@ def test_a_predicate_is_later_known_to_a_guard_than_to_a_choice() -> None:
     choose = Instruction("SEL", (3,), (2, 0, 1), INT32)
     guarded = replace(alu(3, 0), guard=2)
     gpu = plain_device(predicate=13)
-    assert play([compare, choose, EXIT], gpu=gpu).cycles == 4 + 2
-    assert play([compare, guarded, EXIT], gpu=gpu).cycles == 13 + 2
+    assert simulate([compare, choose, EXIT], gpu=gpu).cycles == 4 + 2
+    assert simulate([compare, guarded, EXIT], gpu=gpu).cycles == 13 + 2
 
 
 def test_the_last_blocks_share_what_the_other_sms_leave() -> None:
     """Of 10 SMs one gets a second block: while that runs alone it has ten times its share."""
-    share = Share(1, 1, Source(1.0, 1.0), 1.0, 1.0, 10, 1)
+    share = MemoryShare(1, 1, Source(1.0, 1.0), 1.0, 1.0, 10, 1)
     assert share.gain(left=2, resident=1) == 1
     assert share.gain(left=1, resident=1) == 10
     gpu = replace(
         plain_device(), bandwidth=replace(plain_device().bandwidth, l2_stores_per_cycle=1e9)
     )
     work = [FETCH, alu(2, 1), EXIT]
-    both = play(work, gpu=gpu, blocks=2, resident=1, cost=4, share=share).cycles
-    alike = play(
+    both = simulate(work, gpu=gpu, blocks=2, resident=1, cost=4, share=share).cycles
+    alike = simulate(
         work, gpu=gpu, blocks=2, resident=1, cost=4, share=replace(share, busiest=10)
     ).cycles
     assert both < alike
@@ -308,17 +329,17 @@ def test_latencies_of_dram_spread_around_their_mean() -> None:
     """Blocks one after the other: their mean is the mean, though none need have it."""
     gpu = plain_device(l2=50, dram=600, dram_least=500)
     blocks = 400
-    cycles = play([FETCH, alu(2, 1), EXIT], gpu=gpu, blocks=blocks, resident=1).cycles
+    cycles = simulate([FETCH, alu(2, 1), EXIT], gpu=gpu, blocks=blocks, resident=1).cycles
     assert cycles / blocks == pytest.approx(602, rel=0.02)
 
 
-def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_played() -> None:
+def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_simulated() -> None:
     """Gamma laws of 4 and of 1, at 1 - 1/8 and 1 - 1/1056: 6.32, 13.13 and ln 132 apart."""
     gpu = plain_device(dram_deviation=100)
-    share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
-    excess = slowest_excess_cycles(gpu, share, played=(4, 8), whole=(4, 1056))
+    share = MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
+    excess = slowest_excess_cycles(gpu, share, simulated=(4, 8), whole=(4, 1056))
     assert excess == pytest.approx(100 * (13.13 - 6.32), rel=0.02)
-    one = slowest_excess_cycles(gpu, share, played=(1, 8), whole=(1, 1056))
+    one = slowest_excess_cycles(gpu, share, simulated=(1, 8), whole=(1, 1056))
     assert one == pytest.approx(100 * np.log(132), rel=0.04)
     near = replace(share, whole=Source(0.5, 0.5))
     assert slowest_excess_cycles(gpu, near, (4, 8), (4, 1056)) == pytest.approx(excess / 2)
@@ -327,7 +348,7 @@ def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_played() -> No
 def test_fetches_that_are_not_played_spread_warps_further() -> None:
     """Of 4 fetches one is played: 6.32 - 4 against ln 8 - 1 above the mean are missing."""
     gpu = plain_device(dram_deviation=100)
-    share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
+    share = MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
     all_played, one_played = (slowest_excess_cycles(gpu, share, (k, 8), (4, 1056)) for k in (4, 1))
     missing = (6.32 - 4) - (np.log(8) - 1)
     assert one_played - all_played == pytest.approx(100 * missing, rel=0.05)
@@ -338,7 +359,7 @@ def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -
     gpu = with_intervals(plain_device(l2=50), store_packet=1)
     gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_stores_per_cycle=1e9))
     send = Instruction("STG", (), (0, 1), INT32, memory=GLOBAL)
-    assert play([*[send] * 10, EXIT], gpu=gpu, cost=4).cycles == 9 * 5 + 50
+    assert simulate([*[send] * 10, EXIT], gpu=gpu, cost=4).cycles == 9 * 5 + 50
 
 
 @pytest.mark.parametrize(("dtype", "of_a_lane"), [("int32", 2), ("float32", 3)])
@@ -350,15 +371,17 @@ def test_atomics_of_lanes_on_one_word_go_one_after_the_other(dtype: str, of_a_la
     )
     memory = Memory("global", "sum", np.dtype(dtype))
     atomic = Instruction("RED", (), (0, 1), memory.dtype, memory=memory)
-    made = play([*[atomic] * 10, EXIT], gpu=gpu, cost=32)
+    made = simulate([*[atomic] * 10, EXIT], gpu=gpu, cost=32)
     assert made.cycles == 10 * 32 * of_a_lane
 
 
-def test_atomics_on_many_lines_go_side_by_side() -> None:
+def test_atomics_on_many_lines_go_concurrent_atomics() -> None:
     gpu = with_intervals(plain_device(global_atomic=100), global_atomic_same_address=2)
-    share = Share(1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, side_by_side=dict.fromkeys(range(10), 4.0))
+    share = MemoryShare(
+        1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, concurrent_atomics=dict.fromkeys(range(10), 4.0)
+    )
     atomic = Instruction("RED", (), (0, 1), INT32, memory=Memory("global", "sum", INT32))
-    made = play([*[atomic] * 10, EXIT], gpu=gpu, cost=32, share=share)
+    made = simulate([*[atomic] * 10, EXIT], gpu=gpu, cost=32, share=share)
     assert made.cycles == 10 * 32 * 2 / 4
 
 
@@ -381,16 +404,11 @@ def test_a_policy_decides_who_is_served_first() -> None:
     """Two warps on each scheduler, four instructions each: in turn, or one to its end."""
     served: dict[str, list[int]] = {}
     for policy in POLICIES:
-        spans: list[Span] = []
-
-        class Listener:
-            def span(self, span: Span, into: list[Span] = spans) -> None:
-                into.append(span)
-
+        noted = Spans()
         gpu = plain_device()
         gpu = replace(gpu, sm=replace(gpu.sm, policy=policy))
-        play([alu(2, 0), alu(3, 0), alu(4, 0), EXIT], warps=8, gpu=gpu, listener=Listener())
-        mine = [s for s in spans if s.warp in (0, 4) and s.reason == "selected"]
+        simulate([alu(2, 0), alu(3, 0), alu(4, 0), EXIT], warps=8, gpu=gpu, observers=[noted])
+        mine = [s for s in noted.seen if s.warp in (0, 4) and s.reason == "selected"]
         served[policy] = [s.warp for s in sorted(mine, key=lambda s: s.start)]
     assert served["greedy-then-oldest"] == [0, 0, 0, 0, 4, 4, 4, 4]
     assert served["greedy-then-youngest"] == [4, 4, 4, 4, 0, 0, 0, 0]
@@ -405,19 +423,19 @@ def test_a_warp_whose_pipe_is_busy_is_passed_over() -> None:
     gpu = with_intervals(plain_device(), alu=2)
     gpu = replace(gpu, sm=replace(gpu.sm, policy="loose-round-robin"))
     work = [alu(2, 0), Instruction("FFMA", (3,), (0,), INT32), EXIT]
-    assert play(work, warps=5, gpu=gpu).cycles == 6
+    assert simulate(work, warps=5, gpu=gpu).cycles == 6
 
 
 def test_what_a_warp_waits_for_together_is_there_together() -> None:
     """Two loads in a row have one latency, drawn for both; one after the other, one each."""
-    fetcher, other = Fetcher(3, 1), Fetcher(3, 1)
+    requester, other = Requester(3, 1), Requester(3, 1)
     gpu = plain_device(dram=600, dram_least=300)
-    units = Units(gpu, Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
-    touched = Touched(cost=4, fresh=4, lines=1)
-    together = [units.serves[Action.GLOBAL_LOAD](touched, fetcher, 0, 0)[0] for _ in range(2)]
-    one = units.serves[Action.GLOBAL_LOAD](touched, other, 0, 0)[0]
+    units = Units(gpu, MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
+    access = Access(cost=4, fresh=4, lines=1)
+    together = [units.serves[Action.GLOBAL_LOAD](access, requester, 0, 0)[0] for _ in range(2)]
+    one = units.serves[Action.GLOBAL_LOAD](access, other, 0, 0)[0]
     other.wait()
-    two = units.serves[Action.GLOBAL_LOAD](touched, other, 0, 0)[0]
+    two = units.serves[Action.GLOBAL_LOAD](access, other, 0, 0)[0]
     assert together[0] <= together[1] < 1.2 * together[0]
     assert abs(two - one) > abs(together[1] - together[0])
 
@@ -425,13 +443,14 @@ def test_what_a_warp_waits_for_together_is_there_together() -> None:
 def test_warps_of_a_block_wait_for_lines_near_each_other_almost_equally_long() -> None:
     """Within 2 KB a fifth of what lies above the least is a warp's own; 64 KB apart all is."""
     units = Units(
-        plain_device(dram=600, dram_least=300), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
+        plain_device(dram=600, dram_least=300),
+        MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1),
     )
-    near, far = Touched(4, 4, lines=1), Touched(32, 32, lines=512)
+    near, far = Access(4, 4, lines=1), Access(32, 32, lines=512)
     load = units.serves[Action.GLOBAL_LOAD]
 
-    def apart(touched: Touched) -> int:
-        times = [load(touched, Fetcher(5, warp), 10**9, 0)[0] for warp in range(16)]
+    def apart(access: Access) -> int:
+        times = [load(access, Requester(5, warp), 10**9, 0)[0] for warp in range(16)]
         return max(times) - min(times)
 
     assert 0 < apart(near) < 0.4 * apart(far)
@@ -442,37 +461,37 @@ def test_loads_wait_longer_while_dram_writes() -> None:
     gpu = plain_device(dram=600, dram_least=600)
     gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, dram_latency_growth_by_writes=1.0))
     written = 32 * 10 / 300  # bytes a cycle such that ten sectors take 300 cycles
-    load, store = Touched(1, 1, lines=1), Touched(10, written=10, lines=10)
+    load, store = Access(1, 1, lines=1), Access(10, written=10, lines=10)
 
-    def latency(share: Share) -> int:
+    def latency(share: MemoryShare) -> int:
         units = Units(gpu, share)
-        units.serves[Action.GLOBAL_STORE](store, Fetcher(0, 0), 0, 0)
-        return units.serves[Action.GLOBAL_LOAD](load, Fetcher(0, 1), 0, 0)[0]
+        units.serves[Action.GLOBAL_STORE](store, Requester(0, 0), 0, 0)
+        return units.serves[Action.GLOBAL_LOAD](load, Requester(0, 1), 0, 0)[0]
 
-    kept = latency(Share(written, 1e9, Source(1.0, 1.0), 0.0, 1.0, 1, 1))
-    back = latency(Share(written, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
+    kept = latency(MemoryShare(written, 1e9, Source(1.0, 1.0), 0.0, 1.0, 1, 1))
+    back = latency(MemoryShare(written, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     assert back - kept == pytest.approx(TICKS * (300 + 300), rel=0.1)
 
 
 def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     """The way to the L2 takes five cycles a store. 20 may wait for it, the next 16 keep back."""
-    units = Units(plain_device(l1=35), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
-    hit, store = Touched(cost=4, lines=1), Touched(cost=4, lines=1)
+    units = Units(plain_device(l1=35), MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
+    hit, store = Access(cost=4, lines=1), Access(cost=4, lines=1)
     begun = 0
     for number in range(20 + 16):
         assert begun < 36 * TICKS or number > 20
-        _, begun = units.serves[Action.GLOBAL_STORE](store, Fetcher(0, number), 0, begun)
-    of_others = units.serves[Action.GLOBAL_LOAD](hit, Fetcher(0, 1), 0, 0)[1]
-    own = units.serves[Action.GLOBAL_LOAD](hit, Fetcher(0, 2), 0, begun)[1]
+        _, begun = units.serves[Action.GLOBAL_STORE](store, Requester(0, number), 0, begun)
+    of_others = units.serves[Action.GLOBAL_LOAD](hit, Requester(0, 1), 0, 0)[1]
+    own = units.serves[Action.GLOBAL_LOAD](hit, Requester(0, 2), 0, begun)[1]
     assert own == begun == 15 * 5 * TICKS
     assert of_others <= 36 * TICKS
 
 
 def test_special_registers_do_not_wait_for_constants() -> None:
     """Eight of each at once: two cycles for one of either kind."""
-    units = Units(plain_device(), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
+    units = Units(plain_device(), MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     registers, constants = (
-        [units.serves[action](Touched(10), Fetcher(0, 0), 0, 0)[0] for _ in range(8)]
+        [units.serves[action](Access(10), Requester(0, 0), 0, 0)[0] for _ in range(8)]
         for action in (Action.SPECIAL_REGISTER, Action.CONSTANT)
     )
     assert registers == constants == [10 + 2 * k * TICKS for k in range(8)]
@@ -480,7 +499,7 @@ def test_special_registers_do_not_wait_for_constants() -> None:
 
 def test_many_warps_of_different_blocks_are_counted_twice_as_fast() -> None:
     """Queues of six at four schedulers hold up to 48 cycles of them; what comes then is quick."""
-    units = Units(plain_device(), Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
+    units = Units(plain_device(), MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     counted = [0, *(units.arrive(0, again=False) // TICKS for _ in range(40))]
     assert [b - a for a, b in pairwise(counted)] == [2] * 25 + [1] * 15
     assert units.arrive(0, again=True) // TICKS == counted[-1] + 2
@@ -489,11 +508,11 @@ def test_many_warps_of_different_blocks_are_counted_twice_as_fast() -> None:
 def test_a_barrier_keeps_the_data_stage_for_each_warp() -> None:
     """Half a cycle for each, three cycles at least."""
     gpu = with_intervals(plain_device(), barrier=3, barrier_per_warp=0.5)
-    share = Share(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
+    share = MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
     for warps, cycles in ((2, 3), (32, 16)):
         units = Units(gpu, share)
         units.release(0, warps)
-        begun = units.serves[Action.SHARED_LOAD](Touched(1), Fetcher(0, 0), 0, 0)[1]
+        begun = units.serves[Action.SHARED_LOAD](Access(1), Requester(0, 0), 0, 0)[1]
         assert begun == cycles * TICKS
 
 
@@ -502,37 +521,37 @@ def test_a_wait_counted_by_the_compiler_comes_after_an_unexpected_one_as_well() 
     gpu = plain_device(predicate=13)
     decide = Instruction("ISETP", (7,), (0, 0), INT32, detail="lt")
     leave = replace(EXIT, guard=7)
-    alone = play([decide, leave, EXIT], gpu=gpu).cycles
-    behind = play([LOAD, decide, alu(2, 1), leave, EXIT], gpu=gpu).cycles
+    alone = simulate([decide, leave, EXIT], gpu=gpu).cycles
+    behind = simulate([LOAD, decide, alu(2, 1), leave, EXIT], gpu=gpu).cycles
     assert alone == 13 + 2
     assert behind == 23 + 12 + 2
 
 
 def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() -> None:
     """At 56 bytes a cycle: 32 sectors in 32 lines keep it for 32 cycles, in 8 lines for 18."""
-    units = Units(plain_device(l2=200), Share(1e9, 56.0, Source(0.0, 0.0), 1.0, 1.0, 1, 1))
+    units = Units(plain_device(l2=200), MemoryShare(1e9, 56.0, Source(0.0, 0.0), 1.0, 1.0, 1, 1))
     load = units.serves[Action.GLOBAL_LOAD]
-    apart = Touched(32, 32, lines=32)
-    first = load(apart, Fetcher(0, 0), 10_000 * TICKS, 0)[0]
-    second = load(apart, Fetcher(0, 1), 10_000 * TICKS, 0)[0]
+    apart = Access(32, 32, lines=32)
+    first = load(apart, Requester(0, 0), 10_000 * TICKS, 0)[0]
+    second = load(apart, Requester(0, 1), 10_000 * TICKS, 0)[0]
     assert second - first == pytest.approx(32 * TICKS, rel=0.1)
-    together = Touched(32, 32, lines=8)
-    third = load(together, Fetcher(0, 2), 10_000 * TICKS, 0)[0]
+    together = Access(32, 32, lines=8)
+    third = load(together, Requester(0, 2), 10_000 * TICKS, 0)[0]
     assert third - second == pytest.approx(32 * 32 / 56 * TICKS, rel=0.1)
 
 
 def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
     """Half of a table's sectors: every second fetch of a later block, none of a first one."""
-    table = Source(0.0, 1.0, near_part=0.5)
-    share = Share(1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, by_pc={7: table})
+    table = Source(0.0, 1.0, l1_hit=0.5)
+    share = MemoryShare(1e9, 1e9, Source(1.0), 1.0, 1.0, 1, 1, by_pc={7: table})
     units = Units(plain_device(l1=30, l2=200, dram=600, dram_least=600), share)
-    touched = Touched(1, 1, lines=1, pc=7)
+    access = Access(1, 1, lines=1, pc=7)
 
     def latencies(*, is_first: bool) -> list[int]:
-        warps = [Fetcher(0, warp, is_first) for warp in range(8)]
+        warps = [Requester(0, warp, is_first) for warp in range(8)]
         load = units.serves[Action.GLOBAL_LOAD]
         later = 0 if is_first else 10**8
-        times = [load(touched, warp, later + k * 10**6, 0) for k, warp in enumerate(warps)]
+        times = [load(access, warp, later + k * 10**6, 0) for k, warp in enumerate(warps)]
         return sorted((there - begin) // TICKS for there, begin in times)
 
     assert set(latencies(is_first=True)) == {600}
@@ -541,22 +560,17 @@ def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
 
 def test_blocks_wait_for_room() -> None:
     gpu = plain_device(block_end=10)
-    assert play([alu(2, 0), EXIT], gpu=gpu, blocks=3, resident=1).cycles == 3 * (2 + 10)
+    assert simulate([alu(2, 0), EXIT], gpu=gpu, blocks=3, resident=1).cycles == 3 * (2 + 10)
 
 
 MIXED = [LOAD, alu(2, 1), STORE, BARRIER, FETCH, alu(3, 1), alu(4, 3), BARRIER, EXIT]
 
 
 def test_the_spans_of_a_warp_tile_its_life() -> None:
-    spans: list[Span] = []
-
-    class Listener:
-        def span(self, span: Span) -> None:
-            spans.append(span)
-
-    play(MIXED, warps=6, blocks=3, resident=2, listener=Listener())
+    noted = Spans()
+    simulate(MIXED, warps=6, blocks=3, resident=2, observers=[noted])
     lives: dict[tuple[int, int], list[Span]] = {}
-    for span in spans:
+    for span in noted.seen:
         lives.setdefault((span.block, span.warp), []).append(span)
     assert len(lives) == 18
     for life in lives.values():
@@ -566,18 +580,52 @@ def test_the_spans_of_a_warp_tile_its_life() -> None:
 
 
 def test_stalls_add_up_to_all_warp_cycles_and_so_do_lines() -> None:
-    spans: list[Span] = []
-
-    class Listener:
-        def span(self, span: Span) -> None:
-            spans.append(span)
-
-    outcome = play(MIXED, warps=6, blocks=3, resident=2, listener=Listener())
-    lived = sum(span.end - span.start for span in spans)
+    noted = Spans()
+    outcome = simulate(MIXED, warps=6, blocks=3, resident=2, observers=[noted])
+    lived = sum(span.end - span.start for span in noted.seen)
     assert sum(outcome.stalls) / 16 == lived
     assert sum(outcome.by_pc.values()) == sum(outcome.stalls)
     assert outcome.instructions == 6 * 3 * len(MIXED)
 
 
+class Moments(SpanObserver):
+    """Keeps what happens to blocks, in order, with the cycle."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[str, int, float]] = []
+
+    def begin(self, blocks: int) -> None:
+        self.log = [("begin", blocks, 0)]
+
+    def block_started(self, block: int, cycle: float) -> None:
+        self.log.append(("start", block, cycle))
+
+    def barrier_opened(self, block: int, cycle: float) -> None:
+        self.log.append(("open", block, cycle))
+
+    def block_ended(self, block: int, cycle: float) -> None:
+        self.log.append(("end", block, cycle))
+
+    def end(self, cycles: float) -> None:
+        self.log.append(("all", -1, cycles))
+
+
+def test_observers_see_blocks_start_meet_and_end() -> None:
+    """A warp comes to its barrier at 1, is counted in 2, and waits 20 more; exit at 23."""
+    moments = Moments()
+    simulate([BARRIER, EXIT], blocks=2, resident=1, observers=[moments])
+    assert moments.log == [
+        ("begin", 2, 0),
+        *(("start", 0, 0), ("open", 0, 23), ("end", 0, 24)),
+        *(("start", 1, 24), ("open", 1, 47), ("end", 1, 48)),
+        ("all", -1, 48),
+    ]
+
+
+def test_an_observer_that_overrides_nothing_changes_nothing() -> None:
+    watched = simulate(MIXED, warps=6, blocks=3, observers=[SpanObserver()])
+    assert watched == simulate(MIXED, warps=6, blocks=3)
+
+
 def test_the_same_input_gives_the_same_time() -> None:
-    assert play(MIXED, warps=7, blocks=9) == play(MIXED, warps=7, blocks=9)
+    assert simulate(MIXED, warps=7, blocks=9) == simulate(MIXED, warps=7, blocks=9)

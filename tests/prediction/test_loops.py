@@ -14,7 +14,8 @@ from gpusim.cuda import Kernel
 from gpusim.launch import ComputeCapability
 from gpusim.prediction import jobs, sampling
 from gpusim.prediction.jobs import KernelLaunch
-from gpusim.prediction.predict import Prediction, predict
+from gpusim.prediction.predict import predict
+from gpusim.prediction.records import Prediction
 from gpusim.prediction.streams import BlockStream, Classes, classify
 from gpusim.programs import prepare
 
@@ -22,8 +23,8 @@ CC = ComputeCapability(9, 0)
 COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes")
 
 
-def classes_of(launch: KernelLaunch, *, leaps: bool, level: str = "O3") -> Classes:
-    return classify(prepare(launch.configured, launch.arguments, CC, level), leaps=leaps)
+def classes_of(launch: KernelLaunch, *, skips: bool, level: str = "O3") -> Classes:
+    return classify(prepare(launch.configured, launch.arguments, CC, level), skips=skips)
 
 
 def own(kernel: Kernel, grid: object, block: object, *args: object) -> KernelLaunch:
@@ -42,18 +43,18 @@ def rows(stream: BlockStream, *, in_order: bool) -> list[list[tuple[object, ...]
 
 
 def expect_alike(
-    launch: KernelLaunch, *, leaps: bool = True, in_order: bool = True, level: str = "O3"
+    launch: KernelLaunch, *, skips: bool = True, in_order: bool = True, level: str = "O3"
 ) -> None:
     """Expect loops that are kept once to be, written out, what is run in full."""
-    short = classes_of(launch, leaps=True, level=level)
-    whole = classes_of(launch, leaps=False, level=level)
+    short = classes_of(launch, skips=True, level=level)
+    whole = classes_of(launch, skips=False, level=level)
     assert [c.ranges for c in short.classes] == [c.ranges for c in whole.classes]
     for one, other in zip(short.classes, whole.classes, strict=True):
-        assert not other.stream.repeats
+        assert not other.stream.loops
         assert one.stream.instructions == other.stream.instructions
         assert one.stream.fresh_sectors == other.stream.fresh_sectors
         assert rows(one.stream, in_order=in_order) == rows(other.stream, in_order=in_order)
-    assert any(c.stream.repeats for c in short.classes) == leaps
+    assert any(c.stream.loops for c in short.classes) == skips
 
 
 @cuda.jit
@@ -181,10 +182,10 @@ def test_blocks_may_run_a_loop_differently_often() -> None:
 
     launch = own(kernel, 8, 32, array_spec(32 * 1100, "int32"), array_spec(256, "int32"))
     expect_alike(launch, in_order=False)
-    assert len(classes_of(launch, leaps=True).classes) == 8
+    assert len(classes_of(launch, skips=True).classes) == 8
 
 
-def test_warps_that_meet_at_a_barrier_leap_together() -> None:
+def test_warps_that_meet_at_a_barrier_skip_together() -> None:
     @cuda.jit
     def kernel(a, out, n):
         tile = cuda.shared.array(64, np.int32)
@@ -236,7 +237,7 @@ def test_a_loop_through_addresses_that_are_hashed_is_run_in_full() -> None:
         out[cuda.threadIdx.x] = total
 
     arrays = array_spec(1024, "int32"), array_spec(32, "int32")
-    expect_alike(own(kernel, 1, 32, *arrays, 100), leaps=False)
+    expect_alike(own(kernel, 1, 32, *arrays, 100), skips=False)
 
 
 @cuda.jit
@@ -309,7 +310,7 @@ def lanes_further_and_further_apart(a, out, n):
 def test_a_loop_whose_iterations_differ_is_run_in_full(kernel: Kernel) -> None:
     n = 160
     arrays = array_spec(32 * 32 * n, "int32"), array_spec(32, "int32")
-    expect_alike(own(kernel, 1, 32, *arrays, n), leaps=False, level="O0")
+    expect_alike(own(kernel, 1, 32, *arrays, n), skips=False, level="O0")
 
 
 def test_a_loop_that_the_data_lead_is_run_in_full() -> None:
@@ -330,7 +331,7 @@ def test_a_loop_that_the_data_lead_is_run_in_full() -> None:
     index = np.random.default_rng(1).permutation(256).astype(np.int32)
     a, out = np.zeros(256, dtype=np.int32), np.zeros(32, dtype=np.int32)
     for kernel in (gather, follow):
-        expect_alike(own(kernel, 1, 32, index, a, out, 100), leaps=False)
+        expect_alike(own(kernel, 1, 32, index, a, out, 100), skips=False)
 
 
 def test_a_loop_that_stores_what_decides_later_is_run_in_full() -> None:
@@ -346,7 +347,7 @@ def test_a_loop_that_stores_what_decides_later_is_run_in_full() -> None:
         for i in range(steps[0] // 32):
             out[i * 32 + cuda.threadIdx.x] = i
 
-    expect_alike(own(kernel, 1, 32, array_spec(32 * 20, "int32"), 20), leaps=False)
+    expect_alike(own(kernel, 1, 32, array_spec(32 * 20, "int32"), 20), skips=False)
 
 
 def test_sectors_that_threads_share_later_in_their_loops_are_counted_once() -> None:
@@ -359,7 +360,7 @@ def test_sectors_that_threads_share_later_in_their_loops_are_counted_once() -> N
 
     arrays = array_spec(24 * 32 + 400, "int32"), array_spec(32, "int32")
     launch = own(rows_of_their_own, 1, 32, *arrays, 400)
-    short, whole = (classes_of(launch, leaps=leaps) for leaps in (True, False))
+    short, whole = (classes_of(launch, skips=skips) for skips in (True, False))
     for one, other in zip(short.classes, whole.classes, strict=True):
         assert one.stream.fresh_sectors == other.stream.fresh_sectors == (24 * 31 + 400) // 8 + 4
         assert rows(one.stream, in_order=True) == rows(other.stream, in_order=True)
@@ -384,12 +385,12 @@ def of_loop(name: str, n: int, block: int = 256, **options: int) -> Prediction:
 def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
     name: str, n: int, options: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But warps that drift apart in all rounds wait longer for each other behind the loop."""
+    """But warps that drift apart in all iterations wait longer for each other behind the loop."""
     part = of_loop(name, n, **options)
-    monkeypatch.setattr(sampling, "FIRST_ROUNDS", n)
+    monkeypatch.setattr(sampling, "FIRST_ITERATIONS", n)
     whole = of_loop(name, n, **options)
-    assert part.simulated.rounds_played < part.simulated.rounds
-    assert whole.simulated.rounds_played == whole.simulated.rounds == part.simulated.rounds
+    assert part.extent.iterations_simulated < part.extent.iterations
+    assert whole.extent.iterations_simulated == whole.extent.iterations == part.extent.iterations
     assert part.instructions == whole.instructions
     assert {b.name: b.time_us for b in part.bounds if b.name != "latency"} == {
         b.name: b.time_us for b in whole.bounds if b.name != "latency"
@@ -422,7 +423,7 @@ def test_a_huge_loop_costs_about_what_a_large_one_does(name: str, options: dict[
 
 def test_blocks_that_take_their_turns_at_different_lengths_are_played_in_part() -> None:
     found = of_loop("naive_scan", 2**15)
-    assert found.simulated.rounds_played < found.simulated.rounds
+    assert found.extent.iterations_simulated < found.extent.iterations
     assert len(found.classes.classes) == found.launch.blocks
     adds = sum(range(2**15)) / 32  # a warp adds its lanes' elements at once
     assert found.instructions > adds
@@ -440,7 +441,7 @@ def test_without_divergence_loops_that_are_kept_once_cost_their_longest_lane_alo
     arguments = array_spec(32 * 5000, "int32"), array_spec(32, "int32"), 5000
     whole = predict(kernel[1, 32], *arguments)
     free = predict(kernel[1, 32], *arguments, device=device.load("h200").without("divergence"))
-    assert whole.simulated.rounds > 100
+    assert whole.extent.iterations > 100
     assert free.cycles == pytest.approx(whole.cycles)
 
 
@@ -451,6 +452,6 @@ def test_the_catalogue_runs_every_kernel_with_loops_kept_once() -> None:
             continue
         setup = entry.setup(None)
         job = jobs.catalogue_job(Request(entry.name, setup.n))
-        short, whole = (classes_of(job.launches[0], leaps=leaps) for leaps in (True, False))
+        short, whole = (classes_of(job.launches[0], skips=skips) for skips in (True, False))
         counts = [[(c.ranges, c.stream.instructions) for c in k.classes] for k in (short, whole)]
         assert counts[0] == counts[1], entry.name

@@ -15,7 +15,8 @@ from gpusim.errors import InputError, LaunchError
 from gpusim.launch import ComputeCapability
 from gpusim.occupancy import occupancy
 from gpusim.prediction import sampling
-from gpusim.prediction.predict import Prediction, predict, total_time_us
+from gpusim.prediction.predict import predict
+from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prediction.streams import Classes, classify
 from gpusim.programs import prepare
 
@@ -192,7 +193,7 @@ def test_a_huge_grid_costs_about_what_a_large_one_does() -> None:
     middle = time.perf_counter()
     large = predicted("reduce3", 2**30, 256)
     end = time.perf_counter()
-    assert large.simulated.extrapolated > large.simulated.played
+    assert large.extent.extrapolated > large.extent.simulated
     assert large.cycles == pytest.approx(64 * small.cycles, rel=0.05)
     assert end - middle < 3 * (middle - start)
 
@@ -205,10 +206,10 @@ def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(
     part = predicted(name, 2**25 + block, block)
     monkeypatch.setattr(sampling, "FIRST_WAVES", 1000)
     whole = predicted(name, 2**25 + block, block)
-    assert part.simulated.played < part.simulated.blocks_on_sm
+    assert part.extent.simulated < part.extent.blocks_on_sm
     # Whole waves are left out: the tail is played.
-    assert part.simulated.extrapolated % part.occupancy.blocks == 0
-    assert whole.simulated.extrapolated == 0
+    assert part.extent.extrapolated % part.occupancy.blocks == 0
+    assert whole.extent.extrapolated == 0
     assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
 
 
@@ -228,7 +229,7 @@ def test_blocks_that_differ_are_all_played_in_their_proportions(
     part = predict(kernel[150_000, 64], *arguments)
     monkeypatch.setattr(sampling, "FIRST_WAVES", 1000)
     whole = predict(kernel[150_000, 64], *arguments)
-    assert part.simulated.extrapolated > 0 == whole.simulated.extrapolated
+    assert part.extent.extrapolated > 0 == whole.extent.extrapolated
     assert part.cycles == pytest.approx(whole.cycles, rel=0.05)
 
 

@@ -9,8 +9,11 @@ from gpusim import cuda
 from gpusim.arguments import array_spec
 from gpusim.device import load
 from gpusim.launch import ComputeCapability
-from gpusim.prediction.clock.steps import Action, WarpPlan, issues, plan
-from gpusim.prediction.streams import BlockStream, classify, spread
+from gpusim.prediction.clock.issue import issues
+from gpusim.prediction.clock.step_builder import steps_of
+from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.memory import draws
+from gpusim.prediction.streams import BlockStream, classify, distances
 from gpusim.programs import prepare
 
 LANES = np.arange(32)
@@ -24,9 +27,9 @@ def stream_of(kernel: cuda.Kernel, *args: object, grid: int = 4, block: int = 64
     return only.stream
 
 
-def plan_of(kernel: cuda.Kernel, *args: object) -> WarpPlan:
+def warp_steps(kernel: cuda.Kernel, *args: object) -> WarpSteps:
     program = prepare(kernel[4, 64], args, CC).program
-    return plan(stream_of(kernel, *args).warps[0], issues(program, load("h200")))
+    return steps_of(stream_of(kernel, *args).warps[0], issues(program, load("h200")))
 
 
 @pytest.mark.parametrize(
@@ -34,26 +37,30 @@ def plan_of(kernel: cuda.Kernel, *args: object) -> WarpPlan:
     [(4, 0), (8, 25), (16, 3 * 25), (128, 31 * 25), (2048, 31 * 60), (8192, 31 * 80)],
 )
 def test_lines_of_an_access_count_by_how_far_apart_they_are(apart: int, lines: int) -> None:
-    lowest, added = spread.within(4096 + LANES * apart, EVERY)
-    assert (int(lowest), int(added)) == (32, lines)
+    lowest, gaps = distances.within(4096 + LANES * apart, EVERY)
+    assert (int(lowest), draws.of_further_lines(int(gaps))) == (32, lines)
 
 
 def test_an_access_without_a_lane_has_no_line() -> None:
-    lowest, added = spread.within(LANES * 4096, ~EVERY)
-    assert (int(lowest), int(added)) == (-1, 0)
+    lowest, gaps = distances.within(LANES * 4096, ~EVERY)
+    assert (int(lowest), int(gaps)) == (-1, 0)
 
 
 def test_a_first_line_counts_for_more_where_both_of_its_halves_are_wanted() -> None:
-    assert [spread.of_first(sectors, 1) for sectors in (1, 2, 3, 4)] == [100, 100, 120, 120]
-    assert spread.of_first(32, 32) == 100
+    assert [draws.of_first_access(sectors, 1) for sectors in (1, 2, 3, 4)] == [100, 100, 120, 120]
+    assert draws.of_first_access(32, 32) == 100
 
 
 def test_the_nearest_load_before_counts_if_it_is_under_way() -> None:
     """Lines 0, 1000, 1004, 4 and 4: that is near the first, and at last the same."""
-    packed = spread.to_earlier(np.array([0, -1, 1000, 1004, 4, 4]))
-    assert [spread.added(int(packed[4]), pending) for pending in (1, 2, 3)] == [80, 80, 25]
-    assert spread.added(int(packed[3]), 1) == 25
-    assert spread.added(int(packed[5]), 1) == 0
+    packed = distances.to_earlier(np.array([0, -1, 1000, 1004, 4, 4]))
+    assert [draws.of_another_access(int(packed[4]), pending) for pending in (1, 2, 3)] == [
+        80,
+        80,
+        25,
+    ]
+    assert draws.of_another_access(int(packed[3]), 1) == 25
+    assert draws.of_another_access(int(packed[5]), 1) == 0
 
 
 def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:
@@ -63,9 +70,9 @@ def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:
         out[i] = a[i] + a[i + 64] + b[i]
 
     arrays = [array_spec(2**20, "float32") for _ in range(3)]
-    found = plan_of(kernel, *arrays)
-    draws = [step.touched.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
-    assert draws == pytest.approx([1.2, 1.45, 2.25])
+    found = warp_steps(kernel, *arrays)
+    found_draws = [step.access.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
+    assert found_draws == pytest.approx([1.2, 1.45, 2.25])
 
 
 def test_loads_that_were_waited_for_do_not_count() -> None:
@@ -75,9 +82,9 @@ def test_loads_that_were_waited_for_do_not_count() -> None:
         out[i] = a[a[i]]
 
     numbers = np.arange(256, dtype=np.int32)
-    found = plan_of(kernel, numbers, array_spec(256, "int32"))
-    draws = [step.touched.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
-    assert draws == [1.2, 1.2]
+    found = warp_steps(kernel, numbers, array_spec(256, "int32"))
+    found_draws = [step.access.draws for step in found.steps if step.action is Action.GLOBAL_LOAD]
+    assert found_draws == [1.2, 1.2]
 
 
 def test_what_is_read_and_then_written_counts_as_both() -> None:

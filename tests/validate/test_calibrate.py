@@ -80,6 +80,14 @@ def test_a_device_file_holds_what_was_measured_and_keeps_the_rest(tmp_path: Path
     assert {key: device.facts[key] for key in kept} == {key: pattern.facts[key] for key in kept}
 
 
+def test_a_key_that_has_a_rule_follows_what_was_measured(tmp_path: Path) -> None:
+    device = written(h200(latency_cycles__barrier_per_warp=3.0), tmp_path)
+    assert device.latency_cycles.barrier_per_queued_warp == 1.5
+    device = written(h200(latency_cycles__barrier_per_queued_warp=1.25), tmp_path)
+    assert device.latency_cycles.barrier_per_queued_warp == 1.25
+    assert device.facts["latency_cycles.barrier_per_queued_warp"].kind == "measured"
+
+
 @pytest.mark.parametrize(("measured", "given"), [(3.9988, 4.0), (4.2549, 4.25), (648.428, 648.0)])
 def test_a_device_file_gives_three_digits(measured: float, given: float, tmp_path: Path) -> None:
     assert written(h200(latency_cycles__fp64=measured), tmp_path).latency_cycles.fp64 == given

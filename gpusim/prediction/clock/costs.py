@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Op, Program
-from gpusim.launch import ComputeCapability
-
-TICKS = 16  # ticks per cycle: intervals that are no whole number of cycles stay integers
+from gpusim.prediction.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
+from gpusim.prediction.ticks import ticks
 
 # What a scheduler's instructions wait for while another keeps it, by number; special functions have
 # a unit that one may wait for, and what needs no pipe finds it free.
@@ -51,11 +50,6 @@ class Cost:
     jump: int
 
 
-def ticks(cycles: float) -> int:
-    """Return cycles as a whole number of ticks."""
-    return round(cycles * TICKS)
-
-
 def instruction_costs(program: Program, device: Device) -> list[Cost]:
     """Return, per pc, what an instruction costs on a device."""
     return [_cost(instruction, device) for instruction in _as_issued(program, device)]
@@ -64,15 +58,14 @@ def instruction_costs(program: Program, device: Device) -> list[Cost]:
 def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
     """Return a program's instructions, some of them as the multiplier does them.
 
-    From compute capability 7.0 on nvcc spreads work over ALU and multiplier: in the machine code of
-    56 reductions (13.0, sm_90) 64 of 80 moves and 94 of 228 additions of two numbers are IMADs.
+    Moves and some additions of two numbers, where nvcc spreads work over ALU and multiplier.
     """
-    is_shared = ComputeCapability.parse(device.gpu.compute_capability).major >= 7
+    is_shared = device.cc.major >= SHARED_WORK_FROM_CC_MAJOR
     additions = 0
     for instruction in program.instructions:
         is_addition = instruction.op == "IADD3" and len(instruction.src) <= 2
         additions += is_addition
-        is_moved = instruction.op == "MOV" or (is_addition and additions % 2 == 0)
+        is_moved = instruction.op == "MOV" or (is_addition and additions % ADDITIONS_AN_IMAD == 0)
         yield replace(instruction, op="IMAD") if is_shared and is_moved else instruction
 
 

@@ -1,4 +1,4 @@
-"""Where the time of the warps that ran a plan went, and what rounds that were left out take."""
+"""Where the time of warps that ran the same steps went, and what extrapolated iterations take."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.prediction.clock.costs import TICKS
 from gpusim.prediction.clock.stalls import SELECTED, STALLS, WAIT
-from gpusim.prediction.clock.steps import MARKS, Action, WarpPlan
+from gpusim.prediction.clock.step_builder import MARKS
+from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.ticks import TICKS
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """What the rounds of laps that were not played take: cycles of the longest warp, and of all.
+class Extrapolated:
+    """What iterations that were not simulated take: cycles of the longest warp, and of all warps.
 
-    `spread` is how far the rate in the second half of the rounds lies from that in the first.
+    `spread` is how far the rate in the second half of the iterations lies from that in the first,
+    as a fraction.
     """
 
     longest: float = 0.0
@@ -25,20 +27,20 @@ class LeftOut:
 
 
 class Runs:
-    """How many warps ran a plan, and the ticks that they waited, by reason, before each step."""
+    """How many warps ran some steps, and the ticks that they waited, by reason, before each."""
 
-    def __init__(self, plan: WarpPlan) -> None:
-        self.plan = plan
+    def __init__(self, work: WarpSteps) -> None:
+        self.work = work
         self.count = 0
-        self.spent = [[0] * len(plan.steps) for _ in STALLS]
-        self.marks = [0] * MARKS * len(plan.laps)
+        self.spent = [[0] * len(work.steps) for _ in STALLS]
+        self.marks = [0] * MARKS * len(work.loops)
 
     def add_to(self, stalls: list[float], by_pc: dict[int, float]) -> None:
-        """Add what the warps' time went to, rounds that were left out like those of their lap."""
-        steps, count = self.plan.steps, self.count
+        """Add what the warps' time went to, extrapolated iterations like those of their loop."""
+        steps, count = self.work.steps, self.count
         weights = np.ones(len(steps))
-        for lap in self.plan.laps:
-            weights[lap.begin : lap.end] += lap.lap.left / lap.rounds
+        for marked in self.work.loops:
+            weights[marked.begin : marked.end] += marked.weight
         waited = np.array(self.spent) * weights
         before = waited.sum(axis=0)
         waited[SELECTED] += count * weights * [step.slot for step in steps]
@@ -51,60 +53,65 @@ class Runs:
             stalls[reason] += ticks_waited
         for step, spent in zip(steps, before.tolist(), strict=True):
             by_pc[step.pc] = by_pc.get(step.pc, 0.0) + spent
-        for pc, spent in self.plan.charges.items():
+        for pc, spent in self.work.charges.items():
             by_pc[pc] = by_pc.get(pc, 0.0) + count * spent
-        for lap in self.plan.laps:
-            for pc, spent in lap.charges.items():
-                by_pc[pc] = by_pc.get(pc, 0.0) + count * spent * lap.lap.left / lap.rounds
+        for marked in self.work.loops:
+            extrapolated = marked.loop.extrapolated
+            for pc, spent in marked.charges.items():
+                by_pc[pc] = by_pc.get(pc, 0.0) + count * spent * extrapolated / marked.iterations
 
 
 @dataclass
 class _Rate:
-    """Ticks that warps took for so many rounds, in the first half of those noted and the second."""
+    """Ticks that warps took for iterations, in the first half of those noted and in the second."""
 
     ticks: tuple[int, int] = (0, 0)
-    rounds: tuple[int, int] = (0, 0)
+    iterations: tuple[int, int] = (0, 0)
 
     def add(self, runs: Runs, place: int) -> None:
-        """Add what the warps of a plan took for its lap at a place."""
-        lap = runs.plan.laps[place]
+        """Add what warps took for their loop at a place."""
+        marked = runs.work.loops[place]
         begin, middle, end = runs.marks[MARKS * place : MARKS * (place + 1)]
-        first, second = lap.middle * runs.count, (lap.rounds - lap.middle) * runs.count
+        first = marked.middle * runs.count
+        second = (marked.iterations - marked.middle) * runs.count
         self.ticks = self.ticks[0] + middle - begin, self.ticks[1] + end - middle
-        self.rounds = self.rounds[0] + first, self.rounds[1] + second
+        self.iterations = self.iterations[0] + first, self.iterations[1] + second
 
     @property
     def cycles(self) -> float:
-        """Cycles that a warp takes for a round."""
-        return sum(self.ticks) / sum(self.rounds) / TICKS
+        """Cycles that a warp takes for an iteration."""
+        return sum(self.ticks) / sum(self.iterations) / TICKS
 
     @property
     def spread(self) -> float:
-        """How far the second half's rate lies from the first's, as a part."""
-        first, second = (t / r for t, r in zip(self.ticks, self.rounds, strict=True))
+        """How far the second half's rate lies from the first's, as a fraction."""
+        first, second = (t / n for t, n in zip(self.ticks, self.iterations, strict=True))
         return abs(second / first - 1)
 
 
-def left_out(all_runs: Iterable[Runs]) -> LeftOut:
-    """Return what rounds that were left out take, at the rates of those that were played.
+def extrapolated(all_runs: Iterable[Runs]) -> Extrapolated:
+    """Return what iterations that were not simulated take, at the rates of those that were.
 
-    A warp's n-th lap has the rate of all n-th laps of which as many rounds are left out. One of
-    which too few rounds are played for a rate has that of the longest.
+    A warp's n-th loop has the rate of all n-th loops of which as many iterations are extrapolated.
+    One of which too few are simulated for a rate has that of the longest.
     """
     rates: dict[tuple[int, int], _Rate] = {}
     for runs in all_runs:
-        for place, of_plan in enumerate(runs.plan.laps):
-            if of_plan.is_marked:
-                key = of_plan.lap.left, of_plan.lap.number
+        for place, marked in enumerate(runs.work.loops):
+            if marked.is_marked:
+                key = marked.loop.extrapolated, marked.loop.number
                 rates.setdefault(key, _Rate()).add(runs, place)
     if not rates:
-        return LeftOut()
+        return Extrapolated()
     most = rates[max(rates)]
     cycles: list[float] = []
     warps = 0.0
     for runs in all_runs:
-        laps = [of_plan.lap for of_plan in runs.plan.laps]
-        mine = sum(lap.left * rates.get((lap.left, lap.number), most).cycles for lap in laps)
+        loops = [marked.loop for marked in runs.work.loops]
+        mine = sum(
+            loop.extrapolated * rates.get((loop.extrapolated, loop.number), most).cycles
+            for loop in loops
+        )
         cycles.append(mine)
         warps += runs.count * mine
-    return LeftOut(max(cycles), warps, most.spread)
+    return Extrapolated(max(cycles), warps, most.spread)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import simpy
 
-from gpusim.prediction.clock.costs import NO_PIPE, TICKS, XU, ticks
+from gpusim.device import Device
+from gpusim.prediction.clock.costs import NO_PIPE, XU
 from gpusim.prediction.clock.stalls import (
     BARRIER,
     LG,
@@ -21,50 +22,16 @@ from gpusim.prediction.clock.stalls import (
     SHORT,
     WAIT,
 )
-from gpusim.prediction.clock.steps import Action, Step, WarpPlan
-from gpusim.prediction.clock.units import Fetcher
-
-if TYPE_CHECKING:
-    from gpusim.prediction.clock.clock import Block, StreamingMultiprocessor
+from gpusim.prediction.clock.steps import Action, Step
+from gpusim.prediction.clock.units import Units
+from gpusim.prediction.clock.warp import Block, Warp
+from gpusim.prediction.ticks import TICKS, ticks
 
 NEVER = 1 << 62
 
 # Bound once: to look a member up in its class takes longer than to compare it.
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
 _GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
-
-
-class Warp:
-    """A warp on the SM: which step it comes to, and when each result will be there."""
-
-    __slots__ = (
-        "block", "fetcher", "marks", "number", "order", "pipe", "results", "scheduler", "seen",
-        "spent", "step", "stored",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        plan: WarpPlan,
-        spent: list[list[int]],
-        marks: list[int],
-        block: Block,
-        fetcher: Fetcher,
-        order: int,
-        scheduler: Scheduler,
-        now: int,
-    ) -> None:
-        self.step = plan.steps[0]  # the one that it comes to
-        self.pipe = self.step.pipe  # what that needs
-        self.spent = spent  # by reason, ticks that this plan's warps waited before each step
-        self.marks = marks  # the sum of the times at which this plan's warps came by each mark
-        self.block = block
-        self.number = fetcher.number
-        self.fetcher = fetcher
-        self.order = order
-        self.scheduler = scheduler
-        self.results = [0] * plan.tags
-        self.seen = now  # until when its life is accounted for
-        self.stored = 0  # when its last store to shared memory is through
 
 
 # Chooses among warps whose time has come, in the order of their age, one whose pipe is free, and
@@ -124,6 +91,31 @@ POLICIES: dict[str, Policy] = {
 GREEDY = (greedy_then_oldest, greedy_then_youngest)
 
 
+class Multiprocessor(Protocol):
+    """What a scheduler knows of the SM that it belongs to."""
+
+    env: simpy.Environment
+    device: Device
+    units: Units
+    is_observed: bool
+    ahead: int  # ticks in which nothing that another scheduler does can reach it
+
+    def stall(self, warp: Warp, end: int, reason: int) -> None:
+        """Let a warp's life up to `end` have been for a reason, before the step it comes to."""
+
+    def selected(self, warp: Warp, step: Step, now: int) -> None:
+        """Let a warp issue a step behind which it waits for others, or leaves."""
+
+    def span(self, warp: Warp, start: int, end: int, reason: int, pc: int) -> None:
+        """Let observers see a span."""
+
+    def arrive(self, warp: Warp, now: int) -> bool:
+        """Let a warp come to its block's barrier; return whether it may go on at once."""
+
+    def leave(self, warp: Warp, now: int) -> None:
+        """Take note that a warp has run its last instruction."""
+
+
 class Scheduler:
     """A warp scheduler with its pipes, its unit for special functions and its queue to memory.
 
@@ -131,7 +123,7 @@ class Scheduler:
     barrier takes its time to open. What others see is done when its time has come for all.
     """
 
-    def __init__(self, sm: StreamingMultiprocessor, choose: Policy) -> None:
+    def __init__(self, sm: Multiprocessor, choose: Policy) -> None:
         self.sm = sm
         self._env = sm.env
         self.choose = choose
@@ -152,7 +144,7 @@ class Scheduler:
         self._special = ticks(sm.device.interval_cycles.xu)
         self._special_latency = ticks(sm.device.latency_cycles.xu)
         self._serves = sm.units.serves
-        self._is_heard = sm.listener is not None
+        self._is_observed = sm.is_observed
         sm.env.process(self._run())
 
     def take(self, warp: Warp, at: int) -> None:
@@ -290,7 +282,7 @@ class Scheduler:
             return now, begin
         at = self.port_free if self.port_free > now else now
         self.port_free = at + step.port
-        there, begin = self._serves[action](step.touched, warp.fetcher, at, self.begun)
+        there, begin = self._serves[action](step.access, warp.requester, at, self.begun)
         self.queued[place] = begin
         if step.is_in_order:
             self.begun = begin
@@ -304,9 +296,9 @@ class Scheduler:
     def _go_on(self, warp: Warp, step: Step, now: int) -> int:
         """Let a warp come to its next step; return when that can be issued at the earliest."""
         back = now + step.gap
-        if self._is_heard:
-            self.sm.tell(warp, now, now + step.slot, SELECTED, step.pc)
-            self.sm.tell(warp, now + step.slot, back, WAIT, step.pc)
+        if self._is_observed:
+            self.sm.span(warp, now, now + step.slot, SELECTED, step.pc)
+            self.sm.span(warp, now + step.slot, back, WAIT, step.pc)
         warp.seen = back
         warp.step = step.next
         warp.pipe = step.next.pipe
@@ -319,7 +311,7 @@ class Scheduler:
         needs, results = step.needs, warp.results
         there = results[needs[0]] if len(needs) == 1 else max([results[n] for n in needs])
         if step.waits_long:
-            warp.fetcher.wait()
+            warp.requester.wait()
         if there <= back:
             return back
         self.sm.stall(warp, there, LONG if step.waits_long else SHORT)

@@ -13,9 +13,10 @@ import numpy as np
 
 from gpusim.device import Device
 from gpusim.isa import OPS, Program
-from gpusim.prediction.clock.costs import TICKS
-from gpusim.prediction.clock.steps import issues, plan
+from gpusim.prediction.clock.issue import issues
+from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.streams.stream import COLUMNS, WarpStream
+from gpusim.prediction.ticks import TICKS
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def stall_counts(program: Program, device: Device) -> list[StallCount | None]:
     found: list[StallCount | None] = [None] * len(rows)
     for pc in issued:  # behind a barrier some issue before the warp is held, as part of its step
         found[pc] = StallCount(rows[pc].cost.slot / TICKS, False)
-    for step in plan(_straight_on(issued), rows).steps:
+    for step in steps_of(_straight_on(issued), rows).steps:
         found[step.pc] = StallCount(step.gap / TICKS, bool(step.needs))
     return found
 

@@ -5,14 +5,14 @@ same streams form a class.
 """
 
 from gpusim.prediction.streams.classes import BlockClass, Classes, classify
-from gpusim.prediction.streams.stream import BlockStream, Lap, Repeat, WarpStream
+from gpusim.prediction.streams.stream import BlockStream, Loop, SimulatedLoop, WarpStream
 
 __all__ = [
     "BlockClass",
     "BlockStream",
     "Classes",
-    "Lap",
-    "Repeat",
+    "Loop",
+    "SimulatedLoop",
     "WarpStream",
     "classify",
 ]

@@ -105,11 +105,11 @@ def classify(
     prepared: Prepared,
     *,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
-    leaps: bool = True,
+    skips: bool = True,
 ) -> Classes:
     """Return the classes of a launch's blocks. Arrays that the kernel writes are left alone.
 
-    With `leaps`, loops whose iterations are all alike are run in part and kept once. Where arrays
+    With `skips`, loops whose iterations are all alike are run in part and kept once. Where arrays
     have no elements, the answer is kept for the next time.
 
     Raises InputError where control flow or addresses depend on an array that has no elements.
@@ -120,8 +120,8 @@ def classify(
     key = _Same(prepared.program), prepared.launch, tuple(arguments.items()), same, prepared.cc
     probe = _Probe(prepared, key, step_limit)
     if any(isinstance(value, np.ndarray) for value in arguments.values()):
-        return _classes(probe, leaps)
-    return _kept_classes(probe, leaps)
+        return _classes(probe, skips)
+    return _kept_classes(probe, skips)
 
 
 class _Same:
@@ -138,7 +138,7 @@ class _Same:
 
 
 class _UnsoundError(Exception):
-    """What leaps left out is not like what stands for it."""
+    """What was skipped is not like what stands for it."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _Probe:
     key: tuple[Any, ...]
     step_limit: int
 
-    def run(self, blocks: Sequence[int], *, leaps: bool) -> dict[int, BlockStream]:
+    def run(self, blocks: Sequence[int], *, skips: bool) -> dict[int, BlockStream]:
         """Return the streams of some blocks."""
         recorder = Recorder(self.prepared.cc)
         machine.run(
@@ -157,22 +157,22 @@ class _Probe:
             observers=(recorder,),
             step_limit=self.step_limit,
             blocks=blocks,
-            on_leap=recorder.leap if leaps else None,
+            on_skip=recorder.skip if skips else None,
         )
         if not recorder.is_sound:
             raise _UnsoundError
         return recorder.streams
 
 
-def _classes(probe: _Probe, leaps: bool) -> Classes:
+def _classes(probe: _Probe, skips: bool) -> Classes:
     prepared = probe.prepared
     _refuse_missing_elements(prepared)
-    if leaps:
+    if skips:
         try:
-            return _found(partial(probe.run, leaps=True), prepared.launch.blocks)
+            return _found(partial(probe.run, skips=True), prepared.launch.blocks)
         except _UnsoundError:
             pass
-    return _found(partial(probe.run, leaps=False), prepared.launch.blocks)
+    return _found(partial(probe.run, skips=False), prepared.launch.blocks)
 
 
 _kept_classes = lru_cache(maxsize=64)(_classes)

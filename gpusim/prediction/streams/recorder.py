@@ -1,4 +1,4 @@
-"""From steps and leaps, as the machine tells them, to streams."""
+"""From steps and skips, as the machine reports them, to streams."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from gpusim import memory
-from gpusim.events import Leap, Observer, Placement, Step
+from gpusim.events import Observer, Placement, Skip, Step
 from gpusim.isa import COUNT_UP, OPS
 from gpusim.launch import ComputeCapability
-from gpusim.prediction.streams import spread
-from gpusim.prediction.streams.stream import BlockStream, Repeat, WarpStream, rolled
+from gpusim.prediction.streams import distances
+from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
 from gpusim.prediction.streams.touches import (
     NOTHING,
-    LeftOut,
+    Skipped,
     Touches,
     first_touches,
     joined,
@@ -55,21 +55,21 @@ class _Row:
         )
 
 
-class _Told:
-    """What the recorder was told of a batch: its steps, and its leaps, each after so many steps."""
+class _Recorded:
+    """What was recorded of a batch: its steps, and its skips, each after so many steps."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self.steps: list[_Row] = []
-        self.leaps: list[tuple[int, Leap]] = []
+        self.skips: list[tuple[int, Skip]] = []
 
     def unfold(self, placement: Placement) -> None:
-        """Spread what was told of a folded batch over the rows of an unfolded one."""
+        """Spread what was recorded of a folded batch over the rows of an unfolded one."""
         copies = len(placement.blocks)
         every = np.arange(copies)[:, None] * placement.warps_per_block
         self.placement = placement
         self.steps = [row.unfolded(every) for row in self.steps]
-        self.leaps = [(at, _unfolded(leap, placement, every)) for at, leap in self.leaps]
+        self.skips = [(at, _unfolded(skip, placement, every)) for at, skip in self.skips]
 
     @cached_property
     def starts(self) -> Array:
@@ -85,11 +85,11 @@ class _Told:
     def columns(self, touches: Touches, stored: Touches) -> dict[str, Array]:
         """Return the columns of streams, shaped (copies, places).
 
-        In place of `near` they have the lowest line of each load.
+        In place of `earlier` they have the lowest line of each load.
         """
         shape = self.placement.copies, int(self.starts[-1])
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
-        is_on, is_taken, cost, lines, lanes, lowest, apart = map(self._column, range(7))
+        is_on, is_taken, cost, lines, lanes, lowest, gaps = map(self._column, range(7))
         fresh, joins = first_touches(touches, math.prod(shape))
         written, _ = first_touches(stored, math.prod(shape))
         return {
@@ -102,7 +102,7 @@ class _Told:
             "written": written.reshape(shape).astype(np.int32),
             "joins": joins.reshape(shape),
             "lanes": lanes,
-            "spread": apart.astype(np.int32),
+            "gaps": gaps.astype(np.int32),
             "lowest": lowest,
         }
 
@@ -114,7 +114,7 @@ class _Told:
         return full
 
     def touches(self, *, stored: bool = False) -> Touches:
-        """Return all accesses of sectors, and what leaps left out the last time, in order.
+        """Return all accesses of sectors, and what was skipped the last time, in order.
 
         Of stores alone where `stored`.
         """
@@ -123,9 +123,9 @@ class _Told:
             for number, step in enumerate(self.steps)
         ]
         made, done = [], 0
-        for at, leap in self.leaps:
-            period = joined([parts[number] for number in self.steps_of(at, leap)])
-            made += [*parts[done:at], period.left_out(self.times(leap).max(axis=1), leap.strides)]
+        for at, skip in self.skips:
+            period = joined([parts[number] for number in self.steps_of(at, skip)])
+            made += [*parts[done:at], period.skipped(self.times(skip).max(axis=1), skip.strides)]
             done = at
         return joined([*made, *parts[done:]])
 
@@ -143,55 +143,55 @@ class _Told:
             sector=sectors[copy, row, lane],
         )
 
-    def repeat(self, at: int, leap: Leap, places: Array, times: int) -> Repeat:
-        """Return what a leap after so many steps is in the stream of the row at these places."""
+    def loop(self, at: int, skip: Skip, places: Array, times: int) -> Loop:
+        """Return what a skip after so many steps is in the stream of the row at these places."""
         end = int(np.searchsorted(places, self.starts[at]))
-        return Repeat(end - leap.issued, end, times)
+        return Loop(end - skip.issued, end, times)
 
-    def steps_of(self, at: int, leap: Leap) -> Array:
-        """Return the numbers of the steps that stand for what a leap leaves out."""
+    def steps_of(self, at: int, skip: Skip) -> Array:
+        """Return the numbers of the steps that stand for what a skip leaves out."""
         like: list[int] = []
         for number in range(at - 1, -1, -1):
-            if len(like) == leap.issued:
+            if len(like) == skip.issued:
                 break
-            if np.array_equal(self.steps[number].rows, leap.rows):
+            if np.array_equal(self.steps[number].rows, skip.rows):
                 like.append(number)
         return np.array(like[::-1])
 
-    def times(self, leap: Leap) -> Array:
-        """Return how often a leap leaves out what a warp did, shaped (blocks, warps)."""
+    def times(self, skip: Skip) -> Array:
+        """Return how often a skip leaves out what a warp did, shaped (blocks, warps)."""
         times = np.zeros((self.placement.copies, self.placement.rows), dtype=np.int64)
-        times[:, leap.rows] = leap.times
+        times[:, skip.rows] = skip.times
         return times.reshape(-1, self.placement.warps_per_block)
 
 
-def _unfolded(leap: Leap, placement: Placement, every: Array) -> Leap:
-    times = np.broadcast_to(leap.times, (len(every), len(leap.rows))).reshape(1, -1)
-    rows = (leap.rows + every).reshape(-1)
-    return replace(leap, placement=placement, rows=rows, times=times)
+def _unfolded(skip: Skip, placement: Placement, every: Array) -> Skip:
+    times = np.broadcast_to(skip.times, (len(every), len(skip.rows))).reshape(1, -1)
+    rows = (skip.rows + every).reshape(-1)
+    return replace(skip, placement=placement, rows=rows, times=times)
 
 
 class Recorder(Observer):
-    """Turns steps and leaps into streams of the blocks of a run.
+    """Turns steps and skips into streams of the blocks of a run.
 
-    `is_sound` says whether what leaps left out touches as many sectors for the first time as
+    `is_sound` says whether what was skipped touches as many sectors for the first time as
     the iterations that stand for it.
     """
 
     def __init__(self, cc: ComputeCapability) -> None:
         self._cc_major = cc.major
-        self._told: dict[int, _Told] = {}
+        self._recorded: dict[int, _Recorded] = {}
         self.streams: dict[int, BlockStream] = {}
         self.is_sound = True
 
-    def _of(self, placement: Placement) -> _Told:
+    def _of(self, placement: Placement) -> _Recorded:
         number = int(placement.blocks[0])
-        told = self._told.get(number)
-        if told is None:
-            told = self._told[number] = _Told(placement)
-        if told.placement is not placement:
-            told.unfold(placement)
-        return told
+        recorded = self._recorded.get(number)
+        if recorded is None:
+            recorded = self._recorded[number] = _Recorded(placement)
+        if recorded.placement is not placement:
+            recorded.unfold(placement)
+        return recorded
 
     def step(self, step: Step) -> None:
         """Keep what the clock needs of a step."""
@@ -199,7 +199,7 @@ class Recorder(Observer):
         if not OPS[instruction.op].issued:
             return
         is_on, is_taken, cost, lines, touched = YES, NO, ZERO, ZERO, None
-        lowest, apart = NOWHERE, ZERO
+        lowest, gaps = NOWHERE, ZERO
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
@@ -207,16 +207,16 @@ class Recorder(Observer):
         if step.addresses is not None and instruction.memory is not None:
             cost, lines, touched = self._cost(step)
             if touched is not None and instruction.is_load:
-                lowest, apart = spread.within(step.addresses, step.on)
+                lowest, gaps = distances.within(step.addresses, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, cost, lines, lanes, lowest, apart)
+        columns = (is_on, is_taken, cost, lines, lanes, lowest, gaps)
         row = _Row(step.pc, OPS[instruction.op].kind == "store", step.rows, columns, touched)
         self._of(step.placement).steps.append(row)
 
-    def leap(self, leap: Leap) -> None:
+    def skip(self, skip: Skip) -> None:
         """Keep how often the iterations before it stand for those that it leaves out."""
-        told = self._of(leap.placement)
-        told.leaps.append((len(told.steps), leap))
+        recorded = self._of(skip.placement)
+        recorded.skips.append((len(recorded.steps), skip))
 
     def _cost(self, step: Step) -> tuple[Array, Array, Array | None]:
         found, addresses = step.instruction.memory, step.addresses
@@ -248,13 +248,16 @@ class Recorder(Observer):
 
     def batch_end(self, blocks: Array) -> None:
         """Make the streams of these blocks."""
-        told = self._told.pop(int(blocks[0]), None)
-        if told is None:
+        recorded = self._recorded.pop(int(blocks[0]), None)
+        if recorded is None:
             return
-        touches = told.touches()
-        columns, places = told.columns(touches, told.touches(stored=True)), told.places()
-        folded, warps = told.placement.folded, told.placement.warps_per_block
-        times = [told.times(leap) for _, leap in told.leaps]
+        touches = recorded.touches()
+        columns, places = (
+            recorded.columns(touches, recorded.touches(stored=True)),
+            recorded.places(),
+        )
+        folded, warps = recorded.placement.folded, recorded.placement.warps_per_block
+        times = [recorded.times(skip) for _, skip in recorded.skips]
         seen: dict[bytes, BlockStream] = {}
         streams = []
         for position in range(len(blocks)):
@@ -262,31 +265,31 @@ class Recorder(Observer):
             made = []
             for warp in range(warps):
                 mine = places[first + warp]
-                repeats = tuple(
-                    told.repeat(at, leap, mine, int(often[position, warp]))
-                    for (at, leap), often in zip(told.leaps, times, strict=True)
+                loops = tuple(
+                    recorded.loop(at, skip, mine, int(often[position, warp]))
+                    for (at, skip), often in zip(recorded.skips, times, strict=True)
                     if often[position, warp]
                 )
                 own = {name: column[copy][mine] for name, column in columns.items()}
-                near = spread.to_earlier(own.pop("lowest"))
-                made.append(rolled(WarpStream(**own, near=near, repeats=repeats)))
+                earlier = distances.to_earlier(own.pop("lowest"))
+                made.append(rolled(WarpStream(**own, earlier=earlier, loops=loops)))
             block = BlockStream(tuple(made))
             streams.append(seen.setdefault(block.key, block))
         self.streams.update(zip(blocks.tolist(), streams, strict=True))
-        if told.leaps:
-            self.is_sound &= _is_sound(told, touches, streams)
+        if recorded.skips:
+            self.is_sound &= _is_sound(recorded, touches, streams)
 
 
-def _is_sound(told: _Told, touches: Touches, streams: Sequence[BlockStream]) -> bool:
+def _is_sound(recorded: _Recorded, touches: Touches, streams: Sequence[BlockStream]) -> bool:
     """Compare the sectors that blocks touch with what their streams say."""
-    stood = [told.steps_of(at, leap) for at, leap in told.leaps]
-    times = [told.times(leap).max(axis=1) for _, leap in told.leaps]
+    stood = [recorded.steps_of(at, skip) for at, skip in recorded.skips]
+    times = [recorded.times(skip).max(axis=1) for _, skip in recorded.skips]
     for position, own in enumerate(touches.of_blocks(len(streams))):
-        left_out = [
-            LeftOut(steps, int(often[position]), leap.strides)
-            for steps, often, (_, leap) in zip(stood, times, told.leaps, strict=True)
+        skipped = [
+            Skipped(steps, int(often[position]), skip.strides)
+            for steps, often, (_, skip) in zip(stood, times, recorded.skips, strict=True)
             if often[position]
         ]
-        if sectors_touched(own, left_out) != streams[position].fresh_sectors:
+        if sectors_touched(own, skipped) != streams[position].fresh_sectors:
             return False
     return True

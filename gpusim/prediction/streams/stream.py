@@ -12,35 +12,38 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-class Repeat(NamedTuple):
-    """The instructions from `first` up to `end`, not included, run `times` more times in a row."""
+class Loop(NamedTuple):
+    """One iteration, the instructions from `first` up to `end`; it runs `times` more times.
+
+    Where accesses move on by whole lines in some iterations alone, one iteration here is as many.
+    """
 
     first: int
     end: int
     times: int
 
 
-class Lap(NamedTuple):
-    """A loop that is written out: `rounds` of `length` instructions each, from `first` on.
+class SimulatedLoop(NamedTuple):
+    """A loop of which `simulated` iterations of `length` instructions each are written out.
 
-    It is the `number`-th loop of its warp, has `times` rounds, and `left` of them are left out.
+    They begin at `first`. It is the `number`-th loop of its warp and has so many `iterations`.
     """
 
     number: int
     first: int
     length: int
-    rounds: int
-    times: int
+    simulated: int
+    iterations: int
 
     @property
-    def left(self) -> int:
-        """Rounds that are left out."""
-        return self.times - self.rounds
+    def extrapolated(self) -> int:
+        """Iterations that are not written out."""
+        return self.iterations - self.simulated
 
 
 COLUMNS = (
-    "pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes", "spread",
-    "near",
+    "pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes", "gaps",
+    "earlier",
 )  # fmt: skip
 
 
@@ -55,9 +58,9 @@ class WarpStream:
     `fresh` those of its sectors that the block has not touched before, `written` those that a
     store is the first to write; `joins` says that another warp touches one of its sectors for the
     first time in the same step, so that it waits for the same fetch. `lanes` are the lanes that
-    run the instruction, a bit each. `spread` and `near` say how the lines of a global load lie to
-    each other and to those of the loads before. `repeats`, in order, are the loops that are kept
-    once, `laps` those that have been written out.
+    run the instruction, a bit each. `gaps` and `earlier` say how far the lines of a global load
+    lie from each other and from those of the loads before (`distances`). `loops`, in order, are
+    those of which one iteration is kept, `simulated_loops` those that have been written out.
     """
 
     pc: Array
@@ -69,10 +72,10 @@ class WarpStream:
     written: Array
     joins: Array
     lanes: Array
-    spread: Array
-    near: Array
-    repeats: tuple[Repeat, ...] = ()
-    laps: tuple[Lap, ...] = ()
+    gaps: Array
+    earlier: Array
+    loops: tuple[Loop, ...] = ()
+    simulated_loops: tuple[SimulatedLoop, ...] = ()
 
     def __len__(self) -> int:
         return len(self.pc)
@@ -81,44 +84,45 @@ class WarpStream:
     def key(self) -> bytes:
         """Equal for warps that do the same."""
         columns = [np.ascontiguousarray(getattr(self, name)).tobytes() for name in COLUMNS]
-        return b"".join([*columns, repr((self.repeats, self.laps)).encode()])
+        return b"".join([*columns, repr((self.loops, self.simulated_loops)).encode()])
 
     @cached_property
     def times(self) -> Array:
         """How often the warp runs each instruction that is kept."""
         times = np.ones(len(self), dtype=np.int64)
-        for first, end, more in self.repeats:
+        for first, end, more in self.loops:
             times[first:end] += more
         return times
 
-    def written_out(self, rounds: Callable[[int, int], int]) -> WarpStream:
-        """Return the stream with its loops written out: of the n-th, `rounds(n, times)` rounds."""
-        if not self.repeats:
+    def written_out(self, iterations: Callable[[int, int], int]) -> WarpStream:
+        """Return the stream with `iterations(n, times)` of its n-th loop written out."""
+        if not self.loops:
             return self
-        places, laps, done, length = [], [], 0, 0
-        for number, (first, end, times) in enumerate(self.repeats):
-            played = rounds(number, times)
+        places, loops, done, length = [], [], 0, 0
+        for number, (first, end, times) in enumerate(self.loops):
+            count = iterations(number, times)
             places.append(np.arange(done, first))
-            places.append(np.tile(np.arange(first, end), played))
-            laps.append(Lap(number, length + first - done, end - first, played, times))
-            length += first - done + (end - first) * played
+            places.append(np.tile(np.arange(first, end), count))
+            begin = length + first - done
+            loops.append(SimulatedLoop(number, begin, end - first, count, times))
+            length = begin + (end - first) * count
             done = first
         made = self.at(np.concatenate([*places, np.arange(done, len(self))]))
-        return replace(made, laps=tuple(laps))
+        return replace(made, simulated_loops=tuple(loops))
 
     def of_longest_lane(self) -> WarpStream:
         """Return what the lane that runs the most does: the warp, if divergence were free.
 
-        For streams without repeats.
+        For streams whose loops are written out.
         """
         runs = self._bits()[:, int(self.by_lane().argmax())]
         before = np.concatenate([[0], np.cumsum(runs)]).tolist()
-        laps = []
-        for lap in self.laps:
-            first = before[lap.first]
-            end = before[lap.first + lap.length] if lap.rounds else first
-            laps.append(lap._replace(first=first, length=end - first))
-        return replace(self.at(runs), laps=tuple(laps))
+        loops = []
+        for loop in self.simulated_loops:
+            first = before[loop.first]
+            end = before[loop.first + loop.length] if loop.simulated else first
+            loops.append(loop._replace(first=first, length=end - first))
+        return replace(self.at(runs), simulated_loops=tuple(loops))
 
     def by_lane(self) -> Array:
         """Return how many instructions each lane runs."""
@@ -128,10 +132,10 @@ class WarpStream:
         bits = self.lanes[:, None] >> np.arange(32, dtype=np.uint32) & np.uint32(1)
         return np.asarray(bits != 0)
 
-    def at(self, places: Array, repeats: tuple[Repeat, ...] = ()) -> WarpStream:
+    def at(self, places: Array, loops: tuple[Loop, ...] = ()) -> WarpStream:
         """Return the stream with the entries at some places alone."""
         columns = {name: getattr(self, name)[places] for name in COLUMNS}
-        return WarpStream(**columns, repeats=repeats)
+        return WarpStream(**columns, loops=loops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,28 +170,28 @@ class BlockStream:
         return sum(int(warp.times @ warp.written) for warp in self.warps)
 
     @property
-    def repeats(self) -> list[Repeat]:
-        """All loops that are kept once."""
-        return [repeat for warp in self.warps for repeat in warp.repeats]
+    def loops(self) -> list[Loop]:
+        """All loops of which one iteration is kept."""
+        return [loop for warp in self.warps for loop in warp.loops]
 
     @property
     def kept(self) -> int:
-        """Instructions in the streams, those of a loop that is kept once counted once."""
+        """Instructions in the streams, those of a loop counted once."""
         return sum(map(len, self.warps))
 
 
 def rolled(stream: WarpStream) -> WarpStream:
-    """Return the stream with all that is like a loop's kept iteration counted among its repeats.
+    """Return the stream with all that is like a loop's kept iteration counted among its `times`.
 
-    Streams that do the same become equal, wherever in their loops the leaps began.
+    Streams that do the same become equal, wherever in their loops iterations were skipped first.
     """
-    if not stream.repeats:
+    if not stream.loops:
         return stream
     columns = [getattr(stream, name) for name in COLUMNS]
     kept = np.ones(len(stream), dtype=bool)
     found, low = [], 0
-    limits = [*(first for first, _, _ in stream.repeats[1:]), len(stream)]
-    for (first, end, times), high in zip(stream.repeats, limits, strict=True):
+    limits = [*(first for first, _, _ in stream.loops[1:]), len(stream)]
+    for (first, end, times), high in zip(stream.loops, limits, strict=True):
         period = end - first
         again = np.logical_and.reduce(
             [c[low : high - period] == c[low + period : high] for c in columns]
@@ -197,10 +201,10 @@ def rolled(stream: WarpStream) -> WarpStream:
         more = _run(again[first - low :]) // period
         low = end + more * period
         kept[end:low] = False
-        found.append(Repeat(first, end, times + more))
+        found.append(Loop(first, end, times + more))
     new = np.cumsum(kept) - kept
-    repeats = (Repeat(int(new[a]), int(new[b - 1]) + 1, times) for a, b, times in found)
-    return stream.at(kept, tuple(repeats))
+    loops = (Loop(int(new[a]), int(new[b - 1]) + 1, times) for a, b, times in found)
+    return stream.at(kept, tuple(loops))
 
 
 def _run(is_so: Array) -> int:

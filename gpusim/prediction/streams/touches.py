@@ -20,7 +20,7 @@ class Touches:
     """Accesses of sectors in order: by which block of a batch, in which step, at which place.
 
     A place is one warp's run of an instruction, numbered through all steps and blocks. What was
-    left out has neither: its step and place are -1.
+    skipped has neither: its step and place are -1.
     """
 
     block: Array
@@ -38,7 +38,7 @@ class Touches:
         ends = np.searchsorted(self.block[order], np.arange(1, count))
         return [self.at(mine) for mine in np.split(order, ends)]
 
-    def left_out(self, times: Array, strides: Mapping[int, int]) -> Touches:
+    def skipped(self, times: Array, strides: Mapping[int, int]) -> Touches:
         """Return these moved on by strides, as often as the block says; none where it is never."""
         some = self.at(times[self.block] > 0)
         moved = some.sector + times[some.block] * _steps(some.sector, strides)
@@ -77,29 +77,29 @@ def first_touches(touches: Touches, places: int) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A block's leap: what it touched in the `steps` before, moved on by strides, `times` times."""
+class Skipped:
+    """A block's skip: what it touched in the `steps` before, moved on by strides, `times` times."""
 
     steps: Array
     times: int
     strides: Mapping[int, int]
 
 
-def sectors_touched(touches: Touches, leaps: Sequence[LeftOut]) -> int | None:
-    """Return how many sectors a block touches, in what it ran and in what was left out.
+def sectors_touched(touches: Touches, skips: Sequence[Skipped]) -> int | None:
+    """Return how many sectors a block touches, in what it ran and in what was skipped.
 
     None where that is not known: loops move through one array by different strides.
     """
     ran = np.unique(touches.sector[touches.place >= 0])
     strides: dict[int, int] = {}
     runs: dict[int, list[tuple[Array, int]]] = {}
-    for leap in leaps:
-        if any(strides.setdefault(array, s) != s for array, s in leap.strides.items()):
+    for skip in skips:
+        if any(strides.setdefault(array, s) != s for array, s in skip.strides.items()):
             return None
-        sectors = np.unique(touches.sector[np.isin(touches.step, leap.steps)])
-        steps = _steps(sectors, leap.strides)
+        sectors = np.unique(touches.sector[np.isin(touches.step, skip.steps)])
+        steps = _steps(sectors, skip.strides)
         for step in np.unique(steps[steps != 0]).tolist():
-            runs.setdefault(step, []).append((sectors[steps == step], leap.times))
+            runs.setdefault(step, []).append((sectors[steps == step], skip.times))
     return len(ran) + sum(_reached(ran, step, found) for step, found in runs.items())
 
 

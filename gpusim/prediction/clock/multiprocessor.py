@@ -1,52 +1,37 @@
 """One SM at work, event by event: SimPy where something waits, arithmetic where nothing does.
 
 A process is a warp scheduler (`scheduler`), an event the opening of a barrier or the start of a
-block. What serves requests in turn is in `units`. All SMs are alike: the one that is played has
-its share of the device.
+block. What serves requests in turn is in `units`. All SMs are alike: the one that is simulated
+has its share of the device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import simpy
 
 from gpusim.device import Device
-from gpusim.prediction.clock.costs import TICKS, ticks
-from gpusim.prediction.clock.runs import LeftOut, Runs, left_out
-from gpusim.prediction.clock.scheduler import POLICIES, Scheduler, Warp
+from gpusim.prediction.clock.runs import Extrapolated, Runs, extrapolated
+from gpusim.prediction.clock.scheduler import POLICIES, Scheduler
+from gpusim.prediction.clock.spans import Span, SpanObserver
 from gpusim.prediction.clock.stalls import SELECTED, STALLS
-from gpusim.prediction.clock.steps import Step, WarpPlan
-from gpusim.prediction.clock.units import Fetcher, Share, Units
-
-
-@dataclass(frozen=True)
-class Span:
-    """A piece of a warp's life, for one reason, before or at the instruction `pc`; in cycles."""
-
-    block: int
-    warp: int
-    start: float
-    end: float
-    reason: str
-    pc: int
-
-
-class SpanListener(Protocol):
-    """Hears every span of the SM that is played."""
-
-    def span(self, span: Span) -> None:
-        """Take note of a span."""
+from gpusim.prediction.clock.steps import Step, WarpSteps
+from gpusim.prediction.clock.units import Units
+from gpusim.prediction.clock.warp import Block, Warp
+from gpusim.prediction.memory import MemoryShare, Requester
+from gpusim.prediction.ticks import TICKS, ticks
 
 
 @dataclass
 class Outcome:
-    """What playing an SM gave: its end in cycles, stalls and cycles by pc, summed over warps.
+    """What simulating an SM gave: its end in cycles, stalls and ticks by pc, summed over warps.
 
-    `block_ends` are the cycles at which blocks left the SM, in order. Rounds of laps that were
-    `left_out` are among the stalls, but not in the cycles and the instructions.
+    `block_ends` are the cycles at which blocks left the SM, in order. Iterations of loops that
+    are `extrapolated` are among the stalls, but not in the cycles and the instructions.
     """
 
     cycles: float
@@ -54,45 +39,34 @@ class Outcome:
     stalls: list[float]
     by_pc: dict[int, float]
     instructions: int
-    left_out: LeftOut
-
-
-class Block:
-    """A block on the SM: how many of its warps still run, and who waits at its barrier."""
-
-    __slots__ = ("live", "met", "number", "waiting")
-
-    def __init__(self, number: int, warps: int) -> None:
-        self.number = number
-        self.live = warps
-        self.met = 0  # when the last warp that came has been counted
-        self.waiting: list[Warp] = []
+    extrapolated: Extrapolated
 
 
 class StreamingMultiprocessor:
-    """Plays blocks on one SM of a device.
+    """Simulates blocks on one SM of a device.
 
-    `plans[i]` are the warps of the i-th block that comes to this SM; `resident` is how many
+    `blocks[i]` are the warps of the i-th block that comes to this SM; `resident` is how many
     blocks it holds at a time. `is_steady` leaves out what only the first blocks have.
     """
 
     def __init__(
         self,
         device: Device,
-        share: Share,
-        plans: Sequence[Sequence[WarpPlan]],
+        share: MemoryShare,
+        blocks: Sequence[Sequence[WarpSteps]],
         resident: int,
-        listener: SpanListener | None = None,
+        observers: Sequence[SpanObserver] = (),
         *,
         is_steady: bool = False,
     ) -> None:
         self.env = simpy.Environment()
         self.device = device
         self.share = share
-        self.plans = plans
+        self.blocks = blocks
         self.resident = resident
         self.is_steady = is_steady
-        self.listener = listener
+        self.observers = tuple(observers)
+        self.is_observed = bool(self.observers)
         self.block_ends: list[int] = []
         self.end = 0
         self._runs: dict[int, Runs] = {}
@@ -101,7 +75,7 @@ class StreamingMultiprocessor:
         self._launch_free = 0
         self._order = 0
         self._completion_free = 0
-        self._left = len(plans)
+        self._left = len(blocks)
         self.units = Units(device, share)
         self._set_rates()
         choose = POLICIES[device.sm.policy]
@@ -125,30 +99,35 @@ class StreamingMultiprocessor:
             self.units.constants_there = self._block_start + ticks(latency.cold_start)
 
     def _share_bandwidth(self) -> None:
-        self.units.share_bandwidth(self.share.gain(self._left, self.resident))
+        self.units.memory.scale_bandwidth(self.share.gain(self._left, self.resident))
 
     # -- running -----------------------------------------------------------------------
 
-    def play(self) -> Outcome:
-        """Play all blocks to the end."""
+    def simulate(self) -> Outcome:
+        """Simulate all blocks to the end."""
+        for observer in self.observers:
+            observer.begin(len(self.blocks))
         self._start_blocks()
         self.env.run()
+        cycles = max(self.end, self.units.memory.end) / TICKS
+        for observer in self.observers:
+            observer.end(cycles)
         stalls = [0.0] * len(STALLS)
         by_pc: dict[int, float] = {}
         for runs in self._runs.values():
             runs.add_to(stalls, by_pc)
         return Outcome(
-            cycles=max(self.end, self.units.end) / TICKS,
+            cycles=cycles,
             block_ends=[end / TICKS for end in self.block_ends],
             stalls=stalls,
             by_pc=by_pc,
-            instructions=sum(r.count * r.plan.instructions for r in self._runs.values()),
-            left_out=left_out(self._runs.values()),
+            instructions=sum(r.count * r.work.instructions for r in self._runs.values()),
+            extrapolated=extrapolated(self._runs.values()),
         )
 
     def _start_blocks(self) -> None:
         """Launch blocks while there is room, one in a launch interval."""
-        while self._on_sm < self.resident and self._next_block < len(self.plans):
+        while self._on_sm < self.resident and self._next_block < len(self.blocks):
             self._on_sm += 1
             number = self._next_block
             self._next_block += 1
@@ -157,22 +136,23 @@ class StreamingMultiprocessor:
             self._launch_block(number, at + self._block_start)
 
     def _launch_block(self, number: int, begin: int) -> None:
-        plans = self.plans[number]
-        block = Block(number, len(plans))
+        warps = self.blocks[number]
+        block = Block(number, len(warps))
         is_first = number < self.resident and not self.is_steady
-        for warp_number, plan in enumerate(plans):
-            if id(plan) not in self._runs:
-                self._runs[id(plan)] = Runs(plan)
-            runs = self._runs[id(plan)]
+        for warp_number, work in enumerate(warps):
+            if id(work) not in self._runs:
+                self._runs[id(work)] = Runs(work)
+            runs = self._runs[id(work)]
             runs.count += 1
-            scheduler = self.schedulers[(number + warp_number) % len(self.schedulers)]
-            fetcher = Fetcher(number, warp_number, is_first)
-            order = self._order + warp_number
+            scheduler = (number + warp_number) % len(self.schedulers)
+            requester = Requester(number, warp_number, is_first)
             at = begin + warp_number * self._warp_start
-            warp = Warp(plan, runs.spent, runs.marks, block, fetcher, order, scheduler, at)
-            scheduler.take(warp, at)
-        self._order += len(plans)
+            warp = Warp(runs, block, requester, self._order + warp_number, scheduler, at)
+            self.schedulers[scheduler].take(warp, at)
+        self._order += len(warps)
         self._wake_at(begin, self.schedulers)
+        for observer in self.observers:
+            observer.block_started(number, begin / TICKS)
 
     def _wake_at(self, at: int, schedulers: Iterable[Scheduler]) -> None:
         """Let schedulers look at what they have at a time."""
@@ -193,16 +173,18 @@ class StreamingMultiprocessor:
             at = max(now + self._block_end, self._completion_free)
             self._completion_free = at + self._completion
             leave = self.env.timeout(at - self.env.now)
-            leave.callbacks.append(self._end_block)
+            leave.callbacks.append(partial(self._end_block, block))
             self._left -= 1
             self._share_bandwidth()
         elif block.waiting and len(block.waiting) == block.live:
             self._release(block, now)
 
-    def _end_block(self, event: simpy.Event) -> None:
+    def _end_block(self, block: Block, _: simpy.Event) -> None:
         self._on_sm -= 1
         self.block_ends.append(int(self.env.now))
         self.end = max(self.end, int(self.env.now))
+        for observer in self.observers:
+            observer.block_ended(block.number, int(self.env.now) / TICKS)
         self._start_blocks()
 
     # -- accounting --------------------------------------------------------------------
@@ -212,21 +194,23 @@ class StreamingMultiprocessor:
         start = warp.seen
         warp.spent[reason][warp.step.place] += end - start
         warp.seen = end
-        if self.listener is not None:
-            self.tell(warp, start, end, reason, warp.step.pc)
+        if self.is_observed:
+            self.span(warp, start, end, reason, warp.step.pc)
 
     def selected(self, warp: Warp, step: Step, now: int) -> None:
         """Let a warp issue a step behind which it waits for others, or leaves."""
         warp.seen = now + step.slot
-        if self.listener is not None:
-            self.tell(warp, now, warp.seen, SELECTED, step.pc)
+        if self.is_observed:
+            self.span(warp, now, warp.seen, SELECTED, step.pc)
 
-    def tell(self, warp: Warp, start: int, end: int, reason: int, pc: int) -> None:
-        """Tell the listener of a span."""
-        if self.listener is not None and end > start:
-            self.listener.span(
-                Span(warp.block.number, warp.number, start / TICKS, end / TICKS, STALLS[reason], pc)
-            )
+    def span(self, warp: Warp, start: int, end: int, reason: int, pc: int) -> None:
+        """Let observers see a span."""
+        if end <= start:
+            return
+        block, number, name = warp.block.number, warp.number, STALLS[reason]
+        made = Span(block, number, start / TICKS, end / TICKS, name, pc)
+        for observer in self.observers:
+            observer.span(made)
 
     # -- barriers ----------------------------------------------------------------------
 
@@ -236,8 +220,9 @@ class StreamingMultiprocessor:
             return True
         block = warp.block
         # Other warps may read what this one stored: it has not come before its stores have.
-        again = warp.scheduler.met is block
-        warp.scheduler.met = block
+        scheduler = self.schedulers[warp.scheduler]
+        again = scheduler.met is block
+        scheduler.met = block
         block.met = max(block.met, self.units.arrive(now, again=again), warp.stored)
         block.waiting.append(warp)
         if len(block.waiting) == block.live:
@@ -248,7 +233,10 @@ class StreamingMultiprocessor:
         at = max(block.met, now) + self._barrier
         self.units.release(now, len(block.waiting))
         for warp in block.waiting:
-            warp.fetcher.is_apart = False
-            warp.scheduler.resume(warp, at)
-        self._wake_at(at, dict.fromkeys(warp.scheduler for warp in block.waiting))
+            warp.requester.is_apart = False
+            self.schedulers[warp.scheduler].resume(warp, at)
+        numbers = dict.fromkeys(warp.scheduler for warp in block.waiting)
+        self._wake_at(at, [self.schedulers[number] for number in numbers])
         block.waiting.clear()
+        for observer in self.observers:
+            observer.barrier_opened(block.number, at / TICKS)

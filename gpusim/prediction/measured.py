@@ -1,0 +1,57 @@
+"""What the model knows of one GPU and no device file says: every number of it, with its source.
+
+All were measured on an NVIDIA H200, or read off machine code for it, and hold for any GPU here
+until they are measured there. What can be measured on its own belongs into the device files, as a
+key with a default rule (`gpusim.device`). How much is simulated is no fact of a GPU: those numbers
+stand in `sampling`.
+"""
+
+from __future__ import annotations
+
+# -- code generation: machine code of 56 reductions, nvcc 13.0, sm_90 ----------------------
+
+# Compute capability from which on nvcc spreads work over ALU and multiplier.
+SHARED_WORK_FROM_CC_MAJOR = 7
+# Of additions of two numbers, every so many-th is an IMAD (94 of 228 are; and 64 of 80 moves are,
+# for which all of them stand).
+ADDITIONS_AN_IMAD = 2
+
+# -- the SM --------------------------------------------------------------------------------
+
+# Accesses that the data stage serves in turn, a pass each: 32 ways of conflict keep a warp twice
+# as long as the SM. Loads of 1 to 32 wavefronts by 1 to 16 warps.
+DATA_STAGE_SLOTS = 2
+# Instructions behind a barrier that are issued before the warp is held there.
+ISSUED_BEHIND_A_BARRIER = 2
+
+# -- L2 ------------------------------------------------------------------------------------
+
+# Fractions of the L2's capacity. Arrays that are read again from 8 to 128 MB: up to 0.73 of the L2
+# all of it is still there, from 0.87 on nothing.
+L2_ALL_HIT, L2_ALL_MISS = 0.75, 0.85
+# Atomics at random places of arrays of 1 to 65,536 lines: so many go on at a time at most, or one
+# for so many lines.
+MOST_CONCURRENT_ATOMICS, LINES_A_CONCURRENT_ATOMIC = 70, 4
+# What a further sector takes of an integer atomic on one word: a fraction.
+ATOMIC_SECTOR_FRACTION = 0.81
+
+# -- DRAM ----------------------------------------------------------------------------------
+
+# Cycles in which an SM may make up for bandwidth that it did not use: others rested then.
+BANDWIDTH_WINDOW_CYCLES = 2048
+# Warps of a block that fetch within so many 128-byte lines (1 KB) at once wait almost equally long:
+SHARED_LATENCY_LINES = 8
+# but for a fraction of the latency above the least that is a warp's own,
+OWN_LATENCY_FRACTION = 0.15
+# and this fraction of what a busy DRAM adds.
+OWN_QUEUE_FRACTION = 0.4
+
+# A warp of an idle GPU waits for 2, 4 or 8 lines out of DRAM that lie 128 bytes to 64 MB apart. For
+# lines within 512 bytes the wait grows as if each beyond the first were a quarter of a line with a
+# latency of its own, within 4 KB three fifths, and beyond that four fifths; the same line counts
+# nothing. By class of distance (`streams.distances`), in hundredths of a latency.
+LATENCY = 100
+LATENCY_BY_DISTANCE = (0, 25, 60, 80)
+# Both halves of the first line, 64 bytes of DRAM each, add so much to it.
+BOTH_HALVES = 20
+SECTORS_OF_A_HALF = 2

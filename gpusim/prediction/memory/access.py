@@ -1,0 +1,54 @@
+"""An access as units serve it, and the warp that asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Access(NamedTuple):
+    """What an instruction asks of a unit.
+
+    `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
+    L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
+    sectors); it `joins` where it waits for what another warp fetches. `draws` is how many
+    latencies it has, with those of the loads that are under way, `pc` which instruction it is.
+    Atomics on floating-point numbers are told from those on integers. A lane gives or gets so
+    many 32-bit `words`. A special register or constant has its latency in ticks for `cost`.
+    """
+
+    cost: int = 0
+    fresh: int = 0
+    written: int = 0
+    lines: int = 0
+    joins: bool = False
+    draws: float = 1.0
+    pc: int = -1
+    is_float: bool = False
+    words: int = 1
+
+
+NO_ACCESS = Access()
+
+
+@dataclass(slots=True)
+class Requester:
+    """What the latencies of a warp's fetches depend on: its block, its number there, its past.
+
+    A warp that has waited for a fetch `is_apart` from the others of its block, until the next
+    barrier. Its block may be among the first on the SMs. Its last access had a `slot` of the data
+    stage and was `served` at a time.
+    """
+
+    block: int
+    number: int
+    is_first: bool = False
+    waits: int = 0
+    is_apart: bool = False
+    slot: int = 0
+    served: int = 0
+
+    def wait(self) -> None:
+        """Take note that the warp waits for what it has fetched."""
+        self.waits += 1
+        self.is_apart = True

@@ -1,0 +1,76 @@
+"""DRAM's bandwidth, as far as one SM has it, and how much longer its latency is under load."""
+
+from __future__ import annotations
+
+import math
+
+from gpusim.device import Device
+from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.measured import BANDWIDTH_WINDOW_CYCLES
+from gpusim.prediction.memory.share import MemoryShare
+from gpusim.prediction.ticks import TICKS, ticks
+
+WINDOW = BANDWIDTH_WINDOW_CYCLES * TICKS
+
+
+def made_up(free: int, now: int) -> int:
+    """Return from when a server with a share is free, what was left unused in a window used."""
+    return now if free < 0 else max(free, now - WINDOW)
+
+
+class Dram:
+    """Serves sectors one after the other; keeps what is under way.
+
+    `free` is from when on it can serve, -1 before the first sector. `loaded` is how much longer
+    than an idle DRAM's its latency is now, as a multiple of that.
+    """
+
+    def __init__(self, device: Device, share: MemoryShare) -> None:
+        bandwidth = device.bandwidth
+        self.free = -1
+        self.loaded = 0.0
+        self._latency = ticks(device.latency_cycles.dram)
+        self._growth = bandwidth.dram_latency_growth
+        self._growth_by_writes = bandwidth.dram_latency_growth_by_writes
+        self._written = share.written_back * share.write_factor
+        self._grain_sectors = bandwidth.dram_grain_bytes // SECTOR_BYTES
+        sector = 0 if "bandwidth" in device.ablations else SECTOR_BYTES * TICKS
+        self._own_sector = sector / share.dram_bytes_per_cycle
+        self._sector = self._own_sector
+        self._noted = 0
+        self._recent = self._recently_written = 0.0
+
+    def scale_bandwidth(self, gain: float) -> None:
+        """Let the SM have so much more than its share of the bandwidth from now on."""
+        self._sector = self._own_sector / gain
+
+    def read(self, sectors: int, fraction: float, at: int) -> None:
+        """Serve a fraction of some sectors, in whole grains, requested at a time."""
+        grains = -(-sectors // self._grain_sectors) * self._grain_sectors
+        busy = round(grains * fraction * self._sector)
+        self.free = made_up(self.free, at) + busy
+        self._note_busy(at, busy, 0)
+
+    def write(self, sectors: int, at: int) -> int:
+        """Take what of written sectors goes on to DRAM; return when, or 0 where nothing does."""
+        if not (sectors and self._written):
+            return 0
+        busy = round(sectors * self._written * self._sector)
+        self.free = made_up(self.free, at) + busy
+        self._note_busy(at, busy, busy)
+        return self.free
+
+    def _note_busy(self, now: int, busy: int, written: int) -> None:
+        """Work out the loaded latency from what is under way, in all and of writes.
+
+        Its utilisation is by Little's law what is under way over what it can hold. What was
+        requested counts for less and less, over the time of a latency.
+        """
+        passed = max(0, now - self._noted)
+        left = math.exp(-passed / self._latency)
+        self._noted = max(now, self._noted)
+        self._recent = self._recent * left + busy
+        self._recently_written = self._recently_written * left + written
+        utilisation = min(1.0, self._recent / self._latency)
+        by_writes = self._growth_by_writes * min(1.0, self._recently_written / self._latency)
+        self.loaded = self._growth * utilisation**3 + by_writes

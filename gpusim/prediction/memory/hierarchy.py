@@ -1,0 +1,112 @@
+"""Global memory as one SM finds it on the clock: what an access asks for, and when it is served.
+
+L2 and DRAM serve the SM's share in turn; what it did not use for some time it may make up for,
+because other SMs rested then.
+"""
+
+from __future__ import annotations
+
+from gpusim.device import Device
+from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.measured import ATOMIC_SECTOR_FRACTION
+from gpusim.prediction.memory.access import Access, Requester
+from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
+from gpusim.prediction.memory.latency import FetchLatency
+from gpusim.prediction.memory.share import MemoryShare
+from gpusim.prediction.ticks import TICKS, ticks
+
+
+class GlobalMemory:
+    """L1, L2 and DRAM with the servers between them. All times are in ticks.
+
+    `end` is when the last store or atomic has arrived.
+    """
+
+    def __init__(self, device: Device, share: MemoryShare) -> None:
+        self.end = 0
+        self._share = share
+        self._l1_caches = device.capacity.l1_caches_global
+        self._l1, self._l2 = ticks(device.latency_cycles.l1), ticks(device.latency_cycles.l2)
+        self._dram = Dram(device, share)
+        self._latency = FetchLatency(device, self._dram)
+        self._l2_free = -1
+        self._request_sectors = device.bandwidth.l2_request_bytes / SECTOR_BYTES
+        self._store_free = self._stores = 0
+        self._sent = [0] * device.queue.store_depth  # when each of the last stores left
+        self._set_bandwidths(device)
+        self._set_atomics(device)
+
+    def _set_bandwidths(self, device: Device) -> None:
+        bandwidth, share = device.bandwidth, self._share
+        limited = "bandwidth" not in device.ablations
+        of_l2 = share.sms / bandwidth.l2_stores_per_cycle
+        per_packet = max(device.interval_cycles.store_packet, of_l2)
+        sector = SECTOR_BYTES * TICKS if limited else 0
+        self._packet = per_packet * TICKS if limited else 0.0
+        self._own_l2 = sector / share.l2_bytes_per_cycle
+        self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
+        self.scale_bandwidth(1.0)
+
+    def _set_atomics(self, device: Device) -> None:
+        interval, sms = device.interval_cycles, self._share.sms
+        counted = 0 if "atomics" in device.ablations else sms
+        self._atomic_free = 0
+        self._atomic_latency = ticks(device.latency_cycles.global_atomic)
+        self._word = ticks(interval.global_atomic_same_address * counted)
+        self._float_word = ticks(interval.global_atomic_float_same_address * counted)
+
+    def scale_bandwidth(self, gain: float) -> None:
+        """Let the SM have so much more than its share of the bandwidth from now on."""
+        self._dram.scale_bandwidth(gain)
+        self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
+
+    def load(self, access: Access, requester: Requester, at: int) -> int:
+        """Return when what is loaded is there, requested at a time."""
+        missed = access.fresh if self._l1_caches else access.cost
+        if missed:
+            return self._fetch(missed, access, requester, at)
+        if access.joins:
+            source = self._share.source(access.pc)
+            return at + self._latency.of(source, requester, access)
+        return at + self._l1
+
+    def store(self, access: Access, at: int) -> int:
+        """Send a store's packets: each line and each sector of it is one. Return when it may leave.
+
+        Some stores may wait for that; others wait in their schedulers' queues.
+        """
+        place = self._stores % len(self._sent)
+        start = max(at, self._sent[place])
+        begin = max(start, self._store_free, self._dram.free - WINDOW)
+        self._store_free = begin + round((access.lines + access.cost) * self._packet)
+        self._sent[place] = begin
+        self._stores += 1
+        self.end = max(self.end, begin + self._l2, self._dram.write(access.written, start))
+        return start
+
+    def atomic(self, access: Access, at: int) -> int:
+        """Send an atomic to the L2; return when its result is there.
+
+        Lanes on one word go one after the other, and so do its sectors. Those on different lines
+        go to different places, which work side by side.
+        """
+        begin = max(at, self._atomic_free)
+        word = self._float_word if access.is_float else self._word
+        busy = max(access.cost * word, access.lines * self._word * ATOMIC_SECTOR_FRACTION)
+        concurrent = self._share.concurrent_atomics.get(access.pc, 1.0)
+        self._atomic_free = begin + round(busy / concurrent)
+        self.end = max(self.end, self._atomic_free)
+        return begin + self._atomic_latency
+
+    def _fetch(self, sectors: int, access: Access, requester: Requester, at: int) -> int:
+        """Return when sectors that missed the L1 are there, requested at a time."""
+        source = self._share.source(access.pc)
+        from_l2 = sectors * (1 - source.l1_hit)
+        # A line of which little is wanted takes the L2 as long as a request of some bytes.
+        asked = max(from_l2, (1 - source.l1_hit) * access.lines * self._request_sectors)
+        self._l2_free = made_up(self._l2_free, at) + round(asked * self._l2_sector)
+        served = self._l2_free
+        if source.l2_miss:
+            self._dram.read(sectors, source.l2_miss * (1 - source.l1_hit), at)
+            served = max(served, self._dram.free)
+        return max(at, served) + self._latency.of(source, requester, access)

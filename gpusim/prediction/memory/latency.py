@@ -1,0 +1,85 @@
+"""How long a fetch takes, as busy as DRAM is: from L1, L2 or DRAM, drawn evenly for each warp.
+
+DRAM's latency differs from fetch to fetch: an exponential law above the least. It is always the
+same for the same fetch, spread evenly over blocks and as if drawn at random over warps.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gpusim.device import Device
+from gpusim.prediction.measured import (
+    OWN_LATENCY_FRACTION,
+    OWN_QUEUE_FRACTION,
+    SHARED_LATENCY_LINES,
+)
+from gpusim.prediction.memory.access import Access, Requester
+from gpusim.prediction.memory.dram import Dram
+from gpusim.prediction.memory.share import Source
+from gpusim.prediction.ticks import ticks
+
+# Fractions of the golden ratio's multiples lie evenly, however many there are; of its multiples by
+# squares as if drawn at random.
+_WHOLE = 1 << 64
+_GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
+_GOLDEN = _GOLDEN_PART / _WHOLE
+_FETCHES_APART = 4093  # a prime: numbers of warps and of their fetches do not meet
+_MOST_DRAWN = 0.99  # of the law, whose last hundredth has no end
+
+
+class FetchLatency:
+    """The latencies of one SM's fetches, in ticks."""
+
+    def __init__(self, device: Device, dram: Dram) -> None:
+        latency = device.latency_cycles
+        self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
+        self._least = latency.dram_least / latency.dram
+        self._queue = dram
+        self._shared_out = self._shared_above = 0.0
+        self._shared_fetch: tuple[int, int, int, float] | None = None  # the last of several warps
+
+    def of(self, source: Source, requester: Requester, access: Access) -> int:
+        """Return the latency of what the block touches first.
+
+        Whether it comes from L1, L2 or DRAM is shared out evenly over the fetches. Warps of a
+        block that fetch together wait almost equally long, those that drifted apart do not.
+        """
+        l1_hit = 0.0 if requester.is_first else source.l1_hit
+        l2_miss = source.first_l2_miss if requester.is_first else source.l2_miss
+        if l1_hit or l2_miss < 1:
+            self._shared_out = (self._shared_out + _GOLDEN) % 1.0
+            if self._shared_out < l1_hit:
+                return self._l1
+            if self._shared_out >= l1_hit + (1 - l1_hit) * l2_miss:
+                return self._l2
+        return self._of_dram(requester, access)
+
+    def _of_dram(self, requester: Requester, access: Access) -> int:
+        place = _place(requester, requester.number)
+        own = _drawn(place, 1.0)
+        above = _drawn(place, access.draws)
+        if not requester.is_apart:
+            together = requester.number * access.lines // SHARED_LATENCY_LINES
+            fetch = requester.block, together, requester.waits, access.draws
+            if fetch != self._shared_fetch:
+                self._shared_fetch = fetch
+                self._shared_above = _drawn(_place(requester, together), access.draws)
+            above += (1 - OWN_LATENCY_FRACTION) * (self._shared_above - above)
+        varied = self._least + (1 - self._least) * above
+        queued = self._queue.loaded * (1 - OWN_QUEUE_FRACTION + OWN_QUEUE_FRACTION * own)
+        return round(self._dram * (varied + queued))
+
+
+def _place(requester: Requester, number: int) -> float:
+    """Return the place in DRAM's law of a warp's fetch, from 0 to 1.
+
+    Evenly spread over blocks, and as if drawn at random over warps and fetches.
+    """
+    name = number * _FETCHES_APART + requester.waits
+    return (requester.block * (name * name + 1) + name) * _GOLDEN_PART % _WHOLE / _WHOLE
+
+
+def _drawn(place: float, draws: float) -> float:
+    """Return how many means an exponential law's value lies above its least, the last of some."""
+    return -math.log(1 - (place * _MOST_DRAWN) ** (1 / draws))

@@ -1,0 +1,139 @@
+"""What a prediction says: plain records, of which reports and tables are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.device import Device
+from gpusim.launch import Launch
+from gpusim.occupancy import Occupancy
+from gpusim.prediction.bounds import Bound
+from gpusim.prediction.streams import Classes
+from gpusim.prepared import Prepared
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What was simulated of the SM's blocks and of the longest loop, and extrapolated from that.
+
+    `iterations` are those of the longest loop in which all warps do the same in each, or in each
+    few, which then count as one. `spread` is how far the last stretch that was simulated changed
+    the rate, as a fraction.
+    """
+
+    blocks_on_sm: int
+    simulated: int
+    iterations: int
+    iterations_simulated: int
+    spread: float
+    classes: Classes
+
+    @property
+    def extrapolated(self) -> int:
+        """Blocks of the SM that were not simulated."""
+        return self.blocks_on_sm - self.simulated
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the extent as plain data."""
+        return {
+            "blocks_on_sm": self.blocks_on_sm,
+            "simulated": self.simulated,
+            "extrapolated": self.extrapolated,
+            "iterations": self.iterations,
+            "iterations_simulated": self.iterations_simulated,
+            "spread": self.spread,
+            "blocks_run": self.classes.probed,
+        }
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How long a launch takes. `cycles` are SM cycles of the kernel alone, `time_us` with launch.
+
+    `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1;
+    `lines` are fractions of warp cycles by source line. `bounds` are what the launch would take
+    if only one thing limited it; the largest binds.
+    """
+
+    prepared: Prepared
+    device: Device
+    l2: str
+    time_us: float
+    cycles: float
+    occupancy: Occupancy
+    stalls: dict[str, float]
+    lines: dict[int, float]
+    bounds: tuple[Bound, ...]
+    waves: float
+    extent: Extent
+    instructions: int
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.prepared.kernel
+
+    @property
+    def launch(self) -> Launch:
+        """Grid, block and dynamic shared memory."""
+        return self.prepared.launch
+
+    @property
+    def bound(self) -> Bound:
+        """What binds: the largest of the bounds."""
+        return max(self.bounds, key=lambda b: b.time_us)
+
+    @property
+    def classes(self) -> Classes:
+        """The classes of blocks that do the same."""
+        return self.extent.classes
+
+    def gbps(self, size_bytes: float) -> float:
+        """Return what moving `size_bytes` in this time comes to, in GB/s (10^9 bytes)."""
+        return size_bytes / self.time_us / 1000
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `gpusim predict --json` prints."""
+        return {
+            "kernel": self.kernel,
+            "device": self.device.gpu.name,
+            "grid": list(self.launch.grid),
+            "block": list(self.launch.block),
+            "l2": self.l2,
+            "time_us": self.time_us,
+            "cycles": self.cycles,
+            "waves": self.waves,
+            "instructions": self.instructions,
+            "occupancy": {
+                "blocks": self.occupancy.blocks,
+                "warps": self.occupancy.warps,
+                "fraction": self.occupancy.fraction,
+                "limit": self.occupancy.limit,
+            },
+            "bound": self.bound.name,
+            "bounds": {b.name: b.time_us for b in self.bounds},
+            "stalls": self.stalls,
+            "lines": {str(line): fraction for line, fraction in self.lines.items()},
+            "classes": [
+                {"name": c.name, "blocks": c.blocks, "instructions": c.stream.instructions}
+                for c in self.classes.classes
+            ],
+            "simulated": self.extent.to_dict(),
+        }
+
+
+def launch_overhead_us(device: Device) -> float:
+    """Return what the host and the launch itself take, in microseconds."""
+    return 0.0 if "launch-overhead" in device.ablations else device.host.launch_overhead_us
+
+
+def total_time_us(passes: Sequence[Prediction]) -> float:
+    """Return the time of launches one after the other on a stream, in microseconds."""
+    if not passes:
+        return 0.0
+    gap = passes[0].device.host.pass_gap_us
+    overhead = launch_overhead_us(passes[0].device)
+    kernels = sum(p.time_us - overhead for p in passes)
+    return kernels + overhead + gap * (len(passes) - 1)

@@ -1,0 +1,65 @@
+"""How far apart the lines lie that a warp fetches, by classes of distance.
+
+The line itself, lines within 512 bytes, within 4 KB, and beyond: what DRAM tells apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.memory import LINE_BYTES, NOWHERE, in_order
+
+Array = np.ndarray[Any, Any]
+
+CLASSES = 4
+NEAR_BYTES, MIDDLE_BYTES = 512, 4096
+EARLIER = 8  # loads before, of which the nearest counts
+
+# A count of each class in one number, with eight bits each; of the line itself none is counted.
+_BITS = 8
+_ONE_OF_CLASS = np.array([0, *(1 << _BITS * number for number in range(CLASSES - 1))])
+
+
+def _classes(lines: Array) -> Array:
+    """Return the classes of distances in lines."""
+    return np.searchsorted((0, NEAR_BYTES // LINE_BYTES, MIDDLE_BYTES // LINE_BYTES), lines)
+
+
+def within(addresses: Array, on: Array) -> tuple[Array, Array]:
+    """Return, per warp, the lowest line it touches, and the gaps between its lines, packed.
+
+    The lowest is -1 where no lane is on. Arrays have 32 lanes in their last axis.
+    """
+    lines = in_order(addresses // LINE_BYTES, on)
+    lowest = np.where(lines[..., 0] < NOWHERE, lines[..., 0], -1)
+    apart = np.diff(lines, axis=-1)
+    counts = (apart > 0) & (lines[..., 1:] < NOWHERE)
+    if not counts.any():
+        return lowest, np.zeros(lowest.shape, dtype=np.int64)
+    return lowest, np.where(counts, _ONE_OF_CLASS[_classes(apart)], 0).sum(axis=-1)
+
+
+def counts_of(gaps: int) -> list[int]:
+    """Return how many gaps there are of each class."""
+    return [0, *(gaps >> _BITS * number & (1 << _BITS) - 1 for number in range(CLASSES - 1))]
+
+
+def to_earlier(lowest: Array) -> Array:
+    """Return how far a warp's accesses lie from those before, packed: two bits for each.
+
+    `lowest` is the lowest line of each access in order, -1 for what does not load.
+    """
+    packed = np.zeros(len(lowest), dtype=np.int32)
+    loads = np.flatnonzero(lowest >= 0)
+    lines = lowest[loads]
+    for back in range(1, min(EARLIER, len(lines) - 1) + 1):
+        codes = _classes(np.abs(lines[back:] - lines[:-back])).astype(np.int32)
+        packed[loads[back:]] |= codes << 2 * (back - 1)
+    return packed
+
+
+def nearest(packed: int, accesses: int) -> int:
+    """Return the class of the nearest of so many accesses before."""
+    return min(packed >> 2 * back & 3 for back in range(min(accesses, EARLIER)))

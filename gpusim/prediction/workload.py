@@ -1,0 +1,160 @@
+"""The blocks that one SM gets, as steps that the clock simulates."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import itemgetter
+
+from gpusim.device import Device
+from gpusim.prediction.clock.issue import issues
+from gpusim.prediction.clock.step_builder import steps_of
+from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.streams import BlockStream, Classes
+from gpusim.prepared import Prepared
+
+FEW_ITERATIONS = 2  # loops that differ by no more still do when they are shortened
+
+
+class Workload:
+    """What the SM with the most work gets, for the launch ends with it.
+
+    Steps are made once for each different warp. Loops of which all iterations are alike are
+    shortened: callers say to how many iterations of the longest.
+    """
+
+    def __init__(self, prepared: Prepared, gpu: Device, classes: Classes) -> None:
+        self._gpu = gpu
+        self._issues = issues(prepared.program, gpu)
+        self._by_key: dict[bytes, WarpSteps] = {}
+        self._by_stream: dict[tuple[int, int], list[WarpSteps]] = {}
+        self._ranges = sorted(
+            (first, last, c.stream) for c in classes.classes for first, last in c.ranges
+        )
+        self._sms = gpu.gpu.sms
+        self._blocks = prepared.launch.blocks
+        self.warps = len(self._ranges[0][2].warps)
+        self._first = max(self._candidates(), key=self._work)
+        self.blocks_on_sm = self._count(self._first)
+        self._similar = _similar(c.stream for c in classes.classes)
+        self.longest_loop = max((max(counts) for counts in self._similar), default=0)
+
+    def _candidates(self) -> list[int]:
+        """Return SMs that may have the most work: the first, and those of the longest blocks."""
+        longest = max(stream.instructions for _, _, stream in self._ranges)
+        blocks = [last for _, last, stream in self._ranges if stream.instructions == longest]
+        return sorted({0, *(block % self._sms for block in blocks[:8])})
+
+    def _count(self, sm: int) -> int:
+        return math.ceil((self._blocks - sm) / self._sms)
+
+    def _work(self, sm: int) -> int:
+        """Return the instructions of an SM's blocks; of a large grid, of some of them."""
+        count = self._count(sm)
+        places = range(0, count, max(1, count // 64))
+        return sum(self._stream(sm + k * self._sms).instructions for k in places)
+
+    def _stream(self, number: int) -> BlockStream:
+        """Return the stream of a block of the grid."""
+        at = bisect_left(self._ranges, number, hi=len(self._ranges) - 1, key=itemgetter(1))
+        return self._ranges[at][2]
+
+    def of_block(self, number: int, most: int) -> list[WarpSteps]:
+        """Return the warps of a block of the grid, with `most` iterations of the longest loop."""
+        stream = self._stream(number)
+        key = id(stream), most
+        if key not in self._by_stream:
+            self._by_stream[key] = self._shortened(stream, partial(self._iterations, most))
+        return self._by_stream[key]
+
+    def _shortened(
+        self, stream: BlockStream, iterations: Callable[[int, int], int]
+    ) -> list[WarpSteps]:
+        made = []
+        for whole in stream.warps:
+            warp = whole.written_out(iterations)
+            if "divergence" in self._gpu.ablations:
+                warp = warp.of_longest_lane()
+            if warp.key not in self._by_key:
+                self._by_key[warp.key] = steps_of(warp, self._issues)
+            made.append(self._by_key[warp.key])
+        return made
+
+    def _iterations(self, most: int, number: int, times: int) -> int:
+        """Return how many iterations of a warp's n-th loop are simulated: a fraction.
+
+        It is the same for all warps. As many are extrapolated of those that have about as many.
+        """
+        similar = self._similar[number]
+        fraction = min(1.0, most / max(similar))
+        return max(0, times - similar[times] + round(fraction * similar[times]))
+
+    def some(self, count: int, most: int) -> list[list[WarpSteps]]:
+        """Return `count` of the SM's blocks, the first, the last, and evenly between."""
+        steps, whole = max(1, count - 1), self.blocks_on_sm - 1
+        places = [k * whole // steps for k in range(count)]
+        return [self.of_block(self._first + place * self._sms, most) for place in places]
+
+    def waits_for_memory(self, iterations: int) -> tuple[int, int]:
+        """Return how often a warp of the SM's last block waits for global memory, at most.
+
+        First as far as it is simulated, with so many iterations of the longest loop, then in all.
+        """
+        last = self.of_block(self._first + (self.blocks_on_sm - 1) * self._sms, iterations)
+        return max(map(_long_waits, last), key=itemgetter(1))
+
+    def are_alike(self, but: int) -> bool:
+        """Return whether all but so many of the SM's blocks do the same."""
+        counts: dict[int, int] = {}
+        for first, last, stream in self._ranges:
+            here = self._upto(last) - self._upto(first - 1)
+            counts[id(stream)] = counts.get(id(stream), 0) + here
+        return max(counts.values()) >= self.blocks_on_sm - but
+
+    def _upto(self, number: int) -> int:
+        """Return how many of the SM's blocks have a number up to this one."""
+        return max(0, (number - self._first) // self._sms + 1)
+
+
+def _long_waits(warp: WarpSteps) -> tuple[int, int]:
+    """Return how often a warp waits for loads from global memory, those issued together once.
+
+    First in its steps, then with the iterations of its loops that are extrapolated.
+    """
+    counts = [0] * (len(warp.steps) + 1)  # waits before each step
+    is_under_way = False
+    for step in warp.steps:
+        is_under_way = is_under_way or step.action is Action.GLOBAL_LOAD
+        waits = step.waits_long and is_under_way
+        is_under_way = is_under_way and not waits
+        counts[step.place + 1] = counts[step.place] + waits
+    further = sum(
+        marked.loop.extrapolated * (counts[marked.end] - counts[marked.begin]) // marked.iterations
+        for marked in warp.loops
+    )
+    return counts[-1], counts[-1] + further
+
+
+def _similar(streams: Iterable[BlockStream]) -> list[dict[int, int]]:
+    """Return, for warps' first loops, second and so on, what each number of iterations counts as.
+
+    That is the number of a loop that has a few more.
+    """
+    times: list[set[int]] = []
+    for stream in streams:
+        for warp in stream.warps:
+            times.extend(set() for _ in range(len(times), len(warp.loops)))
+            for number, loop in enumerate(warp.loops):
+                times[number].add(loop.times)
+    found = []
+    for of_number in times:
+        similar: dict[int, int] = {}
+        most = math.inf
+        for count in sorted(of_number, reverse=True):
+            if most - count > FEW_ITERATIONS:
+                most = count
+            similar[count] = int(most)
+        found.append(similar)
+    return found
