@@ -37,7 +37,7 @@ def listing(function: Function, names: Names) -> list[Line]:
         lines.append((0, heading(block, names)))
         values = (*block.phis, *block.body)
         lines += [(value.line, f"  {_operation(value, names)}") for value in values]
-        lines.append((block.line, f"  {_way_out(block, names)}"))
+        lines.append((block.line, f"  {_terminator(block, names)}"))
     return lines
 
 
@@ -61,7 +61,7 @@ def _detail(detail: object) -> str:
     return "" if detail is None else f"[{', '.join(shown)}]"
 
 
-def _way_out(block: Block, names: Names) -> str:
+def _terminator(block: Block, names: Names) -> str:
     targets = [names.block(target) for target in block.targets]
     if block.condition is not None:
         return f"branch {names.value(block.condition)} ? {targets[0]} : {targets[1]}"

@@ -81,7 +81,7 @@ def _finish(
     code: Code, divergence: Divergence, cc: ComputeCapability, optimised: bool, watch: Watch
 ) -> int:
     """Bring selected instructions to where they can be linked; return the number of barriers."""
-    out_of_ssa(code, merge=optimised)
+    out_of_ssa(code, coalesced=optimised)
     watch("out_of_ssa", code)
     if optimised:
         if_conversion(code)

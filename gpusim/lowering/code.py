@@ -58,7 +58,7 @@ class Row:
 
 @dataclass(eq=False)
 class Phi:
-    """A register that takes another value on each way into its block (`Block.preds`)."""
+    """A register that takes another value on each path into its block (`Block.preds`)."""
 
     dst: int
     src: list[int]
@@ -67,7 +67,7 @@ class Phi:
 
 @dataclass(eq=False)
 class Code:
-    """A function on its way to a `Program`.
+    """A function that becomes a `Program`.
 
     `condition` is the predicate on which a block branches to its first target. `divergent`
     are blocks whose lanes may disagree about it. `uniform` are registers of the uniform

@@ -72,7 +72,7 @@ def set_jump(block: Block, target: Block) -> None:
 
 
 def remove_unreachable(function: Function) -> bool:
-    """Drop blocks that no way leads to; return whether there were any."""
+    """Drop blocks that no path leads to; return whether there were any."""
     order = reverse_postorder(function)
     if len(order) == len(function.blocks):
         return False
@@ -97,7 +97,7 @@ def new_block(function: Function, line: int = 0, before: Block | None = None) ->
 def split_edge(function: Function, source: Block, target: Block) -> Block:
     """Put an empty block on the edge from `source` to `target` and return it.
 
-    Where both ways of a branch lead to `target`, the first is split.
+    Where both sides of a branch lead to `target`, the first is split.
     """
     middle = new_block(function, line=target.line, before=target)
     middle.targets = (target,)

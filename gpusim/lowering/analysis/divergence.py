@@ -19,7 +19,7 @@ def is_end(block: Block) -> bool:
 class Divergence:
     """Which values, branches and blocks of a function may differ between a warp's lanes.
 
-    `join` gives, for each block, where its ways out meet again (see `reconverge`).
+    `join` gives, for each block, where its paths reconverge (see `reconvergence`).
     """
 
     def __init__(self, function: Function, join: Mapping[Block, Block | None]) -> None:
@@ -57,10 +57,10 @@ class Divergence:
         sides = [reachable([t], join) for t in block.targets]
         if not any(is_end(t) for t in block.targets):
             self.apart |= sides[0] | sides[1]
-        meeting = sides[0] & sides[1]
+        reconverging = sides[0] & sides[1]
         if join is not None:
-            meeting.add(join)
-        found = [phi for b in meeting for phi in b.phis]
+            reconverging.add(join)
+        found = [phi for b in reconverging for phi in b.phis]
         for loop in self._loops:
             inside = set(loop.blocks)
             if block in inside and join not in inside:

@@ -75,7 +75,7 @@ class Dominators:
     _last: dict[Block, int]
 
     def dominates(self, above: Block, below: Block) -> bool:
-        """Whether every way to `below` leads through `above`; a block dominates itself."""
+        """Whether every path to `below` leads through `above`; a block dominates itself."""
         return self._first[above] <= self._first[below] <= self._last[above]
 
     def preorder(self) -> list[Block]:
@@ -109,7 +109,7 @@ def dominators(function: Function) -> Dominators:
 def post_dominators(function: Function) -> dict[Block, Block | None]:
     """Return each reachable block's immediate post-dominator.
 
-    None where that is the thread's end, or where no way leads out (an endless loop).
+    None where that is the thread's end, or where no path leads out (an endless loop).
     """
     forward = reverse_postorder(function)
     exits = [b for b in forward if not b.targets]

@@ -16,7 +16,7 @@ class InductionVariable:
     """A value that goes from `start` by `step` while `comparison` with `bound` holds.
 
     The loop asks at its end, about the next value, and goes on where the answer is yes. `phi`
-    is the value during a turn.
+    is the value during an iteration.
     """
 
     phi: Value
@@ -27,19 +27,19 @@ class InductionVariable:
 
     @property
     def dtype(self) -> DType:
-        """The counter's type."""
+        """The variable's type."""
         assert self.start.dtype is not None
         return self.start.dtype
 
     @property
     def count_type(self) -> DType:
-        """The unsigned type of the counter's width."""
+        """The unsigned type of the variable's width."""
         dtype: DType = np.dtype(f"u{self.dtype.itemsize}")
         return dtype
 
 
 def induction_variable(loop: Loop) -> InductionVariable | None:
-    """Return the counter that alone decides when the loop ends, None where there is none.
+    """Return the variable that alone decides when the loop ends, None where there is none.
 
     Its step is a constant power of two, up or down: other counts cost a division.
     """
@@ -74,7 +74,7 @@ def _signed(value: Value) -> int | None:
 
 
 def recurrence(loop: Loop, value: Value) -> tuple[Value, Value] | None:
-    """Return the first value and the step of what a loop counts other than by one from 0."""
+    """Return the first value and the step of what a loop advances, other than by one from 0."""
     header = loop.header
     if value not in header.phis or len(loop.latches) != 1 or len(loop.entering) != 1:
         return None

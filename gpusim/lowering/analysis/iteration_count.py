@@ -29,7 +29,7 @@ def constant_iteration_count(loop: Loop, tree: Dominators, limit: int) -> tuple[
 
 
 def _count(loop: Loop, block: Block, leaves_on: bool, limit: int) -> int | None:
-    """Run the loop's counter until the condition of `block` is `leaves_on`."""
+    """Run the loop's induction variable until the condition of `block` is `leaves_on`."""
     assert block.condition is not None
     inside = {v for b in loop.blocks for v in (*b.phis, *b.body)}
     steps = _slice(loop, block.condition, inside)

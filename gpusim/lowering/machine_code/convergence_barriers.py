@@ -23,7 +23,7 @@ from gpusim.lowering.code import Code, Row
 
 @dataclass(frozen=True)
 class _Barrier:
-    """A convergence barrier: set at the end of `start`, met at the start of `after`."""
+    """A convergence barrier: set at the end of `start`, waited at at the start of `after`."""
 
     number: int
     start: Block
@@ -31,7 +31,7 @@ class _Barrier:
 
     @cached_property
     def region(self) -> set[Block]:
-        """The blocks between, from which lanes still come to the meeting."""
+        """The blocks between, from which lanes still come to its end."""
         between = reachable(list(self.start.targets), self.after)
         again = self.start if self.start in between else None
         return {b for b in between if self.after in reachable([b], again)}
@@ -40,12 +40,12 @@ class _Barrier:
 def convergence_barriers(code: Code, *, gather: bool = False) -> int:
     """Put BSSY, BSYNC and BREAK into the rows; return how many barriers there are.
 
-    One barrier serves all branches that meet in one block. It stands before the first of
-    them, outside the loops that they are in and the meeting is not. `gather` adds what gathers
+    One barrier serves all branches that reconverge in one block. It stands before the first of
+    them, outside the loops that they are in and that block is not. `gather` adds what gathers
     the warp behind barriers that lanes have broken.
     """
     barriers = _barriers(code)
-    # Outermost regions first, so that inner barriers are set last and met first.
+    # Outermost regions first, so that inner barriers are set last and waited at first.
     barriers.sort(key=lambda barrier: len(barrier.region), reverse=True)
     broken: set[Block] = set()
     for barrier in barriers:
@@ -88,13 +88,13 @@ def _gather(code: Code, barriers: list[_Barrier], broken: set[Block]) -> None:
         around = {barrier.start, *barrier.region}
         if barrier.start not in inside and not broken.isdisjoint(around):
             rows = code.rows[barrier.after]
-            met = max(place for place, row in enumerate(rows) if row.op == "BSYNC")
-            rows.insert(met + 1, Row("WARPSYNC.ALL", line=barrier.after.line))
+            last = max(place for place, row in enumerate(rows) if row.op == "BSYNC")
+            rows.insert(last + 1, Row("WARPSYNC.ALL", line=barrier.after.line))
         inside |= around
 
 
 def _start(tree: Dominators, loops: list[Loop], after: Block, blocks: list[Block]) -> Block | None:
-    """Return the block at whose end the barrier for meeting in `after` is set."""
+    """Return the block at whose end the barrier for reconverging in `after` is set."""
     start: Block | None = blocks[0]
     while start is not None and not all(tree.dominates(start, b) for b in (*blocks, after)):
         start = tree.parent[start]

@@ -21,7 +21,7 @@ def link(code: Code, *, barriers: int, registers: int, lowering: str, name: str)
         for row in code.rows[block]:
             target = row.detail[1] if row.op == "BSSY" else None
             rows.append((row, target))
-        rows += _way_out(code, block, following)
+        rows += _terminator(code, block, following)
     instructions = tuple(
         row.instruction(-1 if target is None else start[target] + _bsync_offset(code, row, target))
         for row, target in rows
@@ -55,7 +55,9 @@ def _bsync_offset(code: Code, row: Row, target: Block) -> int:
     )
 
 
-def _way_out(code: Code, block: Block, following: Block | None) -> list[tuple[Row, Block | None]]:
+def _terminator(
+    code: Code, block: Block, following: Block | None
+) -> list[tuple[Row, Block | None]]:
     """Return the branches at a block's end; none where it runs into the next one."""
     if not block.targets:
         return [(Row("EXIT", line=block.line), None)]

@@ -1,4 +1,4 @@
-"""Machine code on its way to a `Program`, as text: a line a row, each with its source line."""
+"""Machine code that becomes a `Program`, as text: a line a row, each with its source line."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def listing(code: Code, names: Names) -> list[Line]:
             lines.append((phi.line, f"  R{phi.dst} = phi {sources}"))
         for row in code.rows[block]:
             lines.append((row.line, f"  {text_of(row.instruction(), code.immediates)}"))
-        lines.append((block.line, f"  {_way_out(code, block, names)}"))
+        lines.append((block.line, f"  {_terminator(code, block, names)}"))
     return lines
 
 
-def _way_out(code: Code, block: Block, names: Names) -> str:
+def _terminator(code: Code, block: Block, names: Names) -> str:
     targets = [names.block(target) for target in block.targets]
     if len(targets) == 2:
         return f"branch R{code.condition[block]} ? {targets[0]} : {targets[1]}"

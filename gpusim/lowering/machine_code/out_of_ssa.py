@@ -14,11 +14,11 @@ from gpusim.lowering.machine_code.copies import Copy
 from gpusim.lowering.machine_code.liveness import Liveness
 
 
-def out_of_ssa(code: Code, *, merge: bool) -> None:
-    """Replace phis by copies; `merge` registers where that makes copies unnecessary."""
+def out_of_ssa(code: Code, *, coalesced: bool) -> None:
+    """Replace phis by copies; registers are `coalesced` where that makes copies unnecessary."""
     copies = _place_copies(code)
     code.phis = {b: [] for b in code.function.blocks}
-    if merge:
+    if coalesced:
         coalesce(code, copies)
     for block, ones in copies.items():
         code.rows[block] += _in_sequence(code, ones)
@@ -28,7 +28,7 @@ def _place_copies(code: Code) -> dict[Block, list[Copy]]:
     """Return the copies at the end of each block, which happen all at once.
 
     Where a block leads elsewhere too and a copy would overwrite what is needed there, the
-    copies go into a block of their own on the way.
+    copies go into a block of their own on the edge.
     """
     function = code.function
     live = _live_with_phis(code)

@@ -74,7 +74,7 @@ def _alike(value: Value, model: Value, replacements: dict[Value, Value]) -> bool
 
 
 def _lower(one: Block, other: Block) -> bool:
-    """Move a store that ends both sides to where they meet."""
+    """Move a store that ends both sides to where they reconverge."""
     if len(one.targets) != 1 or one.targets != other.targets:
         return False
     (join,) = one.targets

@@ -11,16 +11,16 @@ from gpusim.lowering.analysis.algebra import number
 from gpusim.lowering.analysis.known_bits import zero_bits
 
 # NVVM unrolls by four and knows of two bits; what ptxas unrolls again it does not see.
-ROW = 4
+FACTOR = 4
 
 
 def disjoint_or(function: Function) -> bool:
-    """Rewrite unsigned sums whose bits do not meet; return whether there were any."""
+    """Rewrite unsigned sums whose bits are disjoint; return whether there were any."""
     changed = False
     for block in function.blocks:
         body: list[Value] = []
         for value in block.body:
-            rest = _within_row(value)
+            rest = _within_body(value)
             if rest:
                 whole, dtype = value.args[0], value.dtype
                 assert dtype is not None
@@ -36,10 +36,10 @@ def disjoint_or(function: Function) -> bool:
     return changed
 
 
-def _within_row(value: Value) -> int:
+def _within_body(value: Value) -> int:
     """Return the part of a sum's constant that cannot carry, 0 where there is none."""
     if value.op != "add" or value.dtype is None or value.dtype.kind != "u":
         return 0
-    rest = (number(value.args[1]) or 0) % ROW
-    counts = value.args[0].op == "phi" and zero_bits(value.args[0]) >= ROW.bit_length() - 1
+    rest = (number(value.args[1]) or 0) % FACTOR
+    counts = value.args[0].op == "phi" and zero_bits(value.args[0]) >= FACTOR.bit_length() - 1
     return rest if rest and counts else 0

@@ -24,7 +24,7 @@ def fold(function: Function) -> bool:
     seen: set[Block] = set()
     for block in reverse_postorder(function):
         if block is not function.entry and seen.isdisjoint(block.preds):
-            continue  # the way to it was folded away in this round
+            continue  # the path to it was folded away just now
         seen.add(block)
         folder.body = []
         for phi in block.phis:
@@ -52,7 +52,7 @@ def fold(function: Function) -> bool:
 
 
 def _branch(block: Block) -> bool:
-    """Make a branch whose way is known a jump, and one on `not` a branch on its operand."""
+    """Make a branch whose side is known a jump, and one on `not` a branch on its operand."""
     condition = block.condition
     assert condition is not None
     if_true, if_false = block.targets

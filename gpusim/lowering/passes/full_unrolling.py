@@ -62,24 +62,24 @@ def _small(loop: Loop, count: int) -> bool:
 
 
 def _unroll(function: Function, loop: Loop, deciding: Block, count: int) -> None:
-    """Replace the loop by `count` copies in a row; `deciding` leaves in the last alone."""
+    """Replace the loop by `count` copies of its body; `deciding` leaves in the last alone."""
     header = loop.header
     copies: dict[Value, dict[Block, Value]] = {
         v: {b: v} for b in loop.blocks for v in (*b.phis, *b.body)
     }
     home = {v: b for b in loop.blocks for v in (*b.phis, *b.body)}
-    rounds: list[dict[Block, Block]] = [{b: b for b in loop.blocks}]
+    iterations: list[dict[Block, Block]] = [{b: b for b in loop.blocks}]
     for _ in range(count - 1):
         values: dict[Value, Value] = {}
         blocks = clone_region(function, loop.blocks, values)
         for value, copy in values.items():
             copies[value][blocks[home[value]]] = copy
-        rounds.append(blocks)
-    for before, after in itertools.pairwise(rounds):
+        iterations.append(blocks)
+    for before, after in itertools.pairwise(iterations):
         for latch in loop.latches:
             _relink(before[latch], before[header], after[header])
     outside = {t for b, t in loop.exits if b is deciding}
-    for i, blocks in enumerate(rounds):
+    for i, blocks in enumerate(iterations):
         block = blocks[deciding]
         leaving = next(t for t in block.targets if t in outside)
         staying = next(t for t in block.targets if t is not leaving)

@@ -26,10 +26,10 @@ from gpusim.lowering.passes.ssa_repair import Variable, insert_phis, repair
 class LoopCopies:
     """The loop, the copies made so far, and what the loop's variables are at their ends."""
 
-    def __init__(self, function: Function, loop: Loop, counter: InductionVariable) -> None:
+    def __init__(self, function: Function, loop: Loop, induction: InductionVariable) -> None:
         self.function = function
         self.loop = loop
-        self.counter = counter
+        self.induction = induction
         self.header, (self.latch,) = loop.header, loop.latches
         self.before = make_preheader(function, loop)
         self.join = split_edge(function, self.latch, loop.exits[0][1])
@@ -41,7 +41,7 @@ class LoopCopies:
             phi: Variable(function, phi.dtype, {self.before: phi.args[at_entry]}, phi.line)
             for phi in self.header.phis
         }
-        self.counted = self.states[counter.phi]
+        self.counted = self.states[induction.phi]
         self.header.phis = []
         self.others: list[Variable] = []
         self.heads: list[tuple[Block, Mapping[Value, Value]]] = []
@@ -95,8 +95,8 @@ class LoopCopies:
 
     # -- copies of the loop ----------------------------------------------------------------
 
-    def row(self, length: int, *, late: bool = False) -> tuple[Block, Block]:
-        """Copy the body `length` times in a row; return the first block and the last.
+    def unrolled(self, length: int, *, late: bool = False) -> tuple[Block, Block]:
+        """Copy the body `length` times, one after the other; return the first block and the last.
 
         How the last goes on is for the caller to say.
         """

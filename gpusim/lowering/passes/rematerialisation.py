@@ -203,7 +203,7 @@ class _Rematerialiser:
         return True
 
     def _between(self, home: Block, loop: Loop, block: Block) -> bool:
-        """Whether a loop with a conditional in it lies on the way from `home` to `block`."""
+        """Whether a loop with a conditional in it lies on the path from `home` to `block`."""
         return (
             len(loop.blocks) > 1
             and block not in loop.blocks

@@ -17,11 +17,11 @@ from gpusim.lowering.passes.full_unrolling import body_size
 from gpusim.lowering.passes.iteration_count import IterationCount, emit_iteration_count
 from gpusim.lowering.passes.loop_copies import LoopCopies, branch
 
-ROW = 4
-# Found by compiling loops with nvcc 13.0 -O3 for sm_90: a body of 43 operations is put in
-# rows of four, one of 83 is not; rows of up to ten operations an iteration multiply again.
-LARGEST_ROW = 172
-LARGEST_TO_MULTIPLY = 40
+FACTOR = 4
+# Found by compiling loops with nvcc 13.0 -O3 for sm_90: a body of 43 operations is unrolled by
+# four, one of 83 is not; bodies of up to ten operations an iteration are unrolled again.
+LARGEST_UNROLLED = 172
+LARGEST_TO_UNROLL_AGAIN = 40
 
 
 def runtime_unrolling(function: Function) -> bool:
@@ -31,59 +31,63 @@ def runtime_unrolling(function: Function) -> bool:
     changed = False
     for header in headers:
         loop = next(o for o in natural_loops(function) if o.header is header)
-        counter = induction_variable(loop)
-        if counter is not None and _worthwhile(loop):
-            _unroll(function, loop, counter)
+        induction = induction_variable(loop)
+        if induction is not None and _worthwhile(loop):
+            _unroll(function, loop, induction)
             changed = True
     return changed
 
 
 def _worthwhile(loop: Loop) -> bool:
-    return body_size(loop) * ROW <= LARGEST_ROW
+    return body_size(loop) * FACTOR <= LARGEST_UNROLLED
 
 
-def _multiplies(loop: Loop) -> bool:
-    """Whether ptxas puts rows in rows again."""
+def _unrolls_again(loop: Loop) -> bool:
+    """Whether ptxas unrolls an unrolled body again."""
     ordered = any(
         v.operation.access == "atomic" or v.op == "fence" for b in loop.blocks for v in b.body
     )
-    return not ordered and body_size(loop) * ROW <= LARGEST_TO_MULTIPLY
+    return not ordered and body_size(loop) * FACTOR <= LARGEST_TO_UNROLL_AGAIN
 
 
-def _unroll(function: Function, loop: Loop, counter: InductionVariable) -> None:
-    """Replace the loop by rows of copies, with what these leave before or after them."""
-    copies = LoopCopies(function, loop, counter)
+def _unroll(function: Function, loop: Loop, induction: InductionVariable) -> None:
+    """Replace the loop by unrolled bodies, with what these leave over before or after them."""
+    copies = LoopCopies(function, loop, induction)
     before, join = copies.before, copies.join
-    trips = emit_iteration_count(function, counter, loop.parent, before, ROW)
-    enough = copies.compare(before, "ge", trips.back, constant(ROW - 1, counter.count_type))
+    iterations = emit_iteration_count(function, induction, loop.parent, before, FACTOR)
+    enough = copies.compare(
+        before, "ge", iterations.back, constant(FACTOR - 1, induction.count_type)
+    )
     remove_edge(before, copies.header)
     first, rest = copies.block(), copies.block()
-    # LLVM's choice: what is left over comes last where the counter begins at a constant.
-    if counter.start.op == "const":
+    # LLVM's choice: what is left over comes last where the variable begins at a constant.
+    if induction.start.op == "const":
         branch(before, enough, first, rest)
-        _write_rows(copies, trips, first, rest)
-        _write_left_over(copies, trips, rest, join)
+        _write_unrolled(copies, iterations, first, rest)
+        _write_left_over(copies, iterations, rest, join)
     else:
         branch(rest, enough, first, join)
-        _write_rows(copies, trips, first, join)
-        _write_left_over(copies, trips, before, rest)
+        _write_unrolled(copies, iterations, first, join)
+        _write_left_over(copies, iterations, before, rest)
     copies.settle()
 
 
-def _write_left_over(copies: LoopCopies, trips: IterationCount, here: Block, after: Block) -> None:
+def _write_left_over(
+    copies: LoopCopies, iterations: IterationCount, here: Block, after: Block
+) -> None:
     """Write up to three iterations: the loop itself, or ifs where there is a loop around."""
-    dtype = copies.counter.count_type
+    dtype = copies.induction.count_type
     if copies.loop.parent is None:
-        some = copies.compare(here, "ne", trips.extra, constant(0, dtype))
+        some = copies.compare(here, "ne", iterations.extra, constant(0, dtype))
         extra = copies.variable(dtype)
-        extra.ends[here] = trips.extra
+        extra.ends[here] = iterations.extra
         branch(here, some, copies.header, after)
         fewer = copies.fewer(extra, copies.header, copies.latch, 1)
         copies.keep(copies.compare(copies.latch, "ne", fewer, constant(0, dtype)), after)
         return
-    for done in range(ROW - 1):
-        more = copies.compare(here, "ne", trips.extra, constant(done, dtype))
-        head, tail = copies.row(1)
+    for done in range(FACTOR - 1):
+        more = copies.compare(here, "ne", iterations.extra, constant(done, dtype))
+        head, tail = copies.unrolled(1)
         branch(here, more, head, after)
         here = tail
     branch(here, None, after)
@@ -91,19 +95,19 @@ def _write_left_over(copies: LoopCopies, trips: IterationCount, here: Block, aft
 
 
 class _Countdown:
-    """Rows ask for a number that says how many iterations are left.
+    """Unrolled bodies ask for a number that says how many iterations are left.
 
     ptxas reckons with any number, one below 0 too.
     """
 
     may_be_any = True
 
-    def __init__(self, copies: LoopCopies, trips: IterationCount) -> None:
+    def __init__(self, copies: LoopCopies, iterations: IterationCount) -> None:
         self.copies = copies
-        before, counter = copies.before, copies.counter
-        self.dtype: DType = np.dtype(f"i{counter.dtype.itemsize}")
+        before, induction = copies.before, copies.induction
+        self.dtype: DType = np.dtype(f"i{induction.dtype.itemsize}")
         self.left = copies.variable(self.dtype)
-        count = copies.emit(before, "sub", counter.count_type, trips.count, trips.extra)
+        count = copies.emit(before, "sub", induction.count_type, iterations.count, iterations.extra)
         self.left.ends[before] = copies.emit(before, "cast", self.dtype, count)
 
     def more(self, block: Block, limit: int) -> Value:
@@ -114,17 +118,17 @@ class _Countdown:
         """Ask at the start of `block` whether any iteration is left."""
         return self._asked(block, "ne", 0)
 
-    def before_row(self, block: Block) -> None:
-        """Compute nothing before a row that runs again and again."""
+    def before_body(self, block: Block) -> None:
+        """Compute nothing before a body that runs again and again."""
 
-    def after_row(self, head: Block, tail: Block, length: int) -> Value:
-        """Ask at the end of a row whether it can run again."""
+    def after_body(self, head: Block, tail: Block, length: int) -> Value:
+        """Ask at the end of a body whether it can run again."""
         fewer = self.copies.fewer(self.left, head, tail, length)
-        op, limit = ("ne", 0) if length == ROW else ("gt", length - ROW)
+        op, limit = ("ne", 0) if length == FACTOR else ("gt", length - FACTOR)
         return self.copies.compare(tail, op, fewer, constant(limit, self.dtype))
 
     def after_one(self, head: Block, tail: Block, length: int) -> None:
-        """Count at the end of a row that runs once."""
+        """Count at the end of a body that runs once."""
         self.copies.fewer(self.left, head, tail, length)
 
     def _asked(self, block: Block, op: str, limit: int) -> Value:
@@ -133,21 +137,21 @@ class _Countdown:
         return self.copies.read(asked, 0, self.left, block)
 
 
-class _OwnQuestion:
-    """Rows ask what the loop asks: how its counter compares with its bound."""
+class _OwnCondition:
+    """Unrolled bodies ask what the loop asks: how its variable compares with its bound."""
 
     may_be_any = False
 
     def __init__(self, copies: LoopCopies) -> None:
         self.copies = copies
-        self.counter = copies.counter
-        self.dtype = copies.counter.dtype
-        self.bound = copies.counter.bound
+        self.induction = copies.induction
+        self.dtype = copies.induction.dtype
+        self.bound = copies.induction.bound
         self.limit = self.bound
 
     def more(self, block: Block, limit: int) -> Value:
         """Ask at the start of `block` whether more than `limit` iterations are left."""
-        copies, step = self.copies, self.counter.step
+        copies, step = self.copies, self.induction.step
         left = copies.emit(block, "sub", self.dtype, self.bound, self.bound)
         copies.read(left, 1 if step > 0 else 0, copies.counted, block)
         enough = copies.compare(block, "gt", left, constant(limit * abs(step), self.dtype))
@@ -160,71 +164,73 @@ class _OwnQuestion:
         asked = self._compared(block, self.bound, self.bound)
         return self.copies.read(asked, 0, self.copies.counted, block)
 
-    def before_row(self, block: Block) -> None:
-        """Compute how far the counter may be so that a row of sixteen can run again."""
-        distance = constant(3 * ROW * self.counter.step, self.dtype)
+    def before_body(self, block: Block) -> None:
+        """Compute how far the variable may be so that a body of sixteen can run again."""
+        distance = constant(3 * FACTOR * self.induction.step, self.dtype)
         self.limit = self.copies.emit(block, "sub", self.dtype, self.bound, distance)
 
-    def after_row(self, _: Block, tail: Block, length: int) -> Value:
-        """Ask at the end of a row whether it can run again."""
-        limit = self.bound if length == ROW else self.limit
+    def after_body(self, _: Block, tail: Block, length: int) -> Value:
+        """Ask at the end of a body whether it can run again."""
+        limit = self.bound if length == FACTOR else self.limit
         return self._compared(tail, self.copies.counted.ends[tail], limit)
 
     def after_one(self, head: Block, tail: Block, length: int) -> None:
-        """Count nothing at the end of a row that runs once: the counter tells."""
+        """Count nothing at the end of a body that runs once: the variable itself does."""
 
     def _compared(self, block: Block, now: Value, limit: Value) -> Value:
-        return self.copies.compare(block, self.counter.comparison, now, limit)
+        return self.copies.compare(block, self.induction.comparison, now, limit)
 
 
-def _write_rows(copies: LoopCopies, trips: IterationCount, first: Block, rest: Block) -> None:
-    """Write the rows that run from `first` while four or more are left, then go to `rest`."""
-    from_constant = copies.counter.start.op == "const"
+def _write_unrolled(
+    copies: LoopCopies, iterations: IterationCount, first: Block, rest: Block
+) -> None:
+    """Write the bodies that run from `first` while four or more are left, then go to `rest`."""
+    from_constant = copies.induction.start.op == "const"
     if from_constant:
         copies.hold_constants(first)
-    counts = from_constant or copies.counter.comparison == "ne"
-    ask = _Countdown(copies, trips) if counts else _OwnQuestion(copies)
-    if _multiplies(copies.loop):
-        _multiply(copies, ask, first, rest)
+    counts = from_constant or copies.induction.comparison == "ne"
+    ask = _Countdown(copies, iterations) if counts else _OwnCondition(copies)
+    if _unrolls_again(copies.loop):
+        _unroll_again(copies, ask, first, rest)
         return
-    head, tail = copies.row(ROW)
+    head, tail = copies.unrolled(FACTOR)
     branch(first, None, head)
-    branch(tail, ask.after_row(head, tail, ROW), head, rest)
+    branch(tail, ask.after_body(head, tail, FACTOR), head, rest)
 
 
-def _multiply(
-    copies: LoopCopies, ask: _Countdown | _OwnQuestion, first: Block, rest: Block
+def _unroll_again(
+    copies: LoopCopies, ask: _Countdown | _OwnCondition, first: Block, rest: Block
 ) -> None:
-    """Write rows of sixteen, eight and four, as ptxas does.
+    """Write bodies of sixteen, eight and four iterations, as ptxas does.
 
-    It remembers whether none of its own rows has run, and then lets one of four run anyway.
+    It remembers whether none of its own has run, and then lets the one of four run anyway.
     """
     sixteen, middle, eight, last = (copies.block() for _ in range(4))
-    four, end = copies.row(ROW, late=True)
+    four, end = copies.unrolled(FACTOR, late=True)
     if ask.may_be_any:
         first, unsure = copies.block(), first
         branch(unsure, ask.more(unsure, 0), first, four)
     none_yet = copies.variable(BOOL)
     none_yet.ends[first] = copies.emit(first, "held", BOOL, constant(True, BOOL))
-    branch(first, ask.more(first, 3 * ROW), sixteen, middle)
+    branch(first, ask.more(first, 3 * FACTOR), sixteen, middle)
 
-    head, tail = copies.row(4 * ROW, late=True)
+    head, tail = copies.unrolled(4 * FACTOR, late=True)
     none_yet.ends[tail] = copies.emit(sixteen, "held", BOOL, constant(False, BOOL))
-    ask.before_row(sixteen)
+    ask.before_body(sixteen)
     branch(sixteen, None, head)
-    branch(tail, ask.after_row(head, tail, 4 * ROW), head, middle)
+    branch(tail, ask.after_body(head, tail, 4 * FACTOR), head, middle)
 
-    branch(middle, ask.more(middle, ROW), eight, last)
-    head, tail = copies.row(2 * ROW, late=True)
+    branch(middle, ask.more(middle, FACTOR), eight, last)
+    head, tail = copies.unrolled(2 * FACTOR, late=True)
     none_yet.ends[tail] = copies.emit(eight, "held", BOOL, constant(False, BOOL))
     branch(eight, None, head)
-    ask.after_one(head, tail, 2 * ROW)
+    ask.after_one(head, tail, 2 * FACTOR)
     branch(tail, None, last)
 
     some = ask.some(last)
     either = copies.emit(last, "or", BOOL, some, some)
     branch(last, copies.read(either, 1, none_yet, last), four, rest)
     if ask.may_be_any:
-        branch(end, ask.after_row(four, end, ROW), four, rest)
+        branch(end, ask.after_body(four, end, FACTOR), four, rest)
     else:
         branch(end, None, rest)

@@ -72,7 +72,7 @@ def _load_before(function: Function, loop: Loop, store: Value) -> None:
 
 
 def _store_after(function: Function, loop: Loop, stores: list[Value]) -> None:
-    """Take the stores out of the loop and store the last value on each way out."""
+    """Take the stores out of the loop and store the last value on each path out."""
     among = set(stores)
     ends = {b: v.args[1] for b in loop.blocks for v in b.body if v in among}
     model = stores[-1]

@@ -58,7 +58,7 @@ def _skip_empty(function: Function) -> bool:
         remove_edge(block, target)
         for pred in block.preds:
             pred.targets = tuple(target if t is block else t for t in pred.targets)
-            if pred in target.preds:  # a branch both of whose ways lead there, alike
+            if pred in target.preds:  # a branch both of whose sides lead there, alike
                 pred.condition, pred.targets = None, (target,)
                 continue
             target.preds = [*target.preds, pred]
@@ -71,7 +71,7 @@ def _skip_empty(function: Function) -> bool:
 
 
 def _can_skip(block: Block, target: Block) -> bool:
-    """Whether phis of `target` tell the same on the edge from `block` as from its predecessors."""
+    """Whether phis of `target` are the same on the edge from `block` as from its predecessors."""
     shared = [p for p in block.preds if p in target.preds]
     place = target.preds.index(block)
     return all(
@@ -120,7 +120,7 @@ def _select(function: Function) -> bool:
 
 
 def _join_of_empty_sides(block: Block, if_true: Block, if_false: Block) -> Block | None:
-    """Return where both ways of a branch meet with nothing done on either."""
+    """Return where both sides of a branch reconverge with nothing done on either."""
 
     def end(side: Block) -> Block | None:
         empty = not side.body and not side.phis and side.preds == [block]

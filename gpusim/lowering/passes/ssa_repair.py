@@ -69,8 +69,8 @@ def insert_phis(
 ) -> Callable[[Value], Value]:
     """Put the phis that reading the variables made into their blocks, without idle ones.
 
-    `replacements` are values that give way to others, perhaps to such phis. Return what
-    tells, for any value, what stands in its place now.
+    `replacements` are values that give way to others, perhaps to such phis. Return the
+    function from any value to what stands in its place now.
     """
     made: dict[Value, Block] = {}
     for variable in variables:
@@ -94,7 +94,7 @@ def insert_phis(
 def _trivial(
     phis: Mapping[Value, Block], replacements: Mapping[Value, Value]
 ) -> dict[Value, Value]:
-    """Return `replacements`, and each phi that only ever repeats one other value with that."""
+    """Return `replacements`, and each phi of nothing but one other value with that."""
     gone = dict(replacements)
 
     def final(value: Value) -> Value:
@@ -148,7 +148,7 @@ def repair(function: Function, copies: Mapping[Value, Mapping[Block, Value]]) ->
 
 
 def remove_trivial_phis(function: Function) -> None:
-    """Let phis that only ever repeat one value give way to it."""
+    """Let phis of nothing but one value give way to it."""
     gone = _trivial({phi: block for block in function.blocks for phi in block.phis}, {})
     remove_values(function, set(gone))
     replace_uses(function, gone)

@@ -74,7 +74,7 @@ def store_to_load_forwarding(function: Function) -> bool:
 def _reaching(memory: _Memory, load: Value, block: Block) -> dict[Block, Value] | None:
     """Return the definitions of a load's elements that reach the start of `block`.
 
-    None where on some way there is none.
+    None where on some path there is none.
     """
     ends: dict[Block, Value] = {}
     seen: set[Block] = set()

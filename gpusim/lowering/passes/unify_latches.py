@@ -8,7 +8,7 @@ from gpusim.lowering.graph import new_block
 
 
 def unify_latches(function: Function) -> None:
-    """Let each loop have one way back to its start: there its lanes meet after each turn."""
+    """Let each loop have one way back: a latch, where its lanes reconverge after an iteration."""
     for loop in natural_loops(function):
         if len(loop.latches) < 2:
             continue

@@ -99,7 +99,7 @@ def divide(
     """
     known = emit.code.immediates.get(b)
     if dtype.itemsize == 8:
-        # The short way that both operands below 2**32 take.
+        # The short path that both operands below 2**32 take.
         emit.blank("LOP3 ISETP I2F IADD3 ISETP MUFU IADD3 F2I MOV IMAD IMAD.HI IMAD.HI")
         emit.blank("IADD3 IMAD ISETP IADD3 ISETP IADD3 LOP3 MOV")
         emit.row("LIBM", dtype, a, b, detail=op, dst=dst)

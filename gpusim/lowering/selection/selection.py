@@ -42,7 +42,7 @@ class Selection:
     """The function, the code that it becomes, and where its values are.
 
     `users` are the operations that need a value, `branches` how many branches do; `of_source`
-    is what conditionals of the source look at. `absorbed` tells what operations take in,
+    is what conditionals of the source look at. `absorbed` says what operations take in,
     `inside` what was taken in.
     """
 

@@ -119,7 +119,7 @@ def _before_loop(selection: Selection, value: Value) -> Reciprocal | None:
 def _preheader(selection: Selection, operand: Value) -> Block | None:
     """Return the block before the loops in which an operand is fixed.
 
-    Only those count that come to the present block in every turn.
+    Only those count that come to the present block in every iteration.
     """
     found = None
     for loop in selection.loops:
