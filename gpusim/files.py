@@ -26,12 +26,12 @@ MAX_BITS = 64  # of a whole number: no quantity of a GPU needs more
 MAX_SHOWN = 200  # characters of what was given that a message repeats
 
 
-def shown(given: object) -> str:
+def shown(given: str | os.PathLike[str], most: int = MAX_SHOWN) -> str:
     """Return what a user gave as a message may repeat it: on one line, and never very long."""
-    text = given if isinstance(given, str | os.PathLike) else repr(given)
-    line = "".join(letter if letter.isprintable() else "?" for letter in str(text))
-    half = MAX_SHOWN // 2
-    return line if len(line) <= MAX_SHOWN else f"{line[:half]}...{line[-half:]}"
+    text = str(given).replace("\t", " ")
+    if len(text) > most:
+        text = f"{text[: most // 2]}...{text[-most // 2 :]}"
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 @contextlib.contextmanager

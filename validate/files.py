@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim import files as documents
+from gpusim.arguments import MAX_ELEMENTS
 from gpusim.catalogue import NUMBERS, entries, oracle
 from gpusim.errors import InputError
 from gpusim.files import shown
@@ -23,6 +24,8 @@ from gpusim.files import shown
 from .records import L2_STATES, SCOPES, Case, Counts, Machine, Measurement, Measurements
 
 FORMAT = "gpusim measurements 1"
+DECIMALS = 4
+LEAST_US = 10**-DECIMALS
 FOLDER = Path(__file__).parent / "measured"
 
 CASE_COLUMNS = tuple(item.name for item in fields(Case))
@@ -39,7 +42,7 @@ class MeasurementsError(InputError):
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and least <= v <= MAX_ELEMENTS
 
 
 def _number(value: Any) -> bool:
@@ -63,10 +66,10 @@ def _one_of(names: Sequence[str]) -> Rule:
 def _rules() -> dict[str, Rule]:
     """Return what each column may hold, and how to say so."""
     known = {entry.name for entry in entries()}
-    time: Rule = (_or_none(lambda v: _number(v) and v > 0), "a time above 0, or null")
-    count: Rule = (_or_none(_whole(0)), "a whole number of at least 0, or null")
-    size: Rule = (_whole(1), "a whole number of at least 1")
-    choice: Rule = (_or_none(_whole(1)), "a whole number of at least 1, or null")
+    time: Rule = (_or_none(lambda v: _number(v) and v >= LEAST_US), f"at least {LEAST_US}, or null")
+    count: Rule = (_or_none(_whole(0)), f"a whole number from 0 to {MAX_ELEMENTS:,}, or null")
+    size: Rule = (_whole(1), f"a whole number from 1 to {MAX_ELEMENTS:,}")
+    choice: Rule = (_or_none(_whole(1)), f"a whole number from 1 to {MAX_ELEMENTS:,}, or null")
     return {
         "kernel": ((lambda v: isinstance(v, str) and v in known), "a kernel of the catalogue"),
         "n": size,
@@ -141,7 +144,7 @@ def write(path: Path, measured: Measurements) -> None:
 
 
 def _plain(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
+    return round(value, DECIMALS) if isinstance(value, float) else value
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

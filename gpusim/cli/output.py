@@ -13,6 +13,10 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from gpusim.errors import GpusimError
+from gpusim.files import shown
+
+MOST_LETTERS = 1000  # of a line of a complaint, which may repeat what was given
+MOST_LINES = 30
 
 
 class OutputError(GpusimError):
@@ -57,8 +61,9 @@ def complain(message: str) -> None:
     stream = sys.stderr
     if stream is None:
         return
+    lines = [shown(line, MOST_LETTERS) for line in message.split("\n")[:MOST_LINES]]
     try:
-        stream.write(f"gpusim: {message}\n")
+        stream.write("gpusim: " + "\n".join(lines) + "\n")
         stream.flush()
     except OSError:
         _abandon(stream)

@@ -127,17 +127,25 @@ DAMAGES: dict[str, tuple[Callable[[Tree], Any], str]] = {
     ),
     "n as text": (
         set_in(*ROW, 1, to="1024"),
-        "times, row 1: n must be a whole number of at least 1, not '1024'",
+        "times, row 1: n must be a whole number from 1 to 2,147,483,647, not '1024'",
+    ),
+    "an n beyond all": (
+        set_in(*ROW, 1, to=2**31),
+        "times, row 1: n must be a whole number from 1 to 2,147,483,647, not 2147483648",
+    ),
+    "a time that rounds to nothing": (
+        set_in(*ROW, 10, to=1e-300),
+        "times, row 1: low_us must be at least 0.0001, or null, not 1e-300",
     ),
     "n as truth": (
         set_in(*ROW, 1, to=True),
-        "times, row 1: n must be a whole number of at least 1, not True",
+        "times, row 1: n must be a whole number from 1 to 2,147,483,647, not True",
     ),
     "an unknown type": (set_in(*ROW, 3, to="int128"), "times, row 1: dtype must be one of int32"),
     "an unknown scope": (set_in(*ROW, 8, to="some"), "times, row 1: scope must be one of single"),
     "no time": (
         set_in(*ROW, 9, to=0),
-        "times, row 1: time_us must be a time above 0, or null, not 0",
+        "times, row 1: time_us must be at least 0.0001, or null, not 0",
     ),
     "neither time nor fault": (
         set_in(*ROW, 9, to=None),

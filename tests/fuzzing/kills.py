@@ -1,0 +1,85 @@
+"""Sweeps that are killed, interrupted or run into each other, and then go on."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from gpusim.prediction.sweeps import crossed, sweep
+
+ROOT = Path(__file__).parent.parent.parent
+KERNELS, BLOCKS, SIZES = ["reduce1", "reduce2", "reduce3", "reduce6"], [64, 128], [2**12, 2**18]
+LONGEST_S = 6.0  # an undisturbed sweep takes some three
+
+
+def kill(random: Random, folder: Path) -> None:
+    """End a sweep at some time, in some way, some times; at last its table is as undisturbed."""
+    suffix = random.choice([".csv", ".json"])
+    output = folder / f"table{suffix}"
+    for _ in range(random.choice([1, 1, 2])):
+        begun = _started(output, random.choice([1, 2]))
+        other = _started(output, 1) if random.random() < 0.2 else None
+        time.sleep(random.uniform(0, LONGEST_S) * random.random())
+        _end(random, begun)
+        if other is not None:
+            _look(other, (0, 2))
+    last = _started(output, 2)
+    _look(last, (0,))
+    assert output.read_bytes() == _undisturbed()[suffix]
+    assert [path.name for path in folder.iterdir()] == [output.name]
+
+
+def _started(output: Path, workers: int) -> subprocess.Popen[bytes]:
+    """Start the sweep as a shell would: an interrupt of the keyboard goes to all its processes."""
+    options = ["--kernels", ",".join(KERNELS), "--blocks", ",".join(map(str, BLOCKS))]
+    options += ["--sizes", ",".join(map(str, SIZES)), "--workers", str(workers)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "gpusim", "sweep", *options, "--out", str(output)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        process_group=0,
+    )
+
+
+def _end(random: Random, process: subprocess.Popen[bytes]) -> None:
+    if random.random() < 0.5:
+        process.kill()
+        process.communicate()
+        return
+    os.killpg(process.pid, signal.SIGINT)
+    _look(process, (0, 130, -signal.SIGINT))
+
+
+def _look(process: subprocess.Popen[bytes], codes: tuple[int, ...]) -> None:
+    """Wait for a process; its exit code is one of `codes`, and it prints no traceback.
+
+    Until Python has begun to run gpusim, an interrupt is its own business.
+    """
+    _, err = process.communicate()
+    said = f"exit code {process.returncode}\n{err.decode()}"
+    begun = b"gpusim" in err or b"multiprocessing" in err
+    assert b"Traceback" not in err or not begun, said
+    assert process.returncode in codes or (b"KeyboardInterrupt" in err and not begun), said
+
+
+@functools.cache
+def _undisturbed() -> dict[str, bytes]:
+    """Return the tables of a sweep that nobody has disturbed, by suffix."""
+    tables = {}
+    with TemporaryDirectory() as folder:
+        for suffix in (".csv", ".json"):
+            output = Path(folder) / f"table{suffix}"
+            sweep(crossed(KERNELS, BLOCKS, SIZES, ["h200"]), output, workers=1)
+            tables[suffix] = output.read_bytes()
+    return tables
+
+
+ATTACKS = {"kills": kill}
