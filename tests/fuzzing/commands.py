@@ -44,7 +44,7 @@ ODD = (
 RIGHT: dict[str, tuple[str, ...]] = {
     "KERNEL": (*KERNELS, "mine.py:add", "mine.py:add", "mine.py", "mine.py:nothing", "none.py:f"),
     "N": ("1", "2", "31", "32", "33", "1000", "4096", "2^12", "1e4"),
-    "THREADS": ("1", "32", "64", "96", "128", "256", "512", "1024", "16x16", "1025"),
+    "THREADS": ("64", "128", "256", "512", "1024", "64", "128", "256", "1", "96", "16x16", "1025"),
     "BLOCKS": ("1", "2", "7", "64", "2x2"),
     "OP": ("sum", "max", "min", "mean"),
     "TYPE": ("int32", "uint32", "int64", "float32", "float64", "int8", "bool", "flaot"),
@@ -58,6 +58,7 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "X": ("barriers", "bank-conflicts", "divergence", "luck"),
     "I": ("0", "1", "9999"),
     "W": ("0", "1", "31"),
+    "PICTURE": ("tree", "divergence", "banks", "strides"),
     "CC": ("9.0", "7.5", "1.0", "sm_80", "4.2"),
     "LEVEL": ("0", "3", "O3", "2"),
     "BYTES": ("0", "4", "256", "300000"),
@@ -77,6 +78,19 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "--step-limit": ("1", "100", "100000"),
     "--line": ("1", "5", "81"),
 }  # fmt: skip
+OWN = ("--arg", "--shared-bytes")
+CATALOGUES = ("-n", "--op", "--dtype", "--input", "--coarse", "--passes")
+OF_ADD: dict[str, list[list[str]]] = {
+    "kernel": [["mine.py:add"], ["mine.py"]],
+    "--arg": [
+        ["--arg", "int32[64]=arange", "--arg", "64"],
+        ["--arg", "n=uint32(3)", "--arg", "float32[64]=random"],
+        ["--arg", "@numbers.npy", "--arg", "2^6"],
+    ],
+    "--grid": [["--grid", "1"], ["--grid", "2"]],
+    "--block": [["--block", "32"], ["--block", "8x8"]],
+    "--shared-bytes": [[], ["--shared-bytes", "1024"]],
+}
 SMALL = {"-n": "4096", "--sizes": "2^12", "--workers": "1", "--against": "k40m"}
 
 FILES = {
@@ -109,7 +123,7 @@ def attack(random: Random, folder: Path) -> None:
     assert bool(err) == (code == 2), said
     assert len(err) < MOST_LETTERS, said
     assert err.count("\n") <= MOST_LINES, said
-    assert code != 1 or words[0] in ("run", "validate"), said
+    assert code != 1 or words[0] in ("run", "check", "validate"), said
     assert code == 2 or out or words[0] in ("plot",), said
 
 
@@ -124,31 +138,40 @@ def answered(words: list[str]) -> tuple[str, str, int]:
 def command_line(random: Random) -> list[str]:
     """Return a command with some of its options, most of them right."""
     command = random.choice([*COMMANDS, VALIDATE])
-    oddness = random.choice([0, 0.1, 0.3, 0.9])
+    oddness = random.choice([0, 0, 0, 0.1, 0.3, 0.9])
+    is_own = random.random() < 0.3
     words = [command.name]
     if command is VALIDATE:
         words.append(random.choice(["compare", "compare", "run", "calibrate", "nothing"]))
     given = set()
     for option in random.sample(command.options, len(command.options)):
-        if _is_wanted(random, option):
+        fits = option.flag not in (CATALOGUES if is_own else OWN) or random.random() < 0.02
+        if fits and _is_wanted(random, option, is_own):
             given.add(option.flag)
-            words += _written(random, option, oddness)
+            words += _written(random, option, oddness, is_own)
     for flag, value in SMALL.items():
-        if flag not in given and any(option.flag == flag for option in command.options):
+        is_left_out = is_own and flag == "-n"
+        if (
+            flag not in given
+            and not is_left_out
+            and any(option.flag == flag for option in command.options)
+        ):
             words += [flag, value]
     if random.random() < 0.05:
         words.insert(random.randrange(len(words) + 1), random.choice(ODD))
     return words
 
 
-def _is_wanted(random: Random, option: Option) -> bool:
-    if not option.flag.startswith("-"):
+def _is_wanted(random: Random, option: Option, is_own: bool) -> bool:
+    if not option.flag.startswith("-") or (is_own and option.flag in (*OWN, "--block", "--grid")):
         return random.random() < 0.97
-    return random.random() < 0.3
+    return random.random() < 0.15
 
 
-def _written(random: Random, option: Option, oddness: float) -> list[str]:
+def _written(random: Random, option: Option, oddness: float, is_own: bool) -> list[str]:
     """Return an option with its value, or several of them where it may be repeated."""
+    if is_own and oddness == 0 and option.flag in OF_ADD:
+        return random.choice(OF_ADD[option.flag])
     times = random.choice([1, 2, 3]) if option.repeated or option.arity == "*" else 1
     words = []
     for _ in range(times):
