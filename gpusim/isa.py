@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class Op:
     action: str = ""
     convergent: bool = False
     waits_for_lanes: bool = False
-    when_apart: str = ""
+    when_apart: Literal["", "ask", "gather"] = ""
     redirects: bool = False
     uniform_twin: str = ""
     is_copy: bool = False

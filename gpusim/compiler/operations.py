@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
+
+Access = Literal["", "load", "store", "atomic"]
+Uniform = Literal["", "reads", "computes"]
+Fetched = Literal["", "constant", "block"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Operation:
     detail: str = ""
     convergent: bool = False
     varies_by_lane: bool = False
-    access: str = ""
+    access: Access = ""
     is_vector: bool = False
     orders_memory: bool = False
     commutative: bool = False
@@ -49,11 +54,11 @@ class Operation:
     inverse: str = ""
     may_trap: bool = False
     immediate: bool = False
-    fetched: str = ""
+    fetched: Fetched = ""
     sinks: bool = True
     is_free: bool = False
     passes_phi: bool = False
-    uniform: str = ""
+    uniform: Uniform = ""
     scales: bool = False
     least_cc: tuple[int, int] = (1, 0)
 
@@ -80,7 +85,7 @@ def _comparison(swapped: str, inverse: str) -> Operation:
     )
 
 
-def _access(arity: int, access: str, detail: str) -> Operation:
+def _access(arity: int, access: Access, detail: str) -> Operation:
     """Return the row of an access; what it gives differs from lane to lane."""
     return Operation(
         arity,
