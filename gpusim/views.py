@@ -1,7 +1,7 @@
-"""Views: methods of a result whose functions stand on a floor above, imported when first called.
+"""Views: methods of a result whose functions stand in a layer above, imported when first called.
 
 A result knows that it can be drawn, not how: `Trace.plot_tree` names the module and the function
-that do it. So results stay on their floor, and nobody loads what draws before it is wanted.
+that do it. So results stay in their layer, and nobody loads what draws before it is wanted.
 """
 
 from __future__ import annotations

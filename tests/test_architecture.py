@@ -102,6 +102,10 @@ def circle(arrows: Iterable[tuple[str, str]]) -> list[str]:
     return []
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle(ARROWS) == []
+
+
 def test_no_packages_import_each_other_in_a_circle() -> None:
     between = [(package_of(module), package_of(target)) for module, target in ARROWS]
     assert circle((a, b) for a, b in between if a != b) == []
