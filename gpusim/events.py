@@ -1,4 +1,4 @@
-"""What happened, told as facts: a `Step` is one instruction run by a group of warps.
+"""What happened, reported as facts: a `Step` is one instruction run by a group of warps.
 
 Observers listen to steps; they know nothing of each other, and the machine nothing of
 them. With nobody listening no step is built.
@@ -98,7 +98,7 @@ class Skip:
 class BarrierOpened:
     """Blocks of which every live lane had come to a barrier, and goes on behind it.
 
-    It is told right after the step `after`, by which the last lanes came, or left the kernel.
+    It is reported right after the step `after`, by which the last lanes came, or left the kernel.
     `rows` are the warps, or parts of warps, that were held, and `pcs` where each of them was.
     """
 

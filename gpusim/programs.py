@@ -155,7 +155,7 @@ def program_for(
 def program_in_stages(
     kernel: Kernel, arguments: Mapping[str, Any], cc: ComputeCapability, level: str = "O3"
 ) -> tuple[Program, list[Stage]]:
-    """Return the kernel as machine code, and what each step of lowering left on the way to it."""
+    """Return the kernel as machine code, and what each step of lowering left."""
     _check_level(level)
     return lower_in_stages(build(kernel.source, parameter_types(arguments)), cc, level)
 

@@ -31,7 +31,7 @@ INSTEAD: Mapping[str, str] = {
     "nanosleep": "leave it out: it changes nothing but time",
     "cbrt": "write math.copysign(abs(x) ** (1.0 / 3.0), x)",
     "lanemask_lt": "write (np.uint32(1) << cuda.laneid) - 1",
-    "cg": "meet at cuda.syncthreads() or cuda.syncwarp(mask)",
+    "cg": "wait at cuda.syncthreads() or cuda.syncwarp(mask)",
     "random": "fill an array with NumPy's random numbers and pass it",
     "fp16": "compute in float32",
     "libdevice": "use the functions of math",
