@@ -158,7 +158,7 @@ class Op:
     @property
     def is_movable(self) -> bool:
         """Whether it may change places with others that it does not depend on."""
-        return self.gives_value or self.kind in ("load", "store", "source_branch")
+        return self.gives_value or self.kind in ("load", "store", "source_branch", "bounds")
 
     @property
     def is_guardable(self) -> bool:
@@ -173,7 +173,7 @@ class Op:
     @property
     def only_describes(self) -> bool:
         """Whether nothing else changes with the lanes that take part."""
-        return self.kind in ("compute", "source_branch")
+        return self.kind in ("compute", "source_branch", "bounds")
 
 
 _ACCESSES = ("load", "store", "atomic")
@@ -582,6 +582,7 @@ VECTOR_TWINS: Mapping[str, str] = {
 OPS |= {f".{name}": replace(op, issued=False) for name, op in OPS.items() if op.kind == "compute"}
 OPS |= {
     ".IF": Op("none", kind="source_branch", issued=False),
+    ".BOUNDS": Op("none", kind="bounds", issued=False),  # detail: name, space and shape
     ".CAST": Op("none", _convert, issued=False, affine="sum", widens=True),
     ".CONST": Op("none", kind="constant", issued=False),
     ".SCALE": Op("none", _shift_add, issued=False, affine="sum"),

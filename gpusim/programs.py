@@ -123,8 +123,11 @@ def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:
     if array.dtype not in DTYPES:
         known = ", ".join(str(d) for d in DTYPES)
         raise LaunchError(f"array {name!r} is of {array.dtype}; kernels have {known}")
-    if isinstance(array, np.ndarray) and not array.flags.c_contiguous:
-        raise LaunchError(f"array {name!r} is not contiguous; pass numpy.ascontiguousarray({name})")
+    if isinstance(array, np.ndarray) and any(s % array.itemsize for s in array.strides):
+        raise LaunchError(
+            f"array {name!r} has strides of {array.strides} bytes, which are no whole elements of "
+            f"{array.itemsize}; pass a copy of it, and take results from there"
+        )
     if not 1 <= array.ndim <= 3:
         raise LaunchError(f"array {name!r} has {array.ndim} dimensions; kernels take 1 to 3")
 
@@ -132,11 +135,15 @@ def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:
 def parameter_types(arguments: Mapping[str, Any]) -> dict[str, DType | Array]:
     """Return what the compiler needs to know of bound arguments."""
     return {
-        name: Array(name, "global", value.dtype, (0,) * value.ndim if value.ndim > 1 else ())
-        if isinstance(value, np.ndarray | ArraySpec)
-        else value.dtype
+        name: _array(name, value) if isinstance(value, np.ndarray | ArraySpec) else value.dtype
         for name, value in arguments.items()
     }
+
+
+def _array(name: str, value: np.ndarray[Any, Any] | ArraySpec) -> Array:
+    shape = (0,) * value.ndim if value.ndim > 1 else ()
+    strided = isinstance(value, np.ndarray) and not value.flags.c_contiguous
+    return Array(name, "global", value.dtype, shape, strided=strided)
 
 
 def program_for(

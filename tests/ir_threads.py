@@ -120,7 +120,7 @@ def _thread(function: Function, arguments: Arguments, shared: Any, place: Any) -
             at = here.preds.index(before)
             known.update([(phi, of(phi.args[at])) for phi in here.phis])
         for value in here.body:
-            if value.op in ("const", "source_branch", "fence"):
+            if value.op in ("const", "fence") or value.operation.describes:
                 continue
             if value.op in ("barrier", "syncwarp", "shuffle", "vote", "match"):
                 args = [of(a) for a in value.args]

@@ -61,7 +61,8 @@ class Layout:
     def sizes(self) -> dict[str, int]:
         """Elements of global memory, of a block's shared and of a thread's local memory."""
         end = max(
-            (a.address + a.array.nbytes for a in self.allocations.values()), default=FIRST_ADDRESS
+            (a.start + a.elements * a.array.dtype.itemsize for a in self.allocations.values()),
+            default=FIRST_ADDRESS,
         )
         shared = self.program.shared_bytes + self.launch.dynamic_shared_bytes
         sizes = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,16 +48,34 @@ def flat_index(builder: Builder, array: Array, index: Any, node: ast.AST) -> Val
     rank = _rank(array)
     if len(parts) != rank:
         raise builder.error(f"{array.name} has {rank} dimension(s), not {len(parts)}", node)
+    numbers = [builder.number(part, node) for part in parts]
+    if any(type_of(number).kind not in "iu" for number in numbers):
+        raise builder.error("an index is an integer", node)
+    if rank > 1 or array.strided:
+        # An index may leave its axis and still be within the array.
+        indices = [_index(builder, number) for number in numbers]
+        builder.graph.emit("bounds", None, indices, array)
+    if array.strided:
+        return _index(builder, _strided(builder, array, numbers, node))
+    flat = numbers[0]
+    for axis, number in enumerate(numbers[1:], 1):
+        before = binary(builder, "mul", flat, length(builder, array, axis), node)
+        flat = binary(builder, "add", before, number, node)
+    return _index(builder, flat)
+
+
+def _index(builder: Builder, number: Operand) -> Value:
+    return number if isinstance(number, Value) else builder.as_type(number, default_type(number))
+
+
+def _strided(builder: Builder, array: Array, numbers: Sequence[Operand], node: ast.AST) -> Operand:
+    """Return how many elements lie between the first one and that of these indices."""
     flat: Operand = 0
-    for axis, part in enumerate(parts):
-        number = builder.number(part, node)
-        if type_of(number).kind not in "iu":
-            raise builder.error("an index is an integer", node)
-        if axis:
-            before = binary(builder, "mul", flat, length(builder, array, axis), node)
-            number = binary(builder, "add", before, number, node)
-        flat = number
-    return flat if isinstance(flat, Value) else builder.as_type(flat, default_type(flat))
+    for axis, number in enumerate(numbers):
+        stride = builder.graph.emit("stride", INT32, detail=(array.name, axis))
+        far = binary(builder, "mul", number, stride, node)
+        flat = binary(builder, "add", flat, far, node) if axis else far
+    return flat
 
 
 def _rank(array: Array) -> int:

@@ -150,6 +150,8 @@ def _vector(builder: Builder, values: list[Any], node: ast.Call, count: Any) -> 
         raise builder.error("a vector access takes an array, an index and the elements", node)
     if count not in (2, 4) or array.dtype.itemsize * count > 16:
         raise builder.error("a vector access is of 2 or 4 elements, 16 bytes at most", node)
+    if array.strided:
+        raise builder.error(f"{array.name} has strides; a vector access needs none", node)
     if array.dtype.itemsize < 4:
         raise builder.error("vector accesses need elements of 4 or 8 bytes", node)
     return array

@@ -36,7 +36,7 @@ class Array:
     `space` is "global", "shared" or "local". `shape` is () for a parameter (known at
     launch) and (0,) for dynamic shared memory. `offset` is the first byte of a shared or
     local array within its block's or thread's memory. Accesses to a `volatile` array are
-    all made, in order.
+    all made, in order. Elements of a `strided` parameter do not lie side by side.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Array:
     shape: tuple[int, ...] = ()
     offset: int = 0
     volatile: bool = False
+    strided: bool = False
 
 
 @dataclass(eq=False)

@@ -39,6 +39,8 @@ class Operation:
     `uniform`: "computes" where the uniform datapath has it, "reads" where it takes operands from
     there; `scales` its first operand, which then never comes from there.
     `least_cc`: the compute capability from which on GPUs have it.
+    `describes`: it says something of the source and is never issued, nor is what is computed for
+    it alone.
     """
 
     arity: int
@@ -61,6 +63,7 @@ class Operation:
     uniform: Uniform = ""
     scales: bool = False
     least_cc: tuple[int, int] = (1, 0)
+    describes: bool = False
 
     @property
     def is_comparison(self) -> bool:
@@ -120,6 +123,10 @@ OPERATIONS: Mapping[str, Operation] = {
         fetched="constant",
         sinks=False,
         uniform="computes",
+    ),
+    # Of a strided array, how many elements lie from one index to the next.
+    "stride": Operation(
+        0, detail="(parameter name, axis)", fetched="constant", sinks=False, uniform="computes"
     ),
     "sreg": Operation(0, detail="a name of SPECIAL_REGISTERS", sinks=False),
     "phi": Operation(
@@ -189,7 +196,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "fence": Operation(0, pure=False, detail="block gpu system", orders_memory=True),
     # A conditional of the source, counted but never issued: keeps divergence at the source
     # visible after the branch itself is gone.
-    "source_branch": Operation(1, pure=False, is_free=True),
+    "source_branch": Operation(1, pure=False, is_free=True, describes=True),
+    # The indices of an access along the axes of its array, which are checked when it runs.
+    "bounds": Operation(-1, pure=False, detail="Array", is_free=True, describes=True),
 }
 
 COMPARISONS = tuple(name for name, row in OPERATIONS.items() if row.is_comparison)

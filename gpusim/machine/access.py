@@ -79,6 +79,21 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
     context.tell(group, instruction, on, addresses, left=left)
 
 
+def bounds(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Check the indices of an access along each axis; no instruction is run for it."""
+    context.executed -= 1
+    name, space, shape = instruction.detail
+    if space == "global":
+        shape = context.allocations[name].array.shape
+    indices = [group.read(register) for register in instruction.src]
+    for axis, (index, size) in enumerate(zip(indices, shape, strict=True)):
+        wrong = ((index < 0) | (index >= size)) & on
+        if wrong.any():
+            lanes, line = _lanes(group), instruction.line
+            context.fault(storage.beyond_axis(wrong, indices, axis, size, name, line, lanes))
+            return
+
+
 def fence(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Order memory accesses, which are in order here."""
     context.tell(group, instruction, on)
@@ -117,8 +132,8 @@ def _elements(
     memory, batch = _memory(instruction), group.batch
     if memory.space == "global":
         allocation = context.allocations[memory.name]
-        index = storage.element_index(addresses, allocation.address, memory)
-        on = _within(context, group, instruction, index, on, allocation.array.size)
+        index = storage.element_index(addresses, allocation.start, memory)
+        on = _within(context, group, instruction, index, on, allocation.elements)
         return allocation.flat, index, on
     item = memory.dtype.itemsize
     size = memory.size or batch.launch.dynamic_shared_bytes // item
@@ -134,10 +149,7 @@ def _within(
     context: Context, group: Group, instruction: Instruction, index: Array, on: Array, size: int
 ) -> Array:
     """Return the lanes whose access is one that a GPU makes; the others are faults."""
-    batch, memory = group.batch, _memory(instruction)
-    blocks, threads = group.of_rows(batch.block_number), group.of_rows(batch.thread_number())
-    lanes = storage.Lanes(blocks, threads, batch.launch.grid, batch.launch.block)
-    line = instruction.line
+    memory, line, lanes = _memory(instruction), instruction.line, _lanes(group)
     for misfit in (
         storage.outside(index, on, size, memory, line, lanes),
         storage.misaligned(index, on, memory, line, lanes),
@@ -146,6 +158,12 @@ def _within(
             context.fault(misfit.fault)
             on = on & ~misfit.wrong
     return on
+
+
+def _lanes(group: Group) -> storage.Lanes:
+    batch = group.batch
+    blocks, threads = group.of_rows(batch.block_number), group.of_rows(batch.thread_number())
+    return storage.Lanes(blocks, threads, batch.launch.grid, batch.launch.block)
 
 
 def _shared(group: Group) -> tuple[Array, Array]:

@@ -22,6 +22,7 @@ HANDLERS: Mapping[str, Handler] = {
     "warpsync": warp.warpsync,
     "barrier": barrier.barrier,
     "source_branch": control.source_branch,
+    "bounds": access.bounds,
     "branch": control.branch,
     "exit": control.leave,
     "bssy": convergence.bssy,

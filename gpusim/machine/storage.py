@@ -6,7 +6,7 @@ shared memory, each lane its bytes of local memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +25,18 @@ ALIGNMENT = 512
 
 @dataclass(frozen=True)
 class Allocation:
-    """A global array and where it stands; `flat` are its elements, None where it has none."""
+    """A global array and where it stands: its first element at `address`.
+
+    Elements of a strided array may lie before the first and have others between them: memory from
+    `start` on is `elements` elements long; `flat` are these, None for an array that has none.
+    """
 
     name: str
     address: int
     array: Array | ArraySpec
     flat: Array | None
+    start: int
+    elements: int
 
 
 def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
@@ -39,20 +45,43 @@ def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
     An array that is passed twice keeps one address.
     """
     placed: dict[str, Allocation] = {}
-    seen: dict[int, int] = {}
-    address = FIRST_ADDRESS
+    seen: dict[Any, int] = {}
+    free = FIRST_ADDRESS
     for name, value in arguments.items():
         if not isinstance(value, np.ndarray | ArraySpec):
             continue
-        elements = value.reshape(-1) if isinstance(value, np.ndarray) else None
-        start = id(value)
-        if isinstance(value, np.ndarray):
-            start = value.__array_interface__["data"][0]
-        if start not in seen or not value.nbytes:
-            seen[start] = address
-            address += -(-max(value.nbytes, 1) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
-        placed[name] = Allocation(name, seen[start], value, elements)
+        flat, before = _memory_of(value) if isinstance(value, np.ndarray) else (None, 0)
+        elements = value.size if flat is None else flat.size
+        place = _identity(value, flat)
+        if place not in seen or not value.nbytes:
+            seen[place] = free
+            size = max(elements * value.dtype.itemsize, 1)
+            free += -(-size // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+        start = seen[place]
+        address = start + before * value.dtype.itemsize
+        placed[name] = Allocation(name, address, value, flat, start, elements)
     return placed
+
+
+def _identity(array: Array | ArraySpec, flat: Array | None) -> Any:
+    """Return what is equal for arrays that are one: where the memory begins that they take."""
+    return id(array) if flat is None else flat.__array_interface__["data"][0]
+
+
+def _memory_of(array: Array) -> tuple[Array, int]:
+    """Return the elements from an array's lowest to its highest, and how many lie before its first.
+
+    Those between that are not the array's own are never touched: indices are checked by axis.
+    """
+    if array.flags.c_contiguous or not array.size:
+        return array.reshape(-1), 0
+    far = [(n - 1) * (s // array.itemsize) for n, s in zip(array.shape, array.strides, strict=True)]
+    lowest = array[tuple(slice(-1, None) if steps < 0 else slice(0, 1) for steps in far)]
+    span = 1 + sum(map(abs, far))
+    flat = np.lib.stride_tricks.as_strided(
+        lowest, (span,), (array.itemsize,), writeable=bool(array.flags.writeable)
+    )
+    return flat, -sum(steps for steps in far if steps < 0)
 
 
 @dataclass(frozen=True)
@@ -68,7 +97,7 @@ class Lanes:
     block: tuple[int, int, int]
 
     def first(
-        self, wrong: Array, index: Array, memory: Memory, line: int
+        self, wrong: Array, index: Array, name: str, line: int
     ) -> tuple[str, str, FaultPlace]:
         """Return block and thread of the first wrong lane as a user counts them, and its place.
 
@@ -77,7 +106,7 @@ class Lanes:
         position = tuple(int(p[0]) for p in np.nonzero(wrong))
         block, thread, found = (_at(of, position) for of in (self.blocks, self.threads, index))
         count = int(np.count_nonzero(wrong))
-        place = FaultPlace(line, block, thread, memory.name, found, count)
+        place = FaultPlace(line, block, thread, name, found, count)
         return coordinates(block, self.grid), coordinates(thread, self.block), place
 
 
@@ -121,12 +150,32 @@ def outside(
     wrong = ((index < 0) | (index > limit)) & on
     if not wrong.any():
         return None
-    block, thread, place = lanes.first(wrong, index, memory, line)
+    block, thread, place = lanes.first(wrong, index, memory.name, line)
     message = (
         f"line {line}: {memory.name}[{place.index}] is out of bounds: {memory.name} has "
         f"{size} elements (block {block}, thread {thread})"
     )
     return Misfit(wrong, OutOfBoundsError(message, place))
+
+
+def beyond_axis(
+    wrong: Array,
+    indices: Sequence[Array],
+    axis: int,
+    size: int,
+    name: str,
+    line: int,
+    lanes: Lanes,
+) -> OutOfBoundsError:
+    """Return the fault of lanes of which an index leaves its axis, of `size` elements."""
+    block, thread, place = lanes.first(wrong, indices[axis], name, line)
+    position = tuple(int(p[0]) for p in np.nonzero(wrong))
+    shown = ", ".join(str(_at(index, position)) for index in indices)
+    return OutOfBoundsError(
+        f"line {line}: {name}[{shown}] is out of bounds: index {place.index} along axis {axis}, "
+        f"where {name} has {size} elements (block {block}, thread {thread})",
+        place,
+    )
 
 
 def misaligned(index: Array, on: Array, memory: Memory, line: int, lanes: Lanes) -> Misfit | None:
@@ -136,7 +185,7 @@ def misaligned(index: Array, on: Array, memory: Memory, line: int, lanes: Lanes)
     wrong = (index % memory.count != 0) & on
     if not wrong.any():
         return None
-    _, _, place = lanes.first(wrong, index, memory, line)
+    _, _, place = lanes.first(wrong, index, memory.name, line)
     message = (
         f"line {line}: a vector access of {memory.count} elements of {memory.name} starts at "
         f"an index that is no multiple of {memory.count}"

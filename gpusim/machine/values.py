@@ -85,6 +85,14 @@ def _length(context: Context, what: tuple[str, int | None]) -> np.int32:
     return np.int32(array.size if axis is None else array.shape[axis])
 
 
+def _stride(context: Context, what: tuple[str, int]) -> np.int32:
+    """Return how many elements lie from one index to the next."""
+    name, axis = what
+    array = context.allocations[name].array
+    assert isinstance(array, np.ndarray)
+    return np.int32(array.strides[axis] // array.itemsize)
+
+
 def _launched(context: Context, what: str) -> np.int32:
     name, _, axis = what.partition(".")
     launch = context.batch.launch
@@ -97,6 +105,7 @@ CONSTANTS: Mapping[str, Callable[[Context, Any], Any]] = {
     "param": _parameter,
     "pointer": _pointer,
     "length": _length,
+    "stride": _stride,
     "launch": _launched,
 }
 

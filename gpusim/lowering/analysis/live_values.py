@@ -1,7 +1,8 @@
-"""Live values: what the machine code needs, and what only the conditionals of the source do.
+"""Live values: what the machine code needs, and what only descriptions of the source do.
 
 Conditionals are counted wherever the source has them, also where nothing of them is left to
-execute. What is computed for that alone is never issued and must not change a decision.
+execute, and indices are checked along each axis of an array, also where one address is left of
+them. What is computed for that alone is never issued and must not change a decision.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from gpusim.compiler.ir import Function, Value
 def live_values(function: Function, *, with_source: bool = False) -> set[Value]:
     """Return the values that effects and branches depend on.
 
-    `with_source` adds those that conditionals of the source look at.
+    `with_source` adds those that what describes the source looks at.
     """
     stack = [b.condition for b in function.blocks if b.condition is not None]
     for value in function.values():
-        if value.op == "source_branch" and not with_source:
+        if value.operation.describes and not with_source:
             continue
         if value.dtype is None or not value.operation.pure:
             stack.append(value)

@@ -62,7 +62,25 @@ def _ordered(rows: list[Row]) -> list[Row]:
     rest.sort(key=late.__contains__)
     order = _quicker(rows, after, [], list(first))
     order += _quicker(rows, after, order, rest)
-    return [rows[place] for place in order]
+    return [rows[place] for place in _checks_first(rows, after, order)]
+
+
+def _checks_first(rows: list[Row], after: list[set[int]], order: list[int]) -> list[int]:
+    """Return an order in which indices are checked before the accesses that they stand before.
+
+    What is never issued moves for it, nothing else.
+    """
+    checks = [place for place, row in enumerate(rows) if OPS[row.op].kind == "bounds"]
+    made: dict[int, None] = {}
+    for place in order:
+        for check in checks:
+            if rows[place].memory is not None and check < place and check not in made:
+                wanted = dict(made)
+                _with_needs(check, after, wanted)
+                moved = [p for p in wanted if p not in made]
+                made |= {} if any(OPS[rows[p].op].issued for p in moved) else wanted
+        made.setdefault(place)
+    return list(made)
 
 
 def _quicker(

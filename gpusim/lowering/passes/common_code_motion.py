@@ -57,7 +57,7 @@ def _movable(block: Block) -> dict[int, Value]:
         if value.operation.pure:
             if not value.operation.immediate:
                 found[i] = value
-        elif value.op == "source_branch":
+        elif value.operation.describes:
             continue
         elif is_plain_load(value) and not any(clobbers(v, value) for v in before):
             found[i] = value

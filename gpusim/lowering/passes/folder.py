@@ -36,7 +36,7 @@ class Folder:
         self.line = 0
         self.uses: dict[Value, int] = {}
         for value in function.values():
-            if value.op != "source_branch":
+            if not value.operation.describes:
                 for arg in value.args:
                     self.uses[arg] = self.uses.get(arg, 0) + 1
 

@@ -54,7 +54,7 @@ def gvn(function: Function) -> bool:
                 replacements[phi] = known[block][key]
         for value in block.body:
             value.args = [replacements.get(a, a) for a in value.args]
-            if value.op != "source_branch":
+            if not value.operation.describes:
                 value.args = [truth.get(a, a) for a in value.args]
             if not value.operation.pure or value.operation.immediate:
                 continue

@@ -32,7 +32,7 @@ def _worthwhile(loop: Loop) -> bool:
     leaving = {block for block, _ in loop.exits}
     if header not in leaving or any(latch in leaving for latch in loop.latches):
         return False
-    copied = [v for v in header.body if v.constant is None and v.op != "source_branch"]
+    copied = [v for v in header.body if v.constant is None and not v.operation.describes]
     return len(copied) <= LARGEST_HEADER and not any(v.operation.convergent for v in copied)
 
 

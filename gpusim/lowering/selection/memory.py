@@ -15,7 +15,7 @@ LOADS = {"global": "LDG", "shared": "LDS", "local": "LDL"}
 STORES = {"global": "STG", "shared": "STS", "local": "STL"}
 
 
-@selects("param", "length", "pointer")
+@selects("param", "length", "stride", "pointer")
 def _fetch(selection: Selection, value: Value) -> None:
     """Read constant memory: an instruction from 9.0 on, an operand before."""
     kind, what = value.op, value.detail
@@ -185,4 +185,12 @@ def _access(
     row.detail = detail[1] if value.op == "atomic" else None
     row.memory = _memory(selection, value, count)
     row.line = value.line
+    selection.emit.rows.append(row)
+
+
+@selects("bounds")
+def _bounds(selection: Selection, value: Value) -> None:
+    array: Array = value.detail
+    row = Row(".BOUNDS", (), selection.sources(value), line=value.line)
+    row.detail = (array.name, array.space, array.shape)
     selection.emit.rows.append(row)

@@ -52,7 +52,7 @@ def _run(selection: Selection) -> Code:
             if value.op == "const":
                 continue
             alone = value in selection.inside or value not in selection.needed
-            if not alone or value in selection.of_source or value.op == "source_branch":
+            if not alone or value in selection.of_source or value.operation.describes:
                 selection.emit.line = value.line
                 selection.emit.shadow = alone
                 _value(selection, value)
