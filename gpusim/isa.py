@@ -107,7 +107,7 @@ class Op:
 
     `evaluate(instruction, *sources)` returns the destination's values. `kind` is "compute"
     where `evaluate` is all there is to do, else the name of what the machine does.
-    `issued` is False for a row that describes the source and costs nothing.
+    `issued` is False for one that describes the source and costs nothing.
     `action`: what the clock makes of it that takes no fixed time ("" where nothing does).
     `convergent`: threads take part together, so that it is never guarded nor moved.
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
@@ -465,7 +465,7 @@ def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
     return Op(unit, kind=kind, convergent=True, waits_for_lanes=True, **traits)
 
 
-# A row with neither destination nor sources stands for work whose value another row gives:
+# An instruction with neither destination nor sources stands for work whose value another gives:
 # the high half of a 64-bit addition, the steps of a library function before its last.
 OPS: dict[str, Op] = {
     "MOV": Op("alu", _move, uniform_twin="UMOV", is_copy=True, affine="sum"),

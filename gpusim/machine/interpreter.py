@@ -50,7 +50,7 @@ class Interpreter:
         if self._loops is not None:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
-        self._handlers = [HANDLERS[OPS[row.op].kind] for row in self._instructions]
+        self._handlers = [HANDLERS[OPS[one.op].kind] for one in self._instructions]
 
     def run(self, instructions: int) -> bool:
         """Run about that many instructions; return whether the batch has finished."""

@@ -17,7 +17,7 @@ LANES = np.arange(32, dtype=np.int32)
 
 
 def compute(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Set the destination to what the op's row computes from the sources."""
+    """Set the destination to what the op computes from the sources."""
     evaluate = OPS[instruction.op].evaluate
     if evaluate is not None and instruction.dst and (instruction.guard is None or on.any()):
         value = evaluate(instruction, *group.sources(instruction))
