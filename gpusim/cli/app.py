@@ -20,6 +20,7 @@ from gpusim.cli import (
     plot,
     predict,
     rank,
+    report,
     run,
     sweep,
     trace,
@@ -41,6 +42,7 @@ COMMANDS: tuple[Command, ...] = (
     rank.COMMAND,
     sweep.COMMAND,
     plot.COMMAND,
+    report.COMMAND,
     devices.COMMAND,
 )
 
@@ -54,6 +56,7 @@ EXAMPLES = """examples:
   gpusim predict reduce3 -n 2^26           how long it takes on an H200, and why
   gpusim rank --device k40m                seven reductions in order, step by step
   gpusim plot banks reduce2 --out b.svg    which banks a line meets, as a picture
+  gpusim report reduce2 --block 128        all of it as a page, with a stepper
 
 gpusim COMMAND --help tells more."""
 

@@ -26,6 +26,7 @@ from gpusim.cli.timing import DEVICE, L2, PASSES, WITHOUT, device_of, how
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
+    from gpusim.device import Device
     from gpusim.prediction.ablation import Ablation
     from gpusim.prediction.jobs import Forecast, Job
 
@@ -39,20 +40,13 @@ def predict(chosen: Namespace) -> int:
     A kernel of the catalogue needs no more than its name and a size. A kernel of your own is
     named by its file; give its grid, its block and its arguments.
     """
-    passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without)
-    from gpusim.cli.selection import step_limit
-    from gpusim.cli.user_files import names_a_file
-
-    limit = step_limit(chosen)
-    job = _own_job(chosen) if names_a_file(chosen.kernel) else _catalogue_job(chosen, passes)
-    forecast = job.on(device, l2=l2, step_limit=limit)
-    whole = None
-    if chosen.without:
-        whole = job.on(device_of(chosen.device, None), l2=l2, step_limit=limit)
+    job = job_of(chosen)
+    made = forecast(chosen, job, device)
+    whole = forecast(chosen, job, device_of(chosen.device, None)) if chosen.without else None
     from gpusim.reports.prediction import Answer, prediction_document, prediction_report
 
-    answer = Answer(forecast, whole, _why(forecast, l2, limit) if chosen.why else None)
+    answer = Answer(made, whole, _why(chosen, made) if chosen.why else None)
     if chosen.json:
         print_json(prediction_document(answer))
     else:
@@ -97,14 +91,32 @@ COMMAND = Command(
 )
 
 
-def _why(forecast: Forecast, l2: str, step_limit: int) -> list[Ablation]:
+def job_of(chosen: Namespace) -> Job:
+    """Return the job that is asked for; InputError for what cannot be."""
+    from gpusim.cli.user_files import names_a_file
+
+    passes, _ = how(chosen)
+    if names_a_file(chosen.kernel):
+        return _own_job(chosen)
+    return _catalogue_job(chosen, passes)
+
+
+def forecast(chosen: Namespace, job: Job, device: Device) -> Forecast:
+    """Return what a job takes on a device, as it is asked for."""
+    from gpusim.cli.selection import step_limit
+
+    return job.on(device, l2=how(chosen)[1], step_limit=step_limit(chosen))
+
+
+def _why(chosen: Namespace, made: Forecast) -> list[Ablation]:
     """Return the job's time without each mechanism that it meets."""
+    from gpusim.cli.selection import step_limit
     from gpusim.prediction.ablation import ablations, suspects
 
-    names = list(suspects(forecast))
+    names, limit = list(suspects(made)), step_limit(chosen)
     with Bar(len(names), "mechanisms") as bar:
         bar.start()
-        return ablations(forecast, names, l2=l2, step_limit=step_limit, progress=bar.advance)
+        return ablations(made, names, l2=how(chosen)[1], step_limit=limit, progress=bar.advance)
 
 
 def _catalogue_job(chosen: Namespace, passes: str) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.options import (
@@ -25,6 +26,7 @@ from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
+    from gpusim.events import Observer
     from gpusim.tracing.records import Trace
 
 
@@ -96,7 +98,7 @@ COMMAND = Command(
 )
 
 
-def traced(chosen: Namespace) -> tuple[Trace, str]:
+def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace, str]:
     """Return the trace that is asked for, and a remark on the result of a known defect."""
     from gpusim.cli.inputs import count, lowering_level
     from gpusim.cli.selection import step_limit
@@ -107,6 +109,7 @@ def traced(chosen: Namespace) -> tuple[Trace, str]:
         "level": lowering_level(chosen.level),
         "block_index": count(chosen.block_index, "the block index", least=0),
         "step_limit": step_limit(chosen),
+        "observers": observers,
     }
     run = _own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel
     return run(chosen, settings)

@@ -7,6 +7,7 @@ from textwrap import dedent, wrap
 
 from rich.text import Text
 
+from gpusim.reports import line_counts
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import (
     BAD,
@@ -20,7 +21,7 @@ from gpusim.reports.layout import (
 )
 from gpusim.reports.warps import warp_lines
 from gpusim.tracing.counters import COUNTERS
-from gpusim.tracing.records import Finding, LineCounters, Trace
+from gpusim.tracing.records import Finding, Trace
 
 SENTENCES = 3
 OF_NO_LINE = "(set up by the compiler)"
@@ -99,22 +100,22 @@ def lines_table(trace: Trace) -> Columns:
     )
     texts = dedent("\n".join(line.text or " " for line in trace.lines)).split("\n")
     marked = {finding.line for finding in trace.findings if finding.kind != "none"}
-    most_divergent = max((_divergent(line) for line in trace.lines), default=0)
-    most_conflicts = max((_conflicts(line) for line in trace.lines), default=0)
+    most_divergent = max((line_counts.divergent(line) for line in trace.lines), default=0)
+    most_conflicts = max((line_counts.conflicts(line) for line in trace.lines), default=0)
     for line, source in zip(trace.lines, texts, strict=True):
         flagged = line.line in marked
-        divergent, conflicts = _divergent(line), _conflicts(line)
+        divergent, conflicts = line_counts.divergent(line), line_counts.conflicts(line)
         made.row(
             (">" if flagged else " ", BAD),
             (str(line.line or ""), BAD if flagged else DIM),
             (source.rstrip() if line.line else OF_NO_LINE, TITLE if flagged else ""),
             integer(line.executions),
             f"{line.active_lanes:.1f}" if line.executions else ".",
-            _lanes_on(line),
+            f"{line_counts.lanes_on(line):.1f}" if line.counters.get("instructions") else ".",
             (integer(divergent), _bad_if(0 < divergent == most_divergent)),
-            integer(_wavefronts(line)),
+            integer(line_counts.wavefronts(line)),
             (integer(conflicts), _bad_if(0 < conflicts == most_conflicts)),
-            integer(_sectors(line)),
+            integer(line_counts.sectors(line)),
         )
     return made
 
@@ -130,33 +131,3 @@ def finding_lines(finding: Finding, width: int) -> list[Text]:
 
 def _bad_if(condition: bool) -> str:
     return BAD if condition else ""
-
-
-def _lanes_on(line: LineCounters) -> str:
-    """Return the mean number of lanes with a true guard."""
-    issued = line.counters.get("instructions", 0)
-    on = line.counters.get("thread_instructions_guard_on", 0)
-    return f"{on / issued:.1f}" if issued else "."
-
-
-def _sum(line: LineCounters, *names: str) -> int:
-    return sum(line.counters.get(name, 0) for name in names)
-
-
-def _divergent(line: LineCounters) -> int:
-    """Divergent conditionals of the source; of the machine where the line has none of those."""
-    if line.counters.get("source_branches"):
-        return _sum(line, "source_divergent_branches")
-    return _sum(line, "divergent_branches")
-
-
-def _wavefronts(line: LineCounters) -> int:
-    return _sum(line, "shared_load_wavefronts", "shared_store_wavefronts")
-
-
-def _conflicts(line: LineCounters) -> int:
-    return _sum(line, "shared_load_bank_conflicts", "shared_store_bank_conflicts")
-
-
-def _sectors(line: LineCounters) -> int:
-    return _sum(line, "global_load_sectors", "global_store_sectors")

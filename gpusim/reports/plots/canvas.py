@@ -101,9 +101,14 @@ def check(path: Path) -> None:
 def save(figure: Any, path: Path) -> None:
     """Write a figure to a .png or .svg file; the same figure gives the same bytes."""
     check(path)
-    metadata = {"Date": None} if path.suffix == ".svg" else None
+    save_to(figure, path, path.suffix.removeprefix("."))
+
+
+def save_to(figure: Any, target: Any, kind: str) -> None:
+    """Write a figure as "png" or "svg" to a file or to what can be written to."""
+    metadata = {"Date": None} if kind == "svg" else None
     with matplotlib().rc_context({"svg.fonttype": "none", "svg.hashsalt": "gpusim"}):
-        figure.savefig(path, metadata=metadata)
+        figure.savefig(target, format=kind, metadata=metadata)
 
 
 def title(axes: Any, first: str, second: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from gpusim.tracing.records import Execution, Trace
 
 WARP = 32
 MOST_STEPS = 12
+
+Outline = list[tuple[float, float]]  # from corner to corner
 
 
 @dataclass(frozen=True)
@@ -107,48 +110,53 @@ def _colour(thread: int, ink: Any) -> str:
 
 def _warps(axes: Any, threads: int, steps: int, ink: Any) -> None:
     """Frame the threads of each warp in the strip of each step."""
-    patches = matplotlib("patches")
-    for place in range(steps):
-        for first in range(0, threads, WARP):
-            width = min(WARP, threads - first)
-            frame = patches.Rectangle(
-                (first - 0.5, place - 0.2), width, 0.16, fill=False, lw=0.8, ec=ink.grey
-            )
-            axes.add_patch(frame)
+    frames = [
+        _box(first - 0.5, place - 0.2, min(WARP, threads - first), 0.16)
+        for place in range(steps)
+        for first in range(0, threads, WARP)
+    ]
+    _draw(axes, frames, "warps", fill=False, lw=0.8, ec=ink.grey)
 
 
 def _edges(axes: Any, step: TreeStep, place: int, ink: Any) -> None:
-    """Draw what flows from elements above into those below, one collection for each warp."""
-    collections = matplotlib("collections")
-    by_colour: dict[str, list[Any]] = {}
+    """Draw what flows from elements above into those below, in the adding warp's colour."""
+    by_colour: dict[str, list[Outline]] = {}
     for addition in step.additions:
         for source in (addition.element, *addition.sources):
-            line = [(source, place), (addition.element, place + 0.74)]
+            line: Outline = [(source, place), (addition.element, place + 0.74)]
             by_colour.setdefault(_colour(addition.thread, ink), []).append(line)
     for colour, lines in by_colour.items():
-        axes.add_collection(collections.LineCollection(lines, colors=colour, lw=0.8))
-        ends = sorted({line[1] for line in lines})
+        _draw(axes, lines, f"edges {place}", fill=False, lw=0.8, ec=colour)
+        ends = sorted({line[-1] for line in lines})
         axes.plot(*zip(*ends, strict=True), ls="none", marker="o", ms=2.4, color=colour)
 
 
 def _strip(axes: Any, step: TreeStep, place: int, threads: int, ink: Any) -> None:
-    """Fill the cells of the threads that add."""
-    collections = matplotlib("collections")
-    adding = sorted({addition.thread for addition in step.additions})
-    idle = sorted(set(range(threads)) - set(adding))
-    for group, colours in (
-        (adding, [_colour(thread, ink) for thread in adding]),
-        (idle, [ink.faint] * len(idle)),
-    ):
-        cells = [
-            [
-                (t - 0.4, place - 0.17),
-                (t + 0.4, place - 0.17),
-                (t + 0.4, place - 0.07),
-                (t - 0.4, place - 0.07),
-            ]
-            for t in group
-        ]
-        drawn = collections.PolyCollection(cells, facecolors=colours, lw=0)
-        drawn.set_gid(f"{'adding' if group is adding else 'idle'} {place}")
-        axes.add_collection(drawn)
+    """Fill the cells of the threads that add, and faintly those of the others."""
+    adding = {addition.thread for addition in step.additions}
+    by_look: dict[tuple[str, str], list[Outline]] = {}
+    for thread in range(threads):
+        is_adding = thread in adding
+        look = ("adding", _colour(thread, ink)) if is_adding else ("idle", ink.faint)
+        by_look.setdefault(look, []).append(_box(thread - 0.4, place - 0.17, 0.8, 0.1))
+    for (name, colour), cells in by_look.items():
+        _draw(axes, cells, f"{name} {place}", fc=colour, lw=0)
+
+
+def _box(left: float, top: float, width: float, height: float) -> Outline:
+    right, bottom = left + width, top + height
+    return [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+
+
+def _draw(axes: Any, outlines: Sequence[Outline], name: str, **look: Any) -> None:
+    """Draw outlines as one patch: thousands of their own make a file five times as large."""
+    path = matplotlib("path").Path
+    corners = [corner for outline in outlines for corner in outline]
+    codes = [
+        path.LINETO if number else path.MOVETO
+        for outline in outlines
+        for number, _ in enumerate(outline)
+    ]
+    patch = matplotlib("patches").PathPatch(path(corners, codes), **look)
+    patch.set_gid(name)
+    axes.add_patch(patch)

@@ -1,0 +1,99 @@
+"""`gpusim report`: one self-contained page about a kernel, or about several side by side."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpusim.cli import output
+from gpusim.cli.options import (
+    BLOCK,
+    COARSE,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    INPUT,
+    LEVEL,
+    OPERATION,
+    STEP_LIMIT,
+    Command,
+    Option,
+)
+from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES
+from gpusim.cli.timing import L2, PASSES, WITHOUT, device_of
+from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.device import Device
+    from gpusim.reports.page.sections import Subject
+
+
+def report(chosen: Namespace) -> int:
+    """Write one self-contained page about kernels.
+
+    One kernel, or several side by side: source with heat and machine code, findings, pictures,
+    tables that sort, and a stepper that goes through a block instruction by instruction; with
+    --device also how long it takes. The page needs no network. Needs jinja2 and matplotlib, the
+    extra `report`.
+    """
+    from gpusim.reports.page.render import check, write
+
+    path = Path(chosen.out)
+    check(path)
+    if not chosen.kernels:
+        raise InputError("gpusim report is about at least one kernel: name it")
+    device = device_of(chosen.device, chosen.without) if chosen.device is not None else None
+    if chosen.cc is None:
+        chosen.cc = str(device.cc) if device is not None else "9.0"
+    write([_subject(name, chosen, device) for name in chosen.kernels], path)
+    output.write(f"{path}\n")
+    return 0
+
+
+def _subject(name: str, chosen: Namespace, device: Device | None) -> Subject:
+    from gpusim.cli.inputs import count
+    from gpusim.cli.predict import forecast, job_of
+    from gpusim.cli.trace import traced
+    from gpusim.reports.page.sections import Subject
+    from gpusim.tracing.block_steps import BlockSteps
+
+    chosen.kernel = name
+    made = forecast(chosen, job_of(chosen), device) if device is not None else None
+    steps = BlockSteps(count(chosen.block_index, "the block index", least=0))
+    trace, _ = traced(chosen, observers=[steps])
+    return Subject(trace, steps, made)
+
+
+COMMAND = Command(
+    "report",
+    report,
+    (
+        Option("kernels", "names of gpusim list, or FILE.py:FUNCTION", "KERNEL", arity="*"),
+        Option("--out", "the page: a file that ends in .html", "FILE", "report.html"),
+        Option("--device", "also predict: a name of gpusim devices, or a file", "GPU"),
+        COUNT,
+        BLOCK,
+        GRID,
+        OPERATION,
+        DATA_TYPE,
+        INPUT,
+        COARSE,
+        ARGUMENT,
+        SHARED_BYTES,
+        Option("--block-index", "the block that is gone through (0)", "I", "0"),
+        Option("--cc", "compute capability to compile for (the device's, or 9.0)", "CC"),
+        LEVEL,
+        L2,
+        PASSES,
+        WITHOUT,
+        STEP_LIMIT,
+    ),
+    (
+        """examples:
+  gpusim report reduce2 --block 128 --device h200 --out report.html
+  gpusim report reduce1 reduce2 reduce3 --block 128 --out three.html
+  gpusim report mine.py:saxpy --grid 64 --block 256 --arg 2.0 \\
+      --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
+    ),
+)

@@ -1,0 +1,37 @@
+"""What reports say of a source line, summed over a line's counters."""
+
+from __future__ import annotations
+
+from gpusim.tracing.records import LineCounters
+
+
+def lanes_on(line: LineCounters) -> float:
+    """Return the mean number of lanes with a true guard, 0 where nothing is issued."""
+    issued = line.counters.get("instructions", 0)
+    return line.counters.get("thread_instructions_guard_on", 0) / issued if issued else 0.0
+
+
+def divergent(line: LineCounters) -> int:
+    """Return the divergent conditionals of the source; of the machine where it has none."""
+    if line.counters.get("source_branches"):
+        return _sum(line, "source_divergent_branches")
+    return _sum(line, "divergent_branches")
+
+
+def wavefronts(line: LineCounters) -> int:
+    """Return the wavefronts of shared memory."""
+    return _sum(line, "shared_load_wavefronts", "shared_store_wavefronts")
+
+
+def conflicts(line: LineCounters) -> int:
+    """Return the wavefronts above the least."""
+    return _sum(line, "shared_load_bank_conflicts", "shared_store_bank_conflicts")
+
+
+def sectors(line: LineCounters) -> int:
+    """Return the sectors of global memory that are requested."""
+    return _sum(line, "global_load_sectors", "global_store_sectors")
+
+
+def _sum(line: LineCounters, *names: str) -> int:
+    return sum(line.counters.get(name, 0) for name in names)

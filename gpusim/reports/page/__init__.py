@@ -1,0 +1,1 @@
+"""One self-contained HTML page about kernels. Jinja2, the extra `report`, is imported when used."""

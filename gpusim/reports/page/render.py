@@ -1,0 +1,132 @@
+"""From subjects to a page: the template, the script, the pictures, and the size it may have."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import InputError
+from gpusim.files import write_whole
+from gpusim.reports.page.sections import Subject, comparison, section
+from gpusim.reports.page.stepper import MOST_CHARACTERS
+from gpusim.reports.plots.canvas import THEMES, matplotlib, save_to
+
+INSTALL = "pip install 'gpusim[report]'"
+MOST_BYTES = 2_000_000
+SUFFIX = ".html"
+
+PICTURES = (
+    ("plot_tree", "who adds what, step by step"),
+    ("plot_divergence", "which threads pass each condition"),
+    ("plot_banks", "the words that each bank serves"),
+    ("plot_strides", "wavefronts by stride"),
+)
+
+
+class ReportMissingError(InputError):
+    """Jinja2 is not there."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture: by theme the address that holds it, and what it shows."""
+
+    by_theme: dict[str, str]
+    text: str
+
+
+def check(path: Path) -> None:
+    """Raise InputError where no page can be written to this file, or what it needs is missing."""
+    if path.suffix != SUFFIX:
+        raise InputError(f"a report is a file that ends in {SUFFIX}, not {path}")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no directory {path.parent} for {path.name}")
+    _jinja()
+    matplotlib()
+
+
+def _jinja() -> Any:
+    try:
+        return importlib.import_module("jinja2")
+    except ImportError:
+        raise ReportMissingError(f"a report needs jinja2: {INSTALL}") from None
+
+
+def page(subjects: Sequence[Subject]) -> str:
+    """Return the page about one kernel or several side by side.
+
+    It holds all that it shows. Steps are cut, and pictures are drawn on light paper alone or left
+    out, where it would grow beyond MOST_BYTES; it says so itself.
+    """
+    for themes in (tuple(THEMES), ("light",), ()):
+        text = _page(subjects, themes)
+        if len(text.encode()) <= MOST_BYTES:
+            break
+    return text
+
+
+def _page(subjects: Sequence[Subject], themes: Sequence[str]) -> str:
+    """Return the page with its pictures on paper of these themes."""
+    sections = [section(subject, MOST_CHARACTERS // len(subjects)) for subject in subjects]
+    images = [_images(subject, themes) for subject in subjects]
+    jinja = _jinja()
+    environment = jinja.Environment(
+        loader=jinja.FunctionLoader(_resource),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja.StrictUndefined,
+    )
+    text: str = environment.get_template("page.html.jinja").render(
+        sections=sections,
+        images=images,
+        are_pictures_left_out=not themes,
+        comparison=comparison(subjects) if len(subjects) > 1 else None,
+        style=_resource("page.css"),
+        script=_resource("page.js"),
+        embedded=_embedded,
+    )
+    return text
+
+
+def write(subjects: Sequence[Subject], path: Path) -> None:
+    """Write the page to a file, whole or not at all."""
+    check(path)
+    write_whole(path, page(subjects))
+
+
+def _resource(name: str) -> str:
+    return resources.files("gpusim.reports.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _embedded(document: Any) -> Any:
+    """Return plain data as JSON that may stand in a script element: no tag can begin in it."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
+    for mark in "<>&":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return importlib.import_module("markupsafe").Markup(text)
+
+
+def _images(subject: Subject, themes: Sequence[str]) -> list[Image]:
+    """Return the pictures that can be drawn of a kernel; none without a theme."""
+    found = []
+    for name, text in PICTURES if themes else ():
+        try:
+            drawn = {theme: _address(getattr(subject.trace, name)(theme=theme)) for theme in themes}
+        except InputError:  # what it would show the kernel has not
+            continue
+        found.append(Image(drawn, f"{subject.trace.kernel}: {text}"))
+    return found
+
+
+def _address(figure: Any) -> str:
+    picture = io.BytesIO()
+    save_to(figure, picture, "svg")
+    return "data:image/svg+xml;base64," + base64.b64encode(picture.getvalue()).decode("ascii")

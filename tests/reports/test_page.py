@@ -1,0 +1,244 @@
+"""The page about a kernel: all of it inside, text as text, and shown is what was counted."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pages import replayed, subject
+
+import gpusim
+from gpusim import catalogue, cuda
+from gpusim.cli.app import main
+from gpusim.reports.page import render
+from gpusim.reports.page.sections import Remark, Subject
+from gpusim.reports.page.stepper import stepper_document
+from gpusim.tracing.block_steps import BlockSteps
+
+pytest.importorskip("jinja2", reason="the page needs jinja2, of the extras report and test")
+
+EVIL = "<script>alert('a & b')</script>"
+
+
+class Read(HTMLParser):
+    """What a browser would find: elements that are open or were, text by element, addresses."""
+
+    VOID = ("meta", "link", "img", "source", "input", "br")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(page)
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+
+    def text_of(self, *tags: str) -> list[str]:
+        return [text for tag, text in self.texts if tag in tags]
+
+    @property
+    def addresses(self) -> list[str]:
+        names = ("src", "href", "srcset", "action", "data", "poster")
+        return [value or "" for _, attrs in self.tags for n, value in attrs.items() if n in names]
+
+
+@cache
+def page() -> str:
+    return plain(subject(device="h200"))
+
+
+def plain(*subjects: Subject) -> str:
+    """A page without pictures, which take most of the time."""
+    return render._page(subjects, ())
+
+
+def test_a_page_asks_nothing_of_the_network() -> None:
+    whole = render.page([subject(device="h200")])
+    read = Read(whole)
+    assert read.addresses
+    assert all(address.startswith(("data:", "#kernel-")) for address in read.addresses)
+    assert "@import" not in whole
+    assert "url(" not in whole
+    assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|import\(|eval\(", whole)
+    assert len(whole.encode()) < render.MOST_BYTES
+
+
+def test_a_page_shows_the_counts_of_every_line_and_its_machine_code() -> None:
+    about, read = subject(device="h200"), Read(page())
+    cells = read.text_of("td", "th", "pre")
+    for line in about.trace.lines:
+        if line.line:
+            assert line.text.strip() in cells
+            assert f"{line.executions:,}" in cells
+    code = read.text_of("code")
+    assert sum(text.startswith(("@", "LD", "ST", "BAR", "IS", "U")) for text in code) > 20
+    assert any("LDS" in text for text in code)
+
+
+def test_a_page_shows_totals_warps_bounds_and_stalls() -> None:
+    about, read = subject(device="h200"), Read(page())
+    rows = read.text_of("td", "th")
+    for name, value in about.trace.counters.items():
+        assert rows[rows.index(name) + 1] == f"{value:,}"
+    assert about.forecast is not None
+    assert set(about.forecast.first.stalls) <= set(rows)
+    captions = read.text_of("caption")
+    assert "Totals of the launch" in captions
+    assert "Warps of block 0" in captions
+    assert any(caption.startswith("Bounds") for caption in captions)
+
+
+def test_findings_stand_on_the_page_with_those_of_other_analyses_first() -> None:
+    remark = Remark("data-race", 81, "two threads write the same element", "error")
+    whole = plain(replace(subject(), remarks=(remark,)))
+    read = Read(whole)
+    assert [a["class"] for tag, a in read.tags if tag == "li" and "class" in a][:1] == ["error"]
+    kinds = read.text_of("strong")
+    assert kinds == ["data-race", *(f.kind for f in subject().trace.findings)]
+
+
+def test_text_of_a_user_is_text() -> None:
+    @cuda.jit
+    def mine(numbers: Any) -> None:
+        numbers[cuda.threadIdx.x] = 1  # <script>alert('a & b')</script>
+
+    steps = BlockSteps(0)
+    trace = gpusim.trace(mine[1, 32], np.zeros(32, np.int32), observers=[steps])
+    about = Subject(replace(trace, kernel=EVIL), steps, remarks=(Remark(EVIL, 1, EVIL, "error"),))
+    read = Read(plain(about, about))
+    scripts = [attrs for tag, attrs in read.tags if tag == "script"]
+    assert scripts == [{"type": "application/json"}] * 2 + [{}]
+    assert all("alert" not in text for tag, text in read.texts if tag == "script")
+    assert any(EVIL in text for text in read.text_of("pre"))
+    assert read.text_of("h2") == [EVIL, EVIL]
+    assert read.text_of("strong")[0] == EVIL
+
+
+def test_data_for_the_script_cannot_end_its_element() -> None:
+    text = str(render._embedded({"code": EVIL}))
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"code": EVIL}
+
+
+# -- the stepper ---------------------------------------------------------------------------
+
+
+def test_the_steps_on_a_page_are_those_of_the_block() -> None:
+    about = subject()
+    (text,) = [t for t in Read(page()).text_of("script") if t.startswith("{")]
+    document = json.loads(text)
+    assert document["whole"] is True
+    assert document["words"] == 64
+    assert len(document["steps"]) == len(about.steps.steps)
+    for step, kept in zip(document["steps"], about.steps.steps, strict=True):
+        assert step[:2] == [kept.pc, kept.interval]
+        shown = sum(bin(on).count("1") * (last - first + 1) for first, last, _, on, *_ in step[2])
+        assert shown == kept.lanes_on
+    total = sum(catalogue.sample(128, "int32")[:64].tolist())
+    assert replayed(document, len(document["steps"]))[0] == str(total)
+
+
+def test_warps_that_do_the_same_are_one_entry() -> None:
+    document = stepper_document(subject().steps, 64)
+    first = document["steps"][0]
+    assert first[2] == [[0, 1, 2**32 - 1, 2**32 - 1, None, None]]
+
+
+def test_steps_are_cut_at_a_size_and_the_page_says_so() -> None:
+    cut = stepper_document(subject().steps, 64, most=2000)
+    assert 0 < len(cut["steps"]) < len(subject().steps.steps)
+    assert cut["whole"] is False
+    whole = plain(replace(subject(), steps=short()))
+    assert "the block does more than the 5 steps that are kept here" in whole
+
+
+def short() -> BlockSteps:
+    call = catalogue.find("reduce2").call(catalogue.sample(128, "int32"), block=64)
+    kept = BlockSteps(0, most=5)
+    gpusim.trace(call.configured, *call.arguments, observers=[kept])
+    return kept
+
+
+@pytest.mark.parametrize(("most", "themes"), [(300_000, 1), (100_000, 0)])
+def test_a_page_that_would_be_too_large_has_fewer_pictures(
+    most: int, themes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each picture is an image of 60,000 characters here."""
+    monkeypatch.setattr(render, "MOST_BYTES", most)
+    monkeypatch.setattr(render, "_address", lambda figure: "data:," + "x" * 60_000)
+    monkeypatch.setattr(render, "PICTURES", render.PICTURES[-3:])
+    whole = render.page([subject()])
+    assert whole.count("data:,xxx") == 3 * themes
+    assert ("Pictures are left out" in whole) == (themes == 0)
+
+
+# -- the command ---------------------------------------------------------------------------
+
+
+def test_several_kernels_stand_side_by_side(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "two.html"
+    words = ["reduce1", "reduce2", "-n", "256", "--block", "64", "--out", str(path)]
+    assert main(["report", *words]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    read = Read(path.read_text(encoding="utf-8"))
+    assert read.text_of("h2") == ["reduce1", "reduce2"]
+    cells = read.text_of("td", "th")
+    conflicts = cells.index("shared_store_bank_conflicts")
+    assert cells[conflicts + 1] != ""
+    assert path.stat().st_size < render.MOST_BYTES
+
+
+def test_a_kernel_in_a_file_has_a_page(tmp_path: Path) -> None:
+    file, path = tmp_path / "mine.py", tmp_path / "mine.html"
+    file.write_text(
+        "from gpusim import cuda\n\n@cuda.jit\ndef double(x):\n"
+        "    x[cuda.grid(1)] = x[cuda.grid(1)] * 2  # </pre><script>\n"
+    )
+    words = [f"{file}:double", "--grid", "2", "--block", "32", "--arg", "int32[64]=arange"]
+    assert main(["report", *words, "--device", "h200", "--out", str(path)]) == 0
+    read = Read(path.read_text(encoding="utf-8"))
+    assert any("</pre><script>" in text for text in read.text_of("pre"))
+    assert any("on H200 (model)" in text for text in read.text_of("p"))
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["reduce2", "--out", "a.txt"], "a report is a file that ends in .html, not a.txt"),
+        (["reduce2", "--out", "nowhere/a.html"], "there is no directory nowhere for a.html"),
+        ([], "gpusim report is about at least one kernel: name it"),
+    ],
+)
+def test_what_cannot_be_written_is_said(words: list[str], complaint: str, capsys: Any) -> None:
+    assert main(["report", *words]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_without_jinja2_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert main(["report", "reduce2"]) == 2
+    told = capsys.readouterr().err
+    assert told == "gpusim: a report needs jinja2: pip install 'gpusim[report]'\n"

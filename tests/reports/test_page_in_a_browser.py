@@ -1,0 +1,72 @@
+"""The page in a real browser: no error in its console, and the stepper shows what was simulated."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from html import unescape
+from pathlib import Path
+
+import pytest
+from pages import replayed, subject
+
+from gpusim.reports.page import render
+from gpusim.reports.page.stepper import stepper_document
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no chromium; apt-get install chromium has it"
+    ),
+]
+
+
+@cache
+def opened(path: Path, fragment: str) -> tuple[str, str]:
+    """Return the document that the page has become in the browser, and what its console says."""
+    assert CHROMIUM is not None
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    profile = f"--user-data-dir={path.parent / 'profile'}"
+    ran = subprocess.run(
+        [CHROMIUM, *flags, profile, "--dump-dom", f"{path.as_uri()}#{fragment}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    console = "\n".join(line for line in ran.stderr.splitlines() if "CONSOLE" in line)
+    return ran.stdout, console
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("page") / "report.html"
+    render.write([subject()], made)
+    return made
+
+
+def memory(document: str) -> list[str]:
+    """The texts of the words of shared memory, row by row."""
+    (table,) = re.findall(r'<table class="memory">.*?</table>', document, re.DOTALL)
+    return [unescape(text) for text in re.findall(r"<td[^>]*>([^<]*)</td>", table)]
+
+
+def lanes_on(document: str) -> int:
+    (table,) = re.findall(r'<table class="lanes">.*?</table>', document, re.DOTALL)
+    return len(re.findall(r'<td class="on">', table))
+
+
+@pytest.mark.parametrize("where", ["0", "40", "last"])
+def test_the_stepper_shows_the_values_of_the_simulation(path: Path, where: str) -> None:
+    document, console = opened(path, f"step=0:{where}")
+    assert console == ""
+    kept = subject().steps.steps
+    at = len(kept) - 1 if where == "last" else int(where)
+    assert f"step {at + 1} of {len(kept)}, barrier interval {kept[at].interval}: " in document
+    assert lanes_on(document) == kept[at].lanes_on
+    values = replayed(stepper_document(subject().steps, 64), at)
+    assert memory(document) == [values.get(4 * word, "·") for word in range(64)]
