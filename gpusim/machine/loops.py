@@ -70,7 +70,7 @@ class _Watch:
 
 
 class Loops:
-    """The loops of a batch. `on_skip` is told what is left out."""
+    """The loops of a batch. `on_skip` hears of what is skipped."""
 
     def __init__(self, context: Context, on_skip: OnSkip) -> None:
         self._context = context

@@ -80,7 +80,9 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
         yield Text()
         yield from _ablations(answer.ablations, forecast.time_us).lines(width)
     elif answer.ablations is None:
-        yield Text("  --why plays it again without barriers, conflicts and so on, one by one.", DIM)
+        yield Text(
+            "  --why simulates it again without barriers, conflicts and so on, one by one.", DIM
+        )
 
 
 def _title(forecast: Forecast) -> Iterator[Text]:

@@ -346,7 +346,7 @@ def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_simulated() ->
 
 
 def test_fetches_that_are_not_played_spread_warps_further() -> None:
-    """Of 4 fetches one is played: 6.32 - 4 against ln 8 - 1 above the mean are missing."""
+    """Of 4 fetches one is simulated: 6.32 - 4 against ln 8 - 1 above the mean are missing."""
     gpu = plain_device(dram_deviation=100)
     share = MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 132, 132)
     all_played, one_played = (slowest_excess_cycles(gpu, share, (k, 8), (4, 1056)) for k in (4, 1))

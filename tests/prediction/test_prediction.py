@@ -207,7 +207,7 @@ def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(
     monkeypatch.setattr(sampling, "FIRST_WAVES", 1000)
     whole = predicted(name, 2**25 + block, block)
     assert part.extent.simulated < part.extent.blocks_on_sm
-    # Whole waves are left out: the tail is played.
+    # Whole waves are extrapolated: the tail is simulated.
     assert part.extent.extrapolated % part.occupancy.blocks == 0
     assert whole.extent.extrapolated == 0
     assert part.cycles == pytest.approx(whole.cycles, rel=0.02)

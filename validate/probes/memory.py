@@ -11,7 +11,7 @@ from ..bench import Bench
 from .probing import WARPS, Values, probe
 
 DRAM_BYTES = 2**32
-BELOW_SATURATION = 0.9  # of the bandwidth; above it requests wait in line, which is played
+BELOW_SATURATION = 0.9  # of the bandwidth; above it requests wait in line, which is simulated
 
 
 @probe("latency_cycles.l1", "latency_cycles.l2", "latency_cycles.dram")

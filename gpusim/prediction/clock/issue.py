@@ -13,7 +13,7 @@ from gpusim.prediction.ticks import TICKS, ticks
 
 
 class Issue(NamedTuple):
-    """An instruction as a plan needs it: what it costs, does and reads.
+    """An instruction as steps are made of it: what it costs, does and reads.
 
     It `is_held` where a warp that is behind a barrier does not issue it before it is held there.
     It keeps its scheduler's `port` to memory for some ticks, and has so many `words` for a lane.
