@@ -583,6 +583,7 @@ OPS |= {f".{name}": replace(op, issued=False) for name, op in OPS.items() if op.
 OPS |= {
     ".IF": Op("none", kind="source_branch", issued=False),
     ".BOUNDS": Op("none", kind="bounds", issued=False),  # detail: name, space and shape
+    ".CHECK": Op("none", kind="source_branch", issued=False),  # detail: what is undefined
     ".CAST": Op("none", _convert, issued=False, affine="sum", widens=True),
     ".CONST": Op("none", kind="constant", issued=False),
     ".SCALE": Op("none", _shift_add, issued=False, affine="sum"),

@@ -13,6 +13,7 @@ from gpusim.compiler.build import build
 from gpusim.compiler.ir import Array, DType
 from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
+from gpusim.compiler.undefined import ask_about_undefined
 from gpusim.cuda import ConfiguredKernel, Kernel
 from gpusim.errors import LaunchError
 from gpusim.isa import Program
@@ -26,15 +27,21 @@ _programs: WeakKeyDictionary[Kernel, dict[Any, Program]] = WeakKeyDictionary()
 
 
 def prepare(
-    configured: ConfiguredKernel, args: Sequence[Any], cc: ComputeCapability, level: str = "O3"
+    configured: ConfiguredKernel,
+    args: Sequence[Any],
+    cc: ComputeCapability,
+    level: str = "O3",
+    *,
+    asks: bool = False,
 ) -> Prepared:
     """Return `kernel[grid, block]` with its arguments as it runs on a GPU of `cc`.
 
+    With `asks`, the program asks about what C leaves undefined (`compiler.undefined`).
     Raises LaunchError for arguments or a launch that cannot be, and GpusimError for a kernel.
     """
     kernel = configured.kernel
     arguments = bind(kernel, args)
-    program = program_for(kernel, arguments, cc, level)
+    program = program_for(kernel, arguments, cc, level, asks=asks)
     return Prepared(program, configured.launch, arguments, cc, kernel.source.file)
 
 
@@ -147,15 +154,21 @@ def _array(name: str, value: np.ndarray[Any, Any] | ArraySpec) -> Array:
 
 
 def program_for(
-    kernel: Kernel, arguments: Mapping[str, Any], cc: ComputeCapability, level: str = "O3"
+    kernel: Kernel,
+    arguments: Mapping[str, Any],
+    cc: ComputeCapability,
+    level: str = "O3",
+    *,
+    asks: bool = False,
 ) -> Program:
     """Return the kernel as machine code for these arguments' types; made once for each."""
     _check_level(level)
     types = parameter_types(arguments)
-    key = (tuple(types.items()), cc, level)
+    key = (tuple(types.items()), cc, level, asks)
     made = _programs.setdefault(kernel, {})
     if key not in made:
-        made[key] = lower(build(kernel.source, types), cc, level)
+        function = build(kernel.source, types)
+        made[key] = lower(ask_about_undefined(function) if asks else function, cc, level)
     return made[key]
 
 

@@ -36,7 +36,7 @@ def check(
     run.
     """
     gpu = load(device)
-    prepared = prepare(configured, args, gpu.cc, LEVEL)
+    prepared = prepare(configured, args, gpu.cc, LEVEL, asks=True)
     return check_prepared(prepared, gpu, step_limit=step_limit)
 
 
@@ -48,6 +48,7 @@ def check_prepared(
     progress: machine.Progress | None = None,
 ) -> Findings:
     """Run a program that is ready, wherever it came from, and return what is wrong with it."""
+    before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
     sink = Sink()
     checker = Checker(sink, prepared.cc, allocate(prepared.arguments))
     machine.run(
@@ -57,9 +58,10 @@ def check_prepared(
         progress=progress,
         on_fault=lambda fault: sink.add(finding_of(fault)),
     )
-    waiting = residency.finding(prepared, device, checker.flags.waits_for, checker.flags.waits_at)
-    if waiting is not None:
-        sink.add(waiting)
+    if before is not None and not sink.has("no-progress"):
+        stuck = residency.finding(prepared, device, before, checker.steps)
+        if stuck is not None:
+            sink.add(stuck)
     return Findings(
         kernel=prepared.kernel,
         source_file=prepared.source_file,

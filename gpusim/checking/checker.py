@@ -14,6 +14,7 @@ from gpusim.checking.flags import Flags
 from gpusim.checking.polling import polls
 from gpusim.checking.races import Access, Races, Timeline, thread_named
 from gpusim.checking.releases import Releases
+from gpusim.checking.rules import RULES
 from gpusim.checking.shadow import (
     ATOMIC,
     LATEST_TIME,
@@ -48,7 +49,10 @@ class _Batch:
 
 
 class Checker(Observer):
-    """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays."""
+    """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
+
+    `steps` counts what it was told.
+    """
 
     def __init__(
         self, sink: Sink, cc: ComputeCapability, allocations: Mapping[str, Allocation]
@@ -59,6 +63,7 @@ class Checker(Observer):
         self._batches: dict[int, _Batch] = {}
         self._timeline = Timeline()
         self._told_of_order: set[int] = set()
+        self.steps = 0
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch: find what each row of the program is to the rules."""
@@ -76,7 +81,7 @@ class Checker(Observer):
         self._layout = Layout(program, launch, self._allocations)
         has_fences = any(OPS[row.op].kind == "fence" for row in rows)
         releases = Releases() if has_fences else None
-        self.flags = Flags(releases, program, accesses)
+        self._flags = Flags(releases, accesses)
         self._barriers = Barriers(self._sink, program)
         lockstep = self._cc.major < INDEPENDENT_THREADS
         lines = [row.line for row in rows]
@@ -94,6 +99,8 @@ class Checker(Observer):
                 "shared": self._access_shared,
                 "local": self._access_local,
             }[row.memory.space]
+        if row.op == ".CHECK":
+            return self._ask
         if row.op in ("NOP", "WARPSYNC.ALL"):  # what a whole warp's barrier becomes
             return self._meet
         return {
@@ -107,6 +114,7 @@ class Checker(Observer):
 
     def step(self, step: Step) -> None:
         """Judge one step."""
+        self.steps += 1
         action = self._actions[step.pc]
         if action is None:
             return
@@ -243,7 +251,7 @@ class Checker(Observer):
         if access.kind == "atomic":
             self._order_of_sums(shadow, touch, access, name)
         self._races.touch(shadow, touch, access, name)
-        self.flags.touch(touch, access, memory)
+        self._flags.touch(touch, access, memory)
 
     def _uninitialised(self, never: Array, element: Array, thread: Array, access: Access) -> None:
         if not never.any():
@@ -283,6 +291,21 @@ class Checker(Observer):
         place = Place(access.line, "updates")
         self._sink.add(Finding("float-order", message, (place,), array, index))
 
+    def _ask(self, step: Step, batch: _Batch) -> None:
+        """Report lanes that do what C leaves undefined."""
+        assert step.taken is not None
+        if not step.taken.any():
+            return
+        spread = Spread(step, (step.placement.copies, len(step.rows), 32))
+        wrong = spread.flat(step.taken)
+        who = thread_named(spread.flat(batch.threads[:, step.rows])[int(np.argmax(wrong))])
+        row = step.instruction
+        rule = str(row.detail)
+        message = f"{who}, line {row.line}: {RULES[rule].title}"
+        place = Place(row.line, "computes", who)
+        count = int(np.count_nonzero(wrong))
+        self._sink.add(Finding(rule, message, (place,), count=count))
+
     # -- threads together --------------------------------------------------------------
 
     def _meet(self, step: Step, batch: _Batch) -> None:
@@ -292,7 +315,7 @@ class Checker(Observer):
         shape = (step.placement.copies, len(step.rows), 32)
         time = self._time(step.pc)
         zero = np.zeros((1, 1, 1), dtype=np.int64)
-        self.flags.fence(touch_of(step, time, batch.clocks, batch.threads, zero, 1, shape))
+        self._flags.fence(touch_of(step, time, batch.clocks, batch.threads, zero, 1, shape))
 
     def _leave(self, step: Step, batch: _Batch) -> None:
         row, lane = np.nonzero(step.on.any(axis=0))

@@ -86,11 +86,10 @@ class Releases:
         made = Release(who, fences[-1] if fences else None, self._turn)
         self._released[location][who.block].append(made)
 
-    def acquire(self, who: Knowledge, location: Location) -> int:
-        """Take note of a load that sees what was released; return the last block that did so."""
-        blocks = self._released.get(location)
-        if not blocks:
-            return -1
+    def acquire(self, who: Knowledge, location: Location) -> None:
+        """Take note of a load that sees what was released."""
+        if location not in self._released:
+            return
         made = Acquisition(who, location, self._turn)
         known = self._acquired[who.block]
         position = self._last.get((who.thread, location))
@@ -99,7 +98,6 @@ class Releases:
         else:
             self._last[who.thread, location] = len(known)
             known.append(made)
-        return max(blocks)
 
     def orders(self, thread: int, time: int, who: Knowledge) -> bool:
         """Return whether an access by a thread is known to another one."""

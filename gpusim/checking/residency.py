@@ -1,44 +1,79 @@
-"""Blocks that wait for blocks: whether a GPU that holds so many at a time ever gets through."""
+"""Blocks that wait for blocks: whether a GPU that holds so many at a time ever gets through.
+
+Where a kernel has loops that wait for a value, and more blocks than fit, it is run once more with
+no more blocks at a time than the GPU holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from gpusim import machine
 from gpusim.checking.findings import Finding, Place
+from gpusim.checking.polling import polls
 from gpusim.device import Device
+from gpusim.errors import KernelFault, NoProgressError
 from gpusim.occupancy import occupancy
 from gpusim.prepared import Prepared
 
+# Blocks are run in groups of this share of what the GPU holds: others start where a group ends.
+GROUPS = 8
+PATIENCE = 4  # times as many instructions as when all blocks run at a time, and some more
+LEAST_PATIENCE = 2_000
 
-def stuck(prepared: Prepared, device: Device, waits_for: Mapping[int, int]) -> tuple[int, int]:
-    """Return how many blocks the GPU holds, and how many ever start.
 
-    `waits_for` is, by block, the last of those it waited for. Blocks start in order, and one more
-    with each that ends; a block ends once all that it waits for have started.
-    """
-    held = occupancy(prepared, device).blocks * device.gpu.sms
-    blocks = prepared.launch.blocks
-    started = min(held, blocks)
-    while True:
-        stay = sum(1 for block, other in waits_for.items() if block < started <= other)
-        more = min(held + started - stay, blocks)
-        if more <= started:
-            return held, started
-        started = more
+class _StuckError(Exception):
+    """Nothing moves any more."""
+
+
+def copied(prepared: Prepared) -> Mapping[str, Any]:
+    """Return a launch's arguments with arrays of their own, as they are before it runs."""
+    return {
+        name: value.copy() if isinstance(value, np.ndarray) else value
+        for name, value in prepared.arguments.items()
+    }
+
+
+def held_blocks(prepared: Prepared, device: Device) -> int:
+    """Return how many blocks a GPU holds at a time."""
+    return occupancy(prepared, device).blocks * device.gpu.sms
+
+
+def may_be_stuck(prepared: Prepared, device: Device) -> bool:
+    """Return whether blocks might wait for others that the GPU has not started."""
+    return bool(polls(prepared.program)) and prepared.launch.blocks > held_blocks(prepared, device)
 
 
 def finding(
-    prepared: Prepared, device: Device, waits_for: Mapping[int, int], line: int
+    prepared: Prepared, device: Device, arguments: Mapping[str, Any], instructions: int
 ) -> Finding | None:
-    """Return that a launch stands still on a GPU, None where it comes through."""
-    if not waits_for:
-        return None
-    held, started = stuck(prepared, device, waits_for)
-    blocks = prepared.launch.blocks
-    if started == blocks:
-        return None
-    message = (
-        f"blocks wait in line {line} for blocks that come after them: {device.gpu.name} holds "
-        f"{held:,} of the {blocks:,} blocks at a time, and the others start only when one ends"
-    )
-    return Finding("residency", message, (Place(line, "waits"),))
+    """Return that a launch stands still on a GPU, None where it comes through.
+
+    `arguments` are those from before the first run, of which a block ran so many `instructions`.
+    """
+    held, blocks = held_blocks(prepared, device), prepared.launch.blocks
+
+    def stop(fault: KernelFault) -> None:
+        if isinstance(fault, NoProgressError):
+            raise _StuckError(fault.place.line if fault.place is not None else 0)
+
+    try:
+        machine.run(
+            replace(prepared, arguments=arguments),
+            blocks_per_chunk=max(1, held // GROUPS),
+            resident=held,
+            step_limit=PATIENCE * instructions * -(-blocks // held) + LEAST_PATIENCE,
+            on_fault=stop,
+        )
+    except _StuckError as stuck:
+        (line,) = stuck.args
+        message = (
+            f"blocks wait in line {line} for blocks that have not started: {device.gpu.name} holds "
+            f"{held:,} of the {blocks:,} blocks at a time, and the others start only when one ends"
+        )
+        return Finding("residency", message, (Place(line, "waits"),))
+    return None

@@ -22,6 +22,10 @@ class Sink:
         else:
             self._found[key] = replace(known, count=known.count + finding.count)
 
+    def has(self, rule: str) -> bool:
+        """Return whether a rule has found something."""
+        return any(finding.rule == rule for finding in self._found.values())
+
     def sorted(self) -> tuple[Finding, ...]:
         """Return all findings, errors first, then by line."""
         return tuple(sorted(self._found.values(), key=order))

@@ -197,6 +197,8 @@ OPERATIONS: Mapping[str, Operation] = {
     # A conditional of the source, counted but never issued: keeps divergence at the source
     # visible after the branch itself is gone.
     "source_branch": Operation(1, pure=False, is_free=True, describes=True),
+    # Whether a lane does what C leaves undefined; asked where a kernel is to be judged.
+    "source_check": Operation(1, pure=False, detail="name of a rule", is_free=True, describes=True),
     # The indices of an access along the axes of its array, which are checked when it runs.
     "bounds": Operation(-1, pure=False, detail="Array", is_free=True, describes=True),
 }

@@ -15,6 +15,7 @@ from gpusim import programs
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.events import Observer, hooks
+from gpusim.isa import OPS, Instruction
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
 from gpusim.machine.interpreter import Interpreter
@@ -27,6 +28,7 @@ DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
 LANES_PER_CHUNK = 1 << 17
 QUANTUM = 5_000
+TURNS = 16  # before a block reaches its step limit, others have had theirs
 
 Progress = Callable[[int], None]
 
@@ -46,6 +48,7 @@ def run(
     blocks: Sequence[int] | None = None,
     on_skip: OnSkip | None = None,
     on_fault: OnFault | None = None,
+    resident: int | None = None,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
@@ -53,7 +56,8 @@ def run(
     `progress` is told the number of blocks that have finished. With `on_skip`, iterations of a
     loop that are all alike are left out and it is told which; the arrays then hold no results.
     `on_fault` is told of each fault instead of its being raised, and what can go on does: lanes
-    do without the access, blocks that are stuck are given up.
+    do without the access, blocks that are stuck are given up. At most `resident` blocks are run
+    at a time: others start where some end.
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocate(arguments)
@@ -62,19 +66,22 @@ def run(
         begin(program, launch)
     batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
+    quantum = min(QUANTUM, step_limit // TURNS + 1)
     following, finished = 0, 0
     running: list[Interpreter] = []
     with np.errstate(all="ignore"):
         while running or following < count:
-            if following < count:
+            while following < count and _has_room(running, size, resident):
                 chunk = np.arange(following, min(following + size, count))
                 following += len(chunk)
                 batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
                 running.append(
                     Interpreter(batch, arguments, allocations, observers, on_skip, on_fault)
                 )
+                if resident is None:
+                    break  # another chunk joins only where this one keeps waiting
             for interpreter in list(running):
-                is_over = interpreter.run(QUANTUM)
+                is_over = interpreter.run(quantum)
                 if not is_over and interpreter.context.executed >= step_limit:
                     interpreter.context.fault(_no_progress(interpreter, step_limit))
                     is_over = True
@@ -89,16 +96,38 @@ def run(
         end()
 
 
+def _has_room(running: Sequence[Interpreter], blocks: int, resident: int | None) -> bool:
+    """Return whether so many more blocks may run at a time."""
+    if resident is None:
+        return True
+    held = sum(len(interpreter.batch.placement.blocks) for interpreter in running)
+    return not running or held + blocks <= resident
+
+
 def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:
-    splits = interpreter.batch.splits
-    lines = sorted({interpreter.context.instructions[int(pc)].line for pc in splits.pc})
+    splits, instructions = interpreter.batch.splits, interpreter.context.instructions
+    lines = sorted({instructions[int(pc)].line for pc in splits.pc})
     where = ", ".join(map(str, lines[:4]))
     blocks = interpreter.batch.placement.blocks
     message = (
         f"blocks {blocks[0]} to {blocks[-1]} ran {limit} instructions without finishing; warps "
         f"stand at line {where}. If the kernel only needs longer, raise the step limit"
     )
-    return NoProgressError(message, FaultPlace(lines[0], int(blocks[0])))
+    line = _loop_line(instructions, int(splits.pc[0]))
+    return NoProgressError(message, FaultPlace(line, int(blocks[0])))
+
+
+def _loop_line(instructions: Sequence[Instruction], pc: int) -> int:
+    """Return where the innermost loop around a pc is left, the pc's own line if there is none."""
+    around = [
+        (row.target, last)
+        for last, row in enumerate(instructions)
+        if OPS[row.op].kind == "branch" and 0 <= row.target <= pc <= last
+    ]
+    head, last = max(around, default=(pc, pc))
+    body = instructions[head : last + 1]
+    exits = (row.line for row in body if OPS[row.op].kind == "branch" and row.guard is not None)
+    return next(exits, instructions[last].line)
 
 
 def execute(configured: ConfiguredKernel, args: Sequence[Any]) -> None:

@@ -114,6 +114,8 @@ class Interpreter:
             + "; ".join(shown)
             + more
         )
-        row, first = int(splits.row[0]), self._instructions[int(splits.pc[0])]
+        # Who waits for others by the source's own words tells most of it.
+        tells = int(np.lexsort((splits.state != AT_BARRIER, splits.state != AT_WARP))[0])
+        row, first = int(splits.row[tells]), self._instructions[int(splits.pc[tells])]
         block = int(placement.blocks[0 if placement.folded else row // placement.warps_per_block])
         return BarrierError(message, FaultPlace(first.line, block))

@@ -172,4 +172,5 @@ TYPES: Mapping[str, Callable[[Value], bool]] = {
     "address": _adds_address,
     "shuffle": lambda value: value.args[1].dtype == value.dtype,
     "source_branch": lambda value: value.args[0].dtype == BOOL,
+    "source_check": lambda value: value.args[0].dtype == BOOL,
 }

@@ -83,3 +83,9 @@ def _fence(selection: Selection, value: Value) -> None:
 @selects("source_branch")
 def _source_branch(selection: Selection, value: Value) -> None:
     selection.emit.rows.append(Row(".IF", (), selection.sources(value), line=value.line))
+
+
+@selects("source_check")
+def _source_check(selection: Selection, value: Value) -> None:
+    row = Row(".CHECK", (), selection.sources(value), detail=value.detail, line=value.line)
+    selection.emit.rows.append(row)
