@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import gpusim
+from gpusim.lowering.passes.optimise import PASSES
 
 PACKAGE = Path(gpusim.__file__).parent
 # From the ground up; the proof on hardware stands above all of them.
@@ -26,6 +27,8 @@ LAYERS = [
     {"reports"},
     {"cli"},
 ]
+# Within lowering, from the ground up; what stands beside the packages belongs to no layer.
+LOWERING_LAYERS = ["analysis", "passes", "selection", "machine_code"]
 APART = set(permutations(("tracing", "prediction", "checking"), 2))
 KERNELS_USE = {"cuda", "catalogue", "kernels", "launch", "errors"}
 
@@ -88,6 +91,24 @@ def test_imports_run_downwards_alone() -> None:
         if layer(package_of(target)) > layer(package_of(module))
     ]
     assert upward == []
+
+
+def test_lowering_runs_from_analyses_up_to_machine_code() -> None:
+    inside = [(a.split(".")[2], b.split(".")[2]) for a, b in ARROWS if both_in_lowering(a, b)]
+    numbers = {name: number for number, name in enumerate(LOWERING_LAYERS)}
+    upward = [(a, b) for a, b in inside if a in numbers and numbers.get(b, -1) > numbers[a]]
+    assert {a for a, _ in inside} >= set(LOWERING_LAYERS)
+    assert upward == []
+
+
+def both_in_lowering(*modules: str) -> bool:
+    """Whether modules lie within the package of lowering, below its door."""
+    return all(module.startswith("gpusim.lowering.") for module in modules)
+
+
+def test_every_pass_bears_the_name_of_its_file() -> None:
+    passes = [step for step in PASSES if not step.__module__.endswith(f".{step.__name__}")]
+    assert passes == []
 
 
 def circle(arrows: Iterable[tuple[str, str]]) -> list[str]:

@@ -1,7 +1,7 @@
 """Constant folding and instruction combining: simpler operations with the same result.
 
-Constants, algebraic identities, compares, casts, branches. This is the walk; the rules stand in
-`fold_arithmetic` and `fold_compare`.
+Constants, algebraic identities, compares, casts, branches. This is the walk; `fold_rules` has
+the rules.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.algebra import same, type_of
 from gpusim.lowering.analysis.dominators import reverse_postorder
 from gpusim.lowering.graph import remove_unreachable, remove_values, replace_uses, set_jump
-from gpusim.lowering.passes import fold_arithmetic, fold_compare
+from gpusim.lowering.passes.fold_rules import RULES
 from gpusim.lowering.passes.folder import Folder
-
-# Where the rules are.
-ROOMS = (fold_arithmetic, fold_compare)
 
 
 def fold(function: Function) -> bool:
     """Apply every rule once, in an order that sees operands first; return whether any did."""
-    folder = Folder(function)
+    folder = Folder(function, RULES)
     changed = False
     seen: set[Block] = set()
     for block in reverse_postorder(function):

@@ -14,11 +14,11 @@ from gpusim.lowering.analysis.algebra import (
     type_of,
     wrapped,
 )
-from gpusim.lowering.passes.folder import Folder, rule
+from gpusim.lowering.passes.folder import Folder
 
 
-@rule("add")
-def _add(folder: Folder, value: Value) -> Value | None:
+def fold_add(folder: Folder, value: Value) -> Value | None:
+    """Join constants, double what is added to itself, drop zeros and what is taken away again."""
     a, b = value.args
     if not is_int(value):
         # x + 0.0 is not x where x is -0.0.
@@ -44,8 +44,8 @@ def _sum(a: Value, b: Value) -> int:
     return wrapped(int(a.detail) + int(b.detail), type_of(a))
 
 
-@rule("sub")
-def _sub(folder: Folder, value: Value) -> Value | None:
+def fold_sub(folder: Folder, value: Value) -> Value | None:
+    """Add a constant's opposite instead, and drop what takes itself away."""
     a, b = value.args
     if not is_int(value):
         return a if float_constant(b) == 0 and str(b.detail)[0] != "-" else None
@@ -66,8 +66,8 @@ def _sub(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("mul")
-def _mul(folder: Folder, value: Value) -> Value | None:
+def fold_mul(folder: Folder, value: Value) -> Value | None:
+    """Shift by a power of two, join constants."""
     a, b = value.args
     dtype = type_of(value)
     if dtype.kind == "f":
@@ -94,8 +94,8 @@ def _mul(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("div")
-def _div(folder: Folder, value: Value) -> Value | None:
+def fold_div(folder: Folder, value: Value) -> Value | None:
+    """Multiply by the reciprocal of a power of two, which is exact."""
     a, b = value.args
     divisor = float_constant(b)
     if divisor == 1:
@@ -108,8 +108,8 @@ def _div(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("idiv")
-def _idiv(folder: Folder, value: Value) -> Value | None:
+def fold_idiv(folder: Folder, value: Value) -> Value | None:
+    """Shift an unsigned integer right by a power of two."""
     a, b = value.args
     dtype, c = type_of(value), number(b)
     if c == 1:
@@ -122,8 +122,8 @@ def _idiv(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("rem")
-def _rem(folder: Folder, value: Value) -> Value | None:
+def fold_rem(folder: Folder, value: Value) -> Value | None:
+    """Mask an unsigned integer for a power of two."""
     a, b = value.args
     dtype, c = type_of(value), number(b)
     if c == 1 or (c == -1 and dtype.kind == "i"):
@@ -134,8 +134,8 @@ def _rem(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("shl")
-def _shl(folder: Folder, value: Value) -> Value | None:
+def fold_shl(folder: Folder, value: Value) -> Value | None:
+    """Join shifts; one to the right and back is a mask."""
     a, b = value.args
     dtype, c = type_of(value), number(b)
     if c is None:
@@ -154,8 +154,8 @@ def _shl(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("shr")
-def _shr(folder: Folder, value: Value) -> Value | None:
+def fold_shr(folder: Folder, value: Value) -> Value | None:
+    """Join shifts; one to the left and back is a mask where it is unsigned."""
     a, b = value.args
     dtype, c = type_of(value), number(b)
     if c is None:
@@ -177,8 +177,8 @@ def _shr(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("and")
-def _and(folder: Folder, value: Value) -> Value | None:
+def fold_and(folder: Folder, value: Value) -> Value | None:
+    """Join masks; all ones and zeros change nothing or everything."""
     a, b = value.args
     dtype = type_of(value)
     if a is b:
@@ -196,8 +196,8 @@ def _and(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("or")
-def _or(folder: Folder, value: Value) -> Value | None:
+def fold_or(folder: Folder, value: Value) -> Value | None:
+    """Join masks; all ones and zeros change everything or nothing."""
     a, b = value.args
     dtype = type_of(value)
     if a is b:
@@ -215,8 +215,8 @@ def _or(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("xor")
-def _xor(folder: Folder, value: Value) -> Value | None:
+def fold_xor(folder: Folder, value: Value) -> Value | None:
+    """A value with itself is zero, with all ones its complement."""
     a, b = value.args
     dtype = type_of(value)
     if a is b:
@@ -230,8 +230,8 @@ def _xor(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("neg")
-def _neg(folder: Folder, value: Value) -> Value | None:
+def fold_neg(folder: Folder, value: Value) -> Value | None:
+    """Drop a double sign; the opposite of a difference is the other difference."""
     (a,) = value.args
     if a.op == "neg":
         return a.args[0]
@@ -240,8 +240,8 @@ def _neg(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("not")
-def _not(folder: Folder, value: Value) -> Value | None:
+def fold_not(folder: Folder, value: Value) -> Value | None:
+    """Drop a double complement; the complement of a comparison is the inverse one."""
     (a,) = value.args
     if a.op == "not":
         return a.args[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, DType, Value, constant
-from gpusim.compiler.operations import COMPARISONS
 from gpusim.lowering.analysis.algebra import (
     bits,
     is_int,
@@ -16,11 +15,11 @@ from gpusim.lowering.analysis.algebra import (
     type_of,
     wrapped,
 )
-from gpusim.lowering.passes.folder import Folder, rule
+from gpusim.lowering.passes.folder import Folder
 
 
-@rule("min", "max")
-def _extreme(folder: Folder, value: Value) -> Value | None:
+def fold_extreme(folder: Folder, value: Value) -> Value | None:
+    """Join the constants of two minima or maxima."""
     a, b = value.args
     if a is b:
         return a
@@ -30,8 +29,8 @@ def _extreme(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule(*COMPARISONS)
-def _compare(folder: Folder, value: Value) -> Value | None:
+def fold_compare(folder: Folder, value: Value) -> Value | None:
+    """Compare with the constant that says the same most cheaply."""
     a, b = value.args
     if a.op == "const":
         return folder.emit(value.operation.swapped, BOOL, b, a)
@@ -140,8 +139,8 @@ def _like(c: int, b: Value) -> Value:
     return constant(c, type_of(b))
 
 
-@rule("select")
-def _select(folder: Folder, value: Value) -> Value | None:
+def fold_select(folder: Folder, value: Value) -> Value | None:
+    """Choose at compile time; a choice by order is a minimum or maximum."""
     condition, a, b = value.args
     if condition.op == "const":
         return a if condition.constant else b
@@ -160,8 +159,8 @@ def _select(folder: Folder, value: Value) -> Value | None:
     return None
 
 
-@rule("cast")
-def _cast(folder: Folder, value: Value) -> Value | None:
+def fold_cast(folder: Folder, value: Value) -> Value | None:
+    """Drop casts there and back, and join those that lose nothing."""
     (a,) = value.args
     target, source = type_of(value), type_of(a)
     if target == source:

@@ -1,4 +1,4 @@
-"""What rules of simplification write, and where they are entered.
+"""What rules of simplification are given, and what they write.
 
 A rule looks at one operation and its operands and returns a value to use instead. What
 is left over stays for `dce` to remove. The rules are those of LLVM's InstCombine that
@@ -7,30 +7,19 @@ show in the machine code of small kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from gpusim.compiler.ir import DType, Function, Value, constant
 from gpusim.lowering.analysis.evaluate import constant_result
 
 Rule = Callable[["Folder", Value], Value | None]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*ops: str) -> Callable[[Rule], Rule]:
-    """Enter a function as the rule for these operations."""
-
-    def enter(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(ops, function))
-        return function
-
-    return enter
 
 
 class Folder:
     """One walk over a function: what is being written, and how often each value is used."""
 
-    def __init__(self, function: Function) -> None:
-        self.function = function
+    def __init__(self, function: Function, rules: Mapping[str, Rule]) -> None:
+        self.rules = rules
         self.replacements: dict[Value, Value] = {}
         self.body: list[Value] = []
         self.line = 0
@@ -67,7 +56,7 @@ class Folder:
             return constant(known, value.dtype)
         if value.operation.commutative and value.args[0].op == "const":
             value.args = [value.args[1], value.args[0]]
-        simplified = RULES.get(value.op)
+        simplified = self.rules.get(value.op)
         return None if simplified is None else simplified(self, value)
 
     def replace(self, value: Value, found: Value) -> None:

@@ -11,6 +11,7 @@ from gpusim.lowering.analysis.linear import Linear, linear
 from gpusim.lowering.analysis.loops import Loop
 from gpusim.lowering.graph import make_preheader
 from gpusim.lowering.passes.expander import Writer
+from gpusim.lowering.passes.fold_rules import RULES
 from gpusim.lowering.passes.folder import Folder
 from gpusim.lowering.passes.gvn import operation_key
 
@@ -133,7 +134,9 @@ class _Span:
 
 def _asked(function: Function, induction: InductionVariable, before: Block) -> bool:
     """Whether a branch that leads to `before` has compared the start as the loop compares."""
-    asked = Folder(function).emit(induction.comparison, BOOL, induction.start, induction.bound)
+    asked = Folder(function, RULES).emit(
+        induction.comparison, BOOL, induction.start, induction.bound
+    )
     if asked.op == "const":
         return bool(asked.constant)
     block = before

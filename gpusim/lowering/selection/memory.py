@@ -9,14 +9,13 @@ from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.isa import COUNT_UP, OPS, Memory
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.code import Row
-from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection, selects
+from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection
 
 LOADS = {"global": "LDG", "shared": "LDS", "local": "LDL"}
 STORES = {"global": "STG", "shared": "STS", "local": "STL"}
 
 
-@selects("param", "length", "stride", "pointer")
-def _fetch(selection: Selection, value: Value) -> None:
+def fetch(selection: Selection, value: Value) -> None:
     """Read constant memory: an instruction from 9.0 on, an operand before."""
     kind, what = value.op, value.detail
     detail = ("launch", what) if kind == "sreg" else (kind, what)
@@ -25,10 +24,10 @@ def _fetch(selection: Selection, value: Value) -> None:
     selection.code.fixed.add(selection.register(value))
 
 
-@selects("sreg")
-def _special(selection: Selection, value: Value) -> None:
+def special_register(selection: Selection, value: Value) -> None:
+    """Read what the launch or the thread is."""
     if SPECIAL_REGISTERS[value.detail].is_of_launch:
-        _fetch(selection, value)
+        fetch(selection, value)
     else:
         _read_special(selection, value)
 
@@ -48,8 +47,7 @@ def _read_special(selection: Selection, value: Value) -> None:
     selection.write(value, "S2R", detail=value.detail)
 
 
-@selects("shared_base")
-def _shared_base(selection: Selection, value: Value) -> None:
+def shared_base(selection: Selection, value: Value) -> None:
     """The window of shared memory within the cluster's, from 9.0 on; 0 in our addresses."""
     if selection.cc.major < 9:
         selection.registers[value] = selection.emit.number(0, UINT32)
@@ -65,8 +63,8 @@ def _shared_base(selection: Selection, value: Value) -> None:
         selection.code.uniform.update((block, window, selection.register(value)))
 
 
-@selects("address")
-def _address(selection: Selection, value: Value) -> None:
+def address(selection: Selection, value: Value) -> None:
+    """Add a scaled index to where an array starts."""
     index, base = value.args
     assert index.dtype is not None
     size = int(value.detail)
@@ -104,8 +102,8 @@ def _address_of_64_bits(selection: Selection, value: Value) -> None:
     selection.write(value, "LEA", register, origin, detail=size.bit_length() - 1)
 
 
-@selects("load")
-def _load(selection: Selection, value: Value) -> None:
+def load(selection: Selection, value: Value) -> None:
+    """Load an element, at once in the type that all its uses ask for."""
     array: Array = value.detail
     users = selection.users.get(value, [])
     types: set[DType | None] = {u.dtype for u in users if u.op == "cast"}
@@ -125,26 +123,26 @@ def _load(selection: Selection, value: Value) -> None:
     selection.emit.rows[-1].dtype = dtype
 
 
-@selects("load_vector")
-def _load_vector(selection: Selection, value: Value) -> None:
+def load_vector(selection: Selection, value: Value) -> None:
+    """Load several elements into registers of their own."""
     array, count = value.detail
     selection.vectors[value] = [selection.code.register(array.dtype) for _ in range(count)]
     _access(selection, LOADS[array.space], value, tuple(selection.vectors[value]), ())
 
 
-@selects("element")
-def _element(selection: Selection, value: Value) -> None:
+def element(selection: Selection, value: Value) -> None:
+    """Take one element out of what was loaded at once."""
     selection.registers[value] = selection.vectors[value.args[0]][int(value.detail)]
 
 
-@selects("store", "store_vector")
-def _store(selection: Selection, value: Value) -> None:
+def store(selection: Selection, value: Value) -> None:
+    """Store one element or several."""
     stored = tuple(selection.in_register(a) for a in value.args[1:])
     _access(selection, STORES[array_of(value).space], value, (), stored)
 
 
-@selects("atomic")
-def _atomic(selection: Selection, value: Value) -> None:
+def atomic(selection: Selection, value: Value) -> None:
+    """Update an element; nothing comes back where nobody asks."""
     space = array_of(value).space
     used = bool(selection.users.get(value))
     operands = tuple(selection.in_register(a) for a in value.args[1:])
@@ -188,8 +186,8 @@ def _access(
     selection.emit.rows.append(row)
 
 
-@selects("bounds")
-def _bounds(selection: Selection, value: Value) -> None:
+def bounds(selection: Selection, value: Value) -> None:
+    """Keep each index of an array of several axes, to be checked and never issued."""
     array: Array = value.detail
     row = Row(".BOUNDS", (), selection.sources(value), line=value.line)
     row.detail = (array.name, array.space, array.shape)

@@ -9,13 +9,10 @@ from gpusim.lowering.analysis.divergence import Divergence
 from gpusim.lowering.choices import CHOICES, type_class
 from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.passes.address_lowering import Addresses
-from gpusim.lowering.selection import memory, threads, values
+from gpusim.lowering.selection.choosers import CHOOSERS
 from gpusim.lowering.selection.division import Emitter
 from gpusim.lowering.selection.fuse import absorb, joined
-from gpusim.lowering.selection.selection import CHOOSERS, Selection
-
-# Where operations have functions of their own.
-ROOMS = (memory, threads, values)
+from gpusim.lowering.selection.selection import Selection
 
 
 def select(

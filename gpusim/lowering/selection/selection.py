@@ -1,11 +1,7 @@
-"""What is known while instructions are chosen, and the table of who chooses them.
-
-A row is added where its function is written; operations without one are rows of `choices.py`.
-"""
+"""What is known while instructions are chosen: the function, its code, where its values are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 from gpusim.compiler.ir import Block, Function, Value
@@ -23,19 +19,6 @@ from gpusim.lowering.selection.uniform_datapath import uniform_values
 
 REGISTER_BYTES = 4
 WIDE = 8
-
-Chooser = Callable[["Selection", Value], None]
-CHOOSERS: dict[str, Chooser] = {}
-
-
-def selects(*ops: str) -> Callable[[Chooser], Chooser]:
-    """Let a function choose the instructions for these operations."""
-
-    def enter(function: Chooser) -> Chooser:
-        CHOOSERS.update(dict.fromkeys(ops, function))
-        return function
-
-    return enter
 
 
 class Selection:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import BOOL, UINT32, Value
 from gpusim.lowering.code import Row
-from gpusim.lowering.selection.selection import Selection, selects
+from gpusim.lowering.selection.selection import Selection
 
 FULL_MASK = 0xFFFFFFFF
 LEAST_CC_OF_MATCH_ALL = 8
 
 
-@selects("barrier")
-def _barrier(selection: Selection, value: Value) -> None:
+def barrier(selection: Selection, value: Value) -> None:
+    """Wait for the block."""
     dst = () if value.dtype is None else (selection.register(value),)
     row = Row("BAR", dst, selection.sources(value), value.dtype, value.detail, line=value.line)
     selection.emit.rows.append(row)
@@ -22,16 +22,16 @@ def _names_all(mask: Value) -> bool:
     return mask.constant is not None and int(mask.constant) & FULL_MASK == FULL_MASK
 
 
-@selects("syncwarp")
-def _syncwarp(selection: Selection, value: Value) -> None:
+def syncwarp(selection: Selection, value: Value) -> None:
+    """Wait for the warp; lanes that are together anyway do nothing."""
     if _names_all(value.args[0]) and selection.block not in selection.apart:
         selection.emit.blank("NOP")
     else:
         selection.emit.rows.append(Row("WARPSYNC", (), selection.sources(value), line=value.line))
 
 
-@selects("shuffle")
-def _shuffle(selection: Selection, value: Value) -> None:
+def shuffle(selection: Selection, value: Value) -> None:
+    """Take a value from another lane; 64 bits go by halves."""
     assert value.dtype is not None
     if value.dtype.itemsize == 8:
         src = selection.sources(value)
@@ -39,13 +39,13 @@ def _shuffle(selection: Selection, value: Value) -> None:
     selection.write(value, "SHFL", *selection.sources(value), detail=value.detail)
 
 
-@selects("vote")
-def _vote(selection: Selection, value: Value) -> None:
+def vote(selection: Selection, value: Value) -> None:
+    """Ask the lanes about a predicate."""
     selection.write(value, "VOTE", *selection.sources(value), detail=value.detail)
 
 
-@selects("match")
-def _match(selection: Selection, value: Value) -> None:
+def match(selection: Selection, value: Value) -> None:
+    """Compare a value among lanes."""
     if value.detail == "any":
         selection.write(value, "MATCH", *selection.sources(value), detail="any")
     elif selection.cc.major >= LEAST_CC_OF_MATCH_ALL:
@@ -70,18 +70,18 @@ def _match_all_by_any(selection: Selection, value: Value) -> None:
     selection.vectors[value] = [found, alike]
 
 
-@selects("activemask")
-def _activemask(selection: Selection, value: Value) -> None:
+def activemask(selection: Selection, value: Value) -> None:
+    """Ask which lanes are together."""
     selection.write(value, "ACTIVEMASK")
 
 
-@selects("fence")
-def _fence(selection: Selection, value: Value) -> None:
+def fence(selection: Selection, value: Value) -> None:
+    """Order what the thread does in memory."""
     selection.emit.rows.append(Row("MEMBAR", detail=value.detail, line=value.line))
 
 
-@selects("source_branch")
-def _source_branch(selection: Selection, value: Value) -> None:
+def source_branch(selection: Selection, value: Value) -> None:
+    """Keep a conditional of the source, which is counted but never issued."""
     selection.emit.rows.append(Row(".IF", (), selection.sources(value), line=value.line))
 
 

@@ -7,11 +7,11 @@ import numpy as np
 from gpusim.compiler.ir import BOOL, FLOAT32, FLOAT64, Block, Value
 from gpusim.lowering.choices import CHOICES, SEQUENCES, type_class
 from gpusim.lowering.selection.division import Emitter, Reciprocal, divide, reciprocal_before
-from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection, selects
+from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection
 
 
-@selects("select")
-def _select(selection: Selection, value: Value) -> None:
+def select(selection: Selection, value: Value) -> None:
+    """Choose between two values."""
     condition, yes, no = value.args
     assert value.dtype is not None
     choice = CHOICES["select", type_class(value.dtype)]
@@ -22,8 +22,8 @@ def _select(selection: Selection, value: Value) -> None:
     selection.write(value, choice.op, one, selection.register(no), selection.register(condition))
 
 
-@selects("cast")
-def _cast(selection: Selection, value: Value) -> None:
+def cast(selection: Selection, value: Value) -> None:
+    """Convert a value, which need not take an instruction."""
     source, target = value.args[0].dtype, value.dtype
     assert source is not None
     assert target is not None
@@ -61,8 +61,8 @@ def _only_stored(selection: Selection, value: Value) -> bool:
     return all(u.operation.access == "store" for u in selection.users.get(value, ()))
 
 
-@selects("held")
-def _held(selection: Selection, value: Value) -> None:
+def held(selection: Selection, value: Value) -> None:
+    """Put a constant into a register."""
     assert value.dtype is not None
     register = selection.register(value.args[0])
     if value.dtype.itemsize == WIDE and not selection.code.is_zero(register):
@@ -70,8 +70,8 @@ def _held(selection: Selection, value: Value) -> None:
     selection.write(value, "MOV", register)
 
 
-@selects("math")
-def _math(selection: Selection, value: Value) -> None:
+def math(selection: Selection, value: Value) -> None:
+    """Write a library function as the sequence that nvcc makes of it."""
     dtype = value.args[0].dtype
     assert dtype is not None
     if value.detail == "fma":
@@ -82,13 +82,13 @@ def _math(selection: Selection, value: Value) -> None:
     selection.write(value, "LIBM", *selection.sources(value), detail=value.detail)
 
 
-@selects("undef")
-def _undefined(selection: Selection, value: Value) -> None:
+def undefined(selection: Selection, value: Value) -> None:
+    """Leave a register as it is: any value will do."""
     selection.code.undefined.add(selection.register(value))
 
 
-@selects("idiv", "rem")
-def _division(selection: Selection, value: Value) -> None:
+def division(selection: Selection, value: Value) -> None:
+    """Divide, with what a loop does not change computed before it."""
     assert value.dtype is not None
     a, b = selection.sources(value)
     known = _before_loop(selection, value)
