@@ -33,6 +33,7 @@ CHOOSERS: Mapping[str, Chooser] = {
     "activemask": threads.activemask,
     "fence": threads.fence,
     "source_branch": threads.source_branch,
+    "source_check": threads.source_check,
     "select": values.select,
     "cast": values.cast,
     "held": values.held,

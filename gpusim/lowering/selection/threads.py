@@ -85,7 +85,7 @@ def source_branch(selection: Selection, value: Value) -> None:
     selection.emit.rows.append(Row(".IF", (), selection.sources(value), line=value.line))
 
 
-@selects("source_check")
-def _source_check(selection: Selection, value: Value) -> None:
+def source_check(selection: Selection, value: Value) -> None:
+    """Keep a check of the source, which is looked at but never issued."""
     row = Row(".CHECK", (), selection.sources(value), detail=value.detail, line=value.line)
     selection.emit.rows.append(row)
