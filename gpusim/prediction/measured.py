@@ -50,6 +50,7 @@ OWN_QUEUE_FRACTION = 0.4
 # lines within 512 bytes the wait grows as if each beyond the first were a quarter of a line with a
 # latency of its own, within 4 KB three fifths, and beyond that four fifths; the same line counts
 # nothing. By class of distance (`streams.distances`), in hundredths of a latency.
+NEAR_BYTES, MIDDLE_BYTES = 512, 4096
 LATENCY = 100
 LATENCY_BY_DISTANCE = (0, 25, 60, 80)
 # Both halves of the first line, 64 bytes of DRAM each, add so much to it.

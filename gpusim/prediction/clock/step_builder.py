@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gpusim.isa import Instruction
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
@@ -25,6 +26,20 @@ LEAST_MARKED = 12
 MARKS = 3
 
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
+
+
+class _Row(NamedTuple):
+    """An instruction of a stream: whether it jumps, has a lane that is on, and what it asks for.
+
+    `gaps` and `earlier` say how its lines lie, for loads.
+    """
+
+    pc: int
+    is_taken: bool
+    is_on: bool
+    access: Access
+    gaps: int
+    earlier: int
 
 
 @dataclass
@@ -113,16 +128,33 @@ class _Builder:
         self.at = at
         self.made.append(step)
 
-    def act(
-        self,
-        action: Action,
-        pc: int,
-        instruction: Instruction,
-        cost: Cost,
-        access: Access,
-        port: int,
-    ) -> None:
+    def issue(self, row: _Row, issue: Issue, *, is_last: bool) -> None:
+        """Add an instruction of the stream."""
+        if issue.is_held:
+            self.deferred = 0
+        self.await_results(issue.reads)
+        if issue.action is not Action.RUN:
+            self.act(row, issue)
+        elif issue.is_exit and is_last:
+            self.leave(row.pc, self.earliest(issue.instruction, issue.cost), 1)
+        else:
+            self.run(row.pc, issue.instruction, issue.cost, is_taken=row.is_taken)
+
+    def access(self, row: _Row, issue: Issue) -> Access:
+        """Return what an instruction asks of the unit that serves it."""
+        if issue.action in READS:
+            return Access(issue.cost.latency)
+        lanes = row.access if row.is_on else NO_ACCESS
+        asked = lanes._replace(is_float=issue.is_float, words=issue.words)
+        if issue.action is Action.GLOBAL_LOAD and row.is_on:
+            return asked._replace(draws=self.load(asked, row.gaps, row.earlier), pc=row.pc)
+        return asked._replace(pc=row.pc) if issue.action is Action.GLOBAL_ATOMIC else asked
+
+    def act(self, row: _Row, issue: Issue) -> None:
         """Add an instruction that takes no fixed time."""
+        action, instruction, cost = issue.action, issue.instruction, issue.cost
+        access = self.access(row, issue)
+        port = issue.port if row.is_on or action in READS else TICKS
         tag = -1
         at = self.earliest(instruction, cost)
         if instruction.dst and action is not Action.BARRIER:
@@ -136,7 +168,7 @@ class _Builder:
         pipe = XU if action is Action.SPECIAL else NO_PIPE
         slot, after = cost.slot, max(TICKS, cost.slot)
         place = len(self.made)
-        step = Step(action, pc, place, slot, after, pipe, access=access, tag=tag, port=port)
+        step = Step(action, row.pc, place, slot, after, pipe, access=access, tag=tag, port=port)
         self.add(step, at, after)
         self.deferred = ISSUED_BEHIND_A_BARRIER if action is Action.BARRIER else 0
 
@@ -167,6 +199,16 @@ class _Builder:
         """End the stream with the warp's exit."""
         step = Step(Action.EXIT, pc, len(self.made), TICKS, TICKS, issued=issued)
         self.add(step, at, TICKS)
+
+    def finish(self, pc: int) -> None:
+        """Let the warp leave where its stream has not said so, behind the instruction `pc`."""
+        if not self.made or self.made[-1].action is not Action.EXIT:
+            self.deferred = 0
+            self.await_results(())
+            self.leave(pc, self.cursor, 0)
+        for step in self.made:
+            if step.mark >= 0 and not step.needs:
+                step.needs = (self.tags,)  # which is there from the beginning
 
 
 @dataclass
@@ -217,46 +259,22 @@ def steps_of(stream: WarpStream, program: Sequence[Issue]) -> WarpSteps:
     for loop in stream.simulated_loops:
         if loop.extrapolated and loop.simulated and loop.length:
             marker.add(loop)
-    last = len(stream.pc) - 1
-    for place, (pc, is_taken, is_on, access, gaps, earlier) in enumerate(_rows(stream)):
-        instruction, cost, action, reads, is_held, is_exit, is_float, port, words = program[pc]
+    last = len(stream) - 1
+    for place, row in enumerate(_rows(stream)):
         before = dict(builder.charges) if place in marker.at else {}
-        if is_held:
-            builder.deferred = 0
-        builder.await_results(reads)
-        if action in READS:
-            builder.act(action, pc, instruction, cost, Access(cost.latency), port)
-        elif action is not Action.RUN:
-            what = (access if is_on else NO_ACCESS)._replace(is_float=is_float, words=words)
-            if action is Action.GLOBAL_LOAD and is_on:
-                what = what._replace(draws=builder.load(what, gaps, earlier), pc=pc)
-            elif action is Action.GLOBAL_ATOMIC:
-                what = what._replace(pc=pc)
-            builder.act(action, pc, instruction, cost, what, port if is_on else TICKS)
-        elif is_exit and place == last:
-            builder.leave(pc, builder.earliest(instruction, cost), 1)
-        else:
-            builder.run(pc, instruction, cost, is_taken=is_taken)
+        builder.issue(row, program[row.pc], is_last=place == last)
         marker.note(place, builder, before)
-    if not builder.made or builder.made[-1].action is not Action.EXIT:
-        builder.deferred = 0
-        builder.await_results(())
-        builder.leave(int(stream.pc[-1]) if len(stream.pc) else 0, builder.cursor, 0)
-    for step in builder.made:
-        if step.mark >= 0 and not step.needs:
-            step.needs = (builder.tags,)  # which is there from the beginning
-    steps = tuple(builder.made)
-    issued = sum(step.issued for step in steps)
-    return WarpSteps(steps, builder.tags + 1, builder.charges, tuple(marker.made), issued)
+    builder.finish(int(stream.pc[-1]) if len(stream) else 0)
+    issued = sum(step.issued for step in builder.made)
+    return WarpSteps(
+        tuple(builder.made), builder.tags + 1, builder.charges, tuple(marker.made), issued
+    )
 
 
-def _rows(stream: WarpStream) -> Iterator[tuple[int, bool, bool, Access, int, int]]:
-    """Return, for each instruction of a stream, its pc, whether it jumps, is on, and asks for.
-
-    The last two say how its lines lie, for loads.
-    """
+def _rows(stream: WarpStream) -> Iterator[_Row]:
+    """Yield each instruction of a stream."""
     columns = (stream.pc, stream.is_taken, stream.is_on, stream.gaps, stream.earlier)
     asked = (stream.cost, stream.fresh, stream.written, stream.lines, stream.joins)
     rows = zip(*(column.tolist() for column in (*columns, *asked)), strict=True)
     for pc, is_taken, is_on, gaps, earlier, *what in rows:
-        yield pc, is_taken, is_on, Access(*what), gaps, earlier
+        yield _Row(pc, is_taken, is_on, Access(*what), gaps, earlier)

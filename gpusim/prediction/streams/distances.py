@@ -1,6 +1,6 @@
-"""How far apart the lines lie that a warp fetches, by classes of distance.
+"""How far apart the lines lie that a warp fetches, by classes of distance that DRAM tells apart.
 
-The line itself, lines within 512 bytes, within 4 KB, and beyond: what DRAM tells apart.
+The line itself, lines that are near, in the middle, and beyond.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import LINE_BYTES, NOWHERE, in_order
+from gpusim.prediction.measured import MIDDLE_BYTES, NEAR_BYTES
 
 Array = np.ndarray[Any, Any]
 
 CLASSES = 4
-NEAR_BYTES, MIDDLE_BYTES = 512, 4096
 EARLIER = 8  # loads before, of which the nearest counts
 
 # A count of each class in one number, with eight bits each; of the line itself none is counted.
