@@ -3,6 +3,7 @@
 `from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
 a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` says how long
 it takes on a GPU, and why, and `gpusim.check(kernel[grid, block], *args)` whether it is correct.
+`gpusim.cuda_file("kernels.cu")["name"]` is a kernel of CUDA C++.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     )
     from gpusim.prediction.predict import predict
     from gpusim.prediction.records import Prediction
+    from gpusim.sass.kernels import cuda_file, cuda_source
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
 
@@ -45,6 +47,8 @@ __all__ = [
     "array_spec",
     "boolean",
     "check",
+    "cuda_file",
+    "cuda_source",
     "float32",
     "float64",
     "int8",
@@ -67,6 +71,8 @@ _LAZY = {
     "Trace": "gpusim.tracing.records",
     "array_spec": "gpusim.arguments",
     "check": "gpusim.checking.check",
+    "cuda_file": "gpusim.sass.kernels",
+    "cuda_source": "gpusim.sass.kernels",
     "predict": "gpusim.prediction.predict",
     "trace": "gpusim.tracing.trace",
     # numba's types, as in `from numba import float32`.

@@ -8,16 +8,18 @@ two things to do with them: decorate functions with `jit`, and launch kernels wi
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, Protocol, overload
 
 from gpusim.compiler.absent import absent
 from gpusim.compiler.signatures import Signature, signatures
 from gpusim.compiler.source import KernelSource, read_source
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
 from gpusim.errors import GpusimError, LaunchError, told_to_the_caller
-from gpusim.launch import Launch
+from gpusim.launch import ComputeCapability, Launch
+from gpusim.prepared import Prepared
 
 # What runs `kernel[grid, block](*args)`, by name: the dialect does not know the machine.
 BACKEND = "gpusim.machine:execute"
@@ -172,11 +174,42 @@ class Kernel:
         raise LaunchError(f"give a grid and a block: {self.__name__}[grid, block](...)")
 
 
+class MachineCode(ABC):
+    """A kernel that comes as machine code: it makes its own programs."""
+
+    __name__: str
+
+    @abstractmethod
+    def __getitem__(self, configuration: Any) -> ConfiguredKernel:
+        """Return it with grid, block and, if given, stream and dynamic shared bytes."""
+
+    @property
+    @abstractmethod
+    def source(self) -> Source:
+        """Where it comes from, and its parameters' names."""
+
+    @abstractmethod
+    def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
+        """Return the kernel with its arguments as it runs on a GPU of `cc`."""
+
+
+class Source(Protocol):
+    """What is known of where a kernel comes from."""
+
+    @property
+    def file(self) -> str:
+        """The file that its lines are in."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Its parameters' names, in order."""
+
+
 @dataclass(frozen=True)
 class ConfiguredKernel:
     """A kernel with its grid and block: call it with arguments to run it."""
 
-    kernel: Kernel
+    kernel: Kernel | MachineCode
     launch: Launch
 
     @told_to_the_caller

@@ -7,7 +7,7 @@ A `Program` does not know what it was made from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,6 +19,10 @@ DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
 
 
+SPACES = ("shared", "local")
+ANY_ARRAY = ""  # the name of what an access by address touches that may mean any array
+
+
 @dataclass(frozen=True)
 class Memory:
     """What a memory instruction touches: `count` elements of `dtype` a lane.
@@ -27,6 +31,8 @@ class Memory:
     `name` is the array in the source, `size` its number of elements (None for a parameter or
     dynamic shared memory, whose size the launch knows) and `base` its first byte within the
     block's or thread's memory. Of `volatile` accesses each is made, in order.
+    Where it is `by_address`, lanes touch whatever lies at their addresses, and `name` is the one
+    array that these were made from, or ANY_ARRAY.
     """
 
     space: str
@@ -37,11 +43,27 @@ class Memory:
     base: int = 0
     size: int | None = None
     volatile: bool = False
+    by_address: bool = False
 
     @property
     def width_bytes(self) -> int:
         """Bytes that one lane touches."""
         return self.count * self.dtype.itemsize
+
+    @property
+    def place(self) -> str:
+        """The memory that is touched: a global array's name, ANY_ARRAY, or else the space."""
+        return self.name if self.space == "global" else self.space
+
+    def may_touch(self, places: Collection[str]) -> bool:
+        """Return whether one of these places may be touched."""
+        if self.place in places:
+            return True
+        if self.space != "global":
+            return False
+        if self.name == ANY_ARRAY:
+            return any(place not in SPACES for place in places)
+        return ANY_ARRAY in places
 
 
 @dataclass(frozen=True)
@@ -52,7 +74,7 @@ class Instruction:
     constants. A lane for which the guard register is false (true, where `negated`) does
     not take part. `dtype` is the type worked in, `detail` what the op needs
     (OPS says what), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
-    `line` is the line in the source file.
+    `line` is the line in the source file, `text` what a disassembler writes, if one did.
 
     Where there is a `memory`, the first source is the address register: 64-bit addresses of
     global memory, 32-bit ones from the start of the block's shared or the thread's local
@@ -70,6 +92,7 @@ class Instruction:
     target: int = -1
     memory: Memory | None = None
     line: int = 0
+    text: str = ""
 
     @property
     def is_load(self) -> bool:
@@ -78,12 +101,29 @@ class Instruction:
 
 
 @dataclass(frozen=True)
+class BankLayout:
+    """What lies in the constant banks, as bytes at offsets: filled from the launch.
+
+    In bank 0 stand the sizes of block and grid, where the stack begins, and the `parameters`: name,
+    offset and size of each. `fixed` are whole banks that the code brings, `addresses` the
+    variables whose addresses stand in bank 4, by offset.
+    """
+
+    parameters: tuple[tuple[str, int, int], ...] = ()
+    fixed: Mapping[int, bytes] = field(default_factory=dict)
+    addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    stack_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Program:
     """A kernel ready to run: instructions, addressed by pc from 0.
 
     `shared_bytes` and `local_bytes` are the static memory of a block and of a thread;
     `registers` counts virtual registers, `barriers` the convergence barriers (BSSY),
-    `register_estimate` the 32-bit registers a thread needs on the GPU.
+    `register_estimate` the 32-bit registers a thread needs on the GPU. Registers among
+    `constants` hold 32-bit words of constant banks, given as bank and offset; `layout` says what
+    lies in these.
     """
 
     name: str
@@ -95,6 +135,8 @@ class Program:
     local_bytes: int = 0
     register_estimate: int = 16
     lowering: str = ""
+    constants: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    layout: BankLayout | None = None
 
 
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
@@ -105,9 +147,10 @@ COUNT_UP = "ATOMS.POPC.INC.32"
 class Op:
     """A row of OPS: the unit that serves it, how it computes, what it counts as, and its traits.
 
-    `evaluate(instruction, *sources)` returns the destination's values. `kind` is "compute"
-    where `evaluate` is all there is to do, else the name of what the machine does.
-    `issued` is False for one that describes the source and costs nothing.
+    `evaluate(instruction, *sources)` returns the destination's values, a tuple where there are
+    several. `kind` is "compute" where `evaluate` is all there is to do, else the name of what the
+    machine does.
+    `issued` is False for a row that describes the source and costs nothing.
     `action`: what the clock makes of it that takes no fixed time ("" where nothing does).
     `convergent`: threads take part together, so that it is never guarded nor moved.
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
@@ -118,10 +161,11 @@ class Op:
     `is_copy`: it only moves a value. `sets_predicate`: its result guards others.
     `affine`: of which sources the result is a linear function; a name of AFFINE, "" for none.
     `widens`: its result may have more bits than its sources.
+    `typed(instruction, *sources)` returns what untyped registers are taken for, operand by operand.
     """
 
     unit: str
-    evaluate: Callable[..., Array] | None = None
+    evaluate: Callable[..., Array | tuple[Array, ...]] | None = None
     kind: str = "compute"
     issued: bool = True
     action: str = ""
@@ -134,6 +178,7 @@ class Op:
     sets_predicate: bool = False
     affine: str = ""
     widens: bool = False
+    typed: Callable[..., list[Array]] | None = None
 
     @property
     def access(self) -> str:
@@ -186,6 +231,8 @@ AFFINE: Mapping[str, Callable[[Instruction, Sequence[bool]], bool]] = {
     "product": lambda _, moving: not (moving[0] and moving[1]),
     "shift": lambda instruction, moving: instruction.detail == "left" and not moving[1],
     "select": lambda _, moving: not moving[2],
+    "first": lambda _, moving: not any(moving[1:]),
+    "high": lambda _, moving: False,
     "comparison": lambda _, moving: False,
 }
 

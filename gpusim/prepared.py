@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.isa import Program
+import numpy as np
+
+from gpusim.arguments import ArraySpec
+from gpusim.isa import ANY_ARRAY, Program
 from gpusim.launch import ComputeCapability, Launch
 
 
@@ -32,7 +35,18 @@ class Prepared:
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)
 
+    def bytes_of(self, array: str) -> int:
+        """Return the size of an array in bytes; of ANY_ARRAY, that of all of them together."""
+        if array != ANY_ARRAY:
+            return int(self.arguments[array].nbytes)
+        arrays = {id(value): value for value in self.arguments.values() if _is_array(value)}
+        return sum(int(value.nbytes) for value in arrays.values())
+
     @property
     def kernel(self) -> str:
         """The kernel's name."""
         return self.program.name
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, ArraySpec) or (isinstance(value, np.ndarray) and value.ndim > 0)

@@ -14,7 +14,7 @@ from gpusim.compiler.ir import Array, DType
 from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
 from gpusim.compiler.undefined import ask_about_undefined
-from gpusim.cuda import ConfiguredKernel, Kernel
+from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
 from gpusim.errors import LaunchError
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, bound_arguments
@@ -40,6 +40,8 @@ def prepare(
     Raises LaunchError for arguments or a launch that cannot be, and GpusimError for a kernel.
     """
     kernel = configured.kernel
+    if isinstance(kernel, MachineCode):
+        return kernel.prepare(configured.launch, args, cc)
     arguments = bind(kernel, args)
     program = program_for(kernel, arguments, cc, level, asks=asks)
     return Prepared(program, configured.launch, arguments, cc, kernel.source.file)

@@ -21,7 +21,7 @@ LAYERS = [
     {"errors", "floats"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "occupancy"}
     | {"files", "journal", "views", "workers"},
-    {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels"},
+    {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels", "sass"},
     {"machine"},
     {"tracing", "prediction", "checking"},
     {"reports"},

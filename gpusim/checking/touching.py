@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.shadow import BLOCK_SHIFT, Array, Touch
 from gpusim.events import Placement, Step
-from gpusim.isa import OPS, Instruction, Memory, Program
+from gpusim.isa import ANY_ARRAY, OPS, Instruction, Memory, Program
 from gpusim.launch import Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
@@ -43,19 +43,24 @@ class Layout:
     @cached_property
     def _written(self) -> frozenset[int]:
         """Addresses of the arrays to which the program stores."""
-        return frozenset(
-            self.allocations[row.memory.name].address
+        names = {
+            row.memory.name
             for row in self.program.instructions
             if row.memory is not None
             and row.memory.space == "global"
             and OPS[row.op].kind != "load"
-        )
+        }
+        if ANY_ARRAY in names:
+            names = set(self.allocations)
+        return frozenset(self.allocations[name].address for name in names)
 
     def may_race(self, row: Instruction) -> bool:
         """Return whether an access matters: not where an array is only read."""
         memory = row.memory
         assert memory is not None
-        return memory.space != "global" or self.allocations[memory.name].address in self._written
+        if memory.space != "global" or memory.name == ANY_ARRAY:
+            return True
+        return self.allocations[memory.name].address in self._written
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -76,9 +81,16 @@ class Layout:
         """Return array and index of an element of a shadow."""
         address = element % max(self.sizes[memory.space], 1) * self.element_bytes[memory.space]
         first = memory.base
+        name = memory.name
         if memory.space == "global":
-            first = self.allocations[memory.name].address - FIRST_ADDRESS
-        return memory.name, (address - first) // memory.dtype.itemsize
+            name = name if name != ANY_ARRAY else self._holder(address + FIRST_ADDRESS)
+            first = self.allocations[name].address - FIRST_ADDRESS
+        return name, (address - first) // memory.dtype.itemsize
+
+    def _holder(self, address: int) -> str:
+        """Return the array that an address lies in, or that begins last before it."""
+        before = [one for one in self.allocations.values() if one.address <= address]
+        return max(before, key=lambda one: one.address).name
 
 
 def threads_of(placement: Placement) -> Array:

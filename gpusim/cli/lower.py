@@ -21,6 +21,7 @@ from gpusim.cli.options import (
 )
 from gpusim.cli.own_kernels import ARGUMENT, own_arguments, refuse
 from gpusim.cli.timing import DEVICE, device_of
+from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
@@ -116,7 +117,12 @@ def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
 
 
 def _own_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
-    return own_arguments(chosen, with_elements=False)
+    from gpusim.cuda import Kernel
+
+    kernel, values = own_arguments(chosen, with_elements=False)
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"{chosen.kernel} is not lowered: its machine code is the compiler's")
+    return kernel, values
 
 
 def _document(lowered: Lowered, after: str | None, diff: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A user's own kernel, `FILE.py:FUNCTION`, with the launch and arguments given for it."""
+"""A user's own kernel, `FILE.py:FUNCTION` or `FILE.cu:KERNEL`, with its launch and arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpusim.cli.options import Option
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.cuda import ConfiguredKernel, Kernel
+    from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
 
 ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
 SHARED_BYTES = Option(
@@ -43,9 +43,12 @@ def own_kernel(
     return kernel[grid, block, 0, dynamic], values
 
 
-def own_arguments(chosen: Namespace, *, with_elements: bool) -> tuple[Kernel, list[Any]]:
+def own_arguments(
+    chosen: Namespace, *, with_elements: bool
+) -> tuple[Kernel | MachineCode, list[Any]]:
     """Return the kernel and its arguments in order, however it may be launched."""
     from gpusim.cli.arguments import argument, bound
+    from gpusim.cli.code_files import code_kernel, parted
     from gpusim.cli.user_files import kernel_of_file
 
     name = chosen.kernel
@@ -59,6 +62,6 @@ def own_arguments(chosen: Namespace, *, with_elements: bool) -> tuple[Kernel, li
         },
         f"{name} takes its data from --arg",
     )
-    kernel = kernel_of_file(name)
+    kernel = code_kernel(name, chosen) if parted(name)[0] else kernel_of_file(name)
     described = [argument(text, with_elements=with_elements) for text in chosen.arg or []]
     return kernel, bound(described, kernel.source.parameters, kernel.__name__)

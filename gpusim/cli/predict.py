@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -58,7 +59,7 @@ COMMAND = Command(
     "predict",
     predict,
     (
-        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
         DEVICE,
         COUNT,
         BLOCK,
@@ -72,6 +73,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         SHARED_BYTES,
+        *COMPILING,
         STEP_LIMIT,
         JSON,
     ),

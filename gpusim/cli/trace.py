@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -64,7 +65,7 @@ COMMAND = Command(
     "trace",
     trace,
     (
-        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
         COUNT,
         BLOCK,
         GRID,
@@ -74,6 +75,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         SHARED_BYTES,
+        *COMPILING,
         Option("--block-index", "the block whose warps are shown (0)", "I", "0"),
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
         Option("--warp", "the warp that --line draws (the one with most replays)", "W"),

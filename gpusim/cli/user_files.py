@@ -12,6 +12,7 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from gpusim import files
+from gpusim.cli.code_files import parted
 from gpusim.cli.inputs import did_you_mean
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, InputError
@@ -22,7 +23,8 @@ MAX_SOURCE_BYTES = 2**22  # hundreds of times what anybody writes
 
 def names_a_file(text: str) -> bool:
     """Return whether a kernel is given as `path/to/file.py:function` rather than by name."""
-    return ".py:" in text or text.endswith(".py") or "/" in text or "\\" in text
+    is_python = ".py:" in text or text.endswith(".py")
+    return is_python or bool(parted(text)[0]) or "/" in text or "\\" in text
 
 
 def kernel_of_file(text: str) -> Kernel:

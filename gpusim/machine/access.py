@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpusim.errors import FaultPlace, ReadOnlyError
-from gpusim.isa import Instruction, Memory
-from gpusim.machine import storage
+from gpusim.isa import OPS, Instruction, Memory
+from gpusim.machine import addressed, storage
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
+WORD_BYTES = 4
+
+# A memory: its elements, flat (None for an array that has none), each lane's first one, and which
+# lanes touch it.
+Touched = tuple[Array | None, Array, Array]
 
 
 def load(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -21,17 +27,23 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     if instruction.guard is None or on.any():
-        elements, index, on = _elements(context, group, instruction, addresses, on)
+        touched, on = _touched(context, group, instruction, addresses, on)
         for position, register in enumerate(instruction.dst):
-            where = index + position if position else index
-            if elements is None:
-                value = np.zeros((1, 1, 1), dtype=memory.dtype)
-            else:
-                value = elements.take(where, mode="clip")
+            value = _loaded(touched, position, memory)
             if instruction.dtype is not None:
                 value = value.astype(instruction.dtype, copy=False)
             group.write(register, value, on)
     context.tell(group, instruction, on, addresses)
+
+
+def _loaded(touched: Sequence[Touched], position: int, memory: Memory) -> Array:
+    """Return the elements that lanes load, so many behind their first ones."""
+    value = np.zeros((1, 1, 1), dtype=memory.dtype)
+    for number, (elements, index, mine) in enumerate(touched):
+        if elements is not None:
+            there = elements.take(index + position if position else index, mode="clip")
+            value = there if not number else np.where(mine, there, value)
+    return value
 
 
 def store(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -40,16 +52,17 @@ def store(context: Context, group: Group, instruction: Instruction, on: Array) -
     values = [group.read(register) for register in instruction.src[1:]]
     on = _writing(context, instruction, on)
     if on.any():
-        elements, index, on = _elements(context, group, instruction, addresses, on)
-        for position, stored in enumerate(values):
-            if elements is None:
-                break
-            where = index + position if position else index
-            where, value, taking = np.broadcast_arrays(where, stored, on)
-            if taking.all():
-                elements[where.reshape(-1)] = value.reshape(-1)
-            else:
-                elements[where[taking]] = value[taking]
+        touched, on = _touched(context, group, instruction, addresses, on)
+        for elements, index, mine in touched:
+            for position, stored in enumerate(values):
+                if elements is None:
+                    break
+                where = index + position if position else index
+                where, value, taking = np.broadcast_arrays(where, stored, mine)
+                if taking.all():
+                    elements[where.reshape(-1)] = value.reshape(-1)
+                else:
+                    elements[where[taking]] = value[taking]
     context.tell(group, instruction, on, addresses, values=tuple(values))
 
 
@@ -59,23 +72,26 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
     addresses = _addresses(group, instruction, memory)
     on, left = _writing(context, instruction, on), None
     if on.any():
-        elements, index, on = _elements(context, group, instruction, addresses, on)
-        operands = [group.read(register) for register in instruction.src[1:]]
+        touched, on = _touched(context, group, instruction, addresses, on)
+        given = _operands(group, instruction, memory)
         # Block after block, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
-        index, taking, _, *operands = np.broadcast_arrays(index, on, every, *operands)
-        values = [operand[taking].astype(memory.dtype, copy=False) for operand in operands]
-        old = None
-        if elements is not None:
-            old = storage.update_atomically(
-                elements, index[taking], str(instruction.detail), values, bool(instruction.dst)
-            )
-        if instruction.dst:
-            result = np.zeros(taking.shape, dtype=memory.dtype)
-            result[taking] = 0 if old is None else old
-            group.write(instruction.dst[0], result, on)
-        if elements is not None and memory.space == "shared" and context.listeners:
-            left = elements.take(index, mode="clip")
+        result: Array | None = None
+        for elements, index, mine in touched:
+            index, taking, _, *operands = np.broadcast_arrays(index, mine, every, *given)
+            values = [operand[taking].astype(memory.dtype, copy=False) for operand in operands]
+            old = None
+            if elements is not None:
+                old = storage.update_atomically(
+                    elements, index[taking], str(instruction.detail), values, bool(instruction.dst)
+                )
+            if instruction.dst:
+                result = np.zeros(taking.shape, dtype=memory.dtype) if result is None else result
+                result[taking] = 0 if old is None else old
+            if elements is not None and memory.space == "shared" and context.listeners:
+                left = elements.take(index, mode="clip")
+        if result is not None:
+            _give_old(group, instruction, result, on)
     context.tell(group, instruction, on, addresses, left=left)
 
 
@@ -89,9 +105,31 @@ def bounds(context: Context, group: Group, instruction: Instruction, on: Array) 
     for axis, (index, size) in enumerate(zip(indices, shape, strict=True)):
         wrong = ((index < 0) | (index >= size)) & on
         if wrong.any():
-            lanes, line = _lanes(group), instruction.line
+            lanes, line = addressed.lanes_of(group), instruction.line
             context.fault(storage.beyond_axis(wrong, indices, axis, size, name, line, lanes))
             return
+
+
+def _operands(group: Group, instruction: Instruction, memory: Memory) -> list[Array]:
+    """Return the operands of an atomic: numbers, or registers of bits taken for numbers."""
+    registers = [group.read(register) for register in instruction.src[1:]]
+    if not memory.by_address:
+        return registers
+    if memory.dtype.itemsize == WORD_BYTES:
+        return [register.view(memory.dtype) for register in registers]
+    pairs = zip(registers[::2], registers[1::2], strict=True)
+    up = np.uint64(8 * WORD_BYTES)
+    return [((high.astype(np.uint64) << up) | low).view(memory.dtype) for low, high in pairs]
+
+
+def _give_old(group: Group, instruction: Instruction, result: Array, on: Array) -> None:
+    """Set the destination to what was there: a number, or registers of its bits."""
+    if not _memory(instruction).by_address:
+        group.write(instruction.dst[0], result, on)
+        return
+    words = result.view(np.uint32).reshape(*result.shape, -1)
+    for position, register in enumerate(instruction.dst):
+        group.write(register, words[..., position], on)
 
 
 def fence(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -113,43 +151,80 @@ def _addresses(group: Group, instruction: Instruction, memory: Memory) -> Array:
 
 def _writing(context: Context, instruction: Instruction, on: Array) -> Array:
     """Return the lanes that may write: none of them where the array is read-only."""
-    memory, line = _memory(instruction), instruction.line
-    array = context.allocations[memory.name].array if memory.space == "global" else None
+    memory = _memory(instruction)
+    if memory.space != "global" or memory.by_address:
+        return on
+    return _allowed(context, instruction, context.allocations[memory.name], on)
+
+
+def _allowed(
+    context: Context, instruction: Instruction, allocation: storage.Allocation, on: Array
+) -> Array:
+    """Return the lanes that may write to an array: none of them where it is read-only."""
+    array, line = allocation.array, instruction.line
     if not isinstance(array, np.ndarray) or array.flags.writeable or not on.any():
         return on
-    place = FaultPlace(line, array=memory.name, lanes=int(np.count_nonzero(on)))
-    context.fault(ReadOnlyError(f"line {line}: {memory.name} is read-only", place))
+    place = FaultPlace(line, array=allocation.name, lanes=int(np.count_nonzero(on)))
+    context.fault(ReadOnlyError(f"line {line}: {allocation.name} is read-only", place))
     return np.zeros_like(on)
 
 
-def _elements(
+def _touched(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[Array | None, Array, Array]:
-    """Return a memory's elements, flat, where each lane's first one is in them, and who is on.
-
-    The elements are None for an array that has none. Lanes whose access is a fault are off.
-    """
+) -> tuple[list[Touched], Array]:
+    """Return the memories that lanes touch, and the lanes whose access is no fault."""
     memory, batch = _memory(instruction), group.batch
+    if memory.space == "global" and memory.by_address:
+        return _found(context, group, instruction, addresses, on)
     if memory.space == "global":
         allocation = context.allocations[memory.name]
         index = storage.element_index(addresses, allocation.start, memory)
         on = _within(context, group, instruction, index, on, allocation.elements)
-        return allocation.flat, index, on
+        return [(allocation.flat, index, on)], on
+    if memory.by_address:
+        on = _aligned(context, group, instruction, addresses, on)
     item = memory.dtype.itemsize
-    size = memory.size or batch.launch.dynamic_shared_bytes // item
+    size = memory.size or batch.bytes_of(memory) // item
     index = storage.element_index(addresses, memory.base, memory)
     on = _within(context, group, instruction, index, on, size)
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
     elements = bytes_each.reshape(-1).view(memory.dtype)
     # Owners are few where all lanes of a block share one: they are added up before the lanes.
-    return elements, (owner * bytes_each.shape[-1] + memory.base) // item + index, on
+    return [(elements, (owner * bytes_each.shape[-1] + memory.base) // item + index, on)], on
+
+
+def _found(
+    context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
+) -> tuple[list[Touched], Array]:
+    """Return the arrays that lie at the addresses; lanes where there is none are faults."""
+    on = _aligned(context, group, instruction, addresses, on)
+    touched: list[Touched] = []
+    good = np.zeros_like(on)
+    for allocation, mine, index in addressed.places(context, group, instruction, addresses, on):
+        if not OPS[instruction.op].reads_memory or OPS[instruction.op].writes_memory:
+            mine = _allowed(context, instruction, allocation, mine)
+        touched.append((addressed.elements(allocation, _memory(instruction)), index, mine))
+        good = good | mine
+    return touched, good
+
+
+def _aligned(
+    context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
+) -> Array:
+    """Return the lanes whose address is a multiple of the width; the others are faults."""
+    misfit = addressed.misaligned(group, instruction, addresses, on)
+    if misfit is None:
+        return on
+    context.fault(misfit.fault)
+    return on & ~misfit.wrong
 
 
 def _within(
     context: Context, group: Group, instruction: Instruction, index: Array, on: Array, size: int
 ) -> Array:
     """Return the lanes whose access is one that a GPU makes; the others are faults."""
-    memory, line, lanes = _memory(instruction), instruction.line, _lanes(group)
+    memory, line = _memory(instruction), instruction.line
+    lanes = addressed.lanes_of(group)
     for misfit in (
         storage.outside(index, on, size, memory, line, lanes),
         storage.misaligned(index, on, memory, line, lanes),
@@ -158,12 +233,6 @@ def _within(
             context.fault(misfit.fault)
             on = on & ~misfit.wrong
     return on
-
-
-def _lanes(group: Group) -> storage.Lanes:
-    batch = group.batch
-    blocks, threads = group.of_rows(batch.block_number), group.of_rows(batch.thread_number())
-    return storage.Lanes(blocks, threads, batch.launch.grid, batch.launch.block)
 
 
 def _shared(group: Group) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.errors import KernelFault
 from gpusim.events import BarrierOpened, Observer, Step, hooks
 from gpusim.isa import Instruction
+from gpusim.machine.banks import banks, word
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
@@ -25,7 +26,7 @@ class Context:
 
     `executed` counts the instructions that were run, each once for all splits in its group.
     `on_fault` is told what lanes did that is undefined, and the others go on; without it, the
-    fault is raised.
+    fault is raised. `banks` are constant memory as bytes, where the program has such.
     """
 
     def __init__(
@@ -45,6 +46,13 @@ class Context:
         self.on_fault = on_fault
         self.instructions = batch.program.instructions
         self.executed = 0
+        self.banks: dict[int, Array] = {}
+        layout = batch.program.layout
+        if layout is not None:
+            self.banks = banks(layout, batch.launch, arguments, allocations)
+            for register, (bank, offset) in batch.program.constants.items():
+                value = word(self.banks, bank, offset)
+                batch.registers[register] = np.asarray(value).reshape(1, 1, 1)
 
     def tell(
         self,

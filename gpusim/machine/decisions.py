@@ -18,13 +18,6 @@ class Decisions:
     memory: frozenset[str]
 
 
-def place(instruction: Instruction) -> str:
-    """Return the memory that an access touches: a global array's name, else the space."""
-    found = instruction.memory
-    assert found is not None
-    return found.name if found.space == "global" else found.space
-
-
 def decisions(program: Program) -> Decisions:
     """Return what decides in a program, found backwards from guards and addresses."""
     registers: set[int] = set()
@@ -37,9 +30,10 @@ def decisions(program: Program) -> Decisions:
         for instruction in program.instructions:
             if not registers.isdisjoint(instruction.dst):
                 registers |= {*instruction.src, *_guard(instruction)}
-                if OPS[instruction.op].reads_memory:
-                    memory.add(place(instruction))
-            if OPS[instruction.op].writes_memory and place(instruction) in memory:
+                if OPS[instruction.op].reads_memory and instruction.memory is not None:
+                    memory.add(instruction.memory.place)
+            found = instruction.memory
+            if found is not None and OPS[instruction.op].writes_memory and found.may_touch(memory):
                 registers |= set(instruction.src)
     return Decisions(frozenset(registers), frozenset(memory))
 

@@ -10,17 +10,18 @@ is not known to go on alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpusim.events import Step
-from gpusim.isa import AFFINE, OPS, Instruction
+from gpusim.isa import AFFINE, ANY_ARRAY, OPS, Instruction, Op
 from gpusim.machine import values
 from gpusim.machine.context import Context
-from gpusim.machine.decisions import Decisions, place
+from gpusim.machine.decisions import Decisions
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
 from gpusim.memory import LINE_BYTES
@@ -130,8 +131,9 @@ class _Iteration:
         if op.access and on.any():
             self._access(instruction, on)
         if decides:
-            result = self._result(instruction, on)
-            for register in instruction.dst:
+            for register, result in zip(
+                instruction.dst, self._results(instruction, on), strict=False
+            ):
                 self._write(register, result, on)
 
     def _is_mine(self, step: Step) -> bool:
@@ -190,38 +192,72 @@ class _Iteration:
 
     # -- instructions ------------------------------------------------------------------
 
-    def _result(self, instruction: Instruction, on: Array) -> Pair | None:
+    def _results(self, instruction: Instruction, on: Array) -> Iterable[Pair | None]:
+        """Return what an instruction gives, for each destination."""
         kind = OPS[instruction.op].kind
         if kind == "constant":
-            return _still(values.constant_value(self._context, instruction))
+            return [_still(values.constant_value(self._context, instruction))]
         if kind == "special":
-            return _still(values.special_value(self._group, instruction))
-        return self._computed(instruction, on) if kind == "compute" else None
+            return repeat(_still(values.special_value(self._group, instruction)))
+        if kind == "bank" and not instruction.src:
+            found = values.bank_values(self._context, self._group, instruction)
+            return [_still(value) for value in found]
+        return self._computed(instruction, on) if kind == "compute" else repeat(None)
 
-    def _computed(self, instruction: Instruction, on: Array) -> Pair | None:
-        evaluate = OPS[instruction.op].evaluate
+    def _computed(self, instruction: Instruction, on: Array) -> Iterable[Pair | None]:
+        op = OPS[instruction.op]
         sources = [self._read(register) for register in instruction.src]
         known = [source for source in sources if source is not None]
-        if evaluate is None or len(known) < len(sources):
-            return None
-        now = evaluate(instruction, *(source.now for source in known))
-        moving = [source.moves for source in known]
-        if not any(moving):
-            return _still(now)
-        if any(source.now.dtype.kind not in "iu" for source in known if source.moves):
-            return None
-        if OPS[instruction.op].affine == "comparison" and not any(moving[2:]):
-            self._limit(_until_equal(*known[:2]), on)
-            return _still(now)
-        if not _is_linear(instruction, known, now.dtype):
-            return None
-        pair = _pair(now, evaluate(instruction, *(source.later for source in known)))
-        self._limit(_until_it_wraps(pair), on)
-        return pair
+        if op.evaluate is None or len(known) < len(sources):
+            return repeat(None)
+        now = _several(op.evaluate(instruction, *(source.now for source in known)))
+        if not any(source.moves for source in known):
+            return [_still(value) for value in now]
+        operands = _operands(instruction, known)
+        moving = [operand.moves for operand in operands]
+        if any(one.now.dtype.kind not in "iu" for one in operands if one.moves):
+            return repeat(None)
+        if op.affine == "comparison" and not any(moving[2:]):
+            self._limit(_until_equal(*operands[:2]), on)
+            return [_still(value) for value in now]
+        later = _several(op.evaluate(instruction, *(source.later for source in known)))
+        if op.affine == "high" and not any(moving[1:]):
+            # What a shift moves out at the top stays, until what is left below it wraps.
+            shift = operands[0].now.dtype.type(instruction.detail.numbers[0])
+            self._limit(
+                _until_it_wraps(_pair(operands[0].now << shift, operands[0].later << shift)), on
+            )
+            pairs = [_pair(*both) for both in zip(now, later, strict=True)]
+            return repeat(None) if any(pair.moves for pair in pairs) else pairs
+        if not _is_linear(instruction, operands, now[0].dtype):
+            return repeat(None)
+        return self._moved(op, operands, now, later, on)
+
+    def _moved(
+        self, op: Op, operands: list[Pair], now: list[Array], later: list[Array], on: Array
+    ) -> list[Pair | None]:
+        """Return the results of a linear instruction, which are so until one of them wraps."""
+        if op.typed is not None:
+            for operand in operands:
+                if operand.moves:
+                    self._limit(_until_it_wraps(operand), on)
+        made: list[Pair | None] = []
+        for pair in (_pair(*both) for both in zip(now, later, strict=True)):
+            if pair.moves and pair.now.dtype.kind not in "iu":
+                made.append(None)
+                continue
+            if pair.moves or op.typed is None:
+                self._limit(_until_it_wraps(pair), on)
+            made.append(pair)
+        return made
 
     def _access(self, instruction: Instruction, on: Array) -> None:
-        name = place(instruction)
-        if OPS[instruction.op].writes_memory and name in self._decisions.memory:
+        memory = instruction.memory
+        assert memory is not None
+        name = memory.place
+        if OPS[instruction.op].writes_memory and memory.may_touch(self._decisions.memory):
+            raise DiffersError
+        if name == ANY_ARRAY:  # it is not known which array its addresses move through
             raise DiffersError
         if not instruction.src:
             return
@@ -259,6 +295,20 @@ class _Iteration:
             period=self._period,
             issued=self._issued,
         )
+
+
+def _several(results: Array | tuple[Array, ...]) -> list[Array]:
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def _operands(instruction: Instruction, sources: list[Pair]) -> list[Pair]:
+    """Return the operands that the sources are taken for."""
+    typed = OPS[instruction.op].typed
+    if typed is None:
+        return sources
+    now = typed(instruction, *(source.now for source in sources))
+    later = typed(instruction, *(source.later for source in sources))
+    return [_pair(*both) for both in zip(now, later, strict=True)]
 
 
 def _is_linear(instruction: Instruction, sources: list[Pair], result: np.dtype[Any]) -> bool:

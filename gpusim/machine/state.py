@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.events import Placement
-from gpusim.isa import Program
+from gpusim.isa import Memory, Program
 from gpusim.launch import WARP_SIZE, Launch
 
 Array = np.ndarray[Any, Any]
@@ -150,6 +150,15 @@ class Batch:
                 (len(blocks), warps, WARP_SIZE, -(-program.local_bytes // 16) * 16), dtype=np.uint8
             )
         self.clock = 0
+
+    def bytes_of(self, memory: Memory) -> int:
+        """Return the bytes of shared or local memory that an access without a size may touch."""
+        dynamic = self.launch.dynamic_shared_bytes
+        if not memory.by_address:
+            return dynamic
+        if memory.space == "shared":
+            return self.program.shared_bytes + dynamic
+        return self.program.local_bytes
 
     @property
     def rows(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.errors import KernelFault
 from gpusim.isa import OPS, Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
@@ -21,7 +22,9 @@ def compute(context: Context, group: Group, instruction: Instruction, on: Array)
     evaluate = OPS[instruction.op].evaluate
     if evaluate is not None and instruction.dst and (instruction.guard is None or on.any()):
         value = evaluate(instruction, *group.sources(instruction))
-        group.write(instruction.dst[0], value, on)
+        results = value if isinstance(value, tuple) else (value,)
+        for register, result in zip(instruction.dst, results, strict=True):
+            group.write(register, result, on)
     context.tell(group, instruction, on)
 
 
@@ -47,13 +50,26 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "ctaid": _block,
     "laneid": lambda *_: LANES.reshape(1, 1, 32),
     "cga": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
+    "zero": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
+    "lanes_lt": lambda *_: _lane_masks(np.less),
+    "lanes_le": lambda *_: _lane_masks(np.less_equal),
+    "lanes_gt": lambda *_: _lane_masks(np.greater),
+    "lanes_ge": lambda *_: _lane_masks(np.greater_equal),
+    "lanes_eq": lambda *_: _lane_masks(np.equal),
 }
+
+
+def _lane_masks(compare: Callable[[Array, Array], Array]) -> Array:
+    """Return for each lane, as bits, the lanes that compare so with it."""
+    bits = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
+    named = np.where(compare(LANES[None, :], LANES[:, None]), bits, np.uint32(0))
+    return np.asarray(named.sum(axis=1, dtype=np.uint32)).reshape(1, 1, 32)
 
 
 def special(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Read a special register."""
-    if instruction.dst:
-        group.write(instruction.dst[0], special_value(group, instruction), on)
+    for register in instruction.dst:
+        group.write(register, special_value(group, instruction), on)
     context.tell(group, instruction, on)
 
 
@@ -121,3 +137,35 @@ def constant_value(context: Context, instruction: Instruction) -> Array:
     """Return a value that the launch knows."""
     kind, what = instruction.detail
     return _typed(instruction, np.asarray(CONSTANTS[kind](context, what)).reshape(1, 1, 1))
+
+
+_PARTS = {(1, False): np.uint8, (1, True): np.int8, (2, False): np.uint16, (2, True): np.int16}
+
+
+def bank(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Load words of a constant bank, or a part of one; a register may say which."""
+    for register, value in zip(
+        instruction.dst, bank_values(context, group, instruction), strict=True
+    ):
+        group.write(register, value, on)
+    context.tell(group, instruction, on)
+
+
+def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:
+    """Return what an instruction loads from a constant bank, a register each."""
+    number, offset, size, signed = instruction.detail[1]
+    held = context.banks[number]
+    kind = np.dtype(_PARTS.get((size, signed), np.uint32))
+    index = np.full((1, 1, 1), offset, dtype=np.int64)
+    for register in instruction.src:
+        index = index + group.read(register, np.uint32).view(np.int32)
+    last = len(held) - kind.itemsize * len(instruction.dst)
+    beyond = ((index < 0) | (index > last)) & group.mask
+    if beyond.any():
+        raise KernelFault(
+            f"line {instruction.line}: constant memory is read out of bounds: bank {number} has "
+            f"{len(held)} bytes"
+        )
+    first = np.clip(index, 0, last) // kind.itemsize
+    flat = held[: len(held) // kind.itemsize * kind.itemsize].view(kind)
+    return [flat[first + place].astype(np.uint32) for place in range(len(instruction.dst))]

@@ -126,6 +126,50 @@ def warpsync(context: Context, group: Group, instruction: Instruction, on: Array
     return False
 
 
+def exchange(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Shuffle as the hardware does: limits in a register, 0 from a lane that takes no part."""
+    value, lane, limits = group.sources(instruction)
+    mode, wants_value = instruction.detail
+    source, inside = _from(mode, lane.astype(np.int64), limits.astype(np.int64))
+    if on.all():
+        taken = _taken(value, source)
+    else:
+        taken = _taken(np.where(on, value, value.dtype.type(0)), source)
+    results = ((taken,) if wants_value else ()) + (inside,)
+    for register, result in zip(instruction.dst, results, strict=False):
+        group.write(register, result, on)
+    context.tell(group, instruction, on)
+
+
+def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:
+    """Return the lane that each reads from, its own where that lies outside, and who is inside.
+
+    The limits hold the last lane of a segment, and above it the bits that tell segments apart
+    (PTX ISA, shfl.sync).
+    """
+    clamp, segment = limits & 31, limits >> 8 & 31
+    last = (LANES & segment) | (clamp & ~segment)
+    lane = lane & 31
+    if mode == "idx":
+        source = (LANES & segment) | (lane & ~segment)
+    else:
+        source = {"up": LANES - lane, "down": LANES + lane, "bfly": LANES ^ lane}[mode]
+    inside = source >= last if mode == "up" else source <= last
+    return np.where(inside, source, LANES), inside
+
+
+def poll(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Ask the lanes that take part about a predicate, and who said yes."""
+    mode, wants_lanes, negated = instruction.detail
+    predicate = group.read(instruction.src[0], bool)
+    yes = on & (~predicate if negated else predicate)
+    verdict = VOTES[mode](on, yes)
+    results = ((_ballot(yes),) if wants_lanes else ()) + (verdict,)
+    for register, result in zip(instruction.dst, results, strict=False):
+        group.write(register, result, on)
+    context.tell(group, instruction, on)
+
+
 def _named(group: Group, mask: Array) -> Array:
     """Return the lanes that a mask operand names, shaped (copies, splits, 32)."""
     bits = mask.astype(np.uint32)
@@ -177,3 +221,27 @@ def release(context: Context) -> None:
     complete = ~(named[first] & live & ~union).any(axis=(0, 2))
     going = np.sort(order[np.repeat(complete, sizes)])
     batch.splits = splits.joined(waiting[going], bits[going], pc[going], row[going])
+
+
+def gather(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Wait for the lanes that a mask names; what waits is issued again when they are there."""
+    mask = group.read(instruction.src[0], np.uint32)
+    misses = misses_lanes(group, mask)
+    if misses.any():
+        waiting = Group(group.batch, group.which[misses])
+        waiting.pc = group.pc
+        context.tell(waiting, instruction, waiting.mask & on[:, misses])
+    if _waits(context, group, mask):
+        return True
+    context.tell(group, instruction, on)
+    return False
+
+
+def misses_lanes(group: Group, mask: Array) -> Array:
+    """Return for which splits a live lane that the mask names is elsewhere."""
+    batch = group.batch
+    if not batch.is_diverged():
+        return np.zeros(len(group.rows), dtype=bool)
+    named = _named(group, mask)
+    live = batch.splits.lanes(batch.rows)[:, group.rows]
+    return np.asarray((named & live & ~group.mask).any(axis=(0, 2)))

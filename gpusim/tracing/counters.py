@@ -171,7 +171,12 @@ def thread_instructions_guard_on(tally: Tally) -> Array:
     return tally.lanes_on
 
 
-@counter("branches", CODE, "smsp__sass_branch_targets.sum", _op("BRA", "BRA.DIV"))
+@counter(
+    "branches",
+    CODE,
+    "smsp__sass_branch_targets.sum",
+    _op("BRA", "BRA.DIV", "BRA.APART", "CALL.REL", "RET.REL"),
+)
 def branches(tally: Tally) -> Array:
     """Branch instructions of the machine, counted once per warp.
 
@@ -361,7 +366,7 @@ def barriers(tally: Tally) -> Array:
     return tally.one
 
 
-@counter("shuffles", SOURCE, "", _op("SHFL"))
+@counter("shuffles", SOURCE, "", _op("SHFL", "SHFL.LANES"))
 def shuffles(tally: Tally) -> Array:
     """Shuffle instructions, counted once per warp.
 

@@ -131,7 +131,7 @@ def _concurrent_atomics(prepared: Prepared) -> dict[int, float]:
         memory = instruction.memory
         is_atomic = OPS[instruction.op].kind == "atomic"
         if is_atomic and memory is not None and memory.space == "global":
-            lines = getattr(prepared.arguments[memory.name], "nbytes", LINE_BYTES) / LINE_BYTES
+            lines = prepared.bytes_of(memory.name) / LINE_BYTES
             atomics = 1 / (1 / MOST_CONCURRENT_ATOMICS + LINES_A_CONCURRENT_ATOMIC / lines)
             found[pc] = max(1.0, atomics)
     return found
@@ -160,7 +160,4 @@ def _fetches(prepared: Prepared, classes: Classes) -> list[_Fetches]:
         memory = instructions[pc].memory
         if sectors and memory is not None:
             found.setdefault(memory.name, {})[pc] = SECTOR_BYTES * sectors
-    return [
-        _Fetches(getattr(prepared.arguments[name], "nbytes", math.inf), bytes_by_pc)
-        for name, bytes_by_pc in found.items()
-    ]
+    return [_Fetches(prepared.bytes_of(name), bytes_by_pc) for name, bytes_by_pc in found.items()]

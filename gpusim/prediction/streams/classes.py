@@ -16,7 +16,7 @@ import numpy as np
 from gpusim import machine
 from gpusim.arguments import ArraySpec
 from gpusim.errors import InputError
-from gpusim.isa import OPS, Program
+from gpusim.isa import ANY_ARRAY, OPS, Program
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prepared import Prepared
@@ -85,10 +85,9 @@ def data_lines(prepared: Prepared) -> list[int]:
             reads = op.reads_memory and found is not None
             unknown = bool(sources & tainted)
             if reads and found is not None:
-                place = found.name if found.space == "global" else found.space
-                unknown = unknown or place in specs or place in spaces
+                unknown = unknown or found.may_touch(specs) or found.may_touch(spaces)
             if unknown and op.writes_memory and found is not None:
-                spaces.add(found.name if found.space == "global" else found.space)
+                spaces.add(found.place)
             if unknown:
                 tainted.update(instruction.dst)
     for instruction in program.instructions:
@@ -249,7 +248,9 @@ def _private(prepared: Prepared) -> Prepared:
         and OPS[instruction.op].writes_memory
     }
     own = {
-        name: value.copy() if name in written and isinstance(value, np.ndarray) else value
+        name: value.copy()
+        if isinstance(value, np.ndarray) and (name in written or ANY_ARRAY in written)
+        else value
         for name, value in prepared.arguments.items()
     }
     return replace(prepared, arguments=own)

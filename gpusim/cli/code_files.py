@@ -1,0 +1,53 @@
+"""A user's own CUDA C++ or machine code: `FILE.cu:KERNEL`, `FILE.cubin:KERNEL`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from gpusim.cli.options import Option
+from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.cuda import MachineCode
+
+SUFFIXES = (".cu", ".cuh", ".cubin")
+COMPILING = (
+    Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
+    Option("-D", "a macro, for FILE.cu:KERNEL", "NAME[=VALUE]", None, True, "define"),
+    Option("--std", "the C++ that FILE.cu is written in (c++17)", "STANDARD", None, False, "std"),
+)
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Return the file and the kernel that `FILE.cu:KERNEL` names; no file where it names none."""
+    for suffix in SUFFIXES:
+        before, colon, kernel = text.partition(f"{suffix}:")
+        if colon:
+            return before + suffix, kernel.strip()
+        if text.endswith(suffix):
+            return text, ""
+    return "", text
+
+
+def code_kernel(text: str, chosen: Namespace) -> MachineCode:
+    """Return the kernel that is named; InputError where the file has no such kernel.
+
+    Without a name the file must have one kernel.
+    """
+    from gpusim.sass.kernels import cuda_file
+
+    path, name = parted(text)
+    file = cuda_file(
+        path,
+        includes=getattr(chosen, "include", None) or (),
+        definitions=getattr(chosen, "define", None) or (),
+        standard=getattr(chosen, "std", None) or "c++17",
+    )
+    if not name:
+        names = file.names
+        if len(names) != 1:
+            listed = f": {', '.join(names)}" if names else ""
+            raise InputError(f"{path} has {len(names)} kernels{listed}; say which, {path}:NAME")
+        name = names[0]
+    return file[name]

@@ -1,0 +1,131 @@
+"""Accesses by address: which array lies there, and which of its bytes each lane means.
+
+All lanes mostly mean one array, which is looked for first. A lane whose address lies in no array
+is a fault that names the nearest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import MisalignedError, OutOfBoundsError
+from gpusim.isa import Instruction, Memory
+from gpusim.machine.context import Context
+from gpusim.machine.group import Group
+from gpusim.machine.storage import Allocation, Lanes, Misfit
+
+Array = np.ndarray[Any, Any]
+WORD = np.dtype(np.uint32)
+
+
+def lanes_of(group: Group) -> Lanes:
+    """Return which threads the lanes of a group are."""
+    batch = group.batch
+    blocks, threads = group.of_rows(batch.block_number), group.of_rows(batch.thread_number())
+    return Lanes(blocks, threads, batch.launch.grid, batch.launch.block)
+
+
+def places(
+    context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
+) -> Iterator[tuple[Allocation, Array, Array]]:
+    """Yield the arrays that lanes touch: each with the lanes that do and their first elements.
+
+    Elements are counted in units of the access. Addresses in no array are told as faults.
+    """
+    memory = instruction.memory
+    assert memory is not None
+    shape = np.broadcast_shapes(addresses.shape, on.shape)
+    left = on
+    while left.any():
+        where = np.broadcast_to(left, shape)
+        position = np.unravel_index(where.argmax(), shape)
+        first = int(np.broadcast_to(addresses, shape)[position])
+        found = _holder(context, first, memory.width_bytes)
+        if found is None:
+            wrong = where & (np.broadcast_to(addresses, shape) == first)
+            context.fault(_nowhere(context, group, instruction, addresses, wrong, first))
+            left = left & ~wrong
+            continue
+        index = (addresses - found.address) // memory.dtype.itemsize
+        inside = _inside(addresses, found, memory.width_bytes)
+        yield found, left if inside is None else left & inside, index
+        if inside is None:
+            return
+        left = left & ~inside
+
+
+def _inside(addresses: Array, found: Allocation, width: int) -> Array | None:
+    """Return which addresses lie in an array; None where all do."""
+    last = found.address + found.array.nbytes - width
+    if addresses.size and addresses.min() >= found.address and addresses.max() <= last:
+        return None
+    return (addresses >= found.address) & (addresses <= last)
+
+
+def _holder(context: Context, address: int, width: int) -> Allocation | None:
+    for one in context.allocations.values():
+        if one.address <= address <= one.address + one.array.nbytes - width:
+            return one
+    return None
+
+
+def elements(allocation: Allocation, memory: Memory) -> Array | None:
+    """Return an array's memory as elements of the access; None where it has none."""
+    flat = allocation.flat
+    if flat is None or flat.dtype == memory.dtype:
+        return flat
+    size = memory.dtype.itemsize
+    if flat.nbytes % size:  # the last few bytes make no whole element
+        return flat.view(np.uint8)[: flat.nbytes // size * size].view(memory.dtype)
+    return flat.view(memory.dtype)
+
+
+def misaligned(
+    group: Group, instruction: Instruction, addresses: Array, on: Array
+) -> Misfit | None:
+    """Return the lanes whose address is no multiple of the access's width, None if none is."""
+    memory = instruction.memory
+    assert memory is not None
+    odd = addresses & (memory.width_bytes - 1)
+    if not odd.any() or not ((odd != 0) & on).any():
+        return None
+    wrong = (odd != 0) & on
+    line = instruction.line
+    block, thread, place = lanes_of(group).first(wrong, addresses, memory.name, line)
+    message = (
+        f"line {line}: an access of {memory.width_bytes} bytes at address {place.index:#x} is not "
+        f"aligned to its width (block {block}, thread {thread})"
+    )
+    return Misfit(wrong, MisalignedError(message, place))
+
+
+def _nowhere(
+    context: Context,
+    group: Group,
+    instruction: Instruction,
+    addresses: Array,
+    wrong: Array,
+    address: int,
+) -> OutOfBoundsError:
+    memory, line = instruction.memory, instruction.line
+    assert memory is not None
+    block, thread, place = lanes_of(group).first(wrong, addresses, memory.name, line)
+    who = f"(block {block}, thread {thread})"
+    if not context.allocations:
+        text = f"line {line}: address {address:#x} is out of bounds: there are no arrays {who}"
+        return OutOfBoundsError(text, place)
+    nearest = min(context.allocations.values(), key=lambda one: _distance(one, address))
+    array = nearest.array
+    index = (address - nearest.address) // array.dtype.itemsize
+    return OutOfBoundsError(
+        f"line {line}: {nearest.name}[{index}] is out of bounds: {nearest.name} has "
+        f"{array.size} elements {who}",
+        place,
+    )
+
+
+def _distance(one: Allocation, address: int) -> int:
+    return max(one.address - address, address - (one.address + one.array.nbytes), 0)

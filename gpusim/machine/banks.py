@@ -1,0 +1,56 @@
+"""Constant banks: the bytes that a launch gives a kernel beside its registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.arguments import ArraySpec
+from gpusim.isa import BankLayout
+from gpusim.launch import Launch
+from gpusim.machine.storage import Allocation
+
+Array = np.ndarray[Any, Any]
+
+BANK_BYTES = 64 << 10
+BLOCK_SIZE, GRID_SIZE, STACK = 0x0, 0xC, 0x28
+_ADDRESSES = 4
+
+
+def banks(
+    layout: BankLayout,
+    launch: Launch,
+    arguments: Mapping[str, Any],
+    allocations: Mapping[str, Allocation],
+) -> dict[int, Array]:
+    """Return the constant banks of a launch as bytes."""
+    made = {number: np.frombuffer(held, np.uint8).copy() for number, held in layout.fixed.items()}
+    first = np.zeros(BANK_BYTES, dtype=np.uint8)
+    first[BLOCK_SIZE : BLOCK_SIZE + 12] = np.array(launch.block, "<u4").view(np.uint8)
+    first[GRID_SIZE : GRID_SIZE + 12] = np.array(launch.grid, "<u4").view(np.uint8)
+    first[STACK : STACK + 4] = np.array([layout.stack_bytes], "<u4").view(np.uint8)
+    for name, offset, size in layout.parameters:
+        held = _bytes_of(arguments[name], allocations.get(name))
+        first[offset : offset + size] = held[:size]
+    made[0] = first
+    if layout.addresses:
+        fourth = np.zeros(max(layout.addresses) + 8, dtype=np.uint8)
+        for offset, (name, added) in layout.addresses.items():
+            address = allocations[name].address + added
+            fourth[offset : offset + 8] = np.array([address], "<u8").view(np.uint8)
+        made[_ADDRESSES] = fourth
+    return made
+
+
+def _bytes_of(value: Any, allocation: Allocation | None) -> Array:
+    if isinstance(value, np.ndarray | ArraySpec):
+        assert allocation is not None
+        return np.array([allocation.address], "<u8").view(np.uint8)
+    return np.frombuffer(np.asarray(value).tobytes(), np.uint8)
+
+
+def word(held: Mapping[int, Array], bank: int, offset: int) -> np.uint32:
+    """Return 32 bits of a bank."""
+    return np.uint32(held[bank][offset : offset + 4].view("<u4")[0])

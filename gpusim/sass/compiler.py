@@ -1,0 +1,161 @@
+"""From CUDA C++ to machine code and its listing, by NVIDIA's compiler and disassembler."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import GpusimError, InputError
+from gpusim.launch import ComputeCapability
+from gpusim.sass import cache, wheels
+
+WORKER = Path(__file__).parent / "worker.py"
+LIMIT_S = 120
+LEAST_VERSION = (13, 1)
+# Architectures whose machine code the table of mnemonics knows.
+ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+_NO_HEADER = re.compile(r'(?:could not open source file|cannot open source file) "([^"]+)"')
+
+
+class CompileError(GpusimError):
+    """Source that does not compile, in the compiler's own words."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How source is compiled: folders of headers, definitions, and the language's standard."""
+
+    includes: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    standard: str = "c++17"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Machine code, its listing, and the name in it of each expression that was asked for."""
+
+    cubin: bytes
+    listing: str
+    names: Mapping[str, str]
+    generator: str
+
+
+def architecture(cc: ComputeCapability) -> str:
+    """Return the compiler's name for a GPU's machine code; InputError where none can be made."""
+    if str(cc) not in ARCHITECTURES:
+        raise InputError(
+            f"machine code for compute capability {cc} is not known here; known are "
+            f"{', '.join(ARCHITECTURES)}"
+        )
+    return f"sm_{cc.major}{cc.minor}"
+
+
+def compiled(
+    text: str, file: str, expressions: Sequence[str], arch: str, options: Options = Options()
+) -> Compiled:
+    """Compile CUDA C++; `file` is what messages and lines call it.
+
+    Raises CompileError with the compiler's words, and CompilerMissingError where there is none.
+    """
+    library, program = wheels.library(), wheels.disassembler()
+    folders = [*options.includes, str(Path(file).resolve().parent)]
+    included = list(_included(text, folders))
+    arguments = [
+        f"--gpu-architecture={arch}",
+        f"--std={options.standard}",
+        "-lineinfo",
+        "--disable-warnings",
+        *(f"--define-macro={definition}" for definition in options.definitions),
+        *(f"--include-path={folder}" for folder in [*folders, *map(str, wheels.headers())]),
+    ]
+    name = cache.key(
+        [
+            wheels.stamp(library), wheels.stamp(program), wheels.stamp(WORKER), text, file,
+            *expressions, *arguments, *included,
+        ]
+    )  # fmt: skip
+    entry = cache.load(name)
+    if entry is None:
+        entry = _made(text, file, expressions, arguments, library)
+        entry["listing"] = disassembled(base64.b64decode(entry["cubin"]))
+        cache.store(name, entry)
+    return Compiled(
+        base64.b64decode(entry["cubin"]), entry["listing"], entry["names"], entry["generator"]
+    )
+
+
+def _made(
+    text: str, file: str, expressions: Sequence[str], arguments: Sequence[str], library: Path
+) -> dict[str, Any]:
+    request = {
+        "library": str(library), "text": text, "file": file, "expressions": list(expressions),
+        "options": list(arguments),
+    }  # fmt: skip
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-I", "-S", str(WORKER)],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise CompileError(f"{file} takes longer than {LIMIT_S} s to compile") from None
+    try:
+        answer = json.loads(ran.stdout)
+    except ValueError:
+        words = ran.stderr.strip().splitlines()
+        raise CompileError(f"the compiler failed on {file}: {words[-1] if words else ''}") from None
+    if "error" in answer:
+        raise CompileError(_explained(file, answer["error"].strip()))
+    version = tuple(int(part) for part in answer["version"].split("."))
+    if version < LEAST_VERSION:
+        raise wheels.CompilerMissingError(
+            f"NVRTC {answer['version']} makes other code than nvcc; {wheels.INSTALL}"
+        )
+    return {**answer, "generator": f"NVRTC {answer['version']}"}
+
+
+def _explained(file: str, words: str) -> str:
+    text = f"{file} does not compile:\n{words}"
+    missing = _NO_HEADER.search(words)
+    wheel = wheels.wheel_of(missing[1]) if missing else None
+    return f"{text}\n{missing[1]} comes with pip install {wheel}" if missing and wheel else text
+
+
+def _included(text: str, folders: Sequence[str]) -> Iterator[str]:
+    """Yield the texts of the user's own headers, and of those that they include."""
+    waiting, seen = [text], set()
+    while waiting:
+        for name in _INCLUDE.findall(waiting.pop()):
+            for folder in folders:
+                path = Path(folder) / name
+                if path not in seen and path.is_file():
+                    seen.add(path)
+                    found = path.read_text(encoding="utf-8", errors="replace")
+                    waiting.append(found)
+                    yield found
+
+
+def disassembled(cubin: bytes) -> str:
+    """Return the listing of a cubin."""
+    program = wheels.disassembler()
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        ran = subprocess.run(
+            [str(program), "-c", "-gi", file.name], capture_output=True, text=True, timeout=LIMIT_S
+        )
+    if ran.returncode:
+        words = ran.stderr.strip() or ran.stdout.strip()
+        raise InputError(f"the disassembler does not read this machine code: {words[:300]}")
+    return ran.stdout

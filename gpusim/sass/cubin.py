@@ -1,0 +1,239 @@
+"""A cubin, the compiler's machine code in an ELF file: kernels, their parameters and memory.
+
+What is not this format, damaged or cut short is refused, never guessed at.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gpusim.errors import InputError
+
+MOST_BYTES = 256 << 20
+_MAGIC, _MACHINE = b"\x7fELF", 190
+_SYMBOLS, _NO_BITS, _RELOCATIONS = 2, 8, (4, 9)
+_OBJECT = 1
+
+# Attributes of a kernel, by number, of which something is read here.
+_PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS = 0x0A, 0x17, 0x23, 0x2F
+_SIZED = 4  # the format of an attribute that says how many bytes follow
+
+
+class ElfSection(NamedTuple):
+    """A section of the file."""
+
+    name: str
+    kind: int
+    info: int
+    link: int
+    data: bytes
+    size: int
+    flags: int
+
+
+class Symbol(NamedTuple):
+    """A name for a place in a section."""
+
+    name: str
+    section: int
+    offset: int
+    size: int
+    kind: int
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: where it lies in bank 0, and how many bytes it has."""
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A `__device__` or `__constant__` variable: its first bytes, and the rest zeros.
+
+    `offset` is where it lies in bank 3 for a constant, in the module's global memory else.
+    """
+
+    name: str
+    size: int
+    offset: int
+    is_constant: bool
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """What a cubin says of a kernel beside its instructions. Sizes in bytes."""
+
+    name: str
+    registers: int
+    parameters: tuple[Parameter, ...]
+    shared_bytes: int
+    local_bytes: int
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """A cubin's kernels and memory. `banks` are constant banks that all kernels share."""
+
+    arch: int
+    kernels: Mapping[str, KernelCode]
+    variables: Mapping[str, Variable]
+    constants: bytes
+    globals: bytes
+    addresses: Mapping[int, tuple[str, int]]
+
+
+def read(data: bytes, name: str) -> Cubin:
+    """Return what a cubin holds; InputError, with the file's `name`, for what is none."""
+    if len(data) > MOST_BYTES:
+        raise InputError(f"{name} has {len(data):,} bytes; a cubin has at most {MOST_BYTES:,}")
+    try:
+        return _Reader(data).cubin()
+    except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"{name} is no cubin, or is damaged ({error})") from None
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, data: bytes) -> None:
+        if data[:4] != _MAGIC:
+            raise ValueError("it does not begin as an ELF file does")
+        machine, flags = (
+            struct.unpack_from("<H", data, 18)[0],
+            struct.unpack_from("<I", data, 48)[0],
+        )
+        if machine != _MACHINE or data[4] != 2:
+            raise ValueError("it holds code for another machine than NVIDIA's GPUs")
+        # From 13.0 on the compute capability stands in the second byte of the flags.
+        self.arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
+        self.data = data
+        self.sections = self._sections()
+        self.symbols = self._symbols()
+
+    def _sections(self) -> list[ElfSection]:
+        start = struct.unpack_from("<Q", self.data, 40)[0]
+        each, count, names = struct.unpack_from("<HHH", self.data, 58)
+        heads = [
+            struct.unpack_from("<IIQQQQIIQQ", self.data, start + each * k) for k in range(count)
+        ]
+        text = self._bytes(heads[names][4], heads[names][5])
+        made = []
+        for name, kind, flags, _, offset, size, link, info, _, _ in heads:
+            body = b"" if kind == _NO_BITS else self._bytes(offset, size)
+            made.append(ElfSection(_text(text, name), kind, info, link, body, size, flags))
+        return made
+
+    def _bytes(self, offset: int, size: int) -> bytes:
+        if offset + size > len(self.data):
+            raise ValueError("it is cut short")
+        return self.data[offset : offset + size]
+
+    def _symbols(self) -> list[Symbol]:
+        table = next(section for section in self.sections if section.kind == _SYMBOLS)
+        names = self.sections[table.link].data
+        return [
+            Symbol(_text(names, name), section, offset, size, info & 15)
+            for name, info, _, section, offset, size in struct.iter_unpack("<IBBHQQ", table.data)
+        ]
+
+    def cubin(self) -> Cubin:
+        """Return all of it."""
+        registers = {
+            self.symbols[number].name: count
+            for number, count in self._pairs(".nv.info", _REGISTERS)
+        }
+        kernels = {}
+        for section in self.sections:
+            name = section.name.removeprefix(".nv.info.")
+            if name != section.name:
+                kernels[name] = self._kernel(name, registers.get(name, 0))
+        constants = self._named(".nv.constant3")
+        initial = self._named(".nv.global.init")
+        rest = self._named(".nv.global")
+        held = (initial.data if initial else b"") + bytes(rest.size if rest else 0)
+        return Cubin(
+            arch=self.arch,
+            kernels=kernels,
+            variables=self._variables(len(initial.data) if initial else 0),
+            constants=constants.data if constants else b"",
+            globals=held,
+            addresses=self._addresses(),
+        )
+
+    def _named(self, name: str) -> ElfSection | None:
+        return next((section for section in self.sections if section.name == name), None)
+
+    def _kernel(self, name: str, registers: int) -> KernelCode:
+        parameters = []
+        base = 0
+        for attribute, value in self._attributes(f".nv.info.{name}"):
+            if attribute == _PARAMETER:
+                _, ordinal, offset, packed = struct.unpack("<IHHI", value)
+                parameters.append((ordinal, offset, packed >> 18))
+            elif attribute == _PARAMETER_BANK:
+                base = struct.unpack_from("<IH", value)[1]
+        shared = self._named(f".nv.shared.{name}")
+        return KernelCode(
+            name=name,
+            registers=registers,
+            parameters=tuple(Parameter(base + o, size) for _, o, size in sorted(parameters)),
+            shared_bytes=shared.size if shared else 0,
+            local_bytes=self._stack(name),
+        )
+
+    def _stack(self, name: str) -> int:
+        sizes = dict(self._pairs(".nv.info", _STACK)) | dict(self._pairs(".nv.info", 0x12))
+        return max(
+            (size for number, size in sizes.items() if self.symbols[number].name == name), default=0
+        )
+
+    def _attributes(self, section: str) -> Iterator[tuple[int, bytes]]:
+        found = self._named(section)
+        data, place = (found.data if found else b""), 0
+        while place + 4 <= len(data):
+            form, attribute, value = struct.unpack_from("<BBH", data, place)
+            place += 4
+            if form == _SIZED:
+                yield attribute, data[place : place + value]
+                place += value
+            else:
+                yield attribute, struct.pack("<H", value)
+
+    def _pairs(self, section: str, wanted: int) -> Iterator[tuple[int, int]]:
+        for attribute, value in self._attributes(section):
+            if attribute == wanted and len(value) == 8:
+                yield struct.unpack("<II", value)
+
+    def _variables(self, initial_bytes: int) -> dict[str, Variable]:
+        made = {}
+        for symbol in self.symbols:
+            if symbol.kind != _OBJECT or not symbol.name or symbol.section >= len(self.sections):
+                continue
+            section = self.sections[symbol.section].name
+            if section in (".nv.constant3", ".nv.global.init", ".nv.global"):
+                offset = symbol.offset + (initial_bytes if section == ".nv.global" else 0)
+                is_constant = section == ".nv.constant3"
+                made[symbol.name] = Variable(symbol.name, symbol.size, offset, is_constant)
+        return made
+
+    def _addresses(self) -> dict[int, tuple[str, int]]:
+        """Return the variables whose addresses stand in bank 4, by where they stand there."""
+        made = {}
+        for section in self.sections:
+            if section.kind not in _RELOCATIONS or not section.name.endswith(".nv.constant4"):
+                continue
+            form = "<QQq" if section.kind == 4 else "<QQ"
+            for offset, info, *addend in struct.iter_unpack(form, section.data):
+                symbol = self.symbols[info >> 32]
+                made[offset] = (symbol.name, addend[0] if addend else 0)
+        return made
+
+
+def _text(table: bytes, start: int) -> str:
+    return table[start : table.index(b"\0", start)].decode()

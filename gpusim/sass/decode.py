@@ -1,0 +1,626 @@
+"""From a row of the listing to what the machine runs: operation, registers read and written.
+
+A row becomes one step of code, with steps that are never issued before it for what is an operand
+in machine code: the sum that is an address, a second predicate. Registers still bear the
+hardware's names here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import GpusimError
+from gpusim.isa import Memory
+from gpusim.sass.form import REGISTERS, Form, Signs, joined
+from gpusim.sass.listing import Guard, Row
+from gpusim.sass.mnemonics import ROOMS
+from gpusim.sass.mnemonics.predicate import PREDICATES
+from gpusim.sass.operands import Operand
+from gpusim.sass.table import Mnemonic, find
+
+assert ROOMS
+
+
+class UnknownFormError(GpusimError):
+    """Machine code in a form that the table does not know."""
+
+
+@dataclass(frozen=True)
+class BankWord:
+    """A register's worth of a constant bank."""
+
+    bank: int
+    offset: int
+
+
+# What is read: a register by name, a number, a word of a constant bank.
+Source = str | np.generic | BankWord
+
+
+@dataclass(frozen=True)
+class Micro:
+    """One instruction to be, with the hardware's names for registers.
+
+    `row` is the place of the listing's row that it belongs to.
+    """
+
+    op: str
+    row: int
+    detail: Any = None
+    sources: tuple[Source, ...] = ()
+    results: tuple[str, ...] = ()
+    guard: Guard | None = None
+    memory: Memory | None = None
+    label: str = ""
+    issued: bool = True
+
+
+ZERO = np.uint32(0)
+SPECIAL_REGISTERS = {
+    **{f"SR_TID.{axis}": f"tid.{axis.lower()}" for axis in "XYZ"},
+    **{f"SR_CTAID.{axis}": f"ctaid.{axis.lower()}" for axis in "XYZ"},
+    **{f"SR_NTID.{axis}": f"ntid.{axis.lower()}" for axis in "XYZ"},
+    **{f"SR_NCTAID.{axis}": f"nctaid.{axis.lower()}" for axis in "XYZ"},
+    "SR_LANEID": "laneid",
+    "SR_CgaCtaId": "zero",
+    "SRZ": "zero",
+    **{f"SR_{which}MASK": f"lanes_{which.lower()}" for which in ("LT", "LE", "GT", "GE", "EQ")},
+}
+
+
+def pair(name: str) -> tuple[str, str]:
+    """Return the names of a register and the one after it."""
+    if name.endswith("Z"):
+        return name, name
+    letters = name.rstrip("0123456789")
+    return name, f"{letters}{int(name[len(letters) :]) + 1}"
+
+
+def several(name: str, count: int) -> tuple[str, ...]:
+    """Return the names of so many registers in a row."""
+    if not name[-1].isdigit():  # zeros, or true
+        return (name,) * count
+    letters = name.rstrip("0123456789")
+    first = int(name[len(letters) :])
+    return tuple(f"{letters}{first + number}" for number in range(count))
+
+
+class Decoder:
+    """Decodes the rows of a kernel. `window` is where shared memory begins in addresses."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+
+    def micros(self, row: Row, place: int) -> Iterator[Micro]:
+        """Yield what a row becomes; UnknownFormError for what the table does not know."""
+        found = find(row.mnemonic, row.modifiers)
+        if found is None:
+            raise UnknownFormError(row.name)
+        yield from _DECODERS[found.kind](self, row, place, found)
+
+
+def _number(operand: Operand) -> int:
+    value = int(operand.number)
+    return -value if operand.negated else value
+
+
+def _expect(condition: bool, row: Row) -> None:
+    if not condition:
+        raise UnknownFormError(row.text)
+
+
+# -- operands ------------------------------------------------------------------------------
+
+
+def _float_bits(text: str, kind: type[np.floating[Any]]) -> np.ndarray[Any, Any]:
+    plain = text.upper().removeprefix("+")
+    sign = -1.0 if plain.startswith("-") else 1.0
+    if plain.endswith("NAN"):
+        return np.copysign(np.array(np.nan, dtype=kind), kind(sign))
+    return np.array(float(plain), dtype=kind)
+
+
+def _words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
+    """Return the registers, numbers or constants that an operand of a code stands for."""
+    count = REGISTERS[code]
+    if operand.kind == "R":
+        if operand.is_zero:
+            return (ZERO,) * count
+        return several(operand.name, count)
+    if operand.kind == "C":
+        _expect(not operand.terms, row)
+        return tuple(BankWord(operand.bank, int(operand.number) + 4 * k) for k in range(count))
+    if operand.kind == "P":
+        return (np.bool_(not operand.negated),) if operand.is_true else (operand.name,)
+    if operand.kind == "F" or code in "fd":
+        return _float_words(operand, code)
+    _expect(operand.kind == "I", row)
+    value = _number(operand) & 0xFFFFFFFF
+    return (np.uint32(value),) if count == 1 else (np.uint32(value), ZERO)
+
+
+def _float_words(operand: Operand, code: str) -> tuple[Source, ...]:
+    if operand.kind == "I":  # bits
+        value = np.uint32(_number(operand) & 0xFFFFFFFF)
+        return (value,) if code != "d" else (ZERO, value)
+    if code == "d":
+        bits = int(_float_bits(operand.name, np.float64).view(np.uint64))
+        return np.uint32(bits & 0xFFFFFFFF), np.uint32(bits >> 32)
+    return (np.uint32(_float_bits(operand.name, np.float32).view(np.uint32)),)
+
+
+def _signs(operand: Operand) -> Signs:
+    if operand.kind in "IF" or operand.is_true:
+        return Signs()  # the number itself has them
+    return Signs(
+        negated=operand.negated,
+        inverted=operand.inverted,
+        absolute=operand.absolute,
+        suffixes=operand.suffixes,
+        is_zero=operand.is_zero and not operand.inverted,
+    )
+
+
+def _halves(high: Operand, low: Operand) -> np.uint32:
+    """Return two half-precision numbers that the instruction holds."""
+    parts = [int(_float_bits(one.name, np.float16).view(np.uint16)) for one in (low, high)]
+    return np.uint32(parts[0] | parts[1] << 16)
+
+
+def _typed(code: str, row: Row) -> str:
+    if code in "xX":
+        unsigned = bool({"U32", "U64"} & set(row.modifiers))
+        return {"x": "ui", "X": "UI"}[code][not unsigned]
+    return code
+
+
+# -- what only computes --------------------------------------------------------------------
+
+
+def _results(found: Mnemonic, operands: list[Operand], row: Row) -> tuple[str, list[list[str]]]:
+    """Take the results off the operands: their codes, and the registers that each fills."""
+    codes, names = "", []
+    must, _, may = found.results.partition("|")
+    optional = set(range(len(must), len(must) + len(may)))
+    if found.results.startswith("|"):  # a predicate that may stand before the rest
+        must, optional = may, {0}
+    else:
+        must += may
+    for number, code in enumerate(must):
+        fits = bool(operands) and operands[0].kind == ("P" if code == "p" else "R")
+        if not fits:
+            _expect(number in optional, row)
+            continue
+        operand = operands.pop(0)
+        code = _typed(code, row)
+        codes += code
+        names.append(list(several(operand.name, REGISTERS[code])))
+    return codes, names
+
+
+def _compute(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    if found.evaluate is None:
+        yield Micro(_op(found), place, guard=row.guard)
+        return
+    operands = list(row.operands)
+    kept: list[int] = []
+    results: list[str] = []
+    if found.results == "?":
+        operands.pop(0)
+        result_codes, names = "p" * 7, [[name] for name in PREDICATES]
+    else:
+        result_codes, names = _results(found, operands, row)
+    codes, sources, signs, numbers = _operands(found, operands, row)
+    for number, registers in enumerate(names):
+        masked = found.results == "?" and not numbers[0] >> number & 1
+        if registers[0][-1] not in "ZT" and not masked:
+            kept.append(number)
+            results += registers
+    form = Form(
+        found.name,
+        found.evaluate,
+        frozenset(row.modifiers),
+        codes,
+        result_codes,
+        tuple(signs),
+        tuple(kept),
+        tuple(numbers),
+    )
+    yield Micro(_op(found), place, form, tuple(sources), tuple(results), row.guard)
+
+
+def _operands(
+    found: Mnemonic, operands: list[Operand], row: Row
+) -> tuple[str, list[Source], list[Signs], list[int]]:
+    must, _, may = found.sources.partition("|")
+    codes = ""
+    sources: list[Source] = []
+    signs: list[Signs] = []
+    numbers: list[int] = []
+    for number, code in enumerate(must + may):
+        if not operands:
+            _expect(number >= len(must), row)
+            break
+        operand = operands.pop(0)
+        if code == "#":
+            _expect(operand.kind == "I", row)
+            numbers.append(_number(operand))
+        elif code == "?":
+            codes += "p" * len(PREDICATES)
+            sources += PREDICATES
+            signs += [Signs()] * len(PREDICATES)
+        elif code == "h" and operand.kind == "F":
+            codes += code
+            sources.append(_halves(operand, operands.pop(0)))
+            signs.append(Signs())
+        else:
+            code = _typed(code, row)
+            _expect((operand.kind == "P") == (code == "p"), row)
+            codes += code
+            sources += _words(operand, code, row)
+            signs.append(_signs(operand))
+    _expect(not operands, row)
+    return codes, sources, signs, numbers
+
+
+def _op(found: Mnemonic) -> str:
+    return found.op or f"bits.{found.name}"
+
+
+# -- addresses -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Address:
+    """How an address is added up: the scale of each register or pair, and a number of bytes."""
+
+    terms: tuple[tuple[int, int], ...]  # bits and scale
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.offset:+#x}"
+
+
+def add_up(form: Address, *registers: Any) -> Any:
+    """Return addresses, 64-bit, from the registers that they are made of."""
+    total: Any = None
+    place = 0
+    for bits, scale in form.terms:
+        if bits == 64:
+            value = joined(*registers[place : place + 2]).view(np.int64)
+            place += 2
+        else:
+            # Within a window of 2^32 bytes offsets may be negative.
+            value = registers[place].view(np.int32).astype(np.int64)
+            place += 1
+        if scale != 1:
+            value = value * np.int64(scale)
+        total = value if total is None else total + value
+    if total is None:
+        return np.full((1, 1, 1), form.offset, dtype=np.int64)
+    return total + np.int64(form.offset) if form.offset else total
+
+
+def _address(operand: Operand, row: Row, place: int, less: int = 0) -> Micro:
+    """Return what adds up an address, into a register of its own."""
+    _expect(operand.kind == "M", row)
+    sources: list[Source] = []
+    terms = []
+    for term in operand.terms:
+        if term.register.endswith("Z"):
+            continue
+        sources += pair(term.register) if term.bits == 64 else (term.register,)
+        terms.append((term.bits, term.scale))
+    form = Address(tuple(terms), int(operand.number) - less)
+    made = (f"A{place}",)
+    return Micro(".ADDRESS", place, form, tuple(sources), made, row.guard, issued=False)
+
+
+# -- memory --------------------------------------------------------------------------------
+
+_SMALL = {"U8": np.uint8, "S8": np.int8, "U16": np.uint16, "S16": np.int16}
+
+
+def _accessed(row: Row, space: str) -> tuple[Memory, int]:
+    """Return what memory a row touches, and how many registers it fills."""
+    for modifier, kind in _SMALL.items():
+        if modifier in row.modifiers:
+            return Memory(space, _NAMES[space], np.dtype(kind), by_address=True), 1
+    words = 4 if "128" in row.modifiers else 2 if "64" in row.modifiers else 1
+    return Memory(space, _NAMES[space], np.dtype(np.uint32), words, by_address=True), words
+
+
+_NAMES = {"global": "", "shared": "shared", "local": "local", "generic": ""}
+
+
+def _less(decoder: Decoder, space: str) -> int:
+    return decoder.window if space == "shared" else 0
+
+
+def _load(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    space = str(found.detail)
+    _expect(len(row.operands) == 2 and row.operands[0].kind == "R", row)
+    address = _address(row.operands[1], row, place, _less(decoder, space))
+    yield address
+    memory, words = _accessed(row, space)
+    results = several(row.operands[0].name, words)
+    _expect(not row.operands[0].is_zero, row)
+    yield Micro(row.mnemonic, place, None, address.results, results, row.guard, memory)
+
+
+def _store(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    space = str(found.detail)
+    _expect(len(row.operands) == 2 and row.operands[1].kind == "R", row)
+    address = _address(row.operands[0], row, place, _less(decoder, space))
+    yield address
+    memory, words = _accessed(row, space)
+    value = row.operands[1]
+    stored = (ZERO,) * words if value.is_zero else several(value.name, words)
+    sources = (*address.results, *stored)
+    yield Micro(row.mnemonic, place, None, sources, (), row.guard, memory)
+
+
+_ATOMIC_KINDS = (
+    ("F64", np.float64), ("F32", np.float32), ("S64", np.int64), ("U64", np.uint64),
+    ("64", np.uint64), ("S32", np.int32), ("U32", np.uint32),
+)  # fmt: skip
+_OPERATIONS = {
+    "ADD": "add", "MIN": "min", "MAX": "max", "INC": "inc", "DEC": "dec", "AND": "and",
+    "OR": "or", "XOR": "xor", "EXCH": "exch", "CAS": "cas",
+}  # fmt: skip
+
+
+def _atomic_memory(row: Row, space: str) -> tuple[Memory, int, str]:
+    kind = next((kind for name, kind in _ATOMIC_KINDS if name in row.modifiers), np.uint32)
+    operation = next((o for name, o in _OPERATIONS.items() if name in row.modifiers), "")
+    _expect(bool(operation), row)
+    dtype = np.dtype(kind)
+    memory = Memory(space, _NAMES[space], dtype, by_address=True)
+    return memory, dtype.itemsize // 4, operation
+
+
+def _atomic(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    operands = [operand for operand in row.operands if not operand.is_true]
+    space = str(found.detail)
+    _expect(len(operands) >= 3 and operands[0].kind == "R", row)
+    address = _address(operands[1], row, place, _less(decoder, space))
+    yield address
+    memory, words, operation = _atomic_memory(row, space)
+    _expect(len(operands) == 3 + (operation == "cas"), row)
+    code = "U" if words == 2 else "u"
+    sources: list[Source] = [*address.results]
+    for operand in operands[2:]:
+        sources += _words(operand, code, row)
+    result = operands[0]
+    results = () if result.is_zero else several(result.name, words)
+    yield Micro(row.mnemonic, place, operation, tuple(sources), results, row.guard, memory)
+
+
+def _reduction(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 2, row)
+    address = _address(row.operands[0], row, place)
+    yield address
+    memory, words, operation = _atomic_memory(row, str(found.detail))
+    sources = (*address.results, *_words(row.operands[1], "U" if words == 2 else "u", row))
+    yield Micro("RED", place, operation, sources, (), row.guard, memory)
+
+
+def _count_up(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 2 and row.operands[0].is_zero, row)
+    address = _address(row.operands[1], row, place, decoder.window)
+    yield address
+    memory = Memory("shared", "shared", np.dtype(np.uint32), by_address=True)
+    sources: tuple[Source, ...] = (*address.results, np.uint32(1))
+    yield Micro("ATOMS.POPC.INC.32", place, "add", sources, (), row.guard, memory)
+
+
+_BANK_TYPES = {"U8": (1, False), "S8": (1, True), "U16": (2, False), "S16": (2, True)}
+
+
+def _bank(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 2 and row.operands[1].kind == "C", row)
+    where = row.operands[1]
+    size, signed = next(
+        (held for name, held in _BANK_TYPES.items() if name in row.modifiers), (4, False)
+    )
+    words = 4 if "128" in row.modifiers else 2 if "64" in row.modifiers else 1
+    terms = [term for term in where.terms if not term.register.endswith("Z")]
+    _expect(all(term.bits == 32 and term.scale == 1 for term in terms), row)
+    sources = tuple(term.register for term in terms)
+    detail = ("bank", (where.bank, int(where.number), size, signed))
+    results = several(row.operands[0].name, words)
+    yield Micro(f"{row.mnemonic}.BANK", place, detail, sources, results, row.guard)
+
+
+def _special(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 2, row)
+    result, source = row.operands
+    name = SPECIAL_REGISTERS.get(source.name)
+    _expect(name is not None, row)
+    wide = row.mnemonic == "CS2R" and "32" not in row.modifiers
+    _expect(not wide or name == "zero", row)
+    results = several(result.name, 2 if wide else 1)
+    yield Micro(row.mnemonic, place, name, (), results, row.guard)
+
+
+# -- control -------------------------------------------------------------------------------
+
+
+def _both(row: Row, place: int, extra: Operand) -> tuple[list[Micro], Guard | None]:
+    """Return a guard that is the row's own and one more predicate, and what works it out."""
+    if extra.is_true and not extra.negated:
+        return [], row.guard
+    if row.guard is None and not extra.is_true:
+        return [], Guard(extra.name, extra.negated)
+    sources: list[Source] = [] if row.guard is None else [row.guard.register]
+    signs = [] if row.guard is None else [Signs(negated=row.guard.negated)]
+    sources += _words(extra, "p", row)
+    signs.append(_signs(extra))
+    form = Form("and", _conjunction, frozenset(), "p" * len(sources), "p", tuple(signs))
+    both = Micro(".PREDICATE", place, form, tuple(sources), (f"Q{place}",), issued=False)
+    return [both], Guard(f"Q{place}", False)
+
+
+def _conjunction(form: Form, *predicates: Any) -> Any:
+    result = predicates[0]
+    for predicate in predicates[1:]:
+        result = result & predicate
+    return result
+
+
+def _branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    *predicates, target = row.operands
+    _expect(target.kind == "L" and len(predicates) <= 1, row)
+    guard = row.guard
+    if predicates:
+        _expect(predicates[0].kind == "P", row)
+        before, guard = _both(row, place, predicates[0])
+        yield from before
+    yield Micro("BRA", place, guard=guard, label=target.name)
+
+
+def _branch_if_apart(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    operands = [operand for operand in row.operands if operand.kind != "P" or not operand.is_true]
+    _expect(len(operands) == 2 and operands[1].kind == "L", row)
+    sources = _words(operands[0], "u", row)
+    yield Micro("BRA.APART", place, None, sources, (), row.guard, label=operands[1].name)
+
+
+def _call(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 1 and row.operands[0].kind == "L", row)
+    yield Micro("CALL.REL", place, guard=row.guard, label=row.operands[0].name)
+
+
+def _return(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(row.operands[0].kind == "R", row)
+    yield Micro("RET.REL", place, None, (row.operands[0].name,), (), row.guard)
+
+
+def _exit(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    guard = row.guard
+    if row.operands:
+        _expect(len(row.operands) == 1 and row.operands[0].kind == "P", row)
+        before, guard = _both(row, place, row.operands[0])
+        yield from before
+    yield Micro("EXIT", place, guard=guard)
+
+
+def _token(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    guard = row.guard
+    named = [operand for operand in row.operands if operand.kind == "B"]
+    _expect(len(named) == 1, row)
+    for operand in row.operands:
+        if operand.kind == "P":
+            before, guard = _both(row, place, operand)
+            yield from before
+    label = next((operand.name for operand in row.operands if operand.kind == "L"), "")
+    yield Micro(row.mnemonic, place, int(named[0].name[1:]), (), (), guard, label=label)
+
+
+def _clear_token(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 2 and row.operands[0].is_zero, row)
+    yield Micro("bits.BMOV.32.CLEAR", place, guard=row.guard)
+
+
+def _warpsync(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    if "ALL" in row.modifiers:
+        mask: tuple[Source, ...] = (np.uint32(0xFFFFFFFF),)
+    else:
+        _expect(len(row.operands) == 1, row)
+        mask = _words(row.operands[0], "u", row)
+    yield Micro("WARPSYNC.MASK", place, None, mask, (), row.guard)
+
+
+def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Gather the lanes that a mask names; they go on at the label after ENDCOLLECTIVE.
+
+    Compilers put the label right behind that, so that nothing has to jump.
+    """
+    _expect(len(row.operands) == 2 and row.operands[1].kind == "L", row)
+    mask = _words(row.operands[0], "u", row)
+    yield Micro("WARPSYNC.MASK", place, None, mask, (), row.guard)
+
+
+def _barrier(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 1 and row.operands[0].number == 0, row)
+    yield Micro("BAR", place, "sync", (), (), row.guard)
+
+
+def _fence(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    yield Micro("MEMBAR", place, None, (), (), row.guard)
+
+
+_SHUFFLES = {"IDX": "idx", "UP": "up", "DOWN": "down", "BFLY": "bfly"}
+
+
+def _exchange(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 5 and row.operands[0].kind == "P", row)
+    inside, result, value, lane, limits = row.operands
+    mode = next(mode for name, mode in _SHUFFLES.items() if name in row.modifiers)
+    sources: list[Source] = []
+    for operand in (value, lane, limits):
+        sources += _words(operand, "u", row)
+    wants_value = not result.is_zero
+    wants_inside = not inside.is_true
+    results = ((result.name,) if wants_value else ()) + ((inside.name,) if wants_inside else ())
+    detail = (mode, wants_value)
+    yield Micro("SHFL.LANES", place, detail, tuple(sources), results, row.guard)
+
+
+def _poll(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    operands = list(row.operands)
+    result = operands.pop(0) if operands[0].kind == "R" else None
+    _expect(len(operands) == 2 and all(o.kind == "P" for o in operands), row)
+    verdict, asked = operands
+    mode = "all" if "ALL" in row.modifiers else "any"
+    wants_lanes = result is not None and not result.is_zero
+    results = ((result.name,) if wants_lanes and result else ()) + (
+        () if verdict.is_true else (verdict.name,)
+    )
+    source = _words(asked, "p", row)
+    detail = (mode, wants_lanes, asked.negated and not asked.is_true)
+    yield Micro("VOTE.LANES", place, detail, source, results, row.guard)
+
+
+_DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]] = {
+    "compute": _compute,
+    "load": _load,
+    "store": _store,
+    "atomic": _atomic,
+    "reduction": _reduction,
+    "count_up": _count_up,
+    "bank": _bank,
+    "special": _special,
+    "branch": _branch,
+    "branch_if_apart": _branch_if_apart,
+    "call": _call,
+    "return": _return,
+    "exit": _exit,
+    "bssy": _token,
+    "bsync": _token,
+    "break": _token,
+    "clear_token": _clear_token,
+    "warpsync": _warpsync,
+    "collective": _collective,
+    "barrier": _barrier,
+    "fence": _fence,
+    "exchange": _exchange,
+    "poll": _poll,
+}
+
+
+def decoded(rows: Sequence[Row], decoder: Decoder) -> Iterator[Micro]:
+    """Yield what rows become; UnknownFormError, with line and what to report, where unknown."""
+    for place, row in enumerate(rows):
+        try:
+            yield from decoder.micros(row, place)
+        except UnknownFormError as error:
+            where = f"{row.place.file}, line {row.place.line}" if row.place.line else "its code"
+            raise UnknownFormError(
+                f"{where}: the machine instruction {row.name} is not known in this form: "
+                f"{row.text!r}; please report this line ({error})"
+            ) from None

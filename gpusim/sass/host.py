@@ -1,0 +1,97 @@
+"""Device code alone: what only the host runs is cut out of a source file, lines kept.
+
+A real grammar finds functions, variables and what belongs to them; tree-sitter's parses CUDA C++
+as it stands in files with `main` and `<<<...>>>`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gpusim.errors import InputError
+
+INSTALL = "pip install tree-sitter tree-sitter-cuda"
+_HOST = re.compile(r"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|\bstd::")
+_DEVICE = re.compile(rb"\b(__global__|__device__|__constant__|__shared__|constexpr|consteval)\b")
+_GROUPS = (
+    "namespace_definition", "linkage_specification", "declaration_list", "preproc_if",
+    "preproc_ifdef", "preproc_else", "preproc_elif",
+)  # fmt: skip
+_ONLY_HOST = re.compile(rb"\bstd::|\bcuda[A-Z]\w*|\bdim3\b|\bprintf\b|namespace\s+std\b")
+_KEPT = (b"const ", b"extern ", b"static const ", b"struct ", b"class ", b"enum ", b"union ")
+
+
+def device_code(text: str, file: str) -> str:
+    """Return source without what the host runs; InputError where the grammar does not parse it.
+
+    Text that shows no host code is returned as it is.
+    """
+    if not _HOST.search(text):
+        return text
+    try:
+        import tree_sitter_cuda
+        from tree_sitter import Language, Parser
+    except ImportError:
+        raise InputError(
+            f"{file} holds host code as well, which is cut out by a grammar: {INSTALL}"
+        ) from None
+    source = text.encode()
+    tree = Parser(Language(tree_sitter_cuda.language())).parse(source)
+    cut = bytearray(source)
+    for node in _host_nodes(tree.root_node, source):
+        for place in range(node.start_byte, node.end_byte):
+            if cut[place] not in b"\r\n":
+                cut[place] = ord(" ")
+    return cut.decode()
+
+
+def _host_nodes(node: Any, source: bytes) -> Iterator[Any]:
+    """Yield the parts of a file that only the host needs."""
+    for child in node.children:
+        body = source[child.start_byte : child.end_byte]
+        if child.type in _GROUPS:
+            yield from _host_nodes(child, source)
+        elif _IS_HOST.get(child.type, _is_kept)(child, body):
+            yield child
+
+
+def _is_kept(child: Any, body: bytes) -> bool:
+    return False
+
+
+def _is_host_function(child: Any, body: bytes) -> bool:
+    if child.type == "template_declaration" and _is_of_types(child):
+        return _ONLY_HOST.search(body) is not None
+    return not _DEVICE.search(body.partition(b"{")[0])
+
+
+def _is_of_types(child: Any) -> bool:
+    kinds = ("struct_specifier", "class_specifier", "alias_declaration", "union_specifier")
+    return any(part.type in kinds for part in child.children)
+
+
+def _is_host_variable(child: Any, body: bytes) -> bool:
+    if _DEVICE.search(body):
+        return False
+    return _ONLY_HOST.search(body) is not None or not body.lstrip().startswith(_KEPT)
+
+
+def _uses_host_library(child: Any, body: bytes) -> bool:
+    return _ONLY_HOST.search(body) is not None
+
+
+# By the grammar's names for what stands at the top of a file: whether only the host needs it.
+_IS_HOST: Mapping[str, Callable[[Any, bytes], bool]] = {
+    "function_definition": _is_host_function,
+    "template_declaration": _is_host_function,
+    "declaration": _is_host_variable,
+    "expression_statement": lambda child, body: True,
+    "alias_declaration": _uses_host_library,
+    "type_definition": _uses_host_library,
+    "using_declaration": _uses_host_library,
+    "class_specifier": _uses_host_library,
+    "struct_specifier": _uses_host_library,
+    "ERROR": _uses_host_library,
+}

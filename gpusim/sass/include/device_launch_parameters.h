@@ -1,0 +1,1 @@
+// The compiler knows what is declared here.

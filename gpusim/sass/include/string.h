@@ -1,0 +1,1 @@
+// What only host code needs from here is not there: host code is not compiled.

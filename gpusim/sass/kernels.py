@@ -1,0 +1,327 @@
+"""Kernels that nvcc's compiler makes: of a `.cu` file, of source text, or of a cubin.
+
+`cuda_file("kernels.cu")["reduce3"][grid, block](x, y, n)` is launched, traced and predicted as a
+kernel of the dialect is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim.arguments import ArraySpec
+from gpusim.cuda import ConfiguredKernel, MachineCode
+from gpusim.errors import InputError, LaunchError
+from gpusim.isa import BankLayout, Program
+from gpusim.launch import ComputeCapability, Launch
+from gpusim.prepared import Prepared
+from gpusim.sass import arguments, compiler, cubin, host, listing, signature
+from gpusim.sass.compiler import Options
+from gpusim.sass.signature import Declared
+from gpusim.sass.translate import Code, translate
+
+CONSTANT_BANK, ADDRESS_BANK = 3, 4
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a kernel comes from, and its parameters' names."""
+
+    file: str
+    parameters: tuple[str, ...]
+
+
+class CodeFile:
+    """Machine code of all the kernels in a file, made when a GPU is named."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._variables: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> CodeKernel:
+        return CodeKernel(self, name, dict(self.variables))
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Arrays for the file's `__device__` and `__constant__` variables, by name."""
+        return self._variables
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the file's kernels."""
+        raise NotImplementedError
+
+    def set(self, name: str, value: Any) -> None:
+        """Give a `__device__` or `__constant__` variable what it holds in later launches."""
+        self._variables = {**self._variables, name: np.asarray(value)}
+
+    def code(self, name: str, cc: ComputeCapability) -> Code:
+        """Return a kernel's machine code for a GPU."""
+        raise NotImplementedError
+
+    def declared(self, name: str, count: int) -> tuple[Declared, ...]:
+        """Return a kernel's parameters as far as they are known."""
+        return tuple(Declared(f"arg{number}", "") for number in range(count))
+
+
+class CudaSource(CodeFile):
+    """CUDA C++: compiled for each GPU and kernel that is asked for."""
+
+    def __init__(self, text: str, file: str, options: Options) -> None:
+        super().__init__(file)
+        self.text = text
+        self.options = options
+
+    @cached_property
+    def _device_text(self) -> str:
+        return host.device_code(self.text, self.file)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the file's kernels."""
+        return tuple(self.kernels)
+
+    @cached_property
+    def kernels(self) -> dict[str, tuple[Declared, ...]]:
+        """The kernels that the text defines, with their parameters."""
+        return signature.kernels(self.text)
+
+    def __getitem__(self, name: str) -> CodeKernel:
+        plain = _plain_name(name)
+        if plain not in self.kernels and "::" not in name:
+            known = ", ".join(self.kernels) or "none"
+            raise InputError(f"{self.file} has no kernel {plain!r} (its kernels: {known})")
+        if plain == name and self._is_template(name):
+            raise InputError(
+                f"{name} in {self.file} is a template; say what it is made with, as in "
+                f"'{name}<128>'"
+            )
+        return super().__getitem__(name)
+
+    def _is_template(self, name: str) -> bool:
+        words = r"(?:static\s+|inline\s+)*__global__[^;{]*?"
+        declared = rf"template\s*<[^;{{]*?>\s*{words}\b{re.escape(name)}\s*\("
+        return re.search(declared, self.text, re.DOTALL) is not None
+
+    def declared(self, name: str, count: int) -> tuple[Declared, ...]:
+        """Return a kernel's parameters as the source declares them."""
+        found = self.kernels.get(_plain_name(name), ())
+        return found if len(found) == count else super().declared(name, count)
+
+    def code(self, name: str, cc: ComputeCapability) -> Code:
+        """Return a kernel's machine code for a GPU."""
+        arch = compiler.architecture(cc)
+        # Kernels that are no templates are all in what is compiled without naming any.
+        asked = [name] if self._is_instance(name) else []
+        made = compiler.compiled(self._device_text, self.file, asked, arch, self.options)
+        held = cubin.read(made.cubin, self.file)
+        symbol = made.names[name] if asked else _symbol(name, held, self.file)
+        return _code(held, name, symbol, made.listing, made.generator, self.file)
+
+    def _is_instance(self, name: str) -> bool:
+        return "<" in name or "::" in name
+
+
+class CubinFile(CodeFile):
+    """A cubin that some compiler left: for one kind of GPU."""
+
+    def __init__(self, data: bytes, file: str) -> None:
+        super().__init__(file)
+        self._cubin = cubin.read(data, file)
+        self._data = data
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the file's kernels."""
+        return tuple(self._cubin.kernels)
+
+    @cached_property
+    def _listing(self) -> str:
+        return compiler.disassembled(self._data)
+
+    def __getitem__(self, name: str) -> CodeKernel:
+        if name not in self._cubin.kernels:
+            known = ", ".join(self._cubin.kernels) or "none"
+            raise InputError(f"{self.file} has no kernel {name!r} (its kernels: {known})")
+        return super().__getitem__(name)
+
+    def code(self, name: str, cc: ComputeCapability) -> Code:
+        """Return a kernel's machine code; InputError where it is for another GPU."""
+        own = ComputeCapability.parse(str(self._cubin.arch))
+        if own.major != cc.major or own.minor > cc.minor:
+            raise InputError(f"{self.file} holds code for compute capability {own}, not {cc}")
+        return _code(self._cubin, name, name, self._listing, "cubin", self.file)
+
+
+def _plain_name(name: str) -> str:
+    return name.partition("<")[0].rpartition("::")[2].strip()
+
+
+def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
+    """Return the name that a kernel bears in machine code (Itanium C++ ABI)."""
+    mangled = f"_Z{len(name)}{name}"
+    found = [k for k in held.kernels if k == name or k.startswith(mangled)]
+    if len(found) != 1:
+        raise InputError(f"{file} has {len(found)} kernels {name!r} that are no templates")
+    return found[0]
+
+
+def _code(held: cubin.Cubin, name: str, symbol: str, text: str, generator: str, file: str) -> Code:
+    section = listing.section(text, symbol, (file,))
+    if section is None or symbol not in held.kernels:
+        raise InputError(f"{file}: the machine code of {name} is not there")
+    return Code(name, held.kernels[symbol], held, section, generator)
+
+
+class CodeKernel(MachineCode):
+    """A kernel in machine code, launched with `kernel[grid, block, stream, shared_bytes]`."""
+
+    def __init__(self, file: CodeFile, name: str, variables: Mapping[str, Any]) -> None:
+        self.file = file
+        self.__name__ = name
+        self._variables = variables
+        self._codes: dict[ComputeCapability, Code] = {}
+        self._programs: dict[Any, Program] = {}
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__} of {self.file.file}>"
+
+    def __getitem__(self, configuration: Any) -> ConfiguredKernel:
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise LaunchError(
+                f"launch {self.__name__} with [grid, block] or "
+                "[grid, block, stream, dynamic_shared_bytes]"
+            )
+        grid, block, *rest = configuration
+        dynamic = rest[1] if len(rest) == 2 else 0
+        return ConfiguredKernel(self, Launch.of(grid, block, dynamic))
+
+    @property
+    def source(self) -> Source:
+        """The file, and the parameters as the source names them."""
+        found = self.file.declared(self.__name__, self._parameter_count())
+        return Source(self.file.file, tuple(one.name for one in found))
+
+    def _parameter_count(self) -> int:
+        known = next(iter(self._codes.values()), None)
+        if known is not None:
+            return len(known.kernel.parameters)
+        if isinstance(self.file, CudaSource):
+            return len(self.file.kernels.get(_plain_name(self.__name__), ()))
+        return len(self.code(ComputeCapability(9, 0)).kernel.parameters)
+
+    def code(self, cc: ComputeCapability) -> Code:
+        """Return the kernel's machine code for a GPU; made once."""
+        if cc not in self._codes:
+            self._codes[cc] = self.file.code(self.__name__, cc)
+        return self._codes[cc]
+
+    def registers(self, cc: str | ComputeCapability) -> int:
+        """Return the registers that a thread has on a GPU of `cc`."""
+        return self.code(ComputeCapability.parse(cc)).registers
+
+    def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
+        """Return the kernel with its arguments as it runs on a GPU of `cc`."""
+        bound = self.bind(args, cc)
+        return Prepared(self.program(bound, cc), launch, bound, cc, self.file.file)
+
+    def bind(self, values: Sequence[Any], cc: ComputeCapability) -> dict[str, Any]:
+        """Pair parameters with arguments, and the file's variables with what they hold."""
+        code = self.code(cc)
+        declared = self.file.declared(self.__name__, len(code.kernel.parameters))
+        bound = arguments.bound(self.__name__, code.kernel.parameters, declared, values)
+        return bound | self._held(code)
+
+    def _held(self, code: Code) -> dict[str, Any]:
+        """Return arrays for the variables in global memory, whose addresses code asks for."""
+        made: dict[str, Any] = {}
+        for name, _ in code.cubin.addresses.values():
+            variable = code.cubin.variables.get(name)
+            if variable is None:
+                continue
+            begin = variable.offset
+            held = np.frombuffer(code.cubin.globals, np.uint8)[begin : begin + variable.size]
+            given = self._variables.get(name)
+            made[name] = held.copy() if given is None else given
+        return made
+
+    def program(self, bound: Mapping[str, Any], cc: ComputeCapability) -> Program:
+        """Return the kernel as a program; made once for what the arguments point to."""
+        arrays = tuple(n for n, v in bound.items() if isinstance(v, np.ndarray | ArraySpec))
+        key = (cc, arrays)
+        if key not in self._programs:
+            self._programs[key] = self._translated(self.code(cc), bound)
+        return self._programs[key]
+
+    def _translated(self, code: Code, bound: Mapping[str, Any]) -> Program:
+        declared = self.file.declared(self.__name__, len(code.kernel.parameters))
+        pointers: dict[tuple[int, int], str] = {}
+        places = []
+        for one, parameter in zip(declared, code.kernel.parameters, strict=True):
+            places.append((one.name, parameter.offset, parameter.size))
+            value = bound[one.name]
+            if isinstance(value, ArraySpec) or (isinstance(value, np.ndarray) and value.ndim):
+                pointers[0, parameter.offset] = pointers[0, parameter.offset + 4] = one.name
+        for offset, (name, _) in code.cubin.addresses.items():
+            pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
+        layout = BankLayout(
+            parameters=tuple(places),
+            fixed={CONSTANT_BANK: self._constants(code)} if code.cubin.constants else {},
+            addresses=code.cubin.addresses,
+            stack_bytes=code.kernel.local_bytes,
+        )
+        return translate(code, layout, pointers)
+
+    def _constants(self, code: Code) -> bytes:
+        held = bytearray(code.cubin.constants)
+        for name, value in self._variables.items():
+            variable = code.cubin.variables.get(name)
+            if variable is not None and variable.is_constant:
+                given = np.asarray(value).tobytes()
+                if len(given) > variable.size:
+                    raise LaunchError(f"{name} has {variable.size} bytes, not {len(given)}")
+                held[variable.offset : variable.offset + len(given)] = given
+        return bytes(held)
+
+
+def cuda_file(
+    path: str | Path,
+    *,
+    includes: Sequence[str] = (),
+    definitions: Sequence[str] = (),
+    standard: str = "c++17",
+) -> CodeFile:
+    """Return the kernels of a `.cu` file or a `.cubin`; InputError where it cannot be read.
+
+    `includes` are folders of headers, `definitions` macros such as "N=4".
+    """
+    file = Path(path)
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or error}") from None
+    if file.suffix == ".cubin":
+        return CubinFile(data, str(file))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not text; give CUDA C++ or a .cubin") from None
+    options = Options(tuple(map(str, includes)), tuple(definitions), standard)
+    return CudaSource(text, str(file), options)
+
+
+def cuda_source(
+    text: str,
+    *,
+    includes: Sequence[str] = (),
+    definitions: Sequence[str] = (),
+    standard: str = "c++17",
+) -> CodeFile:
+    """Return the kernels of CUDA C++ in a string."""
+    return CudaSource(text, "source.cu", Options(tuple(includes), tuple(definitions), standard))

@@ -1,0 +1,151 @@
+"""The disassembler's listing as rows: address, guard, mnemonic, operands, and the source line.
+
+The text of `nvdisasm -c -gi` is read, which names every operand; its JSON drops some. A row's
+line is the outermost one in the user's own file: where the kernel calls what was inlined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gpusim.sass.operands import Operand, operands_of
+
+BYTES_PER_ROW = 16
+
+_PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)(.*)')
+_LABEL = re.compile(r"(\S+):\s*$")
+_ROW = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+\{?\s*(?:@(!?)(U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*)")
+_TARGETS = re.compile(r'\(\*"BRANCH_TARGETS\s+([^"]*)"\*\)')
+_TRAILER = re.compile(r"\s*/\* 0x[0-9a-f]+ \*/\s*$")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a source file."""
+
+    file: str
+    line: int
+
+
+NOWHERE = Place("", 0)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The predicate that says which lanes take part; those for which it is false if `negated`."""
+
+    register: str
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One machine instruction as the disassembler writes it."""
+
+    address: int
+    mnemonic: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Guard | None
+    place: Place
+    text: str
+    targets: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The mnemonic with its modifiers."""
+        return ".".join((self.mnemonic, *self.modifiers))
+
+
+@dataclass
+class Section:
+    """The rows of a kernel, or of a function of its own, and the addresses of its labels."""
+
+    name: str
+    rows: list[Row] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether rows follow one another without a gap."""
+        return [row.address for row in self.rows] == [
+            BYTES_PER_ROW * number for number in range(len(self.rows))
+        ]
+
+
+def section(text: str, name: str, files: Sequence[str] = ()) -> Section | None:
+    """Return the section of a kernel or function, None where the listing has none of that name.
+
+    `files` are the user's own, which lines are in by preference.
+    """
+    begin = text.find(f".section\t.text.{name},")
+    if begin < 0:
+        return None
+    end = text.find("\t.section\t", begin + 1)
+    return _section(name, text[begin : end if end >= 0 else len(text)], frozenset(files))
+
+
+def _section(name: str, text: str, own: frozenset[str]) -> Section:
+    made = Section(name)
+    chain: list[Place] = []
+    waits = False  # for the place that the one before was inlined at
+    place = NOWHERE
+    for line in text.splitlines():
+        if match := _ROW.match(line):
+            if chain:
+                place, chain, waits = _outermost(chain, own), [], False
+            made.rows.append(_row(match, place))
+        elif match := _PLACE.match(line):
+            if not waits:
+                chain = []
+            chain.append(Place(match[1], int(match[2])))
+            waits = "inlined at" in match[3]
+        elif match := _LABEL.match(line):
+            made.labels[match[1]] = len(made.rows) * BYTES_PER_ROW
+    return made
+
+
+def _outermost(chain: Sequence[Place], own: Iterable[str]) -> Place:
+    """Return the outermost place in a file of the user's, else the outermost of all."""
+    mine = [place for place in chain if place.file in own]
+    return (mine or chain)[-1]
+
+
+def _row(match: re.Match[str], place: Place) -> Row:
+    address, negated, predicate, name, rest = match.groups()
+    rest = _TRAILER.sub("", rest).rstrip().rstrip("}").rstrip().removesuffix(";").rstrip()
+    targets: tuple[str, ...] = ()
+    if found := _TARGETS.search(rest):
+        targets = tuple(part.strip() for part in found[1].split(",") if part.strip())
+        rest = rest[: found.start()].rstrip()
+    mnemonic, *modifiers = name.split(".")
+    guard = Guard(predicate, bool(negated)) if predicate else None
+    shown = f"@{negated}{predicate} " if predicate else ""
+    return Row(
+        address=int(address, 16),
+        mnemonic=mnemonic,
+        modifiers=tuple(modifiers),
+        operands=tuple(operands_of(rest)),
+        guard=guard,
+        place=place,
+        text=f"{shown}{name} {rest}".strip(),
+        targets=targets,
+    )
+
+
+def row_of_text(text: str) -> Row:
+    """Return a row written as in a listing, without its address."""
+    match = _ROW.match(f"        /*0000*/ {text} ;")
+    assert match is not None, text
+    return _row(match, NOWHERE)
+
+
+def without_padding(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows up to the jump to itself and the NOPs that fill the section up."""
+    last = len(rows)
+    while last and rows[last - 1].mnemonic == "NOP":
+        last -= 1
+    yield from rows[:last]

@@ -1,0 +1,15 @@
+"""What each mnemonic means, by the unit of the multiprocessor that serves it."""
+
+from gpusim.sass.mnemonics import (
+    control,
+    conversion,
+    double,
+    floating,
+    half,
+    integer,
+    memory,
+    predicate,
+)
+
+# Each adds its rows to the table.
+ROOMS = (control, conversion, double, floating, half, integer, memory, predicate)

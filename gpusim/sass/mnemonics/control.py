@@ -1,0 +1,27 @@
+"""Who runs what next: branches, convergence, barriers, lanes of a warp together."""
+
+from __future__ import annotations
+
+from gpusim.sass.table import add
+
+add("BRA", "cbu", modifiers="U CONV", kind="branch")
+add("BRA.DIV", "cbu", kind="branch_if_apart")
+add("CALL.REL", "cbu", modifiers="NOINC", kind="call")
+add("RET.REL", "cbu", modifiers="NODEC", kind="return")
+add("EXIT", "cbu", kind="exit")
+add("BSSY", "cbu", modifiers="RECONVERGENT RELIABLE", kind="bssy")
+add("BSYNC", "cbu", modifiers="RECONVERGENT RELIABLE", kind="bsync")
+add("BREAK", "cbu", modifiers="RELIABLE", kind="break")
+add("BMOV.32.CLEAR", "cbu", kind="clear_token")
+add("WARPSYNC", "cbu", modifiers="ALL", kind="warpsync")
+add("WARPSYNC.COLLECTIVE", "cbu", kind="collective")
+add("ENDCOLLECTIVE", "cbu", kind="compute")
+add("YIELD NANOSLEEP", "cbu", kind="compute")
+add("DEPBAR", "adu", modifiers="LE", kind="compute")
+
+add("BAR", "adu", modifiers="SYNC DEFER_BLOCKING", kind="barrier", detail="sync")
+add("SHFL", "lsu", modifiers="IDX UP DOWN BFLY", kind="exchange")
+add("VOTE VOTEU", "vote", modifiers="ALL ANY", kind="poll")
+
+add("S2R S2UR", "registers", kind="special")
+add("CS2R", "alu", modifiers="32", kind="special")

@@ -1,0 +1,110 @@
+"""Half precision: two numbers in a register, the first in its upper half where both are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa import Array
+from gpusim.sass.form import Form, Signs
+from gpusim.sass.mnemonics.floating import F32, F64, ORDERED
+from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
+from gpusim.sass.table import row
+
+F16 = np.float16
+U16, U32 = np.uint16, np.uint32
+_HALVES = ("H0_H0", "H1_H1", "H0_NH1", "H1_H0")
+
+
+def _half(value: Array, upper: bool) -> Array:
+    bits = value >> U32(16) if upper else value
+    return bits.astype(U16).view(F16).astype(F64)
+
+
+def _two(value: Array, signs: Signs) -> tuple[Array, Array]:
+    """Return both numbers of an operand, the lower first."""
+    if "F32" in signs.suffixes:
+        both = value.view(F32).astype(F64)
+        low, high = both, both
+    else:
+        low = _half(value, "H1_H1" in signs.suffixes)
+        high = _half(value, "H0_H0" not in signs.suffixes)
+    made = []
+    for number in (low, high):
+        number = np.abs(number) if signs.absolute else number
+        made.append(np.negative(number) if signs.negated else number)
+    return made[0], made[1]
+
+
+def _packed(form: Form, low: Array, high: Array) -> Array:
+    """Return two numbers in a register, rounded; the lower alone in full where the row says F32."""
+    if "SAT" in form.modifiers:
+        low, high = (np.where(x > 0, np.minimum(x, 1.0), 0.0) for x in (low, high))
+    if "F32" in form.modifiers:
+        return low.astype(F32).view(U32)
+    parts = [x.astype(F16).view(U16).astype(U32) for x in (low, high)]
+    return parts[0] | (parts[1] << U32(16))
+
+
+def _operands(form: Form, *values: Array) -> list[tuple[Array, Array]]:
+    return [_two(value, signs) for value, signs in zip(values, form.signs, strict=False)]
+
+
+@row("HADD2", "fma", "h", "hh", "F32 SAT")
+def add_halves(form: Form, a: Array, b: Array) -> Array:
+    x, y = _operands(form, a, b)
+    return _packed(form, x[0] + y[0], x[1] + y[1])
+
+
+@row("HMUL2", "fma", "h", "hh", "SAT")
+def multiply_halves(form: Form, a: Array, b: Array) -> Array:
+    x, y = _operands(form, a, b)
+    return _packed(form, x[0] * y[0], x[1] * y[1])
+
+
+@row("HFMA2", "fma", "h", "hhh", "MMA SAT RELU")
+def multiply_add_halves(form: Form, a: Array, b: Array, c: Array) -> Array:
+    x, y, z = _operands(form, a, b, c)
+    low, high = x[0] * y[0] + z[0], x[1] * y[1] + z[1]
+    if "RELU" in form.modifiers:
+        low, high = np.fmax(low, 0.0), np.fmax(high, 0.0)
+    return _packed(form, low, high)
+
+
+@row("HMNMX2", "alu", "h", "hhp")
+def minimum_maximum_halves(form: Form, a: Array, b: Array, least: Array) -> Array:
+    x, y = _operands(form, a, b)
+    low, high = (np.where(least, np.fmin(p, q), np.fmax(p, q)) for p, q in zip(x, y, strict=True))
+    return _packed(form, low, high)
+
+
+@row("HSETP2", "alu", "pp", "hhp", " ".join([*ORDERED, "AND OR XOR"]))
+def compare_halves(form: Form, a: Array, b: Array, also: Array) -> Any:
+    x, y = _operands(form, a, b)
+    name = next(name for name in ORDERED if name in form.modifiers)
+    combine = one_of(form, COMBINATIONS)
+    return tuple(combine(ORDERED[name](p, q), also) for p, q in zip(x, y, strict=True))
+
+
+@row("F2FP.F16.F32.PACK_AB F2FP.PACK_AB F2FP.F16.PACK_AB", "alu", "u", "ff")
+def pack_halves(form: Form, a: Array, b: Array) -> Array:
+    parts = [x.astype(F16).view(U16).astype(U32) for x in (b, a)]
+    return parts[0] | (parts[1] << U32(16))
+
+
+@row("F2F.F16.F32", "xu", "u", "f")
+def float_to_half(form: Form, a: Array) -> Array:
+    return a.astype(F16).view(U16).astype(U32)
+
+
+def _brain(a: Array) -> Array:
+    """Round to the nearest number of which single precision has the upper half."""
+    bits = a.view(U32)
+    rounded = bits + U32(0x7FFF) + ((bits >> U32(16)) & U32(1))
+    return np.where(np.isnan(a), U32(0x7FFF), rounded >> U32(16))
+
+
+@row("F2FP.BF16.F32.PACK_AB F2FP.BF16.PACK_AB", "alu", "u", "ff")
+def pack_brain_floats(form: Form, a: Array, b: Array) -> Array:
+    return np.asarray(_brain(b) | (_brain(a) << U32(16)))

@@ -1,0 +1,31 @@
+"""Loads, stores and atomic operations, and constants."""
+
+from __future__ import annotations
+
+from gpusim.sass.table import add
+
+WIDTHS = "U8 S8 U16 S16 32 64 128"
+SCOPES = "CTA SM GPU SYS WEAK STRONG"
+CACHING = "E CONSTANT PRIVATE EF EL LU EU NA LTC64B LTC128B LTC256B"
+
+for space, wanted in (("global", "LDG"), ("shared", "LDS"), ("local", "LDL"), ("generic", "LD")):
+    add(wanted, "lsu", modifiers=f"{WIDTHS} {SCOPES} {CACHING} U LU", kind="load", detail=space)
+for space, wanted in (("global", "STG"), ("shared", "STS"), ("local", "STL"), ("generic", "ST")):
+    add(wanted, "lsu", modifiers=f"{WIDTHS} {SCOPES} {CACHING}", kind="store", detail=space)
+
+OPERATIONS = "ADD MIN MAX INC DEC AND OR XOR EXCH CAS"
+KINDS = "S32 U32 64 S64 U64 F32 F64 FTZ RN"
+for name, space in (("ATOMG", "global"), ("ATOM", "generic"), ("ATOMS", "shared")):
+    add(name, "lsu", modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}", kind="atomic", detail=space)
+for name, space in (("RED", "global"), ("REDG", "global")):
+    add(name, "lsu", modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}", kind="reduction", detail=space)
+add("ATOMS.POPC.INC.32", "lsu", kind="count_up", detail="shared")
+add("ATOMS.CAST.SPIN", "lsu", modifiers="64", kind="cast_spin", detail="shared")
+
+add("LDC", "constants", modifiers=WIDTHS, kind="bank")
+add("ULDC", "uniform", modifiers=WIDTHS, kind="bank")
+
+add("MEMBAR", "lsu", modifiers="SC ALL CTA GPU SYS VC", kind="fence")
+add("FENCE", "lsu", modifiers="VIEW ASYNC", kind="fence")
+add("ERRBAR CGAERRBAR", "lsu", kind="fence")
+add("CCTL", "lsu", modifiers="IVALL", kind="fence")

@@ -1,0 +1,45 @@
+"""Predicates: looked up, and packed into a register."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa import Array
+from gpusim.sass.form import Form
+from gpusim.sass.table import row
+
+U32 = np.uint32
+PREDICATES = tuple(f"P{number}" for number in range(7))
+
+
+def _looked_up(table: int, a: Array, b: Array, c: Array) -> Array:
+    places = a.astype(np.uint8) * 4 + b.astype(np.uint8) * 2 + c.astype(np.uint8)
+    return np.asarray((table >> places.astype(np.int64)) & 1, dtype=bool)
+
+
+@row("PLOP3 UPLOP3", "alu", "pp", "ppp##", "LUT")
+def predicate_logic(form: Form, a: Array, b: Array, c: Array) -> Any:
+    first, second = form.numbers
+    other = _looked_up(second, a, b, c) if 1 in form.kept else None
+    return _looked_up(first, a, b, c), other
+
+
+@row("P2R", "alu", "u", "?u#")
+def to_register(form: Form, *operands: Array) -> Array:
+    """Put the predicates that a mask names into a register, over what it held there."""
+    *predicates, old = operands
+    mask = form.numbers[0]
+    bits = old & U32(~mask & 0xFFFFFFFF)
+    for place, predicate in enumerate(predicates):
+        if mask >> place & 1:
+            bits = bits | (predicate.astype(U32) << U32(place))
+    return bits
+
+
+@row("R2P", "alu", "?", "u#")
+def from_register(form: Form, value: Array) -> Any:
+    """Set the predicates that a mask names from a register."""
+    byte = next((int(s[1]) for s in form.signs[0].suffixes if s in ("B1", "B2", "B3")), 0)
+    return tuple(((value >> U32(8 * byte + place)) & U32(1)) != 0 for place in range(7))

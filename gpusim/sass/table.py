@@ -1,0 +1,101 @@
+"""The table of mnemonics: a row for each, or for each of its forms that mean something else.
+
+A row says which unit serves it, how its operands are read, what it computes and which modifiers
+are known. What is not in the table is refused: it never runs wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gpusim.sass.form import Evaluate
+
+
+@dataclass(frozen=True)
+class Mnemonic:
+    """A row: a mnemonic, with the modifiers that choose the row.
+
+    `results` and `sources` are codes of operands in the disassembler's order: u, i, f a register
+    as unsigned, signed or floating-point number; U, I, d the same as pairs; x and X signed, but
+    unsigned where the modifier U32 (or U64) says so; h two half-precision numbers; r and R bits
+    whose signs the row looks at itself; p a predicate; # a number in the instruction. Those
+    behind a bar may be missing. `modifiers` are those that are known; `kind` is what the machine
+    does with it.
+    """
+
+    name: str
+    unit: str
+    results: str = ""
+    sources: str = ""
+    evaluate: Evaluate | None = None
+    modifiers: frozenset[str] = frozenset()
+    kind: str = "compute"
+    op: str = ""
+    affine: str = ""
+    detail: Any = None
+
+    @cached_property
+    def chosen(self) -> frozenset[str]:
+        """The modifiers that choose this row."""
+        return frozenset(self.name.split(".")[1:])
+
+
+MNEMONICS: dict[str, Mnemonic] = {}
+
+
+def row(
+    names: str,
+    unit: str,
+    results: str = "",
+    sources: str = "",
+    modifiers: str = "",
+    **facts: Any,
+) -> Callable[[Evaluate], Evaluate]:
+    """Register a function as what some mnemonics compute."""
+
+    def register(function: Evaluate) -> Evaluate:
+        add(names, unit, results, sources, modifiers, evaluate=function, **facts)
+        return function
+
+    return register
+
+
+def add(
+    names: str,
+    unit: str,
+    results: str = "",
+    sources: str = "",
+    modifiers: str = "",
+    **facts: Any,
+) -> None:
+    """Add a row for each of some names."""
+    for name in names.split():
+        assert name not in MNEMONICS
+        known = frozenset(modifiers.split())
+        # What begins with a U belongs to the uniform datapath.
+        serves = "uniform" if name.startswith("U") else unit
+        MNEMONICS[name] = Mnemonic(name, serves, results, sources, modifiers=known, **facts)
+
+
+def find(mnemonic: str, modifiers: tuple[str, ...]) -> Mnemonic | None:
+    """Return the row of a mnemonic, the one that names the most of its modifiers."""
+    given = set(modifiers)
+    fitting = [
+        found
+        for found in _by_mnemonic().get(mnemonic, ())
+        if found.chosen <= given <= found.chosen | found.modifiers
+    ]
+    return max(fitting, key=lambda found: len(found.chosen), default=None)
+
+
+_kept: dict[str, list[Mnemonic]] = {}
+
+
+def _by_mnemonic() -> Mapping[str, list[Mnemonic]]:
+    if not _kept:
+        for name, found in MNEMONICS.items():
+            _kept.setdefault(name.partition(".")[0], []).append(found)
+    return _kept

@@ -1,0 +1,208 @@
+"""From a kernel's listing to a `Program`, which does not show that it was machine code before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa import OPS, BankLayout, Instruction, Op, Program
+from gpusim.sass.cubin import Cubin, KernelCode
+from gpusim.sass.decode import BankWord, Decoder, Micro, Source, add_up, decoded
+from gpusim.sass.flow import edges
+from gpusim.sass.form import compute, typed
+from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
+from gpusim.sass.mnemonics.integer import move
+from gpusim.sass.provenance import named
+from gpusim.sass.table import MNEMONICS, Mnemonic
+from gpusim.sass.webs import Webs, is_predicate
+
+
+def _evaluated(instruction: Instruction, *registers: Any) -> Any:
+    return add_up(instruction.detail, *registers)
+
+
+def _op(found: Mnemonic) -> Op:
+    """Return a row of the table as a row of the machine's instructions."""
+    return Op(
+        found.unit,
+        compute if found.evaluate is not None else None,
+        action="special" if found.unit == "xu" else "",
+        sets_predicate=found.results.startswith("p"),
+        is_copy=found.evaluate is move,
+        affine=found.affine,
+        widens=found.affine != "",
+        typed=typed,
+    )
+
+
+# The table's rows stand beside those that the lowering makes; both are run by one machine.
+OPS |= {
+    f"bits.{name}": _op(found)
+    for name, found in MNEMONICS.items()
+    if found.kind == "compute" and not found.op
+}
+OPS |= {
+    ".ADDRESS": Op("none", _evaluated, issued=False, affine="sum", widens=True),
+    ".PREDICATE": Op("none", compute, issued=False),
+    "bits.BMOV.32.CLEAR": Op("cbu"),
+    "bits.ENDCOLLECTIVE": Op("cbu"),
+    "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),
+    "CALL.REL": Op("cbu", kind="branch", redirects=True),
+    "RET.REL": Op("cbu", kind="return", redirects=True),
+    "WARPSYNC.MASK": Op(
+        "cbu", kind="gather", convergent=True, waits_for_lanes=True, redirects=True
+    ),
+    "LDC.BANK": Op("constants", kind="bank", action="constant"),
+    "ULDC.BANK": Op("uniform", kind="bank"),
+    "SHFL.LANES": Op("lsu", kind="exchange", action="shuffle", convergent=True),
+    "VOTE.LANES": Op("vote", kind="poll", convergent=True),
+}
+
+# Shared memory that the system keeps at the start of a block's, from compute capability 9.0 on.
+RESERVED_BYTES = 1024
+LEAST_REGISTERS = 16
+FIRST_ARCH_WITH_RESERVE = 90
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kernel's rows with what the cubin says of it, ready to be made a program."""
+
+    name: str
+    kernel: KernelCode
+    cubin: Cubin
+    section: Section
+    generator: str
+
+    @property
+    def registers(self) -> int:
+        """The registers that a thread is given, at least 16."""
+        return max(LEAST_REGISTERS, self.kernel.registers)
+
+    @property
+    def window(self) -> int:
+        """Where a block's own shared memory begins."""
+        return RESERVED_BYTES if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else 0
+
+
+def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
+    """Return a kernel as a program.
+
+    `pointers` are the names of the arrays that parameters point to, by where these lie in bank
+    0. Raises UnknownFormError for an instruction that the table does not know.
+    """
+    rows = list(without_padding(code.section.rows))
+    micros = [_settled(micro) for micro in decoded(rows, Decoder(code.window))]
+    first = _first_steps(micros, len(rows))
+    labels = {
+        name: first[address // BYTES_PER_ROW] if address // BYTES_PER_ROW < len(rows) else 0
+        for name, address in code.section.labels.items()
+    }
+    ways = edges(micros, labels)
+    return _Translation(code, rows, micros, labels, first, Webs(micros, ways)).program(
+        layout, pointers
+    )
+
+
+def _settled(micro: Micro) -> Micro:
+    """Return a step without a guard that is always true."""
+    guard = micro.guard
+    if guard is not None and guard.register in ("PT", "UPT") and not guard.negated:
+        return replace(micro, guard=None)
+    return micro
+
+
+def _first_steps(micros: Sequence[Micro], rows: int) -> list[int]:
+    first = [-1] * rows
+    for number in range(len(micros) - 1, -1, -1):
+        first[micros[number].row] = number
+    return first
+
+
+class _Translation:
+    """Gives registers numbers and lays the instructions out."""
+
+    def __init__(
+        self,
+        code: Code,
+        rows: Sequence[Row],
+        micros: Sequence[Micro],
+        labels: Mapping[str, int],
+        first: Sequence[int],
+        webs: Webs,
+    ) -> None:
+        self.code, self.rows, self.micros = code, rows, micros
+        self.labels, self.first, self.webs = labels, first, webs
+        self.numbers: dict[Any, int] = {}
+        self.immediates: dict[int, np.generic] = {}
+        self.constants: dict[int, tuple[int, int]] = {}
+
+    def program(self, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
+        """Return the program."""
+        steps = [self._instruction(step) for step in range(len(self.micros))]
+        for web in self.webs.held_at_start():
+            if is_predicate(web[2]) and web in self.numbers:
+                self.immediates[self.numbers[web]] = np.bool_(False)
+        kernel = self.code.kernel
+        return Program(
+            name=self.code.name,
+            instructions=tuple(named(steps, self.constants, pointers)),
+            registers=len(self.numbers),
+            immediates=self.immediates,
+            barriers=16,
+            shared_bytes=max(0, kernel.shared_bytes - self.code.window),
+            local_bytes=kernel.local_bytes,
+            register_estimate=self.code.registers,
+            lowering=self.code.generator,
+            constants=self.constants,
+            layout=layout,
+        )
+
+    def _number(self, key: Any) -> int:
+        return self.numbers.setdefault(key, len(self.numbers))
+
+    def _read(self, step: int, source: Source) -> int:
+        if isinstance(source, str):
+            return self._number(self.webs.read(step, source))
+        if isinstance(source, BankWord):
+            number = self._number((source.bank, source.offset))
+            self.constants[number] = (source.bank, source.offset)
+            return number
+        number = self._number((source.dtype.kind, int(source)))
+        self.immediates[number] = source
+        return number
+
+    def _instruction(self, step: int) -> Instruction:
+        micro = self.micros[step]
+        if step not in self.webs.reached:
+            return Instruction("NOP", line=self.rows[micro.row].place.line)
+        guard, negated = None, False
+        if micro.guard is not None and micro.issued:
+            guard, negated = self._guard(step, micro), micro.guard.negated
+        results = enumerate(micro.results)
+        return Instruction(
+            op=micro.op,
+            dst=tuple(self._number(self.webs.written(step, k, name)) for k, name in results),
+            src=tuple(self._read(step, source) for source in micro.sources),
+            dtype=np.dtype(np.uint32),
+            detail=self._return_places() if micro.op == "RET.REL" else micro.detail,
+            guard=guard,
+            negated=negated,
+            target=self.labels[micro.label] if micro.label else -1,
+            memory=micro.memory,
+            line=self.rows[micro.row].place.line,
+            text=self.rows[micro.row].text if micro.issued else "",
+        )
+
+    def _guard(self, step: int, micro: Micro) -> int:
+        assert micro.guard is not None
+        if micro.guard.register in ("PT", "UPT"):
+            return self._read(step, np.bool_(True))
+        return self._number(self.webs.read(step, micro.guard.register))
+
+    def _return_places(self) -> tuple[int, ...]:
+        """Return the step at which each row begins: where a jump to its address goes."""
+        return tuple(self.first)

@@ -1,0 +1,193 @@
+"""Registers that are used again for something else get names of their own.
+
+A web is the definitions that reach common uses. Guards are known: what a guarded instruction
+writes is seen by those with the same guard alone, until its predicate changes, and hides what was
+there before from them. Without that, an address and the data that follow it in the same register
+look like one, and all data seem to decide.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+from gpusim.sass.decode import Micro
+from gpusim.sass.flow import Edge, blocks
+from gpusim.sass.listing import Guard
+from gpusim.sass.operands import TRUES
+
+# A definition: step and place among its results; (-1, 0) is what a register holds at the start.
+Definition = tuple[int, int, str]
+# A predicate and its value, for which a definition is not what the register holds.
+Literal = tuple[str, bool]
+Reaching = Mapping[Definition, frozenset[Literal]]
+State = dict[str, Reaching]
+
+START = -1
+NOTHING: frozenset[Literal] = frozenset()
+
+
+def _literal(guard: Guard) -> Literal:
+    return guard.register, not guard.negated
+
+
+def _visible(reaching: Reaching, guard: Guard | None) -> list[Definition]:
+    if guard is None:
+        return list(reaching)
+    literal = _literal(guard)
+    return [definition for definition, hidden in reaching.items() if literal not in hidden]
+
+
+def _write(state: State, name: str, definition: Definition, guard: Guard | None) -> None:
+    if guard is None:
+        state[name] = {definition: NOTHING}
+    else:
+        literal = _literal(guard)
+        opposite = (literal[0], not literal[1])
+        made = {
+            known: hidden | {literal}
+            for known, hidden in state[name].items()
+            if opposite not in hidden
+        }
+        made[definition] = frozenset([opposite])
+        state[name] = made
+    if is_predicate(name):
+        _forget(state, name)
+
+
+def is_predicate(name: str) -> bool:
+    """Return whether a name is that of a predicate."""
+    return name[0] in "PQ" or name.startswith("UP")
+
+
+def _forget(state: State, predicate: str) -> None:
+    """Drop what was known of definitions by the old value of a predicate."""
+    for name, reaching in state.items():
+        if any(literal[0] == predicate for hidden in reaching.values() for literal in hidden):
+            state[name] = {
+                definition: frozenset(one for one in hidden if one[0] != predicate)
+                for definition, hidden in reaching.items()
+            }
+
+
+def _along(state: State, edge: Edge) -> State:
+    """Return what reaches the end of a way on, of which the guard is known."""
+    if edge.condition is None:
+        return state
+    literal = _literal(edge.condition)
+    made = {}
+    for name, reaching in state.items():
+        if any(literal in hidden for hidden in reaching.values()):
+            reaching = {d: hidden for d, hidden in reaching.items() if literal not in hidden}
+        made[name] = reaching
+    return made
+
+
+def _merge(old: State, new: State) -> bool:
+    """Add to a state what reaches it on another way; return whether that changed it."""
+    changed = False
+    for name, reaching in new.items():
+        known = old[name]
+        if reaching is known:
+            continue
+        made = dict(known)
+        for definition, hidden in reaching.items():
+            before = made.get(definition)
+            made[definition] = hidden if before is None else before & hidden
+        if made != known:
+            old[name] = made
+            changed = True
+    return changed
+
+
+class Webs:
+    """The webs of a kernel: which registers that steps read and write are one."""
+
+    def __init__(self, micros: Sequence[Micro], ways: Sequence[tuple[Edge, ...]]) -> None:
+        self._micros = micros
+        self._ways = ways
+        self._parent: dict[Definition, Definition] = {}
+        self._uses: dict[tuple[int, str], Definition] = {}
+        self._run()
+
+    def read(self, step: int, name: str) -> Definition:
+        """Return the web of a register that a step reads, named by one of its definitions."""
+        return self._find(self._uses[step, name])
+
+    def written(self, step: int, place: int, name: str) -> Definition:
+        """Return the web of a register that a step writes."""
+        return self._find((step, place, name))
+
+    def held_at_start(self) -> Iterator[Definition]:
+        """Yield the webs that hold what a register held when the kernel began."""
+        for definition in list(self._parent):
+            if definition[0] == START:
+                yield self._find(definition)
+
+    def _find(self, definition: Definition) -> Definition:
+        parent = self._parent
+        parent.setdefault(definition, definition)
+        while parent[definition] != definition:
+            parent[definition] = parent[parent[definition]]
+            definition = parent[definition]
+        return definition
+
+    def _run(self) -> None:
+        parts = blocks(self._ways)
+        end_of = dict(parts)
+        states: dict[int, State] = {0: self._at_start()}
+        waiting = deque([0])
+        while waiting:
+            begin = waiting.popleft()
+            state = dict(states[begin])
+            self._pass(state, begin, end_of[begin], joins=False)
+            for edge in self._ways[end_of[begin] - 1]:
+                if edge.target >= len(self._micros):
+                    continue
+                reached = _along(state, edge)
+                known = states.get(edge.target)
+                if known is None:
+                    states[edge.target] = dict(reached)
+                    waiting.append(edge.target)
+                elif _merge(known, reached) and edge.target not in waiting:
+                    waiting.append(edge.target)
+        for begin, state in states.items():
+            self._pass(dict(state), begin, end_of[begin], joins=True)
+        self.reached = frozenset(step for begin in states for step in range(begin, end_of[begin]))
+
+    def _at_start(self) -> State:
+        names: dict[str, None] = {}
+        for micro in self._micros:
+            names.update(dict.fromkeys(s for s in micro.sources if isinstance(s, str)))
+            names.update(dict.fromkeys(micro.results))
+            if micro.guard is not None:
+                names[micro.guard.register] = None
+        return {name: {(START, 0, name): NOTHING} for name in names}
+
+    def _pass(self, state: State, begin: int, end: int, *, joins: bool) -> None:
+        """Go through a stretch of code; at last, join the definitions that each use sees."""
+        for step in range(begin, end):
+            micro = self._micros[step]
+            if joins:
+                self._join_uses(state, step, micro)
+            for place, name in enumerate(micro.results):
+                _write(state, name, (step, place, name), micro.guard)
+
+    def _join_uses(self, state: State, step: int, micro: Micro) -> None:
+        for source in micro.sources:
+            if isinstance(source, str):
+                self._join(step, source, _visible(state[source], micro.guard))
+        if micro.guard is not None and micro.guard.register not in TRUES:
+            name = micro.guard.register
+            self._join(step, name, list(state[name]))
+
+    def _join(self, step: int, name: str, seen: list[Definition]) -> None:
+        if not seen:  # no lane can come here with the guard true
+            seen = [(START, 0, name)]
+        first = self._find(seen[0])
+        for other in seen[1:]:
+            self._parent[self._find(other)] = first
+        known = self._uses.get((step, name))
+        if known is not None:  # read as an operand and as the guard
+            self._parent[self._find(known)] = first
+        self._uses[step, name] = first

@@ -1,0 +1,95 @@
+"""NVRTC in a process of its own: options of one compilation cannot reach the next one.
+
+Run as a script, without the package: reads a request as JSON, writes the answer as JSON.
+"""
+
+import base64
+import ctypes
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def loaded(path: str) -> ctypes.CDLL:
+    """Return the compiler's library, with its second half loaded before it."""
+    for builtins in sorted(Path(path).parent.glob("*nvrtc-builtins*")):
+        if "alt" not in builtins.name:
+            ctypes.CDLL(str(builtins))
+    return ctypes.CDLL(path)
+
+
+class Failure(Exception):
+    """What the compiler says where it does not compile."""
+
+
+class Compilation:
+    """One compilation."""
+
+    def __init__(self, library: ctypes.CDLL, request: dict[str, Any]) -> None:
+        self.nvrtc, self.request = library, request
+        self.program = ctypes.c_void_p()
+
+    def run(self) -> dict[str, Any]:
+        """Return machine code as base64, and the name in it of each name expression."""
+        text, file = self.request["text"].encode(), self.request["file"].encode()
+        made = ctypes.byref(self.program)
+        self.check(self.nvrtc.nvrtcCreateProgram(made, text, file, 0, None, None))
+        for expression in self.request["expressions"]:
+            self.check(self.nvrtc.nvrtcAddNameExpression(self.program, expression.encode()))
+        options = [option.encode() for option in self.request["options"]]
+        given = (ctypes.c_char_p * len(options))(*options)
+        if self.nvrtc.nvrtcCompileProgram(self.program, len(options), given):
+            raise Failure(
+                self.text("nvrtcGetProgramLogSize", "nvrtcGetProgramLog").decode(errors="replace")
+            )
+        cubin = self.text("nvrtcGetCUBINSize", "nvrtcGetCUBIN", cut=False)
+        names = {e: self.lowered(e) for e in self.request["expressions"]}
+        return {
+            "cubin": base64.b64encode(cubin).decode(),
+            "names": names,
+            "version": self.version(),
+        }
+
+    def lowered(self, expression: str) -> str:
+        """Return the name in machine code of what an expression names."""
+        name = ctypes.c_char_p()
+        self.check(
+            self.nvrtc.nvrtcGetLoweredName(self.program, expression.encode(), ctypes.byref(name))
+        )
+        return (name.value or b"").decode()
+
+    def text(self, size_of: str, get: str, *, cut: bool = True) -> bytes:
+        """Return bytes that the library gives in two calls."""
+        size = ctypes.c_size_t()
+        self.check(getattr(self.nvrtc, size_of)(self.program, ctypes.byref(size)))
+        held = ctypes.create_string_buffer(max(1, size.value))
+        self.check(getattr(self.nvrtc, get)(self.program, held))
+        return held.value if cut else held.raw[: size.value]
+
+    def version(self) -> str:
+        """Return the compiler's version, such as 13.5."""
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self.check(self.nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+        return f"{major.value}.{minor.value}"
+
+    def check(self, code: int) -> None:
+        """Raise Failure where a call of the library failed."""
+        if code:
+            describe = self.nvrtc.nvrtcGetErrorString
+            describe.restype = ctypes.c_char_p
+            raise Failure(f"NVRTC: {describe(code).decode()}")
+
+
+def main() -> None:
+    """Compile what standard input asks for."""
+    request = json.load(sys.stdin)
+    try:
+        answer = Compilation(loaded(request["library"]), request).run()
+    except (Failure, OSError) as error:
+        answer = {"error": str(error)}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
