@@ -49,7 +49,7 @@ def worked_out(
         for number, piece in enumerate(pieces):
             yield number, function(piece)
         return
-    with _pool(count) as pool:
+    with _refusing(), _pool(count) as pool:
         try:
             with _interrupts_held_back():
                 futures = {pool.submit(function, piece): n for n, piece in enumerate(pieces)}
@@ -62,6 +62,15 @@ def worked_out(
 
 
 @contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn what the system says of processes and pipes into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"no worker process can be started: {error.strerror}") from None
+
+
+@contextmanager
 def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
     """Make processes that end with the block: when they are done, or at once if it fails."""
     context = get_context("spawn")
@@ -69,8 +78,6 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
     pool = ProcessPoolExecutor(count, context, initializer=_begin_worker, initargs=(end,))
     try:
         yield pool
-    except OSError as error:
-        raise InputError(f"a worker process cannot be started: {error.strerror}") from None
     except BaseException:
         ours.close()
         raise

@@ -31,8 +31,8 @@ def prepare() -> None:
 
 
 def standard_output() -> TextIO:
-    """Return standard output; OutputError where the shell has shut it (`>&-`)."""
-    if sys.stdout is None:
+    """Return standard output; OutputError where the shell (`>&-`) or a kernel's file shut it."""
+    if sys.stdout is None or sys.stdout.closed:
         raise OutputError("standard output is shut; leave it open, or send it to a file or a pipe")
     return sys.stdout
 
@@ -59,7 +59,7 @@ def write_all(parts: Iterable[str]) -> None:
 def complain(message: str) -> None:
     """Print a message for the user; there is nobody to tell where even that cannot be."""
     stream = sys.stderr
-    if stream is None:
+    if stream is None or stream.closed:
         return
     lines = [shown(line, MOST_LETTERS) for line in message.split("\n")[:MOST_LINES]]
     try:
@@ -71,7 +71,7 @@ def complain(message: str) -> None:
 
 def has_terminal() -> bool:
     """Whether somebody watches standard error."""
-    return sys.stderr is not None and sys.stderr.isatty()
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 def _abandon(stream: TextIO) -> None:

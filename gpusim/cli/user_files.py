@@ -69,7 +69,7 @@ def _imported(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not a Python file; a kernel of your own is FILE.py:FUNCTION")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    path_before = list(sys.path)
+    before, depth = list(sys.path), sys.getrecursionlimit()
     sys.path.insert(0, str(path.resolve().parent))
     try:
         with _interrupts_of_the_user():
@@ -80,7 +80,8 @@ def _imported(path: Path) -> dict[str, Any]:
         where = _line_in(error, path)
         raise InputError(f"{path}{where} does not import: {_one_line(error)}") from None
     finally:
-        sys.path[:] = path_before
+        sys.path = before
+        sys.setrecursionlimit(depth)
     return vars(module)
 
 

@@ -501,6 +501,14 @@ def test_what_a_kernels_file_prints_is_printed_too(tmp_path: Path) -> None:
     assert b"Exception ignored" not in done.stderr
 
 
+def test_a_kernels_file_that_shuts_standard_output_is_answered(tmp_path: Path) -> None:
+    shuts = tmp_path / "shuts.py"
+    shuts.write_text("import sys\nsys.stdout.close()\n")
+    done = shell(f"gpusim trace {shuts} --grid 1 --block 32")
+    assert (done.returncode, done.stderr[:7]) == (2, b"gpusim:")
+    assert b"Traceback" not in done.stderr
+
+
 def test_a_mistake_that_nobody_can_be_told_of_has_its_exit_code() -> None:
     assert shell("gpusim trace nothing 2>/dev/full").returncode == 2
     assert shell("gpusim trace nothing 2>&-").returncode == 2

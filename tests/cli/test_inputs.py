@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -389,6 +390,13 @@ def test_whatever_a_file_raises_is_said_with_its_line(
     with pytest.raises(InputError) as error:
         user_files.kernel_of_file(f"{path}:f")
     assert said in str(error.value)
+
+
+def test_what_a_file_does_to_python_is_undone(tmp_path: Path) -> None:
+    path = write(tmp_path / "meddles.py", f"import sys{chr(10)}{KERNELS}{chr(10)}sys.path = None")
+    before = list(sys.path), sys.getrecursionlimit()
+    assert user_files.kernel_of_file(f"{path}:double").__name__ == "double"
+    assert (sys.path, sys.getrecursionlimit()) == before
 
 
 def test_an_interrupt_of_the_users_is_none_of_the_files(tmp_path: Path) -> None:

@@ -419,6 +419,20 @@ def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> N
     assert output.read_bytes() == whole.read_bytes()
 
 
+def test_workers_that_cannot_be_started_are_a_sentence(tmp_path: Path) -> None:
+    options = ["--kernels", "reduce3", "--blocks", "64,128", "--sizes", "2^12", "--workers", "2"]
+    done = subprocess.run(
+        command(*options, "--out", tmp_path / "table.csv"),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)),
+    )
+    assert done.returncode == 2
+    assert done.stderr == "gpusim: no worker process can be started: Too many open files\n"
+
+
 def test_the_command_prints_a_table_or_json_where_no_file_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
