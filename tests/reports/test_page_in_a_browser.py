@@ -15,6 +15,8 @@ from pages import replayed, subject
 from gpusim.reports.page import render
 from gpusim.reports.page.stepper import stepper_document
 
+pytest.importorskip("jinja2", reason="the page needs jinja2, of the extras report and test")
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 pytestmark = [
