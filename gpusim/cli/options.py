@@ -105,6 +105,7 @@ DATA_TYPE = Option("--dtype", "type of the elements: int32, float32, ...", "TYPE
 COARSE = Option("--coarse", "elements that a thread takes, where that is free", "FACTOR")
 INPUT = Option("--input", "numbers to work on, .npy, .csv or text, in place of a sample", "FILE")
 LEVEL = Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level")
+PERFETTO = Option("--perfetto", "also write a timeline for ui.perfetto.dev, as JSON", "FILE")
 STEP_LIMIT = Option("--step-limit", "instructions a block may run before it counts as stuck", "N")
 
 

@@ -23,7 +23,7 @@ from gpusim.cli.options import (
     Option,
 )
 from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES
-from gpusim.cli.timing import one_of
+from gpusim.cli.timing import DEVICE, L2, PASSES, WITHOUT, device_of, one_of
 from gpusim.errors import InputError
 
 
@@ -31,7 +31,8 @@ def plot(chosen: Namespace) -> int:
     """Draw what a kernel does, as a PNG or SVG file.
 
     Of one block: who adds what (tree), who passes which condition (divergence), which banks a
-    line meets (banks), what its strides cost (strides). Needs matplotlib, the extra `plot`.
+    line meets (banks), what its strides cost (strides). Of a prediction: what the warps of an SM
+    wait for (timeline). Needs matplotlib, the extra `plot`.
     """
     from gpusim.reports.plots.canvas import check, save, theme_of
 
@@ -65,6 +66,16 @@ def _of_trace(name: str, *options: str) -> Callable[[Namespace], Any]:
     return draw
 
 
+def _timeline(chosen: Namespace) -> Any:
+    """Draw the timeline of a prediction."""
+    from gpusim.cli.predict import forecast, job_of
+
+    chosen.kernel = _one_kernel(chosen)
+    device = device_of(chosen.device, chosen.without)
+    made = forecast(chosen, job_of(chosen), device, timeline=True)
+    return made.first.plot_timeline(theme=chosen.theme)
+
+
 def _one_kernel(chosen: Namespace) -> str:
     if len(chosen.kernels) != 1:
         raise InputError(f"gpusim plot {chosen.picture} draws one kernel: name it")
@@ -87,6 +98,7 @@ PICTURES = {
         "the words that each bank of shared memory serves", _of_trace("banks", "line", "warp")
     ),
     "strides": Picture("wavefronts by stride, beside the law", _of_trace("strides")),
+    "timeline": Picture("predicted: why the warps of an SM wait, cycle by cycle", _timeline),
 }
 
 
@@ -118,6 +130,10 @@ COMMAND = Command(
         Option("--warp", "banks: of this warp (the one with most conflicts)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
         LEVEL,
+        DEVICE,
+        L2,
+        PASSES,
+        WITHOUT,
         STEP_LIMIT,
     ),
     (
@@ -125,6 +141,7 @@ COMMAND = Command(
         """examples:
   gpusim plot tree reduce2 --block 128 --out tree.svg
   gpusim plot divergence reduce1 --block 256 --out divergence.png --theme dark
-  gpusim plot banks reduce2 --block 128 --line 81 --out banks.svg""",
+  gpusim plot banks reduce2 --block 128 --line 81 --out banks.svg
+  gpusim plot timeline reduce2 -n 2^20 --block 128 --device h200 --out timeline.png""",
     ),
 )

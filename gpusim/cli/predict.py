@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli.code_files import COMPILING
@@ -15,6 +16,7 @@ from gpusim.cli.options import (
     GRID,
     JSON,
     OPERATION,
+    PERFETTO,
     STEP_LIMIT,
     Command,
     Option,
@@ -43,7 +45,9 @@ def predict(chosen: Namespace) -> int:
     """
     device = device_of(chosen.device, chosen.without)
     job = job_of(chosen)
-    made = forecast(chosen, job, device)
+    made = forecast(chosen, job, device, timeline=chosen.timeline or chosen.perfetto is not None)
+    if chosen.perfetto is not None:
+        _write_events(made, chosen.perfetto)
     whole = forecast(chosen, job, device_of(chosen.device, None)) if chosen.without else None
     from gpusim.reports.prediction import Answer, prediction_document, prediction_report
 
@@ -66,6 +70,8 @@ COMMAND = Command(
         L2,
         PASSES,
         WITHOUT,
+        Option("--timeline", "draw what the warps of the SM's first block wait for, and when"),
+        PERFETTO,
         Option("--why", "simulate it again without each mechanism that matters, one by one"),
         GRID,
         OPERATION,
@@ -86,6 +92,7 @@ COMMAND = Command(
         """examples:
   gpusim predict reduce3 --device h200 -n 2^26 --block 256
   gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts
+  gpusim predict reduce2 -n 2^20 --block 128 --timeline --perfetto timeline.json
   gpusim predict reduce7 --device my-gpu.toml -n 2^26 --passes all --why --json
   gpusim predict mine.py:saxpy --grid 65536 --block 256 --arg 2.0 \\
       --arg "x=float32[2^24]" --arg "y=float32[2^24]" --arg "n=2^24\"""",
@@ -103,11 +110,20 @@ def job_of(chosen: Namespace) -> Job:
     return _catalogue_job(chosen, passes)
 
 
-def forecast(chosen: Namespace, job: Job, device: Device) -> Forecast:
+def forecast(chosen: Namespace, job: Job, device: Device, *, timeline: bool = False) -> Forecast:
     """Return what a job takes on a device, as it is asked for."""
     from gpusim.cli.selection import step_limit
 
-    return job.on(device, l2=how(chosen)[1], step_limit=step_limit(chosen))
+    limit = step_limit(chosen)
+    return job.on(device, l2=how(chosen)[1], step_limit=limit, timeline=timeline)
+
+
+def _write_events(made: Forecast, name: str) -> None:
+    """Write the timeline of the first launch to a file that Perfetto opens."""
+    from gpusim.reports.perfetto import prediction_events, write_events
+
+    assert made.first.timeline is not None
+    write_events(prediction_events(made.first, made.first.timeline), Path(name))
 
 
 def _why(chosen: Namespace, made: Forecast) -> list[Ablation]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
@@ -17,6 +18,7 @@ from gpusim.cli.options import (
     JSON,
     LEVEL,
     OPERATION,
+    PERFETTO,
     STEP_LIMIT,
     Command,
     Option,
@@ -46,7 +48,7 @@ def trace(chosen: Namespace) -> int:
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
     if warp is not None and line is None:
         raise InputError("--warp says which warp --line draws; give --line too")
-    made, remark = traced(chosen)
+    made, remark = _told(chosen) if chosen.perfetto is not None else traced(chosen)
     if chosen.json:
         print_json(_document(made, line, warp))
         return 0
@@ -81,6 +83,7 @@ COMMAND = Command(
         Option("--warp", "the warp that --line draws (the one with most replays)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
         LEVEL,
+        PERFETTO,
         STEP_LIMIT,
         JSON,
     ),
@@ -94,10 +97,23 @@ COMMAND = Command(
         """examples:
   gpusim trace reduce2 --block 128
   gpusim trace reduce1 -n 2^20 -O0 --json
+  gpusim trace reduce1 --block 128 --perfetto steps.json
   gpusim trace mine.py:saxpy --grid 64 --block 256 --arg 2.0 \\
       --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
     ),
 )
+
+
+def _told(chosen: Namespace) -> tuple[Trace, str]:
+    """Return the trace, and write the steps of its block to a file that Perfetto opens."""
+    from gpusim.cli.inputs import count
+    from gpusim.reports.perfetto import trace_events, write_events
+    from gpusim.tracing.block_steps import BlockSteps
+
+    steps = BlockSteps(count(chosen.block_index, "the block index", least=0))
+    made, remark = traced(chosen, observers=[steps])
+    write_events(trace_events(made, steps), Path(chosen.perfetto))
+    return made, remark
 
 
 def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace, str]:

@@ -57,8 +57,9 @@ class Job:
         *,
         l2: str = "cold",
         step_limit: int = DEFAULT_STEP_LIMIT,
+        timeline: bool = False,
     ) -> Forecast:
-        """Return what the job takes on a device.
+        """Return what the job takes on a device, with the timeline of its first launch if wanted.
 
         `l2` is how the first launch finds the cache. Later ones read what the launch before
         has just written, which is still there as far as it fits.
@@ -66,7 +67,11 @@ class Job:
         gpu = devices.load(device)
         made = [
             predict_prepared(
-                launch.prepared(gpu.cc), gpu, l2="warm" if number else l2, step_limit=step_limit
+                launch.prepared(gpu.cc),
+                gpu,
+                l2="warm" if number else l2,
+                step_limit=step_limit,
+                timeline=timeline and not number,
             )
             for number, launch in enumerate(self.launches)
         ]

@@ -24,6 +24,7 @@ from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify
+from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.workload import Workload
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
@@ -40,18 +41,21 @@ def predict(
     level: str = "O3",
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     observers: Sequence[SpanObserver] = (),
+    timeline: bool = False,
 ) -> Prediction:
     """Return how long `kernel[grid, block]` with `args` takes on `device`, and why.
 
     `device` is a built-in name, a device file or a `Device`; `l2` says whether the arrays lie
     in the L2 cache before ("warm") or not ("cold"). Arrays are not changed; `array_spec` does
-    for those whose elements decide nothing. `observers` see the SM that is simulated. Raises
-    GpusimError for what cannot run.
+    for those whose elements decide nothing. `observers` see the SM that is simulated,
+    `timeline` keeps the lives of its first warps. Raises GpusimError for what cannot run.
     """
     _check_l2(l2)
     gpu = devices.load(device)
     prepared = prepare(configured, args, gpu.cc, level)
-    return predict_prepared(prepared, gpu, l2=l2, step_limit=step_limit, observers=observers)
+    return predict_prepared(
+        prepared, gpu, l2=l2, step_limit=step_limit, observers=observers, timeline=timeline
+    )
 
 
 def predict_prepared(
@@ -61,6 +65,7 @@ def predict_prepared(
     l2: str = "cold",
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     observers: Sequence[SpanObserver] = (),
+    timeline: bool = False,
 ) -> Prediction:
     """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
     _check_l2(l2)
@@ -68,7 +73,9 @@ def predict_prepared(
     classes = classify(prepared, step_limit=step_limit)
     memory = memory_share(prepared, classes, gpu, held.blocks, l2)
     work = Workload(prepared, gpu, classes)
-    done = simulate_all(gpu, memory, work, held.blocks, observers)
+    recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
+    heard = observers if recorder is None else (*observers, recorder)
+    done = simulate_all(gpu, memory, work, held.blocks, heard)
     return Prediction(
         prepared=prepared,
         device=gpu,
@@ -92,6 +99,7 @@ def predict_prepared(
             classes=classes,
         ),
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
+        timeline=recorder.timeline if recorder is not None else None,
     )
 
 

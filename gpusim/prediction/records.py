@@ -11,7 +11,9 @@ from gpusim.launch import Launch
 from gpusim.occupancy import Occupancy
 from gpusim.prediction.bounds import Bound
 from gpusim.prediction.streams import Classes
+from gpusim.prediction.timeline import Timeline
 from gpusim.prepared import Prepared
+from gpusim.views import View
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Prediction:
 
     `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1;
     `lines` are fractions of warp cycles by source line. `bounds` are what the launch would take
-    if only one thing limited it; the largest binds.
+    if only one thing limited it; the largest binds. `timeline` is kept where it was asked for.
     """
 
     prepared: Prepared
@@ -69,6 +71,9 @@ class Prediction:
     waves: float
     extent: Extent
     instructions: int
+    timeline: Timeline | None = None
+
+    plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
 
     @property
     def kernel(self) -> str:
@@ -121,6 +126,7 @@ class Prediction:
                 for c in self.classes.classes
             ],
             "simulated": self.extent.to_dict(),
+            **({"timeline": self.timeline.to_dict()} if self.timeline is not None else {}),
         }
 
 

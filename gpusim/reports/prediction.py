@@ -26,6 +26,7 @@ from gpusim.reports.quantities import (
     tenths_of_a_percent,
 )
 from gpusim.reports.runs import known_defect
+from gpusim.reports.timeline import timeline_lines
 
 LABEL_WIDTH = 12
 LEAST_LINE_FRACTION = 0.005
@@ -70,6 +71,8 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     yield from _bounds(first).lines(width)
     yield heading("Stalls", "where the cycles of all warps go, by Nsight Compute's names")
     yield from _stalls(first).lines(width)
+    if first.timeline is not None:
+        yield from timeline_lines(first.timeline, width)
     yield heading("Source lines", "fraction of all warp cycles")
     yield from _lines(forecast, width)
     yield from _classes(first, width)

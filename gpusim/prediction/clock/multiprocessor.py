@@ -21,7 +21,7 @@ from gpusim.prediction.clock.spans import Span, SpanObserver
 from gpusim.prediction.clock.stalls import SELECTED, STALLS
 from gpusim.prediction.clock.steps import Step, WarpSteps
 from gpusim.prediction.clock.units import Units
-from gpusim.prediction.clock.warp import Block, Warp
+from gpusim.prediction.clock.warp import Block, Warp, scheduler_of
 from gpusim.prediction.memory import MemoryShare, Requester
 from gpusim.prediction.ticks import TICKS, ticks
 
@@ -144,7 +144,7 @@ class StreamingMultiprocessor:
                 self._runs[id(work)] = Runs(work)
             runs = self._runs[id(work)]
             runs.count += 1
-            scheduler = (number + warp_number) % len(self.schedulers)
+            scheduler = scheduler_of(number, warp_number, len(self.schedulers))
             requester = Requester(number, warp_number, is_first)
             at = begin + warp_number * self._warp_start
             warp = Warp(runs, block, requester, self._order + warp_number, scheduler, at)

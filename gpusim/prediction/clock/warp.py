@@ -6,6 +6,11 @@ from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.memory import Requester
 
 
+def scheduler_of(block: int, warp: int, schedulers: int) -> int:
+    """Return the number of the scheduler that a warp of a block is given to."""
+    return (block + warp) % schedulers
+
+
 class Block:
     """A block on the SM: how many of its warps still run, and who waits at its barrier."""
 

@@ -1,0 +1,119 @@
+"""Timelines as trace events, which Perfetto and chrome://tracing open.
+
+The format is the JSON of Chromium's "Trace Event Format". Its times are microseconds: here one of
+them stands for one cycle, or for one step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from gpusim.files import write_whole
+from gpusim.isa import Program, text_of
+from gpusim.prediction.records import Prediction
+from gpusim.prediction.timeline import Timeline, WarpLife
+from gpusim.tracing.block_steps import BlockSteps
+from gpusim.tracing.records import Trace
+
+Event = dict[str, Any]
+
+WINDOWS = 200  # of a counter over a timeline
+SELECTED = "selected"
+
+
+def write_events(document: dict[str, Any], path: Path) -> None:
+    """Write a document of trace events, whole or not at all."""
+    write_whole(path, json.dumps(document, separators=(",", ":")) + "\n")
+
+
+def prediction_events(prediction: Prediction, timeline: Timeline) -> dict[str, Any]:
+    """Return the first blocks of an SM: a process for each scheduler, a thread for each warp.
+
+    A span is named by its instruction where it issues, else by its reason.
+    """
+    program = prediction.prepared.program
+    events: list[Event] = []
+    for scheduler in range(timeline.schedulers):
+        events.append(_named("process_name", f"SM 0, scheduler {scheduler}", scheduler))
+    for thread, life in enumerate(timeline.warps):
+        name = f"block {life.block}, warp {life.warp}"
+        events.append(_named("thread_name", name, life.scheduler, thread))
+        events += _spans(life, program, thread)
+    events += _counters(timeline)
+    about = {"kernel": prediction.kernel, "device": prediction.device.gpu.name}
+    return _document(events, "cycle", **about, blocks=timeline.blocks, of=timeline.simulated)
+
+
+def trace_events(trace: Trace, steps: BlockSteps) -> dict[str, Any]:
+    """Return the steps of one block: a thread for each warp, each step one unit of time long."""
+    assert steps.program is not None
+    program, block = steps.program, steps.block_index
+    events = [_named("process_name", f"{trace.kernel}, block {block}", 0)]
+    for warp in range(trace.launch.warps_per_block):
+        events.append(_named("thread_name", f"warp {warp}", 0, warp))
+    for at, step in enumerate(steps.steps):
+        one = program.instructions[step.pc]
+        for part in step.warps:
+            args = {"line": one.line, "pc": step.pc, "lanes_on": sum(part.on)}
+            text = text_of(one, program.immediates)
+            events.append(_complete(one.op, "step", at, 1, 0, part.warp, text=text, **args))
+        events.append(_counter("lanes on", at, lanes=step.lanes_on))
+        events.append(_counter("barrier interval", at, interval=step.interval))
+    return _document(events, "step", kernel=trace.kernel, steps_are_all=steps.is_complete)
+
+
+def _spans(life: WarpLife, program: Program, thread: int) -> Iterator[Event]:
+    for span in life.spans:
+        one = program.instructions[span.pc] if span.pc >= 0 else None
+        is_issue = span.reason == SELECTED and one is not None
+        name, kind = (one.op, "issue") if is_issue and one else (span.reason, "stall")
+        args = {} if one is None else {"line": one.line, "pc": span.pc, "instruction": one.op}
+        length = span.end - span.start
+        yield _complete(name, kind, span.start, length, life.scheduler, thread, **args)
+
+
+def _counters(timeline: Timeline) -> Iterator[Event]:
+    """Yield, window by window, how many of the warps issue and wait, by reason."""
+    width = max(timeline.warps, key=lambda life: life.end).end / WINDOWS
+    spent: list[dict[str, float]] = [{} for _ in range(WINDOWS)]
+    for life in timeline.warps:
+        for span in life.spans:
+            for window in range(int(span.start / width), WINDOWS):
+                begin, end = window * width, (window + 1) * width
+                if begin >= span.end:
+                    break
+                part = min(end, span.end) - max(begin, span.start)
+                found = spent[window]
+                found[span.reason] = found.get(span.reason, 0.0) + part / width
+    names = sorted({name for window in spent for name in window})
+    for number, window_spent in enumerate(spent):
+        warps = {name: round(window_spent.get(name, 0.0), 3) for name in names}
+        yield _counter("warps by reason", number * width, **warps)
+
+
+def _named(kind: str, name: str, process: int, thread: int = 0) -> Event:
+    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _complete(
+    name: str, kind: str, start: float, length: float, process: int, thread: int, **args: Any
+) -> Event:
+    times = {"ts": start, "dur": length}
+    return {
+        "ph": "X", "name": name, "cat": kind, **times, "pid": process, "tid": thread, "args": args,
+    }  # fmt: skip
+
+
+def _counter(name: str, at: float, **values: float) -> Event:
+    return {"ph": "C", "name": name, "ts": at, "pid": 0, "tid": 0, "args": values}
+
+
+def _document(events: Iterable[Event], unit: str, **about: Any) -> dict[str, Any]:
+    return {
+        "traceEvents": list(events),
+        "displayTimeUnit": "ns",
+        "otherData": {"one microsecond is": f"one {unit}", **about},
+    }
