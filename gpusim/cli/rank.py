@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import replace
 
 from gpusim.cli.options import (
     BLOCK,
@@ -45,22 +44,24 @@ def rank(chosen: Namespace) -> int:
     from gpusim.prediction.jobs import Forecast, catalogue_job
 
     names = list(dict.fromkeys(chosen.kernels)) or with_corrections(SERIES)
-    entries = [find(name) for name in names]
     n, limit = inputs.count(chosen.n), step_limit(chosen)
     block = inputs.count(chosen.block, "the block") if chosen.block is not None else None
     kind = inputs.dtype(chosen.dtype) if chosen.dtype is not None else None
-    asked = Request("", n, block, chosen.op or "sum", kind, passes=passes)
+    operation = chosen.op or "sum"
+    requests = [
+        Request(find(name).name, n, block, operation, kind, passes=passes) for name in names
+    ]
     forecasts: list[Forecast] = []
     errors: list[tuple[str, GpusimError]] = []
-    with Bar(len(entries), "kernels") as bar:
+    with Bar(len(requests), "kernels") as bar:
         bar.start()
-        for entry in entries:
+        for request in requests:
             try:
-                job = catalogue_job(replace(asked, kernel=entry.name))
+                job = catalogue_job(request)
                 forecasts.append(job.on(device, l2=l2, step_limit=limit))
             except GpusimError as error:
-                errors.append((entry.name, error))
-            bar.advance(entry.name)
+                errors.append((request.kernel, error))
+            bar.advance(request.kernel)
     if not forecasts:
         raise errors[0][1]
     from gpusim.reports.ranking import Ranking, ranking_document, ranking_report

@@ -52,12 +52,13 @@ def sweep(chosen: Namespace) -> int:
     for name in gpus:
         device_of(name, None)
     kind = inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None
+    names = [find(name).name for name in given] if given else with_corrections(SERIES)
+    operation = chosen.op or "sum"
     cases = crossed(
-        [find(name).name for name in given] if given else with_corrections(SERIES),
+        [Request(name, operation=operation, dtype=kind, passes=passes) for name in names],
         [inputs.count(text, "a block") for text in inputs.listed(chosen.blocks, "--blocks")],
         [inputs.count(text, "a size") for text in inputs.listed(chosen.sizes, "--sizes")],
         gpus,
-        asked=Request("", operation=chosen.op or "sum", dtype=kind, passes=passes),
         l2=l2,
         without=tuple(sorted(without)),
         step_limit=step_limit(chosen),

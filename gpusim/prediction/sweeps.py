@@ -49,23 +49,19 @@ class Case:
 
 
 def crossed(
-    kernels: Sequence[str],
+    requests: Sequence[Request],
     blocks: Sequence[int],
     sizes: Sequence[int],
     gpus: Sequence[str],
-    *,
-    asked: Request | None = None,
     **settings: Any,
 ) -> list[Case]:
     """Return every combination once: device by device, size by size, block by block.
 
-    `asked` has what the requests have in common, `settings` are the cases' other fields.
+    `requests` are kernels with what does not vary, `settings` the cases' other fields.
     """
-    every = product(gpus, sizes, blocks, kernels)
-    common = asked or Request("")
     made = (
-        Case(replace(common, kernel=kernel, n=n, block=block), gpu, **settings)
-        for gpu, n, block, kernel in every
+        Case(replace(request, n=n, block=block), gpu, **settings)
+        for gpu, n, block, request in product(gpus, sizes, blocks, requests)
     )
     return list(dict.fromkeys(made))
 

@@ -159,7 +159,7 @@ def _swept() -> Swept:
 
     from gpusim.journal import opened
 
-    cases = crossed(["reduce3", "reduce6"], [64, 96], [2**10, 2**12], ["h200"])
+    cases = crossed([Request("reduce3"), Request("reduce6")], [64, 96], [2**10, 2**12], ["h200"])
     rows = {case: row_of(case) for case in cases}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "journal"

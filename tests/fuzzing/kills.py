@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from gpusim.catalogue import Request
 from gpusim.prediction.sweeps import crossed, sweep
 
 ROOT = Path(__file__).parent.parent.parent
@@ -77,7 +78,11 @@ def _undisturbed() -> dict[str, bytes]:
     with TemporaryDirectory() as folder:
         for suffix in (".csv", ".json"):
             output = Path(folder) / f"table{suffix}"
-            sweep(crossed(KERNELS, BLOCKS, SIZES, ["h200"]), output, workers=1)
+            sweep(
+                crossed([Request(name) for name in KERNELS], BLOCKS, SIZES, ["h200"]),
+                output,
+                workers=1,
+            )
             tables[suffix] = output.read_bytes()
     return tables
 

@@ -27,7 +27,7 @@ from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.sweeps import COLUMNS, Case, Row, crossed, row_of, sweep, table
 
 ROOT = Path(__file__).parents[2]
-SMALL = crossed(["reduce3", "reduce6"], [64, 128], [2**12, 2**14], ["h200"])
+SMALL = crossed([Request("reduce3"), Request("reduce6")], [64, 128], [2**12, 2**14], ["h200"])
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def journal_of(output: Path) -> Path:
 
 
 def test_combinations_come_in_order_and_once() -> None:
-    cases = crossed(["a", "b", "a"], [64], [1, 2], ["x", "y"])
+    cases = crossed([Request("a"), Request("b"), Request("a")], [64], [1, 2], ["x", "y"])
     assert [(c.device, c.request.n, c.request.block, c.request.kernel) for c in cases] == [
         ("x", 1, 64, "a"), ("x", 1, 64, "b"), ("x", 2, 64, "a"), ("x", 2, 64, "b"),
         ("y", 1, 64, "a"), ("y", 1, 64, "b"), ("y", 2, 64, "a"), ("y", 2, 64, "b"),
@@ -414,7 +414,7 @@ def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> N
     assert not journal.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv"]
     whole = tmp_path / "whole.csv"
-    cases = crossed(kernels, blocks, sizes, ["h200"])
+    cases = crossed([Request(name) for name in kernels], blocks, sizes, ["h200"])
     sweep(cases, whole, workers=1)
     assert output.read_bytes() == whole.read_bytes()
 
