@@ -112,8 +112,8 @@ def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected
 
-    call = selected(find(chosen.kernel), chosen).call()
-    return call.kernel, list(call.arguments)
+    setup = selected(find(chosen.kernel), chosen).request.setup()
+    return setup.kernel, list(setup.specs)
 
 
 def _own_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:

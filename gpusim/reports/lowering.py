@@ -82,7 +82,8 @@ def code_table(lowered: Lowered) -> Columns:
         Column("live"),
     )
     for line in source_lines(lowered):
-        made.row(str(line.number or ""), "", (line.text or OF_NO_LINE, TITLE), "", "")
+        text = line.text if line.number else OF_NO_LINE
+        made.row(str(line.number or ""), "", (text, TITLE), "", "")
         for text in line.ssa:
             made.row("", "", (f"  {text}", DIM), "", "")
         for row in line.instructions:

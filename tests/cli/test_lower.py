@@ -8,6 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from gpusim import device
+from gpusim.compiler.ir import INT32
+from gpusim.isa import Instruction, Program
+from gpusim.reports.lowered import Lowered
+from gpusim.reports.lowering import lowered_report
+
 Run = Callable[..., tuple[int, str, str]]
 
 OWN = """
@@ -124,3 +130,27 @@ def test_bad_input_is_refused_in_a_sentence(run: Run, arguments: str, message: s
     assert (code, out) == (2, "")
     assert err.startswith("gpusim: ")
     assert message in err
+
+
+def test_a_kernel_for_a_billion_elements_is_lowered_without_any(run: Run) -> None:
+    code, out, _ = run("lower", "reduce3", "-n", "2^30", "--json")
+    assert (code, json.loads(out)["kernel"]) == (0, "reduce3")
+
+
+def test_a_program_of_unknown_origin_is_shown_without_ssa_and_passes() -> None:
+    code = (
+        Instruction("S2R", (0,), dtype=INT32, detail="tid.x", line=3),
+        Instruction("IADD3", (1,), (0, 0), INT32, "++", line=3),
+        Instruction("EXIT"),
+    )
+    program = Program("foreign", code, registers=2, lowering="sass")
+    lowered = Lowered(program, "", "9.0", device.load("h200"))
+    lines = [line.plain.split() for line in lowered_report(lowered, 100)]
+    assert [line[:3] for line in lines if line and line[0].isdigit()] == [
+        ["3", "instructions,", "16"],
+        ["2", "EXIT", "1"],
+        ["3"],
+        ["0", "S2R", "R0,"],
+        ["1", "IADD3", "R1,"],
+    ]
+    assert not any("Passes" in line for line in lines)
