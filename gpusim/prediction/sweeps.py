@@ -6,11 +6,8 @@ works it out and in whatever order. Finished rows are kept in a journal beside t
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -22,17 +19,13 @@ from gpusim import device as devices
 from gpusim.catalogue import Request
 from gpusim.device import Device
 from gpusim.errors import GpusimError, InputError
-from gpusim.files import refusing, shown, text, write_whole
+from gpusim.files import refusing, shown, write_whole
 from gpusim.journal import opened
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.jobs import Forecast, catalogue_job
+from gpusim.prediction.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 from gpusim.workers import ignored, worked_out
 
-Row = dict[str, Any]
-
-FORMATS = (".csv", ".json")
-MAX_TABLE_BYTES = 2**28
 DIGITS = 16  # of a row's key, beside it in the table: what it was made from
 JOURNAL_SUFFIX = ".journal"
 
@@ -119,18 +112,6 @@ def _predicted(forecast: Forecast) -> Row:
     }
 
 
-COLUMNS = (
-    "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without",
-    "launches", "grid", "time_us", "gbps", "peak_fraction", "cycles", "bound", "bound_us",
-    "occupancy", "occupancy_limit", "waves", "instructions", "blocks_on_sm", "blocks_simulated",
-    "spread", *(f"stall_{name}" for name in STALLS), "reason", "digest",
-)  # fmt: skip
-TEXTS = frozenset(
-    ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "bound",
-     "occupancy_limit", "reason", "digest")
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Swept:
     """A finished sweep: its rows, in the order of its cases, and how many were there before.
@@ -181,7 +162,10 @@ def sweep(
     with opened(journal_path, _fitting(keys)) as journal:
         if journal.remark:
             (remark or ignored)(journal.remark)
-        if not overwrite and (held := _complete(output, keys.values())) is not None:
+        if (
+            not overwrite
+            and (held := _complete(output, [keys[case] for case in cases])) is not None
+        ):
             journal.discard()
             return Swept(held, len(held), was_complete=True)
         left = [case for case in cases if keys[case] not in journal.kept]
@@ -195,52 +179,17 @@ def sweep(
     return Swept(made, len(cases) - len(left))
 
 
-def table(rows: Sequence[Row], suffix: str) -> str:
-    """Return rows as the text of a .csv or .json file."""
-    if suffix == ".json":
-        return json.dumps(rows, indent=1) + "\n"
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def _complete(output: Path, keys: Iterable[str]) -> list[Row] | None:
     """Return the rows of an output that holds these very ones, None where it holds nothing yet."""
     if not output.exists() or not output.stat().st_size:
         return None
-    rows = _rows_of(output)
+    rows = rows_of(output)
     if [row["digest"] for row in rows] != [key[:DIGITS] for key in keys]:
         raise InputError(
             f"{shown(output)}: holds something else than the rows of this sweep; "
             "give --overwrite to replace it, or another file"
         )
     return rows
-
-
-def _rows_of(output: Path) -> list[Row]:
-    """Return the rows of a table that a sweep has written, none where it is anything else."""
-    try:
-        content = text(output, MAX_TABLE_BYTES)
-        if output.suffix == ".json":
-            rows = json.loads(content)
-        else:
-            rows = [_typed(row) for row in csv.DictReader(io.StringIO(content))]
-    except (InputError, ValueError, TypeError, RecursionError, csv.Error):
-        return []
-    is_table = isinstance(rows, list) and all(
-        isinstance(row, dict) and tuple(row) == COLUMNS for row in rows
-    )
-    return rows if is_table else []
-
-
-def _typed(row: Mapping[str, str]) -> Row:
-    """Return a row of a .csv file as it was before it was written."""
-    cells = {
-        name: cell if name in TEXTS else json.loads(cell) for name, cell in row.items() if cell
-    }
-    return {name: cells.get(name, "" if name == "without" else None) for name in row}
 
 
 def _fitting(keys: Mapping[Case, str]) -> Callable[[str, Row], bool]:
@@ -255,14 +204,8 @@ def _belongs(row: Row, case: Case, key: str) -> bool:
         return False
     asked = {name: value for name, value in _asked(case).items() if value is not None}
     return all(row[name] == value for name, value in asked.items()) and all(
-        value is None or _is_cell(value, str if name in TEXTS else (int, float))
-        for name, value in row.items()
+        is_cell(name, value) for name, value in row.items()
     )
-
-
-def _is_cell(value: object, kind: type | tuple[type, ...]) -> bool:
-    is_finite = not isinstance(value, float) or math.isfinite(value)
-    return isinstance(value, kind) and not isinstance(value, bool) and is_finite
 
 
 def _check_output(output: Path) -> None:

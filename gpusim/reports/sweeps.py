@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.prediction.sweeps import Row, Swept
+from gpusim.prediction.sweeps import Swept
+from gpusim.prediction.tables import Row
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, plural
 from gpusim.reports.quantities import duration, percent, rate

@@ -24,6 +24,7 @@ from gpusim.errors import GpusimError
 from gpusim.prediction import sweeps
 from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.sweeps import crossed, row_of, sweep
+from gpusim.prediction.tables import Row, table
 from validate import files as measurements
 
 MOST_LETTERS = 10_000  # of what is said of a file
@@ -148,7 +149,7 @@ class Swept:
     """A small sweep, its rows, and the journal that it leaves when it is stopped."""
 
     cases: list[sweeps.Case]
-    rows: dict[sweeps.Case, sweeps.Row]
+    rows: dict[sweeps.Case, Row]
     journal: bytes
     table: str
 
@@ -167,7 +168,7 @@ def _swept() -> Swept:
             for case in cases[:-2]:
                 journal.keep(sweeps._key(case), rows[case])
         content = path.read_bytes()
-    return Swept(cases, rows, content, sweeps.table(list(rows.values()), ".csv"))
+    return Swept(cases, rows, content, table(list(rows.values()), ".csv"))
 
 
 def journal_of_a_sweep(random: Random, folder: Path) -> None:

@@ -24,7 +24,8 @@ from gpusim.files import write_whole
 from gpusim.journal import Journal, opened
 from gpusim.prediction import sweeps
 from gpusim.prediction.jobs import catalogue_job
-from gpusim.prediction.sweeps import COLUMNS, Case, Row, crossed, row_of, sweep, table
+from gpusim.prediction.sweeps import Case, crossed, row_of, sweep
+from gpusim.prediction.tables import COLUMNS, Row, table
 
 ROOT = Path(__file__).parents[2]
 SMALL = crossed([Request("reduce3"), Request("reduce6")], [64, 128], [2**12, 2**14], ["h200"])
@@ -263,6 +264,7 @@ def test_a_damaged_line_is_set_aside_and_worked_out_again(
         {"time_us": "fast"},
         {"time_us": float("nan")},
         {"time_us": True},
+        {"time_us": 10**400},
         {"bound": 3},
         {"more": 1},
     ],
