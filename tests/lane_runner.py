@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
 
@@ -25,12 +26,40 @@ class StuckError(Exception):
     """Some lanes wait for others that never come."""
 
 
+def _converted(value: Any, dtype: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)[()]
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """What a kernel computes with: by default NumPy's scalars, as they are.
+
+    `of` makes a number of a NumPy scalar, `stored` what an array holds of a number. `code` gives
+    the code that stands for a function; `names` and `words` of `cuda` replace what they name.
+    """
+
+    of: Callable[[Any], Any] = lambda scalar: scalar
+    stored: Callable[[Any, Any], Any] = _converted
+    code: Callable[[Any], Any] = lambda function: function.__code__
+    minimum: Callable[..., Any] = np.fmin
+    maximum: Callable[..., Any] = np.fmax
+    names: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Any] = field(default_factory=dict)
+
+
+NUMPYS = Arithmetic()
+
+
 class Elements:
     """An array as a kernel sees it: no negative indices, narrow integers read as 32 bits."""
 
-    def __init__(self, array: Any, turn: Callable[[], Any] | None = None) -> None:
-        self.array, self.turn = array, turn
-        self.dtype, self.shape, self.size = array.dtype, array.shape, array.size
+    def __init__(
+        self, array: Any, arithmetic: Arithmetic, turn: Callable[[], Any] | None = None
+    ) -> None:
+        self.array, self.arithmetic, self.turn = array, arithmetic, turn
+        self.dtype, self.size = array.dtype, arithmetic.of(np.int32(array.size))
+        self.shape = tuple(arithmetic.of(np.int32(size)) for size in array.shape)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -47,13 +76,12 @@ class Elements:
             self.turn()
         value = self.array[self._check(index)]
         narrow = self.dtype.kind in "iu" and self.dtype.itemsize < 4
-        return np.int32(value) if narrow else value
+        return self.arithmetic.of(np.int32(value) if narrow else value)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.turn:
             self.turn()
-        with np.errstate(all="ignore"):
-            self.array[self._check(index)] = np.asarray(value).astype(self.dtype)
+        self.array[self._check(index)] = self.arithmetic.stored(value, self.dtype)
 
 
 class Lane(threading.Thread):
@@ -106,21 +134,36 @@ class Lane(threading.Thread):
         self.resume()
 
 
-def run(kernel: Any, grid: int, block: int, dynamic_bytes: int, *arguments: Any) -> None:
+def run(
+    kernel: Any,
+    grid: int,
+    block: int,
+    dynamic_bytes: int,
+    *arguments: Any,
+    arithmetic: Arithmetic = NUMPYS,
+) -> None:
     """Run a launch of one dimension, block after block; arrays hold the results."""
     for number in range(grid):
-        _run_block(kernel.py_func, number, grid, block, dynamic_bytes, arguments)
+        memory: dict[Any, Any] = {"dynamic bytes": dynamic_bytes}
+        _run_block(kernel.py_func, (number, grid, block), memory, arguments, arithmetic)
 
 
 def _run_block(
-    function: Any, number: int, grid: int, block: int, dynamic_bytes: int, arguments: Any
+    function: Any,
+    place: tuple[int, int, int],
+    memory: dict[Any, Any],
+    arguments: Any,
+    arithmetic: Arithmetic,
 ) -> None:
-    memory: dict[Any, Any] = {"dynamic bytes": dynamic_bytes}
+    number, grid, block = place
 
     def body(lane: Lane) -> None:
-        here = _dialect(lane, number, grid, block, memory)
-        given = [Elements(a) if isinstance(a, np.ndarray) else a for a in arguments]
-        _translated(function, here)(*given)
+        here = _dialect(lane, number, grid, block, memory, arithmetic)
+        given = [
+            Elements(a, arithmetic) if isinstance(a, np.ndarray) else arithmetic.of(a)
+            for a in arguments
+        ]
+        _translated(function, here, arithmetic)(*given)
 
     lanes = [Lane(body, position, np.int32(position)) for position in range(block)]
     for lane in lanes:
@@ -164,12 +207,22 @@ def _meetings(waiting: list[Lane]) -> Iterator[list[Lane]]:
             yield group
 
 
-def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, Any]) -> Any:
+def _dialect(
+    lane: Lane,
+    number: int,
+    grid: int,
+    block: int,
+    memory: dict[Any, Any],
+    arithmetic: Arithmetic,
+) -> Any:
     """Return what `cuda` means to one lane."""
-    zero, one = np.int32(0), np.int32(1)
+    of = arithmetic.of
+
+    def three(x: Any, others: int) -> Any:
+        return SimpleNamespace(x=of(np.int32(x)), y=of(np.int32(others)), z=of(np.int32(others)))
 
     def barrier(result: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda value=0: lane.meet(BLOCK_BARRIER, None, value, result)
+        return lambda value=0: of(lane.meet(BLOCK_BARRIER, None, value, result))
 
     def across(source: Callable[[int, int], int]) -> Callable[..., Any]:
         def shuffle(mask: int, value: Any, operand: Any, width: int = 32) -> Any:
@@ -178,12 +231,15 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
                 inside = 0 <= wanted < 32 and wanted // width == me.lane // width
                 return values.get(wanted if inside else me.lane, values[me.lane])
 
-            return lane.meet(WARP, mask, value, pick)
+            return lane.meet(WARP, int(mask), value, pick)
 
         return shuffle
 
     def vote(result: Callable[[dict[int, Any]], Any]) -> Callable[..., Any]:
-        return lambda mask, value: lane.meet(WARP, mask, value, lambda _, all_: result(all_))
+        def ask(mask: Any, value: Any) -> Any:
+            return of(lane.meet(WARP, int(mask), value, lambda _, all_: result(all_)))
+
+        return ask
 
     def matching(me: Lane, values: dict[int, Any]) -> Any:
         mine = np.asarray(values[me.lane]).tobytes()
@@ -200,12 +256,15 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
         if place not in memory:
             size = memory["dynamic bytes"] // np.dtype(dtype).itemsize if shape == 0 else shape
             memory[place] = np.zeros(size, dtype)
-        return Elements(memory[place])
+        return Elements(memory[place], arithmetic)
+
+    def local(shape: Any, dtype: Any) -> Elements:
+        return Elements(np.zeros(shape, dtype), arithmetic)
 
     def atomic(update: Callable[..., Any]) -> Callable[..., Any]:
         def change(array: Elements, index: Any, *operands: Any) -> Any:
             old = array[index]
-            array[index] = update(old, *operands)
+            array[index] = update(old, *(of(arithmetic.stored(x, array.dtype)) for x in operands))
             return old
 
         return change
@@ -213,18 +272,18 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
     def turn() -> Any:
         return lane.meet(TURN, None, None, lambda *_: None)
 
-    return SimpleNamespace(
-        threadIdx=SimpleNamespace(x=lane.index, y=zero, z=zero),
-        blockIdx=SimpleNamespace(x=np.int32(number), y=zero, z=zero),
-        blockDim=SimpleNamespace(x=np.int32(block), y=one, z=one),
-        gridDim=SimpleNamespace(x=np.int32(grid), y=one, z=one),
-        laneid=np.int32(lane.lane),
+    words = SimpleNamespace(
+        threadIdx=three(lane.index, 0),
+        blockIdx=three(number, 0),
+        blockDim=three(block, 1),
+        gridDim=three(grid, 1),
+        laneid=of(np.int32(lane.lane)),
         warpsize=32,
-        grid=lambda _: np.int32(number * block) + lane.index,
-        gridsize=lambda _: np.int32(grid * block),
+        grid=lambda _: of(np.int32(number * block) + lane.index),
+        gridsize=lambda _: of(np.int32(grid * block)),
         shared=SimpleNamespace(array=shared),
-        local=SimpleNamespace(array=lambda shape, dtype: Elements(np.zeros(shape, dtype))),
-        volatile=lambda array: Elements(array.array, turn),
+        local=SimpleNamespace(array=local),
+        volatile=lambda array: Elements(array.array, arithmetic, turn),
         syncthreads=barrier(lambda *_: None),
         syncthreads_count=barrier(lambda _, all_: np.int32(sum(map(bool, all_.values())))),
         syncthreads_and=barrier(lambda _, all_: np.int32(all(all_.values()))),
@@ -234,8 +293,8 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
         shfl_up_sync=across(lambda me, operand: me - operand),
         shfl_down_sync=across(lambda me, operand: me + operand),
         shfl_xor_sync=across(lambda me, operand: me ^ operand),
-        all_sync=vote(lambda all_: all(all_.values())),
-        any_sync=vote(lambda all_: any(all_.values())),
+        all_sync=vote(lambda all_: np.bool_(all(all_.values()))),
+        any_sync=vote(lambda all_: np.bool_(any(all_.values()))),
         ballot_sync=vote(lambda all_: np.uint32(sum(1 << k for k, v in all_.items() if v))),
         match_any_sync=lambda mask, value: lane.meet(WARP, mask, value, matching),
         match_all_sync=lambda mask, value: lane.meet(WARP, mask, value, matching_all),
@@ -243,8 +302,11 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
         atomic=SimpleNamespace(
             add=atomic(lambda old, x: old + x),
             sub=atomic(lambda old, x: old - x),
-            min=atomic(lambda old, x: np.fmin(old, x)),
-            max=atomic(lambda old, x: np.fmax(old, x)),
+            min=atomic(arithmetic.minimum),
+            max=atomic(arithmetic.maximum),
+            and_=atomic(lambda old, x: old & x),
+            or_=atomic(lambda old, x: old | x),
+            xor=atomic(lambda old, x: old ^ x),
             exch=atomic(lambda _, x: x),
             cas=atomic(lambda old, compare, x: x if old == compare else old),
         ),
@@ -253,20 +315,21 @@ def _dialect(lane: Lane, number: int, grid: int, block: int, memory: dict[Any, A
         threadfence_system=lambda: None,
         load_vector=lambda array, index, count: tuple(array[index + k] for k in range(count)),
     )
+    return SimpleNamespace(**(vars(words) | dict(arithmetic.words)))
 
 
-def _translated(function: Any, here: Any) -> Any:
+def _translated(function: Any, here: Any, arithmetic: Arithmetic) -> Any:
     """Return the function with `cuda` meaning `here`, in it and in its device functions."""
 
     def meaning(value: Any) -> Any:
         if value is gpusim.cuda:
             return here
         if isinstance(value, gpusim.cuda.Kernel):
-            return _translated(value.py_func, here)
+            return _translated(value.py_func, here, arithmetic)
         return value
 
-    names = set(function.__code__.co_names)
-    used = {name: meaning(v) for name, v in function.__globals__.items() if name in names}
-    used |= {"max": np.fmax, "min": np.fmin}
+    code = arithmetic.code(function)
+    used = {k: meaning(v) for k, v in function.__globals__.items() if k in code.co_names}
+    used |= {"max": arithmetic.maximum, "min": arithmetic.minimum} | dict(arithmetic.names)
     cells = tuple(CellType(meaning(cell.cell_contents)) for cell in function.__closure__ or ())
-    return FunctionType(function.__code__, used, function.__name__, None, cells)
+    return FunctionType(code, used, function.__name__, None, cells)
