@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.options import (
@@ -23,8 +23,23 @@ from gpusim.cli.options import (
     Option,
 )
 from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES
-from gpusim.cli.timing import DEVICE, L2, PASSES, WITHOUT, device_of, one_of
+from gpusim.cli.timing import (
+    DEVICE,
+    L2,
+    PASSES,
+    SERIES,
+    WITHOUT,
+    corrected,
+    device_of,
+    one_of,
+)
 from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.prediction.jobs import Forecast
+
+
+DEFAULT_SIZES = "2^16,2^18,2^20,2^22,2^24,2^26"
 
 
 def plot(chosen: Namespace) -> int:
@@ -32,7 +47,8 @@ def plot(chosen: Namespace) -> int:
 
     Of one block: who adds what (tree), who passes which condition (divergence), which banks a
     line meets (banks), what its strides cost (strides). Of a prediction: what the warps of an SM
-    wait for (timeline). Needs matplotlib, the extra `plot`.
+    wait for (timeline). Of several, reduce1 to reduce7 where none are named: gains, roofline,
+    traffic, bandwidth. Needs matplotlib, the extra `plot`.
     """
     from gpusim.reports.plots.canvas import check, save, theme_of
 
@@ -76,6 +92,57 @@ def _timeline(chosen: Namespace) -> Any:
     return made.first.plot_timeline(theme=chosen.theme)
 
 
+def _forecasts(chosen: Namespace) -> list[Forecast]:
+    """Return what the kernels take that are named, or those of the series as corrected."""
+    from gpusim.cli.predict import forecast, job_of
+
+    device = device_of(chosen.device, chosen.without)
+    made = []
+    for name in chosen.kernels or corrected(SERIES):
+        chosen.kernel = name
+        made.append(forecast(chosen, job_of(chosen), device))
+    return made
+
+
+def _gains(chosen: Namespace) -> Any:
+    from gpusim.reports.plots.gains import plot_gains
+
+    return plot_gains(_forecasts(chosen), theme=chosen.theme)
+
+
+def _roofline(chosen: Namespace) -> Any:
+    from gpusim.reports.plots.roofline import plot_roofline
+
+    return plot_roofline([one.first for one in _forecasts(chosen)], theme=chosen.theme)
+
+
+def _traffic(chosen: Namespace) -> Any:
+    from gpusim.reports.plots.traffic import plot_traffic
+
+    return plot_traffic([one.first for one in _forecasts(chosen)], theme=chosen.theme)
+
+
+def _bandwidth(chosen: Namespace) -> Any:
+    """Draw rates over --sizes; what was measured with the same block stands beside them."""
+    from gpusim.cli import inputs
+    from gpusim.cli.validation import measured_gbps
+    from gpusim.reports.plots.bandwidth import Rates, plot_bandwidth
+
+    device = device_of(chosen.device, chosen.without)
+    by_kernel: dict[str, list[tuple[int, float]]] = {}
+    measured: dict[str, list[tuple[int, float]]] = {}
+    for size in inputs.listed(chosen.sizes, "--sizes"):
+        chosen.n = size
+        for made in _forecasts(chosen):
+            setup = made.job.launches[0].setup
+            if setup is None:
+                raise InputError("bandwidth over size is drawn for kernels of gpusim list")
+            by_kernel.setdefault(made.job.name, []).append((setup.n, made.gbps))
+            measured[made.job.name] = measured_gbps(made.job.name, device.id, setup.block)
+    rates = [Rates(name, tuple(found), tuple(measured[name])) for name, found in by_kernel.items()]
+    return plot_bandwidth(rates, device, theme=chosen.theme)
+
+
 def _one_kernel(chosen: Namespace) -> str:
     if len(chosen.kernels) != 1:
         raise InputError(f"gpusim plot {chosen.picture} draws one kernel: name it")
@@ -98,6 +165,10 @@ PICTURES = {
         "the words that each bank of shared memory serves", _of_trace("banks", "line", "warp")
     ),
     "strides": Picture("wavefronts by stride, beside the law", _of_trace("strides")),
+    "gains": Picture("predicted: the gain from kernel to kernel, and its reasons", _gains),
+    "roofline": Picture("predicted: instructions against bytes, below the roofs", _roofline),
+    "traffic": Picture("predicted: where the bytes come from", _traffic),
+    "bandwidth": Picture("GB/s over size: lines predicted, points measured", _bandwidth),
     "timeline": Picture("predicted: why the warps of an SM wait, cycle by cycle", _timeline),
 }
 
@@ -117,6 +188,7 @@ COMMAND = Command(
         Option("--out", "the picture: a file that ends in .png or .svg", "FILE", "picture.svg"),
         Option("--theme", "light or dark paper (light)", "THEME", "light"),
         COUNT,
+        Option("--sizes", "bandwidth: numbers of elements", "A,B,...", DEFAULT_SIZES),
         BLOCK,
         GRID,
         OPERATION,
@@ -142,6 +214,8 @@ COMMAND = Command(
   gpusim plot tree reduce2 --block 128 --out tree.svg
   gpusim plot divergence reduce1 --block 256 --out divergence.png --theme dark
   gpusim plot banks reduce2 --block 128 --line 81 --out banks.svg
-  gpusim plot timeline reduce2 -n 2^20 --block 128 --device h200 --out timeline.png""",
+  gpusim plot timeline reduce2 -n 2^20 --block 128 --device h200 --out timeline.png
+  gpusim plot gains -n 2^26 --block 256 --device h200 --out gains.svg
+  gpusim plot bandwidth reduce1 reduce3 reduce7 --block 256 --out bandwidth.svg""",
     ),
 )

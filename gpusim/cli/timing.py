@@ -62,3 +62,10 @@ def with_corrections(names: Iterable[str]) -> list[str]:
         entry = find(name)
         found += [entry.name, *([entry.fixed_by] if entry.fixed_by else [])]
     return list(dict.fromkeys(found))
+
+
+def corrected(names: Iterable[str]) -> list[str]:
+    """Return kernels of the catalogue, each wrong one replaced by its correction."""
+    from gpusim.catalogue import find
+
+    return [find(name).fixed_by or name for name in names]

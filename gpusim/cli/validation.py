@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from typing import Any
 
 from gpusim.errors import InputError
 
@@ -15,13 +16,37 @@ SUMMARY = "hold predictions against real GPUs: compare, run, counters, calibrate
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command of the validation and return its exit code."""
+    code: int = _module("commands").main(arguments)
+    return code
+
+
+def measured_gbps(kernel: str, device: str, block: int) -> list[tuple[int, float]]:
+    """Return (elements, GB/s) of what was measured of a kernel with a cold L2, in order.
+
+    There is none where the device has no measurements of its own.
+    """
+    from numpy import dtype
+
+    files = _module("files")
+    if device not in files.names():
+        return []
+    found = [
+        (one.case.n, one.case.n * dtype(one.case.dtype).itemsize / one.time_us / 1000)
+        for one in files.load(device).times
+        if (one.kernel, one.case.block, one.case.l2) == (kernel, block, "cold")
+        and one.case.scope == "single"
+        and one.case.grid is None
+        and one.time_us is not None
+    ]
+    return sorted(found)
+
+
+def _module(name: str) -> Any:
+    """Return a module of the validation, wherever that is."""
     for package in ("gpusim.validate", "validate"):
         try:
-            commands = importlib.import_module(f"{package}.commands")
+            return importlib.import_module(f"{package}.{name}")
         except ModuleNotFoundError as error:
-            if error.name is None or not f"{package}.commands".startswith(error.name):
+            if error.name is None or not f"{package}.{name}".startswith(error.name):
                 raise
-            continue
-        code: int = commands.main(arguments)
-        return code
     raise InputError("this installation of gpusim came without its validation")

@@ -25,6 +25,7 @@ from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify
 from gpusim.prediction.timeline import TimelineRecorder
+from gpusim.prediction.traffic import traffic_of
 from gpusim.prediction.workload import Workload
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
@@ -99,6 +100,7 @@ def predict_prepared(
             classes=classes,
         ),
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
+        traffic=traffic_of(classes, memory),
         timeline=recorder.timeline if recorder is not None else None,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpusim.device import Device
@@ -12,6 +12,7 @@ from gpusim.occupancy import Occupancy
 from gpusim.prediction.bounds import Bound
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline
+from gpusim.prediction.traffic import Traffic
 from gpusim.prepared import Prepared
 from gpusim.views import View
 
@@ -71,6 +72,7 @@ class Prediction:
     waves: float
     extent: Extent
     instructions: int
+    traffic: Traffic
     timeline: Timeline | None = None
 
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
@@ -120,6 +122,7 @@ class Prediction:
             "bound": self.bound.name,
             "bounds": {b.name: b.time_us for b in self.bounds},
             "stalls": self.stalls,
+            "traffic": asdict(self.traffic),
             "lines": {str(line): fraction for line, fraction in self.lines.items()},
             "classes": [
                 {"name": c.name, "blocks": c.blocks, "instructions": c.stream.instructions}

@@ -1,0 +1,55 @@
+"""Bandwidth over size: predicted lines, measured points, and the peak as a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusim.device import Device
+from gpusim.reports.plots.canvas import MARKERS, canvas, plain_numbers, title
+
+Point = tuple[int, float]  # elements, GB/s of useful bytes
+
+
+@dataclass(frozen=True)
+class Rates:
+    """A kernel's rates by size."""
+
+    kernel: str
+    predicted: tuple[Point, ...]
+    measured: tuple[Point, ...] = ()
+
+
+def plot_bandwidth(rates: Sequence[Rates], device: Device, *, theme: str = "light") -> Any:
+    """Draw GB/s of useful bytes over the number of elements, a colour for each kernel."""
+    peak = device.bandwidth.dram_peak_gbps
+    with canvas(theme, 9, 5) as (figure, ink):
+        axes = figure.subplots()
+        for place, one in enumerate(rates):
+            colour = ink.series[place % len(ink.series)]
+            marker = MARKERS[place % len(MARKERS)]
+            axes.plot(*zip(*one.predicted, strict=True), color=colour, lw=1.5, label=one.kernel)
+            if one.measured:
+                axes.plot(
+                    *zip(*one.measured, strict=True),
+                    ls="none",
+                    marker=marker,
+                    ms=6,
+                    color=colour,
+                    mec=ink.paper,
+                    mew=0.6,
+                )
+        axes.axhline(peak, color=ink.grey, lw=1, ls="--")
+        axes.annotate(
+            f"DRAM's peak, {peak:,.0f} GB/s", (0.01, peak), xycoords=("axes fraction", "data"),
+            xytext=(0, -4), textcoords="offset points", va="top", color=ink.grey,
+        )  # fmt: skip
+        axes.set_xscale("log", base=2)
+        axes.set(xlabel="elements", ylabel="GB/s of useful bytes", yscale="log")
+        axes.set_ylim(top=peak * 1.25)
+        plain_numbers(axes.yaxis)
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        points = "points measured" if any(one.measured for one in rates) else "nothing measured"
+        title(axes, f"{device.name}: bandwidth over size", f"lines predicted, {points}")
+    return figure

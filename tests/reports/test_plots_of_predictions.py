@@ -1,0 +1,114 @@
+"""Pictures of predictions: bars, points and lines are the numbers that were predicted."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpusim import device as devices
+from gpusim.catalogue import Request
+from gpusim.cli.app import main
+from gpusim.cli.timing import SERIES, corrected
+from gpusim.cli.validation import measured_gbps
+from gpusim.prediction.jobs import Forecast, catalogue_job
+from gpusim.reports.plots.bandwidth import Rates, plot_bandwidth
+from gpusim.reports.plots.gains import plot_gains
+from gpusim.reports.plots.roofline import place, plot_roofline, roofs
+from gpusim.reports.plots.traffic import PARTS, plot_traffic
+
+ELEMENTS = 2**16
+
+
+@cache
+def forecasts() -> list[Forecast]:
+    names = ("reduce1", "reduce2", "reduce4")
+    return [catalogue_job(Request(name, ELEMENTS, 128)).on("h200") for name in names]
+
+
+def test_the_gain_is_each_kernels_time_beside_the_one_before() -> None:
+    (axes,) = plot_gains(forecasts()).axes
+    times = [one.time_us for one in forecasts()]
+    assert [bar.get_width() for bar in axes.patches] == times
+    said = [text.get_text() for text in axes.texts]
+    assert said[1].split()[2] == f"{times[0] / times[1]:.2f}x"
+    assert "fewer instructions" in said[1]
+    assert axes.get_xlabel() == "predicted time, us"
+
+
+def test_the_roofs_are_the_peaks_of_the_device() -> None:
+    """An H200: 132 SMs of 4 schedulers at 1.98 GHz, 4,815 GB/s in sectors of 32 bytes."""
+    assert roofs(devices.load("h200")) == pytest.approx((4815 / 32, 132 * 4 * 1.98), rel=1e-3)
+
+
+def test_points_lie_below_the_roofs_at_instructions_over_sectors() -> None:
+    """reduce1 reads 2^16 ints, 8,192 sectors; each lies once in DRAM but for what blocks share."""
+    predictions = [one.first for one in forecasts()]
+    (axes,) = plot_roofline(predictions).axes
+    roof, *points = axes.get_lines()
+    drawn = [(float(p.get_xdata()[0]), float(p.get_ydata()[0])) for p in points]
+    assert drawn == [place(prediction) for prediction in predictions]
+    bandwidth, issue = roofs(devices.load("h200"))
+    assert all(y <= min(x * bandwidth, issue) for x, y in drawn)
+    assert max(roof.get_ydata()) == issue
+    first = predictions[0]
+    sectors = first.instructions / drawn[0][0]
+    assert sectors == pytest.approx(8192, rel=0.1)
+
+
+def test_bytes_add_up_to_what_is_read_and_written() -> None:
+    """2^16 ints of 4 bytes are read; reduce1 leaves one int, of a sector of its own, a block."""
+    predictions = [one.first for one in forecasts()]
+    (axes,) = plot_traffic(predictions).axes
+    widths = [bar.get_width() * 1e6 for bar in axes.patches]
+    for number, prediction in enumerate(predictions):
+        mine = widths[number :: len(predictions)]
+        assert mine == pytest.approx([getattr(prediction.traffic, field) for _, field, _ in PARTS])
+        assert sum(mine[:3]) == pytest.approx(4 * ELEMENTS, rel=0.1)
+    assert predictions[0].traffic.written_bytes == 32 * ELEMENTS / 128
+    assert "MB" in axes.get_xlabel()
+
+
+def test_lines_are_predicted_and_points_measured() -> None:
+    rates = [
+        Rates("reduce1", ((1024, 10.0), (4096, 30.0)), ((1024, 11.0),)),
+        Rates("reduce2", ((1024, 20.0), (4096, 60.0))),
+    ]
+    (axes,) = plot_bandwidth(rates, devices.load("h200"), theme="dark").axes
+    first, points, second, peak = axes.get_lines()
+    for line, expected in ((first, rates[0].predicted), (second, rates[1].predicted)):
+        assert list(zip(*line.get_data(), strict=True)) == list(expected)
+    assert list(zip(*points.get_data(), strict=True)) == [(1024, 11.0)]
+    assert first.get_color() == points.get_color() != second.get_color()
+    assert list(peak.get_ydata()) == [4815, 4815]
+
+
+def test_measured_points_are_those_of_the_committed_file() -> None:
+    """reduce1 of 2^26 ints with blocks of 256 was measured on the H200, and never on a K40m."""
+    found = dict(measured_gbps("reduce1", "h200", 256))
+    assert found[2**26] == pytest.approx(425, rel=0.1)
+    assert list(found) == sorted(found)
+    assert measured_gbps("reduce1", "a100", 256) == []
+
+
+def test_where_no_kernel_is_named_the_series_is_drawn_as_corrected() -> None:
+    assert corrected(SERIES) == [
+        "reduce1", "reduce2", "reduce3", "reduce4", "reduce5_fixed", "reduce6", "reduce7",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("picture", ["gains", "roofline", "traffic", "timeline"])
+def test_the_command_draws_it(picture: str, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "a.png"
+    words = ["reduce2", "-n", "4096", "--block", "64", "--out", str(path)]
+    assert main(["plot", picture, *words]) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_draws_bandwidth_over_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    words = ["reduce1", "--sizes", "2^12,2^14", "--block", "256", "--out", str(path)]
+    assert main(["plot", "bandwidth", *words]) == 0
+    assert "GB/s of useful bytes" in path.read_text(encoding="utf-8")
