@@ -8,7 +8,7 @@ from gpusim.checking.clocks import Clocks
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.shadow import Array
 from gpusim.checking.sink import Sink
-from gpusim.events import BarrierOpened, Placement
+from gpusim.events import BarrierOpened, Placement, Step
 from gpusim.isa import OPS, Program
 
 STAYED = -1
@@ -75,6 +75,16 @@ class Barriers:
                 )
                 count = int(np.count_nonzero(gone[block] == place))
                 self._sink.add(Finding(rule, message, where, count=count))
+
+    def passed_by(self, step: Step, lanes: Array) -> None:
+        """Report lanes that run over a barrier without waiting, by row and lane."""
+        row, lane = (int(place[0]) for place in np.nonzero(lanes))
+        who, line = _thread(step.placement, int(step.rows[row]), lane), step.instruction.line
+        message = f"{who} passes by the barrier in line {line}, at which others wait"
+        count = int(np.count_nonzero(lanes))
+        self._sink.add(
+            Finding("barrier-missed", message, (Place(line, "passes", who),), count=count)
+        )
 
     def _reachable(self, start: int) -> frozenset[int]:
         """Return the pcs that may be run after one."""

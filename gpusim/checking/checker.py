@@ -108,6 +108,7 @@ class Checker(Observer):
             "vote": self._meet,
             "match": self._meet,
             "warpsync": self._meet,
+            "barrier": self._arrive,
             "fence": self._fence,
             "exit": self._leave,
         }.get(OPS[row.op].kind)
@@ -310,6 +311,12 @@ class Checker(Observer):
 
     def _meet(self, step: Step, batch: _Batch) -> None:
         batch.clocks.meet(step, self._time(step.pc))
+
+    def _arrive(self, step: Step, batch: _Batch) -> None:
+        """Report a barrier whose guard keeps some lanes from it."""
+        past = np.asarray((step.active & ~step.on).any(axis=0))
+        if past.any():
+            self._barriers.passed_by(step, past)
 
     def _fence(self, step: Step, batch: _Batch) -> None:
         shape = (step.placement.copies, len(step.rows), 32)

@@ -57,7 +57,7 @@ class Clocks:
 
     def meet(self, step: Step, time: int) -> None:
         """Take note that lanes met: those that make the call and name each other."""
-        active = np.asarray(step.active.all(axis=0))
+        active = np.asarray(step.on.all(axis=0))
         named = names(step)
         whole = (active == self.live[step.rows]).all(axis=1)
         if named is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -63,7 +64,7 @@ COMMAND = Command(
     "check",
     check,
     (
-        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
         COUNT,
         BLOCK,
         GRID,
@@ -73,6 +74,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         SHARED_BYTES,
+        *COMPILING,
         DEVICE,
         STRICT,
         STEP_LIMIT,

@@ -327,11 +327,14 @@ _SMALL = {"U8": np.uint8, "S8": np.int8, "U16": np.uint16, "S16": np.int16}
 
 def _accessed(row: Row, space: str) -> tuple[Memory, int]:
     """Return what memory a row touches, and how many registers it fills."""
+    name, volatile = _NAMES[space], "STRONG" in row.modifiers
     for modifier, kind in _SMALL.items():
         if modifier in row.modifiers:
-            return Memory(space, _NAMES[space], np.dtype(kind), by_address=True), 1
+            memory = Memory(space, name, np.dtype(kind), volatile=volatile, by_address=True)
+            return memory, 1
     words = 4 if "128" in row.modifiers else 2 if "64" in row.modifiers else 1
-    return Memory(space, _NAMES[space], np.dtype(np.uint32), words, by_address=True), words
+    dtype = np.dtype(np.uint32)
+    return Memory(space, name, dtype, words, volatile=volatile, by_address=True), words
 
 
 _NAMES = {"global": "", "shared": "shared", "local": "local", "generic": ""}

@@ -1,11 +1,8 @@
 // The planted kernels in CUDA C++, for compute-sanitizer. With FIXED they are the corrected twins.
 //
-//     nvcc -O1 -lineinfo -arch=sm_90 [-DFIXED] planted.cu -o planted && ./planted NAME
+//     nvcc -O1 -lineinfo -arch=sm_90 [-DFIXED] planted_main.cu -o planted && ./planted NAME
 //
 // Kernels bear the names of the Python ones. B() stands in the bug alone, F() in the twin alone.
-
-#include <cstdio>
-#include <cstring>
 
 #ifdef FIXED
 #define B(...)
@@ -14,13 +11,12 @@
 #define B(...) __VA_ARGS__
 #define F(...)
 #endif
-#define KERNEL(name) __global__ void name(int *x, int *out, int *more, int n)
 #define ALL 0xFFFFFFFFu
 #define GRID1 (blockIdx.x * blockDim.x + threadIdx.x)
 
 // ---- races in shared memory between warps
 
-KERNEL(read_of_the_neighbour_before_the_barrier) {
+__global__ void read_of_the_neighbour_before_the_barrier(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -28,7 +24,7 @@ KERNEL(read_of_the_neighbour_before_the_barrier) {
     out[GRID1] = s[(t + 1) % 64];
 }
 
-KERNEL(reversal_without_barrier) {
+__global__ void reversal_without_barrier(int *x, int *out, int *more, int n) {
     __shared__ int s[128];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -36,14 +32,14 @@ KERNEL(reversal_without_barrier) {
     out[t] = s[127 - t];
 }
 
-KERNEL(broadcast_of_thread_0_without_barrier) {
+__global__ void broadcast_of_thread_0_without_barrier(int *x, int *out, int *more, int n) {
     __shared__ int s[1];
     if (threadIdx.x == 0) s[0] = x[blockIdx.x];
     F(__syncthreads();)
     out[GRID1] = s[0];
 }
 
-KERNEL(transposition_without_barrier) {
+__global__ void transposition_without_barrier(int *x, int *out, int *more, int n) {
     __shared__ int tile[16][17];
     int column = threadIdx.x, row = threadIdx.y;
     tile[row][column] = x[(blockIdx.y * 16 + row) * 32 + blockIdx.x * 16 + column];
@@ -51,7 +47,7 @@ KERNEL(transposition_without_barrier) {
     out[(blockIdx.x * 16 + row) * 32 + blockIdx.y * 16 + column] = tile[column][row];
 }
 
-KERNEL(tree_without_barrier_in_its_loop) {
+__global__ void tree_without_barrier_in_its_loop(int *x, int *out, int *more, int n) {
     __shared__ int s[256];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -63,7 +59,7 @@ KERNEL(tree_without_barrier_in_its_loop) {
     if (t == 0) out[blockIdx.x] = s[0];
 }
 
-KERNEL(tree_without_barrier_before_its_loop) {
+__global__ void tree_without_barrier_before_its_loop(int *x, int *out, int *more, int n) {
     __shared__ int s[256];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -75,7 +71,7 @@ KERNEL(tree_without_barrier_before_its_loop) {
     if (t == 0) out[blockIdx.x] = s[0];
 }
 
-KERNEL(race_in_dynamic_memory) {
+__global__ void race_in_dynamic_memory(int *x, int *out, int *more, int n) {
     extern __shared__ int s[];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -83,7 +79,7 @@ KERNEL(race_in_dynamic_memory) {
     out[GRID1] = s[t ^ 32];
 }
 
-KERNEL(race_of_wide_elements) {
+__global__ void race_of_wide_elements(int *x, int *out, int *more, int n) {
     __shared__ double s[96];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -91,7 +87,7 @@ KERNEL(race_of_wide_elements) {
     out[t] = (int)s[(t + 40) % 96];
 }
 
-KERNEL(race_of_bytes) {
+__global__ void race_of_bytes(int *x, int *out, int *more, int n) {
     __shared__ signed char s[64];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -99,7 +95,7 @@ KERNEL(race_of_bytes) {
     F(out[t] = s[t];)
 }
 
-KERNEL(vector_load_of_what_others_store) {
+__global__ void vector_load_of_what_others_store(int *x, int *out, int *more, int n) {
     __shared__ __align__(16) int s[128];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -107,7 +103,7 @@ KERNEL(vector_load_of_what_others_store) {
     if (t < 32) ((int4 *)out)[t] = ((int4 *)s)[t];
 }
 
-KERNEL(warp_barrier_where_the_block_must_meet) {
+__global__ void warp_barrier_where_the_block_must_meet(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -116,7 +112,7 @@ KERNEL(warp_barrier_where_the_block_must_meet) {
     F(out[GRID1] = s[t ^ 31];)
 }
 
-KERNEL(fence_where_a_barrier_must_stand) {
+__global__ void fence_where_a_barrier_must_stand(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -125,7 +121,7 @@ KERNEL(fence_where_a_barrier_must_stand) {
     out[GRID1] = s[63 - t];
 }
 
-KERNEL(histogram_read_before_all_have_counted) {
+__global__ void histogram_read_before_all_have_counted(int *x, int *out, int *more, int n) {
     __shared__ int own[16];
     int t = threadIdx.x;
     if (t < 16) own[t] = 0;
@@ -135,7 +131,7 @@ KERNEL(histogram_read_before_all_have_counted) {
     if (t < 16) atomicAdd(&out[t], own[t]);
 }
 
-KERNEL(histogram_counted_before_it_is_cleared) {
+__global__ void histogram_counted_before_it_is_cleared(int *x, int *out, int *more, int n) {
     __shared__ int own[16];
     int t = threadIdx.x;
     if (t < 16) own[t] = 0;
@@ -145,7 +141,7 @@ KERNEL(histogram_counted_before_it_is_cleared) {
     if (t < 16) atomicAdd(&out[t], own[t]);
 }
 
-KERNEL(scan_with_one_buffer_and_one_barrier) {
+__global__ void scan_with_one_buffer_and_one_barrier(int *x, int *out, int *more, int n) {
     __shared__ int s[128];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -158,7 +154,7 @@ KERNEL(scan_with_one_buffer_and_one_barrier) {
     out[t] = s[t];
 }
 
-KERNEL(sums_of_warps_read_before_the_barrier) {
+__global__ void sums_of_warps_read_before_the_barrier(int *x, int *out, int *more, int n) {
     __shared__ int sums[8];
     int t = threadIdx.x, v = x[GRID1];
     for (int o = 16; o > 0; o /= 2) v += __shfl_down_sync(ALL, v, o);
@@ -171,7 +167,7 @@ KERNEL(sums_of_warps_read_before_the_barrier) {
     }
 }
 
-KERNEL(overwrite_before_all_have_read) {
+__global__ void overwrite_before_all_have_read(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -183,7 +179,7 @@ KERNEL(overwrite_before_all_have_read) {
     out[t] = s[t];
 }
 
-KERNEL(tile_refilled_before_all_have_read) {
+__global__ void tile_refilled_before_all_have_read(int *x, int *out, int *more, int n) {
     __shared__ int tile[64];
     int t = threadIdx.x, total = 0;
     for (int k = 0; k < 4; k++) {
@@ -195,7 +191,7 @@ KERNEL(tile_refilled_before_all_have_read) {
     out[GRID1] = total;
 }
 
-KERNEL(scratch_used_again_too_early) {
+__global__ void scratch_used_again_too_early(int *x, int *out, int *more, int n) {
     __shared__ int part[128];
     int t = threadIdx.x;
     part[t] = x[t];
@@ -211,7 +207,7 @@ KERNEL(scratch_used_again_too_early) {
     out[t] = part[127 - t];
 }
 
-KERNEL(two_buffers_that_do_not_change_roles) {
+__global__ void two_buffers_that_do_not_change_roles(int *x, int *out, int *more, int n) {
     __shared__ int s[2][128];
     int t = threadIdx.x, source = 0;
     s[0][t] = x[t];
@@ -224,7 +220,7 @@ KERNEL(two_buffers_that_do_not_change_roles) {
     out[t] = s[source][t];
 }
 
-KERNEL(thread_0_overwrites_what_others_still_read) {
+__global__ void thread_0_overwrites_what_others_still_read(int *x, int *out, int *more, int n) {
     __shared__ int s[1];
     int t = threadIdx.x, total = 0;
     for (int k = 0; k < 3; k++) {
@@ -236,7 +232,7 @@ KERNEL(thread_0_overwrites_what_others_still_read) {
     out[GRID1] = total;
 }
 
-KERNEL(two_warps_store_to_the_same_elements) {
+__global__ void two_warps_store_to_the_same_elements(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     B(s[t % 32] = x[t];)
@@ -245,7 +241,7 @@ KERNEL(two_warps_store_to_the_same_elements) {
     if (t < 32) out[t] = s[t];
 }
 
-KERNEL(two_threads_initialise_one_element) {
+__global__ void two_threads_initialise_one_element(int *x, int *out, int *more, int n) {
     __shared__ int s[2];
     int t = threadIdx.x;
     if (t == 0) s[0] = x[0];
@@ -255,7 +251,7 @@ KERNEL(two_threads_initialise_one_element) {
     out[t] = s[0];
 }
 
-KERNEL(barrier_that_comes_before_the_store) {
+__global__ void barrier_that_comes_before_the_store(int *x, int *out, int *more, int n) {
     __shared__ int s[96];
     int t = threadIdx.x, v = x[t] * 2;
     B(__syncthreads();)
@@ -266,7 +262,7 @@ KERNEL(barrier_that_comes_before_the_store) {
 
 // ---- races between lanes of a warp
 
-KERNEL(warp_tail_in_plain_memory) {
+__global__ void warp_tail_in_plain_memory(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -281,7 +277,7 @@ KERNEL(warp_tail_in_plain_memory) {
     if (t == 0) out[blockIdx.x] = s[0];
 }
 
-KERNEL(guarded_warp_tail_without_barriers) {
+__global__ void guarded_warp_tail_without_barriers(int *x, int *out, int *more, int n) {
     __shared__ int s[32];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -293,7 +289,7 @@ KERNEL(guarded_warp_tail_without_barriers) {
     if (t == 0) out[0] = s[0];
 }
 
-KERNEL(exchange_between_lanes_without_warp_barrier) {
+__global__ void exchange_between_lanes_without_warp_barrier(int *x, int *out, int *more, int n) {
     __shared__ int s[32];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -301,7 +297,7 @@ KERNEL(exchange_between_lanes_without_warp_barrier) {
     out[t] = s[t ^ 1];
 }
 
-KERNEL(one_side_of_a_branch_reads_what_the_other_stores) {
+__global__ void one_side_of_a_branch_reads_what_the_other_stores(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = 0;
@@ -311,7 +307,7 @@ KERNEL(one_side_of_a_branch_reads_what_the_other_stores) {
     if (t % 32 >= 16) out[GRID1] = s[t - 16];
 }
 
-KERNEL(warp_barrier_of_half_the_lanes) {
+__global__ void warp_barrier_of_half_the_lanes(int *x, int *out, int *more, int n) {
     __shared__ int s[32];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -322,20 +318,20 @@ KERNEL(warp_barrier_of_half_the_lanes) {
     }
 }
 
-KERNEL(lane_0_stores_for_all_without_warp_barrier) {
+__global__ void lane_0_stores_for_all_without_warp_barrier(int *x, int *out, int *more, int n) {
     __shared__ int s[1];
     if (threadIdx.x == 0) s[0] = x[blockIdx.x];
     F(__syncwarp();)
     out[GRID1] = s[0];
 }
 
-KERNEL(two_lanes_store_to_one_element_at_once) {
+__global__ void two_lanes_store_to_one_element_at_once(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     B(out[t / 2] = x[t];)
     F(if (t % 2 == 0) out[t / 2] = x[t] + x[t + 1];)
 }
 
-KERNEL(shared_element_stored_by_all_lanes_at_once) {
+__global__ void shared_element_stored_by_all_lanes_at_once(int *x, int *out, int *more, int n) {
     __shared__ int s[1];
     int t = threadIdx.x;
     B(s[0] = x[t];)
@@ -344,7 +340,7 @@ KERNEL(shared_element_stored_by_all_lanes_at_once) {
     out[t] = s[0];
 }
 
-KERNEL(warp_tail_in_volatile_memory) {
+__global__ void warp_tail_in_volatile_memory(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -357,14 +353,14 @@ KERNEL(warp_tail_in_volatile_memory) {
 
 // ---- races in global memory
 
-KERNEL(result_of_another_thread_read_without_barrier) {
+__global__ void result_of_another_thread_read_without_barrier(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     out[t] = x[t] * 2;
     F(__syncthreads();)
     x[t] = out[127 - t];
 }
 
-KERNEL(tree_in_global_memory_without_barrier) {
+__global__ void tree_in_global_memory_without_barrier(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     for (int o = 128; o > 0; o /= 2) {
         if (t < o) x[t] += x[t + o];
@@ -372,37 +368,37 @@ KERNEL(tree_in_global_memory_without_barrier) {
     }
 }
 
-KERNEL(sum_of_a_block_without_atomics) {
+__global__ void sum_of_a_block_without_atomics(int *x, int *out, int *more, int n) {
     B(out[blockIdx.x] += x[GRID1];)
     F(atomicAdd(&out[blockIdx.x], x[GRID1]);)
 }
 
-KERNEL(one_counter_for_all_blocks) {
+__global__ void one_counter_for_all_blocks(int *x, int *out, int *more, int n) {
     B(out[0] += 1;)
     F(atomicAdd(&out[0], 1);)
 }
 
-KERNEL(every_block_stores_its_sum_to_one_element) {
+__global__ void every_block_stores_its_sum_to_one_element(int *x, int *out, int *more, int n) {
     if (threadIdx.x == 0) {
         B(out[0] = x[GRID1];)
         F(atomicAdd(&out[0], x[GRID1]);)
     }
 }
 
-KERNEL(histogram_without_atomics) {
+__global__ void histogram_without_atomics(int *x, int *out, int *more, int n) {
     int place = x[GRID1] % 16;
     B(out[place] = out[place] + 1;)
     F(atomicAdd(&out[place], 1);)
 }
 
-KERNEL(stencil_in_place_across_blocks) {
+__global__ void stencil_in_place_across_blocks(int *x, int *out, int *more, int n) {
     int i = GRID1 + 1, v = x[i - 1] + x[i + 1];
     __syncthreads();
     B(x[i] = v;)
     F(out[i] = v;)
 }
 
-KERNEL(last_block_without_fence) {
+__global__ void last_block_without_fence(int *x, int *out, int *more, int n) {
     __shared__ int last;
     int b = blockIdx.x;
     if (threadIdx.x == 0) {
@@ -418,7 +414,7 @@ KERNEL(last_block_without_fence) {
     }
 }
 
-KERNEL(flag_without_fence) {
+__global__ void flag_without_fence(int *x, int *out, int *more, int n) {
     volatile int *flag = more;
     if (threadIdx.x == 0) {
         if (blockIdx.x == 0) {
@@ -433,7 +429,7 @@ KERNEL(flag_without_fence) {
     }
 }
 
-KERNEL(lock_given_back_without_fence) {
+__global__ void lock_given_back_without_fence(int *x, int *out, int *more, int n) {
     if (threadIdx.x == 0) {
         while (atomicCAS(more, 0, 1) != 0) {}
         F(__threadfence();)
@@ -443,12 +439,12 @@ KERNEL(lock_given_back_without_fence) {
     }
 }
 
-KERNEL(tiles_of_blocks_overlap) {
+__global__ void tiles_of_blocks_overlap(int *x, int *out, int *more, int n) {
     int t = threadIdx.x, start = blockIdx.x * (B(63) F(64));
     out[start + t] = x[GRID1];
 }
 
-KERNEL(maximum_by_comparing_and_storing) {
+__global__ void maximum_by_comparing_and_storing(int *x, int *out, int *more, int n) {
     int v = x[GRID1];
     if (threadIdx.x == 63) {
         B(if (v > out[0]) out[0] = v;)
@@ -458,7 +454,7 @@ KERNEL(maximum_by_comparing_and_storing) {
 
 // ---- barriers and masks
 
-KERNEL(barrier_in_a_branch_of_one_warp) {
+__global__ void barrier_in_a_branch_of_one_warp(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -469,7 +465,7 @@ KERNEL(barrier_in_a_branch_of_one_warp) {
     }
 }
 
-KERNEL(barrier_in_a_branch_of_some_lanes) {
+__global__ void barrier_in_a_branch_of_some_lanes(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[GRID1];
@@ -477,7 +473,7 @@ KERNEL(barrier_in_a_branch_of_some_lanes) {
     out[GRID1] = s[t];
 }
 
-KERNEL(barriers_on_both_sides_of_a_branch) {
+__global__ void barriers_on_both_sides_of_a_branch(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     if (t < 32) {
@@ -491,7 +487,7 @@ KERNEL(barriers_on_both_sides_of_a_branch) {
     out[t] = s[63 - t];
 }
 
-KERNEL(barrier_in_a_loop_that_warps_leave_at_different_times) {
+__global__ void barrier_in_a_loop_that_warps_leave_at_different_times(int *x, int *out, int *more, int n) {
     int t = threadIdx.x, total = 0;
     for (int k = 0; k < (B(t / 32 + 1) F(3)); k++) {
         if (k <= t / 32) total += x[(t + k) % 96];
@@ -500,7 +496,7 @@ KERNEL(barrier_in_a_loop_that_warps_leave_at_different_times) {
     out[t] = total;
 }
 
-KERNEL(barrier_inside_the_guard) {
+__global__ void barrier_inside_the_guard(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int i = GRID1;
     if (i < n) {
@@ -511,7 +507,7 @@ KERNEL(barrier_inside_the_guard) {
     if (i < n) out[i] = s[threadIdx.x];
 }
 
-KERNEL(barrier_after_threads_have_returned) {
+__global__ void barrier_after_threads_have_returned(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int i = GRID1;
     B(if (i >= n) return;)
@@ -520,7 +516,7 @@ KERNEL(barrier_after_threads_have_returned) {
     if (i < n) out[i] = s[threadIdx.x ^ 1];
 }
 
-KERNEL(loop_left_before_its_barrier) {
+__global__ void loop_left_before_its_barrier(int *x, int *out, int *more, int n) {
     int t = threadIdx.x, total = 0;
     for (int k = 0; k < 4; k++) {
         B(total += x[(t + k) % 64]; if (total > 60) break;)
@@ -530,32 +526,32 @@ KERNEL(loop_left_before_its_barrier) {
     out[t] = total;
 }
 
-KERNEL(shuffle_of_all_lanes_in_a_branch) {
+__global__ void shuffle_of_all_lanes_in_a_branch(int *x, int *out, int *more, int n) {
     int t = threadIdx.x, v = x[t];
     F(int other = __shfl_down_sync(ALL, v, 8);)
     if (t < 16) v += B(__shfl_down_sync(ALL, v, 8)) F(other);
     out[t] = v;
 }
 
-KERNEL(mask_without_its_caller) {
+__global__ void mask_without_its_caller(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     out[t] = __shfl_xor_sync(B(0xFFFFu) F(ALL), x[t], 1);
 }
 
-KERNEL(shuffle_after_some_lanes_have_returned) {
+__global__ void shuffle_after_some_lanes_have_returned(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     B(if (t >= 20) return;)
     int v = __shfl_down_sync(ALL, x[t], 1);
     if (t < 20) out[t] = v;
 }
 
-KERNEL(ballot_of_all_lanes_in_a_branch) {
+__global__ void ballot_of_all_lanes_in_a_branch(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     F(int said = __ballot_sync(ALL, x[t] > 10);)
     if (x[t] % 2 == 0) out[t] = B(__ballot_sync(ALL, x[t] > 10)) F(said);
 }
 
-KERNEL(warp_barrier_that_waits_for_lanes_at_the_block_barrier) {
+__global__ void warp_barrier_that_waits_for_lanes_at_the_block_barrier(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -566,7 +562,7 @@ KERNEL(warp_barrier_that_waits_for_lanes_at_the_block_barrier) {
 
 // ---- memory never written, bounds, alignment
 
-KERNEL(halo_of_a_tile_not_loaded) {
+__global__ void halo_of_a_tile_not_loaded(int *x, int *out, int *more, int n) {
     __shared__ int tile[66];
     int t = threadIdx.x;
     tile[t + 1] = x[t];
@@ -575,7 +571,7 @@ KERNEL(halo_of_a_tile_not_loaded) {
     out[t] = tile[t] + tile[t + 1] + tile[t + 2];
 }
 
-KERNEL(elements_behind_the_guard_never_stored) {
+__global__ void elements_behind_the_guard_never_stored(int *x, int *out, int *more, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     if (GRID1 < n) s[t] = x[GRID1];
@@ -588,7 +584,7 @@ KERNEL(elements_behind_the_guard_never_stored) {
     }
 }
 
-KERNEL(shared_counter_not_cleared) {
+__global__ void shared_counter_not_cleared(int *x, int *out, int *more, int n) {
     __shared__ int count;
     int t = threadIdx.x;
     F(if (t == 0) count = 0; __syncthreads();)
@@ -598,28 +594,28 @@ KERNEL(shared_counter_not_cleared) {
 }
 
 // In Python all global memory has values; only here may it have none.
-KERNEL(global_memory_never_written) {
+__global__ void global_memory_never_written(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     F(more[t] = 1;)
     out[t] = x[t] + more[t];
 }
 
-KERNEL(guard_that_lets_one_too_many_through) {
+__global__ void guard_that_lets_one_too_many_through(int *x, int *out, int *more, int n) {
     int i = GRID1;
     if (i < n + (B(1) F(0))) out[i] = x[i];
 }
 
-KERNEL(no_guard_at_all) {
+__global__ void no_guard_at_all(int *x, int *out, int *more, int n) {
     int i = GRID1;
     F(if (i < n)) out[i] = 2 * i;
 }
 
-KERNEL(neighbour_before_the_first_element) {
+__global__ void neighbour_before_the_first_element(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     out[t] = B(x[t - 1]) F(t > 0 ? x[t - 1] : 0);
 }
 
-KERNEL(shared_array_too_short) {
+__global__ void shared_array_too_short(int *x, int *out, int *more, int n) {
     __shared__ int s[B(32) F(64)];
     int t = threadIdx.x;
     s[t] = x[t];
@@ -627,119 +623,17 @@ KERNEL(shared_array_too_short) {
     out[t] = s[t];
 }
 
-KERNEL(atomic_outside_the_histogram) {
+__global__ void atomic_outside_the_histogram(int *x, int *out, int *more, int n) {
     atomicAdd(&out[x[threadIdx.x] F(% 16)], 1);
 }
 
-KERNEL(vector_load_one_element_off) {
+__global__ void vector_load_one_element_off(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     ((int4 *)out)[t] = *(int4 *)&x[4 * t + (B(1) F(4))];
 }
 
-KERNEL(column_beyond_the_row) {  // of 4 rows of 16: inside the array all the same
+// Of 4 rows of 16: inside the array all the same.
+__global__ void column_beyond_the_row(int *x, int *out, int *more, int n) {
     int row = threadIdx.y, column = threadIdx.x;
     if (row < 2 F(&& column < 16)) out[row * 16 + column] = row;
-}
-
-struct Case {
-    const char *name;
-    void (*kernel)(int *, int *, int *, int);
-    dim3 grid, block;
-    int x, out, more, shared, n;
-};
-
-#define CASE(name, ...) {#name, name, __VA_ARGS__}
-static const Case CASES[] = {
-    CASE(read_of_the_neighbour_before_the_barrier, 2, 64, 128, 128),
-    CASE(reversal_without_barrier, 1, 128, 128, 128),
-    CASE(broadcast_of_thread_0_without_barrier, 3, 96, 300, 300),
-    CASE(transposition_without_barrier, dim3(2, 2), dim3(16, 16), 1024, 1024),
-    CASE(tree_without_barrier_in_its_loop, 2, 256, 512, 2),
-    CASE(tree_without_barrier_before_its_loop, 2, 256, 512, 2),
-    CASE(race_in_dynamic_memory, 2, 64, 128, 128, 1, 256),
-    CASE(race_of_wide_elements, 1, 96, 96, 96),
-    CASE(race_of_bytes, 1, 64, 64, 64),
-    CASE(vector_load_of_what_others_store, 1, 128, 128, 128),
-    CASE(warp_barrier_where_the_block_must_meet, 2, 64, 128, 128),
-    CASE(fence_where_a_barrier_must_stand, 2, 64, 128, 128),
-    CASE(histogram_read_before_all_have_counted, 2, 128, 256, 16),
-    CASE(histogram_counted_before_it_is_cleared, 2, 128, 256, 16),
-    CASE(scan_with_one_buffer_and_one_barrier, 1, 128, 128, 128),
-    CASE(sums_of_warps_read_before_the_barrier, 2, 256, 512, 2),
-    CASE(overwrite_before_all_have_read, 1, 64, 64, 64),
-    CASE(tile_refilled_before_all_have_read, 2, 64, 512, 128),
-    CASE(scratch_used_again_too_early, 1, 128, 128, 128),
-    CASE(two_buffers_that_do_not_change_roles, 1, 128, 128, 128),
-    CASE(thread_0_overwrites_what_others_still_read, 4, 64, 256, 256),
-    CASE(two_warps_store_to_the_same_elements, 1, 64, 64, 32),
-    CASE(two_threads_initialise_one_element, 1, 64, 64, 64),
-    CASE(barrier_that_comes_before_the_store, 1, 96, 96, 96),
-    CASE(warp_tail_in_plain_memory, 2, 32, 64, 2),
-    CASE(guarded_warp_tail_without_barriers, 1, 32, 32, 1),
-    CASE(exchange_between_lanes_without_warp_barrier, 1, 32, 32, 32),
-    CASE(one_side_of_a_branch_reads_what_the_other_stores, 2, 64, 128, 128),
-    CASE(warp_barrier_of_half_the_lanes, 1, 32, 32, 32),
-    CASE(lane_0_stores_for_all_without_warp_barrier, 3, 32, 96, 96),
-    CASE(two_lanes_store_to_one_element_at_once, 1, 32, 32, 16),
-    CASE(shared_element_stored_by_all_lanes_at_once, 1, 32, 32, 32),
-    CASE(warp_tail_in_volatile_memory, 1, 32, 32, 1),
-    CASE(result_of_another_thread_read_without_barrier, 1, 128, 128, 128),
-    CASE(tree_in_global_memory_without_barrier, 1, 256, 256, 1),
-    CASE(sum_of_a_block_without_atomics, 2, 64, 128, 2),
-    CASE(one_counter_for_all_blocks, 4, 1, 1, 1),
-    CASE(every_block_stores_its_sum_to_one_element, 8, 64, 512, 1),
-    CASE(histogram_without_atomics, 8, 32, 256, 16),
-    CASE(stencil_in_place_across_blocks, 4, 64, 258, 258),
-    CASE(last_block_without_fence, 8, 64, 512, 9, 1),
-    CASE(flag_without_fence, 2, 32, 64, 2, 1),
-    CASE(lock_given_back_without_fence, 4, 32, 128, 1, 1),
-    CASE(tiles_of_blocks_overlap, 4, 64, 256, 260),
-    CASE(maximum_by_comparing_and_storing, 4, 64, 256, 1),
-    CASE(barrier_in_a_branch_of_one_warp, 1, 64, 64, 64),
-    CASE(barrier_in_a_branch_of_some_lanes, 2, 64, 128, 128),
-    CASE(barriers_on_both_sides_of_a_branch, 1, 64, 64, 64),
-    CASE(barrier_in_a_loop_that_warps_leave_at_different_times, 1, 96, 96, 96),
-    CASE(barrier_inside_the_guard, 2, 64, 100, 100, 1, 0, 100),
-    CASE(barrier_after_threads_have_returned, 2, 64, 100, 100, 1, 0, 100),
-    CASE(loop_left_before_its_barrier, 1, 64, 64, 64),
-    CASE(shuffle_of_all_lanes_in_a_branch, 1, 32, 32, 32),
-    CASE(mask_without_its_caller, 1, 32, 32, 32),
-    CASE(shuffle_after_some_lanes_have_returned, 1, 32, 32, 32),
-    CASE(ballot_of_all_lanes_in_a_branch, 1, 32, 32, 32),
-    CASE(warp_barrier_that_waits_for_lanes_at_the_block_barrier, 1, 64, 64, 64),
-    CASE(halo_of_a_tile_not_loaded, 1, 64, 64, 64),
-    CASE(elements_behind_the_guard_never_stored, 2, 64, 100, 2, 1, 0, 100),
-    CASE(shared_counter_not_cleared, 1, 32, 32, 32),
-    CASE(global_memory_never_written, 1, 32, 32, 32, 32),
-    CASE(guard_that_lets_one_too_many_through, 2, 64, 100, 100, 1, 0, 100),
-    CASE(no_guard_at_all, 2, 64, 100, 100, 1, 0, 100),
-    CASE(neighbour_before_the_first_element, 1, 64, 64, 64),
-    CASE(shared_array_too_short, 1, 64, 64, 64),
-    CASE(atomic_outside_the_histogram, 1, 64, 64, 16),
-    CASE(vector_load_one_element_off, 1, 16, 80, 64),
-    CASE(column_beyond_the_row, 1, dim3(32, 4), 1, 64),
-};
-
-// Arrays are as long as said, so that memcheck sees what lies beyond; x holds 0, 1, 2, ...
-static int run(const Case &c) {
-    int *x, *out, *more, host[1024];
-    for (int i = 0; i < 1024; i++) host[i] = i;
-    cudaMalloc(&x, c.x * sizeof(int));
-    cudaMalloc(&out, c.out * sizeof(int));
-    cudaMalloc(&more, (c.more ? c.more : 1) * sizeof(int));
-    cudaMemcpy(x, host, c.x * sizeof(int), cudaMemcpyHostToDevice);
-    cudaMemset(out, 0, c.out * sizeof(int));
-    if (strcmp(c.name, "global_memory_never_written")) cudaMemset(more, 0, sizeof(int));
-    c.kernel<<<c.grid, c.block, c.shared>>>(x, out, more, c.n);
-    cudaError_t error = cudaDeviceSynchronize();
-    printf("%s: %s\n", c.name, cudaGetErrorString(error));
-    return error != cudaSuccess;
-}
-
-int main(int count, char **words) {
-    for (const Case &c : CASES) {
-        if (count < 2) printf("%s\n", c.name);
-        else if (!strcmp(c.name, words[1])) return run(c);
-    }
-    return count < 2 ? 0 : 2;
 }

@@ -1,4 +1,4 @@
-"""What compute-sanitizer says of the planted kernels: builds planted.cu and prints its verdicts.
+"""What compute-sanitizer says of the planted kernels: builds them and prints its verdicts.
 
     python tests/checking/sanitize.py [--arch sm_90] [--only NAME] > sanitizer.json
 
@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_name("planted.cu")
+SOURCE = Path(__file__).with_name("planted_main.cu")
 TOOLS = ("racecheck", "synccheck", "initcheck", "memcheck")
 VARIANTS = {"bug": [], "twin": ["-DFIXED"]}
 LIMIT_S = 25
