@@ -7,6 +7,8 @@ them. What is computed for that alone is never issued and must not change a deci
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpusim.compiler.ir import Function, Value
 
 
@@ -21,10 +23,15 @@ def live_values(function: Function, *, with_source: bool = False) -> set[Value]:
             continue
         if value.dtype is None or not value.operation.pure:
             stack.append(value)
-    needed: set[Value] = set()
+    return depended_on(stack)
+
+
+def depended_on(roots: Iterable[Value]) -> set[Value]:
+    """Return values with all that they are computed from."""
+    stack, found = list(roots), set[Value]()
     while stack:
         value = stack.pop()
-        if value not in needed:
-            needed.add(value)
+        if value not in found:
+            found.add(value)
             stack += value.args
-    return needed
+    return found

@@ -115,7 +115,7 @@ class _Rematerialiser:
         self.loops: list[Loop] = natural_loops(function, self.tree)
         self.around_others = [o for o in self.loops if any(i.parent is o for i in self.loops)]
         self.order = {b: i for i, b in enumerate(self.tree.preorder())}
-        self.needed = live_values(function)
+        self.live = live_values(function)
         self.uses: dict[tuple[Any, ...], list[_Use]] = {}
         self.inserted: dict[Block, list[tuple[int, Value]]] = {}
         self.last_barrier: dict[Block, Value | None] = {}
@@ -168,7 +168,7 @@ class _Rematerialiser:
 
     def _of_source(self, use: _Use) -> bool:
         """Whether only a conditional of the source needs the value."""
-        return use.user is not None and use.user not in self.needed
+        return use.user is not None and use.user not in self.live
 
     def _outside_loops(self, op: str, block: Block, index: int) -> tuple[Block, int]:
         """Leave the loops around; parameters stay in one that holds another loop.

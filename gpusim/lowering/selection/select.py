@@ -18,7 +18,7 @@ from gpusim.lowering.selection.selection import Selection
 def select(
     function: Function,
     cc: ComputeCapability,
-    uniformity: Divergence,
+    divergence: Divergence,
     addresses: Addresses,
     *,
     fuse: bool,
@@ -27,7 +27,7 @@ def select(
 
     `fuse` joins operations into one instruction where the machine has one for them.
     """
-    selection = Selection(function, cc, uniformity, addresses, fuse)
+    selection = Selection(function, cc, divergence, addresses, fuse)
     if fuse:
         for block in function.blocks:
             absorb(selection, block)
@@ -48,7 +48,7 @@ def _run(selection: Selection) -> Code:
         for value in block.body:
             if value.op == "const":
                 continue
-            alone = value in selection.inside or value not in selection.needed
+            alone = value in selection.inside or value not in selection.live
             if not alone or value in selection.of_source or value.operation.describes:
                 selection.emit.line = value.line
                 selection.emit.shadow = alone

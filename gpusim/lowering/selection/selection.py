@@ -33,20 +33,20 @@ class Selection:
         self,
         function: Function,
         cc: ComputeCapability,
-        uniformity: Divergence,
+        divergence: Divergence,
         addresses: Addresses,
         fuse: bool,
     ) -> None:
         self.function = function
         self.cc = cc
-        self.apart = uniformity.apart
+        self.apart = divergence.apart
         self.fuse = fuse
         self.addresses = addresses
-        self.code = Code(function, divergent=set(uniformity.branches))
+        self.code = Code(function, divergent=set(divergence.branches))
         self.emit = Emitter(self.code, [])
         self.registers: dict[Value, int] = {}
         self.vectors: dict[Value, list[int]] = {}
-        self.uniform = uniform_values(function, uniformity) if fuse and cc.major >= 8 else set()
+        self.uniform = uniform_values(function, divergence) if fuse and cc.major >= 8 else set()
         self.block = function.entry
         self.constants: dict[int, int] = {}
         self.users: dict[Value, list[Value]] = {}
@@ -55,12 +55,12 @@ class Selection:
         self.of_source: set[Value] = set()
         self.absorbed: dict[Value, Value] = {}
         self.inside: set[Value] = set()
-        self.needed = live_values(function)
+        self.live = live_values(function)
         self._count_uses()
 
     def _count_uses(self) -> None:
         for value in self.function.values():
-            if value not in self.needed:
+            if value not in self.live:
                 self.of_source.update(value.args)
             else:
                 for arg in value.args:

@@ -9,7 +9,7 @@ from gpusim.lowering.analysis.divergence import Divergence
 from gpusim.lowering.analysis.live_values import live_values
 
 
-def uniform_values(function: Function, uniformity: Divergence) -> set[Value]:
+def uniform_values(function: Function, divergence: Divergence) -> set[Value]:
     """Return the values that a compiler keeps in uniform registers.
 
     They are 32-bit integers that all lanes agree on, computed where all lanes run, from the
@@ -17,11 +17,11 @@ def uniform_values(function: Function, uniformity: Divergence) -> set[Value]:
     """
     found: set[Value] = set()
     for block in function.blocks:
-        if block not in uniformity.apart:
+        if block not in divergence.apart:
             for value in (*block.phis, *block.body):
                 launch = value.op == "sreg" and SPECIAL_REGISTERS[value.detail].is_of_launch
                 computed = (
-                    value.operation.uniform == "computes" and value not in uniformity.divergent
+                    value.operation.uniform == "computes" and value not in divergence.divergent
                 )
                 if value.dtype in (INT32, UINT32) and (launch or computed):
                     found.add(value)
