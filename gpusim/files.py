@@ -61,14 +61,19 @@ _NOT_FILES = (
 )
 
 
-def text(path: Path, most: int, refuse: Refusal = InputError) -> str:
-    """Return the text of a file of at most `most` bytes in UTF-8, without a byte-order mark."""
+def contents(path: Path, most: int, refuse: Refusal = InputError) -> bytes:
+    """Return what a file of at most `most` bytes holds."""
     with opened(path, refuse) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise refuse(f"{shown(path)}: is longer than {most:,} bytes")
+    return content
+
+
+def text(path: Path, most: int, refuse: Refusal = InputError) -> str:
+    """Return the text of a file of at most `most` bytes in UTF-8, without a byte-order mark."""
     try:
-        return content.decode("utf-8-sig")
+        return contents(path, most, refuse).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise refuse(f"{shown(path)}: is not a text file in UTF-8") from None
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import files
 from gpusim.arguments import ArraySpec
 from gpusim.cuda import ConfiguredKernel, MachineCode
 from gpusim.errors import InputError, LaunchError
@@ -25,6 +26,8 @@ from gpusim.sass import arguments, compiler, cubin, host, listing, signature
 from gpusim.sass.compiler import Options
 from gpusim.sass.signature import Declared
 from gpusim.sass.translate import Code, translate
+
+MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
 CONSTANT_BANK, ADDRESS_BANK = 3, 4
 
@@ -302,16 +305,9 @@ def cuda_file(
     `includes` are folders of headers, `definitions` macros such as "N=4".
     """
     file = Path(path)
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror or error}") from None
     if file.suffix == ".cubin":
-        return CubinFile(data, str(file))
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is not text; give CUDA C++ or a .cubin") from None
+        return CubinFile(files.contents(file, MAX_CODE_BYTES), str(file))
+    text = files.text(file, MAX_CODE_BYTES)
     options = Options(tuple(map(str, includes)), tuple(definitions), standard)
     return CudaSource(text, str(file), options)
 
