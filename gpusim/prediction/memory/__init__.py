@@ -10,8 +10,8 @@ package is used outside it, but for `draws`, which counts the latencies of loads
 
 from gpusim.prediction.memory.access import NO_ACCESS, Access, Requester
 from gpusim.prediction.memory.hierarchy import GlobalMemory
-from gpusim.prediction.memory.hits import memory_share
-from gpusim.prediction.memory.share import MemoryShare, Source
+from gpusim.prediction.memory.hits import Source
+from gpusim.prediction.memory.share import MemoryShare, memory_share
 from gpusim.prediction.memory.slowest import slowest_excess_cycles
 
 __all__ = [

@@ -16,7 +16,7 @@ from gpusim.prediction.measured import (
 )
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import Dram
-from gpusim.prediction.memory.share import Source
+from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.ticks import ticks
 
 # Fractions of the golden ratio's multiples lie evenly, however many there are; of its multiples by

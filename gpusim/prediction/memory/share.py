@@ -1,23 +1,17 @@
-"""What one SM has of L2 and DRAM, and where the sectors come from that its blocks fetch."""
+"""What one SM has of the memory hierarchy: bandwidths, and where its sectors come from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class Source:
-    """Where sectors come from that a block touches first: fractions of them.
-
-    `l2_miss` of them come from DRAM, the others from the L2. For the first blocks on the SMs
-    `first_l2_miss` are as late as DRAM: those that run together wait for one fetch. For later
-    blocks `l1_hit` lie in the SM's L1, where an earlier one brought them.
-    """
-
-    l2_miss: float
-    first_l2_miss: float = 1.0
-    l1_hit: float = 0.0
+from gpusim.device import Device
+from gpusim.isa import OPS
+from gpusim.memory import LINE_BYTES
+from gpusim.prediction.measured import LINES_A_CONCURRENT_ATOMIC, MOST_CONCURRENT_ATOMICS
+from gpusim.prediction.memory.hits import Hits, Source, fetches_of, sources_of, warm_l2_miss
+from gpusim.prediction.streams import Classes
+from gpusim.prepared import Prepared
 
 
 @dataclass(frozen=True)
@@ -56,3 +50,66 @@ class MemoryShare:
             return 1.0
         others = (self.sms - self.busiest) * (left - 1)
         return left * self.sms / (self.busiest * left + others)
+
+
+def memory_share(
+    prepared: Prepared, classes: Classes, device: Device, resident: int, l2: str
+) -> MemoryShare:
+    """Return what one of the SMs that have a block has of the memory system.
+
+    `resident` is how many blocks an SM holds at a time, `l2` whether the arrays lie in the L2
+    before ("warm") or not ("cold").
+    """
+    blocks, bandwidth = prepared.launch.blocks, device.bandwidth
+    sms = min(device.gpu.sms, blocks)
+    fetches = fetches_of(prepared, classes)
+    distinct = sum(one.distinct_bytes for one in fetches)
+    miss = warm_l2_miss(distinct, device.capacity.l2_bytes) if l2 == "warm" else 1.0
+    hits = Hits(sms, _l1_room_bytes(prepared, device, resident), miss)
+    sources = sources_of(fetches, hits)
+    clock = device.gpu.sm_clock_mhz
+    from_l2 = min(bandwidth.l2_gbps * 1000 / clock / sms, bandwidth.l2_to_sm_bytes_per_cycle)
+    return MemoryShare(
+        dram_bytes_per_cycle=min(bandwidth.dram_gbps * 1000 / clock / sms, from_l2),
+        l2_bytes_per_cycle=from_l2,
+        whole=sources[-1],
+        written_back=sources[-1].l2_miss * _not_kept(distinct, device),
+        write_factor=_write_factor(classes, device),
+        sms=sms,
+        busiest=blocks - sms * (-(-blocks // sms) - 1),
+        first_wave=min(1.0, sms * resident / blocks),
+        by_pc=sources,
+        concurrent_atomics=_concurrent_atomics(prepared),
+    )
+
+
+def _l1_room_bytes(prepared: Prepared, device: Device, resident: int) -> int:
+    """Return what of the L1 its blocks' shared memory leaves to global loads."""
+    cached = device.capacity.l1_bytes if device.capacity.l1_caches_global else 0
+    return cached - resident * prepared.program.shared_bytes
+
+
+def _not_kept(distinct_bytes: float, device: Device) -> float:
+    """Return the fraction of what is written that the L2 does not keep until the launch ends."""
+    kept_bytes = device.capacity.l2_bytes * device.capacity.l2_written_fraction
+    return max(0.0, 1 - (kept_bytes / distinct_bytes if distinct_bytes else 1.0))
+
+
+def _write_factor(classes: Classes, device: Device) -> float:
+    """Return how much longer than a read DRAM takes for a write, as far as both are done."""
+    writes = classes.written_sectors
+    beside_reads = min(1.0, classes.read_sectors / writes) if writes else 1.0
+    return 1 + (device.bandwidth.dram_write_factor - 1) * beside_reads
+
+
+def _concurrent_atomics(prepared: Prepared) -> dict[int, float]:
+    """Return how many global atomics the L2 does at a time, by pc: more in a larger array."""
+    found: dict[int, float] = {}
+    for pc, instruction in enumerate(prepared.program.instructions):
+        memory = instruction.memory
+        is_atomic = OPS[instruction.op].kind == "atomic"
+        if is_atomic and memory is not None and memory.space == "global":
+            lines = prepared.bytes_of(memory.name) / LINE_BYTES
+            atomics = 1 / (1 / MOST_CONCURRENT_ATOMICS + LINES_A_CONCURRENT_ATOMIC / lines)
+            found[pc] = max(1.0, atomics)
+    return found
