@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpusim import machine
-from gpusim.checking import residency
+from gpusim.catalogue import Call
+from gpusim.checking import elements, residency
 from gpusim.checking.checker import Checker
 from gpusim.checking.faults import finding_of
-from gpusim.checking.findings import Findings
+from gpusim.checking.findings import Findings, order
 from gpusim.checking.sink import Sink
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device, load
@@ -38,6 +40,23 @@ def check(
     gpu = load(device)
     prepared = prepare(configured, args, gpu.cc, LEVEL, asks=True)
     return check_prepared(prepared, gpu, step_limit=step_limit)
+
+
+def check_call(
+    call: Call,
+    *,
+    device: str | Path | Device = "h200",
+    step_limit: int = machine.DEFAULT_STEP_LIMIT,
+) -> Findings:
+    """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
+
+    What races is not asked what it sums up.
+    """
+    found = check(call.configured, *call.arguments, device=device, step_limit=step_limit)
+    if found.errors:
+        return found
+    every = (*found, *elements.findings(call.setup))
+    return replace(found, found=tuple(sorted(every, key=order)))
 
 
 def check_prepared(

@@ -201,7 +201,7 @@ class Checker(Observer):
         access = self._accesses[step.pc]
         if access.kind != "store":
             never = batch.shared.writer[touch.element] == 0
-            self._uninitialised(never, touch.element, touch.thread, access)
+            self._uninitialised(never, touch.element, touch.thread, access, touch.blocks)
         self._judge(step, touch, batch.shared, int(placement.blocks[0]) + 1)
 
     def _access_local(self, step: Step, batch: _Batch) -> None:
@@ -227,7 +227,8 @@ class Checker(Observer):
             batch.local[where] = True
         else:
             thread = spread.flat(batch.threads[:copies, step.rows])
-            self._uninitialised(~batch.local[where], where, thread, access)
+            never = ~batch.local[where]
+            self._uninitialised(never, where, thread, access, placement.copies // copies)
 
     def _touch(self, step: Step, batch: _Batch, element: Array, copies: int) -> Touch:
         memory = step.instruction.memory
@@ -254,7 +255,9 @@ class Checker(Observer):
         self._races.touch(shadow, touch, access, name)
         self._flags.touch(touch, access, memory)
 
-    def _uninitialised(self, never: Array, element: Array, thread: Array, access: Access) -> None:
+    def _uninitialised(
+        self, never: Array, element: Array, thread: Array, access: Access, blocks: int
+    ) -> None:
         if not never.any():
             return
         memory = access.instruction.memory
@@ -267,7 +270,7 @@ class Checker(Observer):
             "to which nothing was stored before"
         )
         place = Place(access.line, "reads", who)
-        count = int(np.count_nonzero(never))
+        count = int(np.count_nonzero(never)) * blocks
         self._sink.add(Finding("uninitialised", message, (place,), array, index, count=count))
 
     def _order_of_sums(

@@ -198,7 +198,7 @@ class Races:
         since = self._since(touch, at)
         first = Place(before.line, DOES[before.kind], thread_named(by[telling]), since)
         second = Place(now.line, DOES[now.kind], thread_named(mine[telling]), since)
-        self._add(rule, (first, second), before, now, name(at), len(which))
+        self._add(rule, (first, second), before, now, name(at), len(which) * touch.blocks)
 
     def _same_value(self, time: Any, touch: Touch, at: Any) -> bool:
         """Return whether all lanes of both steps stored one value."""
@@ -231,7 +231,8 @@ class Races:
             rule = _rule(now, now, space, first >> BLOCK_SHIFT != second >> BLOCK_SHIFT)
         since = self._since(touch, ordered[at])
         places = tuple(Place(now.line, "writes", thread_named(t), since) for t in (first, second))
-        self._add(rule, places, now, now, name(ordered[at]), int(np.count_nonzero(chosen)))
+        count = int(np.count_nonzero(chosen)) * touch.blocks
+        self._add(rule, places, now, now, name(ordered[at]), count)
 
     def _add(
         self,

@@ -45,7 +45,7 @@ class Touch:
     `element` is where in the shadow, `thread` who, `barrier` and `meeting` when the thread's
     barrier opened last and when its warp met last (one number where that is the same for all),
     `pairs` when it last met the lanes of its warp, where that differs by lane. `values` gives
-    what is stored.
+    what is stored. An entry stands for so many `blocks` that do alike.
     """
 
     time: int
@@ -55,6 +55,7 @@ class Touch:
     meeting: Array
     pairs: Array | None
     values: Callable[[], Array]
+    blocks: int = 1
 
     @property
     def packed(self) -> Array:
@@ -75,6 +76,7 @@ class Touch:
             part(self.meeting),
             None if self.pairs is None else self.pairs[which],
             lambda: self.values()[which],
+            self.blocks,
         )
 
     def met(self, other: Array) -> Array:

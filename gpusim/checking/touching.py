@@ -160,6 +160,7 @@ def touch_of(
         repeated(spread.of_rows(clocks.meeting)),
         None if pairs is None else _pairs(spread, pairs, elements_each),
         lambda: _values(step, spread, elements_each),
+        step.placement.copies // shape[0],
     )
 
 

@@ -94,6 +94,7 @@ COMMAND = Command(
 def checked(chosen: Namespace) -> Findings:
     """Return what a check finds in the launch that the options describe."""
     from gpusim.checking.check import check as judge
+    from gpusim.checking.check import check_call
     from gpusim.cli.selection import selected, step_limit
     from gpusim.cli.user_files import names_a_file
 
@@ -108,4 +109,4 @@ def checked(chosen: Namespace) -> Findings:
     from gpusim.catalogue import find
 
     call = selected(find(chosen.kernel), chosen).call()
-    return judge(call.configured, *call.arguments, device=device, step_limit=limit)
+    return check_call(call, device=device, step_limit=limit)

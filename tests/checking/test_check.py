@@ -1,0 +1,192 @@
+"""What a check says of kernels that are right, of those published wrong, and how it says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from others import kernels as others
+
+import gpusim
+from gpusim import cuda
+from gpusim.catalogue import Entry, entries, find, sample
+from gpusim.checking.check import check_call
+
+RIGHT = [entry for entry in entries() if entry.defect is None]
+WRONG = [entry for entry in entries() if entry.defect is not None]
+
+
+def checked(entry: Entry, n: int, **options: Any) -> gpusim.Findings:
+    setup = entry.setup(n, **options)
+    return check_call(setup.call(sample(setup.n, setup.dtype)))
+
+
+def in_short(found: gpusim.Findings) -> list[tuple[str, tuple[int, ...], str]]:
+    return [(finding.rule, finding.lines, finding.message) for finding in found]
+
+
+def most(entry: Entry) -> int:
+    return entry.block_rule.most if entry.one_block else 1024 if "naive" in entry.name else 5000
+
+
+@pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
+@settings(max_examples=3, deadline=None)
+@given(st.data())
+def test_corrected_kernels_of_the_catalogue_have_no_error(entry: Entry, data: Any) -> None:
+    n = data.draw(st.integers(1, most(entry)))
+    blocks = [b for b in (2, 32, 64, 128, 256, 512, 1024) if entry.block_rule.allows(b)]
+    found = checked(
+        entry,
+        n,
+        block=None if entry.one_block else data.draw(st.sampled_from(blocks)),
+        operation=data.draw(st.sampled_from(entry.operations)),
+        dtype=data.draw(st.sampled_from(entry.dtypes)),
+    )
+    assert in_short(found.errors) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
+@settings(max_examples=1, deadline=None)
+@given(st.data())
+def test_corrected_kernels_have_no_error_for_any_block_operation_and_type(
+    entry: Entry, data: Any
+) -> None:
+    blocks = [b for b in (2, 32, 64, 128, 256, 512, 1024) if entry.block_rule.allows(b)]
+    for block in [None] if entry.one_block else blocks:
+        for operation in entry.operations:
+            for dtype in entry.dtypes:
+                n = data.draw(st.integers(1, most(entry)))
+                found = checked(entry, n, block=block, operation=operation, dtype=dtype)
+                assert in_short(found.errors) == [], (block, operation, dtype, n)
+
+
+# Each kernel of tests/others at a size at which a check takes some milliseconds.
+N = 1024
+PLACES = np.arange(N, dtype=np.int32)[::-1].copy()
+
+
+def floats(count: int) -> np.ndarray:
+    return np.arange(count, dtype=np.float32) % 7
+
+
+def nothing(count: int) -> np.ndarray:
+    return np.zeros(count, np.float32)
+
+
+OTHERS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
+    "copy": (8, 128, (floats(N), nothing(N), np.int32(N))),
+    "saxpy": (8, 128, (np.float32(2), floats(N), nothing(N), np.int32(N))),
+    "saxpy_stride": (2, 256, (np.float32(2), floats(N), nothing(N), np.int32(N))),
+    "add4": (1, 256, (floats(N), floats(N), nothing(N))),
+    "stencil": (8, 128, (floats(N), nothing(N), np.int32(N))),
+    "stencil2d": ((2, 8), (32, 8), (floats(64 * 64), nothing(64 * 64), np.int32(64))),
+    "convolution": (4, 256, (floats(N), floats(9), nothing(N), np.int32(N))),
+    "polynomial": (8, 128, (floats(N), nothing(N), np.int32(N))),
+    "gather": (4, 256, (floats(N), PLACES, nothing(N), np.int32(N))),
+    "transpose": ((2, 2), (32, 8), (floats(64 * 64), nothing(64 * 64), np.int32(64))),
+    "transpose_tile": ((2, 2), (32, 8), (floats(64 * 64), nothing(64 * 64), np.int32(64))),
+    "transpose_padded": ((2, 2), (32, 8), (floats(64 * 64), nothing(64 * 64), np.int32(64))),
+    "matrix_product": ((2, 2), (16, 16), (floats(N), floats(N), nothing(N), np.int32(32))),
+    "matrix_product_plain": ((2, 2), (16, 16), (floats(N), floats(N), nothing(N), np.int32(32))),
+    "row_sums": (8, (32, 8), (floats(64 * 64), nothing(64), np.int32(64))),
+    "column_sums": (1, 64, (floats(64 * 64), nothing(64), np.int32(64))),
+    "dot": (4, 256, (floats(N), floats(N), nothing(4), np.int32(N))),
+    "softmax": (4, 256, (floats(4 * N), nothing(4 * N), np.int32(N))),
+    "histogram": (2, 256, (PLACES % 256, np.zeros(256, np.int32), np.int32(N))),
+    "sum_by_atomics": (4, 256, (floats(N), nothing(1), np.int32(N))),
+    "bitonic_sort": (2, 512, (floats(N),)),
+    "bodies": (2, 256, (floats(512), floats(512), floats(512), nothing(512), np.int32(512))),
+    "mandelbrot": ((2, 2), (16, 16), (np.zeros(N, np.int32), np.int32(32), np.int32(20))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_kernels_of_others_have_no_error(name: str) -> None:
+    grid, block, arguments = OTHERS[name]
+    found = gpusim.check(getattr(others, name)[grid, block], *arguments)
+    assert in_short(found.errors) == []
+
+
+def test_every_kernel_of_others_is_checked() -> None:
+    assert set(OTHERS) == {launch.name for launch in others.launches()}
+
+
+# What is wrong with each published kernel: the rule that says so.
+REASONS = {
+    "reduction5": "shared-race",
+    "reduce5": "warp-race",
+    "step5": "warp-race",
+    "step2": "left-out",
+    "reduce6_published": "left-out",
+    "kogge_stone_scan": "bounds",
+    "kogge_stone_scan_double": "doubled",
+}
+
+
+def test_kernels_that_are_wrong_as_published_are_found_with_the_reason() -> None:
+    assert set(REASONS) == {entry.name for entry in WRONG}
+    for name, rule in REASONS.items():
+        block = 1024 if name == "reduce6_published" else None
+        found = checked(find(name), 256 if find(name).one_block else 4096, block=block)
+        assert rule in {finding.rule for finding in found.errors}, name
+
+
+def test_the_elements_that_a_bound_leaves_out_are_named() -> None:
+    # index = 2 * s * t < 8 // s in a block of 8: s = 1 makes all pairs, s = 2 adds the sum of 2 and
+    # 3 to that of 0 and 1 alone, s = 4 adds that of 4 and 5; nobody takes that of 6 and 7.
+    (finding,) = checked(find("step2"), 8, block=8)
+    assert finding.rule == "left-out"
+    assert (finding.array, finding.index, finding.count) == ("values", 6, 2)
+    assert finding.message.endswith("are missing from the sum: values[6-7]")
+
+
+def test_before_compute_capability_7_lanes_of_a_warp_run_in_lockstep() -> None:
+    call = find("reduce5").setup(512).call(sample(512, "int32"))
+    assert gpusim.check(call.configured, *call.arguments, device="h200").errors
+    assert not gpusim.check(call.configured, *call.arguments, device="k40m").errors
+
+
+def test_a_finding_names_lines_threads_and_the_element() -> None:
+    @cuda.jit
+    def kernel(x, out):
+        s = cuda.shared.array(64, np.int32)
+        t = cuda.threadIdx.x
+        s[t] = x[t]
+        out[t] = s[63 - t]
+
+    line = kernel.source.first_line + 4
+    out = np.zeros(64, np.int32)
+    (finding,) = gpusim.check(kernel[1, 64], np.arange(64, dtype=np.int32), out)
+    writes, reads = finding.places
+    assert (finding.rule, finding.hazard) == ("shared-race", "read after write")
+    assert (writes.line, writes.does) == (line, "writes")
+    assert (reads.line, reads.does) == (line + 1, "reads")
+    assert finding.element == "s[63]"
+    assert (reads.thread.block, reads.thread.warp, reads.thread.lane) == (0, 0, 0)
+    assert (writes.thread.block, writes.thread.warp, writes.thread.lane) == (0, 1, 31)
+    assert finding.count == 64
+    assert out.tolist() == list(range(63, -1, -1))  # lucky: right in this order
+
+
+def test_threads_that_store_the_same_value_are_a_note() -> None:
+    @cuda.jit
+    def kernel(x, found):
+        if x[cuda.grid(1)] == 7:
+            found[0] = 1
+
+    (finding,) = gpusim.check(kernel[4, 64], np.full(256, 7, np.int32), np.zeros(1, np.int32))
+    assert (finding.rule, finding.severity) == ("same-value", "note")
+
+
+def test_findings_are_counted_for_all_blocks_alike() -> None:
+    @cuda.jit
+    def kernel(out):
+        s = cuda.shared.array(64, np.int32)
+        out[cuda.grid(1)] = s[cuda.threadIdx.x]
+
+    (finding,) = gpusim.check(kernel[5, 64], np.zeros(320, np.int32))
+    assert (finding.rule, finding.count) == ("uninitialised", 320)
