@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -21,10 +22,9 @@ from gpusim.cli.options import (
 )
 from gpusim.cli.own_kernels import ARGUMENT, own_arguments, refuse
 from gpusim.cli.timing import DEVICE, device_of
-from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.cuda import Kernel
+    from gpusim.cuda import Kernel, MachineCode
     from gpusim.reports.lowered import Lowered
 
 
@@ -58,7 +58,7 @@ COMMAND = Command(
     "lower",
     lower,
     (
-        Option("kernel", "a name of gpusim list, or FILE.py:FUNCTION", "KERNEL"),
+        Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
         COUNT,
         BLOCK,
         GRID,
@@ -66,6 +66,7 @@ COMMAND = Command(
         DATA_TYPE,
         COARSE,
         ARGUMENT,
+        *COMPILING,
         Option("--cc", "compute capability to compile for (the device's)", "CC"),
         LEVEL,
         DEVICE,
@@ -92,7 +93,8 @@ arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= nam
 def _lowered(chosen: Namespace) -> Lowered:
     from gpusim.cli.inputs import lowering_level
     from gpusim.cli.user_files import names_a_file
-    from gpusim.launch import ComputeCapability
+    from gpusim.cuda import MachineCode
+    from gpusim.launch import ComputeCapability, Launch
     from gpusim.programs import bind, program_in_stages
     from gpusim.reports.lowered import Lowered
 
@@ -100,11 +102,15 @@ def _lowered(chosen: Namespace) -> Lowered:
     device = device_of(chosen.device, None)
     cc = ComputeCapability.parse(chosen.cc or device.gpu.compute_capability)
     kernel, values = (_own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel)(chosen)
+    file = kernel.source.file
+    if isinstance(kernel, MachineCode):  # as the compiler left it: there are no passes to show
+        prepared = kernel.prepare(Launch.of(1, 1), values, cc)
+        return Lowered(prepared.program, file, str(cc), device)
     program, stages = program_in_stages(kernel, bind(kernel, values), cc, level)
-    return Lowered(program, kernel.source.file, str(cc), device, stages)
+    return Lowered(program, file, str(cc), device, stages)
 
 
-def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
+def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel | MachineCode, list[Any]]:
     refuse(
         {"--arg": chosen.arg},
         "a kernel of the catalogue makes its own arguments",
@@ -116,13 +122,8 @@ def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
     return setup.kernel, list(setup.specs)
 
 
-def _own_kernel(chosen: Namespace) -> tuple[Kernel, list[Any]]:
-    from gpusim.cuda import Kernel
-
-    kernel, values = own_arguments(chosen, with_elements=False)
-    if not isinstance(kernel, Kernel):
-        raise InputError(f"{chosen.kernel} is not lowered: its machine code is the compiler's")
-    return kernel, values
+def _own_kernel(chosen: Namespace) -> tuple[Kernel | MachineCode, list[Any]]:
+    return own_arguments(chosen, with_elements=False)
 
 
 def _document(lowered: Lowered, after: str | None, diff: bool) -> dict[str, Any]:

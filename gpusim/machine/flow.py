@@ -5,7 +5,7 @@ Registers are virtual; those of the uniform datapath and predicates are not coun
 
 from __future__ import annotations
 
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa import OPS, VECTOR_TWINS, Instruction, Program
 
 
 def successors(program: Program) -> list[tuple[int, ...]]:
@@ -51,7 +51,8 @@ def _widths(program: Program) -> dict[int, int]:
 
 def _width(instruction: Instruction) -> int:
     dtype = instruction.dtype
-    if dtype is None or dtype.kind == "b" or OPS[instruction.op].unit == "uniform":
+    is_uniform = OPS[instruction.op].unit == "uniform" or instruction.op in VECTOR_TWINS
+    if dtype is None or dtype.kind == "b" or is_uniform:
         return 0
     return 2 if dtype.itemsize == 8 else 1
 

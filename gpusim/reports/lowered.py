@@ -30,9 +30,16 @@ class Lowered:
     device: Device
     stages: Sequence[Stage] = ()
 
+    @property
+    def recorded(self) -> Sequence[Stage]:
+        """The stages; InputError where there are none."""
+        if not self.stages:
+            raise InputError(f"{self.program.name} comes as machine code: it has no passes to show")
+        return self.stages
+
     def stage(self, label: str) -> Stage:
         """Return the stage after a pass; InputError where there is none of that name."""
-        for stage in self.stages:
+        for stage in self.recorded:
             if stage.label == label:
                 return stage
         known = ", ".join(stage.label for stage in self.stages)
@@ -77,13 +84,15 @@ class Change:
         return list(unified_diff(self.before.texts, self.after.texts, *names, lineterm=""))
 
 
-def changes(lowered: Lowered, label: str | None = None) -> list[Change]:
-    """Return what each step did, or the one of that name."""
-    found = [Change(*pair) for pair in zip(lowered.stages, lowered.stages[1:], strict=False)]
-    if label is None:
-        return found
-    stage = lowered.stage(label)
-    return [change for change in found if change.after is stage]
+def changes(lowered: Lowered) -> list[Change]:
+    """Return what each step did, where steps were recorded."""
+    return [Change(*pair) for pair in zip(lowered.stages, lowered.stages[1:], strict=False)]
+
+
+def chosen_changes(lowered: Lowered, label: str | None) -> list[Change]:
+    """Return what each step did, or the one of that name; InputError where there is none."""
+    stages = lowered.recorded if label is None else [lowered.stage(label)]
+    return [change for change in changes(lowered) if change.after in stages]
 
 
 @dataclass(frozen=True)
@@ -132,5 +141,5 @@ def _instruction_rows(lowered: Lowered) -> Iterator[tuple[int, InstructionRow]]:
     stalls = stall_counts(program, lowered.device)
     rows = zip(program.instructions, stalls, live_registers(program), strict=True)
     for pc, (instruction, stall, live) in enumerate(rows):
-        text = text_of(instruction, program.immediates)
+        text = instruction.text or text_of(instruction, program.immediates)
         yield instruction.line, InstructionRow(pc, text, stall, live)

@@ -11,7 +11,14 @@ from gpusim.isa import OPS
 from gpusim.prediction.clock.stall_counts import StallCount
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
-from gpusim.reports.lowered import Change, Lowered, SourceLine, changes, source_lines
+from gpusim.reports.lowered import (
+    Change,
+    Lowered,
+    SourceLine,
+    changes,
+    chosen_changes,
+    source_lines,
+)
 
 OF_NO_LINE = "(set up by the compiler)"
 CODE, SSA = "machine code", "SSA"
@@ -38,7 +45,7 @@ def stage_report(lowered: Lowered, label: str) -> Iterator[Text]:
 
 def diff_report(lowered: Lowered, label: str | None = None) -> Iterator[Text]:
     """Yield what each pass changed, or one of them, as unified diffs."""
-    for change in changes(lowered, label):
+    for change in chosen_changes(lowered, label):
         yield Text(f"{change.after.label}: {_summary(change)}", TITLE)
         if change.is_change and not change.is_selection:
             styles = {"+": ADDED, "-": REMOVED, "@": DIM}
@@ -96,7 +103,7 @@ def code_table(lowered: Lowered) -> Columns:
 
 
 def _shown(stall: StallCount) -> str:
-    cycles = f"{stall.cycles:g}"
+    cycles = f"{stall.cycles:.3g}"
     return f"{cycles}+" if stall.waits else f"{cycles} "
 
 
@@ -148,7 +155,7 @@ def diff_document(lowered: Lowered, label: str | None = None) -> dict[str, Any]:
     """Return what each pass changed, or one of them, ready for JSON."""
     passes = [
         {**_pass_document(change), "diff": [] if change.is_selection else change.diff()}
-        for change in changes(lowered, label)
+        for change in chosen_changes(lowered, label)
     ]
     return {
         "kernel": lowered.program.name,

@@ -13,6 +13,7 @@ from gpusim.compiler.ir import INT32
 from gpusim.isa import Instruction, Program
 from gpusim.reports.lowered import Lowered
 from gpusim.reports.lowering import lowered_report
+from gpusim.sass import wheels
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -154,3 +155,26 @@ def test_a_program_of_unknown_origin_is_shown_without_ssa_and_passes() -> None:
         ["1", "IADD3", "R1,"],
     ]
     assert not any("Passes" in line for line in lines)
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_kernel_in_cuda_is_shown_as_its_compiler_left_it(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "own.cu"
+    path.write_text(
+        'extern "C" __global__ void twice(int *data, int n) {\n'
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i < n)\n"
+        "        data[i] = data[i] + data[i];\n"
+        "}\n"
+    )
+    given = ("lower", f"{path}:twice", "--arg", "int32[64]", "--arg", "64")
+    document = json.loads(run(*given, "--json")[1])
+    by_line = {line["line"]: line for line in document["lines"]}
+    texts = [row["text"] for row in by_line[4]["instructions"]]
+    assert by_line[4]["text"].strip() == "data[i] = data[i] + data[i];"
+    assert any(text.startswith("LDG.E ") for text in texts)
+    assert any(text.startswith("STG.E ") for text in texts)
+    assert document["passes"] == []
+    code, out, err = run(*given, "--diff")
+    assert (code, out) == (2, "")
+    assert err == "gpusim: twice comes as machine code: it has no passes to show\n"
