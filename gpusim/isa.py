@@ -19,7 +19,7 @@ DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
 
 
-SPACES = ("shared", "local")
+SPACES = ("shared", "local", "generic")
 ANY_ARRAY = ""  # the name of what an access by address touches that may mean any array
 
 
@@ -27,7 +27,8 @@ ANY_ARRAY = ""  # the name of what an access by address touches that may mean an
 class Memory:
     """What a memory instruction touches: `count` elements of `dtype` a lane.
 
-    They begin `offset` bytes after the address. `space` is "global", "shared" or "local";
+    They begin `offset` bytes after the address. `space` is "global", "shared", "local", or
+    "generic" where the address says which of them;
     `name` is the array in the source, `size` its number of elements (None for a parameter or
     dynamic shared memory, whose size the launch knows) and `base` its first byte within the
     block's or thread's memory. Of `volatile` accesses each is made, in order.
@@ -57,10 +58,10 @@ class Memory:
 
     def may_touch(self, places: Collection[str]) -> bool:
         """Return whether one of these places may be touched."""
-        if self.place in places:
+        if self.place in places or "generic" in places:
             return True
         if self.space != "global":
-            return False
+            return self.space == "generic" and bool(places)
         if self.name == ANY_ARRAY:
             return any(place not in SPACES for place in places)
         return ANY_ARRAY in places
@@ -106,13 +107,15 @@ class BankLayout:
 
     In bank 0 stand the sizes of block and grid, where the stack begins, and the `parameters`: name,
     offset and size of each. `fixed` are whole banks that the code brings, `addresses` the
-    variables whose addresses stand in bank 4, by offset.
+    variables whose addresses stand in bank 4, by offset. A block's own shared memory begins
+    `shared_start` bytes behind the address that its window has.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
     fixed: Mapping[int, bytes] = field(default_factory=dict)
     addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     stack_bytes: int = 0
+    shared_start: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from gpusim.errors import FaultPlace, ReadOnlyError
 from gpusim.isa import OPS, Instruction, Memory
 from gpusim.machine import addressed, storage
+from gpusim.machine.banks import LOCAL_HIGH, SHARED_HIGH
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 
@@ -174,6 +176,8 @@ def _touched(
 ) -> tuple[list[Touched], Array]:
     """Return the memories that lanes touch, and the lanes whose access is no fault."""
     memory, batch = _memory(instruction), group.batch
+    if memory.space == "generic":
+        return _anywhere(context, group, instruction, addresses, on)
     if memory.space == "global" and memory.by_address:
         return _found(context, group, instruction, addresses, on)
     if memory.space == "global":
@@ -191,6 +195,30 @@ def _touched(
     elements = bytes_each.reshape(-1).view(memory.dtype)
     # Owners are few where all lanes of a block share one: they are added up before the lanes.
     return [(elements, (owner * bytes_each.shape[-1] + memory.base) // item + index, on)], on
+
+
+def _anywhere(
+    context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
+) -> tuple[list[Touched], Array]:
+    """Return the memories that lanes touch whose addresses say which: each has its window."""
+    window = addresses >> np.int64(32)
+    layout = context.batch.program.layout
+    start = 0 if layout is None else layout.shared_start
+    within = addresses & np.int64(0xFFFFFFFF)
+    shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
+    touched: list[Touched] = []
+    good = np.zeros_like(on)
+    for space, mine, places in (
+        ("shared", on & shared, within - start),
+        ("local", on & local, within),
+        ("global", on & ~shared & ~local, addresses),
+    ):
+        if mine.any():
+            row = replace(instruction, memory=replace(_memory(instruction), space=space))
+            some, fine = _touched(context, group, row, places, mine)
+            touched += some
+            good = good | fine
+    return touched, good
 
 
 def _found(

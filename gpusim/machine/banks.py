@@ -16,6 +16,9 @@ Array = np.ndarray[Any, Any]
 
 BANK_BYTES = 64 << 10
 BLOCK_SIZE, GRID_SIZE, STACK = 0x0, 0xC, 0x28
+SHARED_WINDOW, LOCAL_WINDOW = 0x18, 0x20
+# Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
+SHARED_HIGH, LOCAL_HIGH = 0x7FFF, 0x7FFE
 _ADDRESSES = 4
 
 
@@ -31,6 +34,8 @@ def banks(
     first[BLOCK_SIZE : BLOCK_SIZE + 12] = np.array(launch.block, "<u4").view(np.uint8)
     first[GRID_SIZE : GRID_SIZE + 12] = np.array(launch.grid, "<u4").view(np.uint8)
     first[STACK : STACK + 4] = np.array([layout.stack_bytes], "<u4").view(np.uint8)
+    for place, high in ((SHARED_WINDOW, SHARED_HIGH), (LOCAL_WINDOW, LOCAL_HIGH)):
+        first[place : place + 8] = np.array([high << 32], "<u8").view(np.uint8)
     for name, offset, size in layout.parameters:
         held = _bytes_of(arguments[name], allocations.get(name))
         first[offset : offset + size] = held[:size]
@@ -52,5 +57,6 @@ def _bytes_of(value: Any, allocation: Allocation | None) -> Array:
 
 
 def word(held: Mapping[int, Array], bank: int, offset: int) -> np.uint32:
-    """Return 32 bits of a bank."""
-    return np.uint32(held[bank][offset : offset + 4].view("<u4")[0])
+    """Return 32 bits of a bank; zeros behind its end."""
+    found = held[bank][offset : offset + 4]
+    return np.uint32(int.from_bytes(found.tobytes(), "little"))

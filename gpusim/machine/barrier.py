@@ -66,4 +66,4 @@ def _reduce(group: Group, instruction: Instruction) -> None:
         block = group.rows // placement.warps_per_block
         totals = [np.bincount(block, c[0])[block].reshape(1, -1, 1) for c in (yes, every)]
     result = RESULTS[str(instruction.detail)](*totals)
-    group.write(instruction.dst[0], result.astype(np.int32), group.mask)
+    group.write(instruction.dst[0], result.astype(instruction.dtype or np.int32), group.mask)

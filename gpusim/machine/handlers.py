@@ -22,6 +22,8 @@ HANDLERS: Mapping[str, Handler] = {
     "activemask": warp.activemask,
     "exchange": warp.exchange,
     "poll": warp.poll,
+    "same_lanes": warp.same_lanes,
+    "reduce_lanes": warp.reduce_lanes,
     "warpsync": warp.warpsync,
     "gather": warp.gather,
     "barrier": barrier.barrier,

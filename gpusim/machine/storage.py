@@ -255,6 +255,8 @@ _UFUNCS: Mapping[str, np.ufunc] = {
 }
 _APPLY: Mapping[str, Any] = {
     **_UFUNCS,
+    "inc": lambda now, most: np.where(now >= most, now.dtype.type(0), now + now.dtype.type(1)),
+    "dec": lambda now, most: np.where((now == 0) | (now > most), most, now - now.dtype.type(1)),
     "exch": lambda now, value: value,
     "cas": lambda now, compare, value: np.where(now == compare, value, now),
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.errors import KernelFault
 from gpusim.isa import OPS, Instruction
+from gpusim.machine.banks import SHARED_HIGH
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 
@@ -50,6 +51,7 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "ctaid": _block,
     "laneid": lambda *_: LANES.reshape(1, 1, 32),
     "cga": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
+    "shared_window": lambda *_: np.full((1, 1, 1), SHARED_HIGH, dtype=np.int32),
     "zero": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
     "lanes_lt": lambda *_: _lane_masks(np.less),
     "lanes_le": lambda *_: _lane_masks(np.less_equal),

@@ -158,12 +158,16 @@ def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:
     return np.where(inside, source, LANES), inside
 
 
+_POLLS: Mapping[str, Callable[..., Any]] = {"all": np.all, "any": np.any}
+
+
 def poll(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Ask the lanes that take part about a predicate, and who said yes."""
     mode, wants_lanes, negated = instruction.detail
     predicate = group.read(instruction.src[0], bool)
     yes = on & (~predicate if negated else predicate)
-    verdict = VOTES[mode](on, yes)
+    deciding = ~on | yes if mode == "all" else yes
+    verdict = _POLLS[mode](deciding, axis=2, keepdims=True)
     results = ((_ballot(yes),) if wants_lanes else ()) + (verdict,)
     for register, result in zip(instruction.dst, results, strict=False):
         group.write(register, result, on)
@@ -221,6 +225,45 @@ def release(context: Context) -> None:
     complete = ~(named[first] & live & ~union).any(axis=(0, 2))
     going = np.sort(order[np.repeat(complete, sizes)])
     batch.splits = splits.joined(waiting[going], bits[going], pc[going], row[going])
+
+
+def same_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Find, for each lane, those that hold the same value; or say whether all do."""
+    mode, wants_lanes = instruction.detail
+    words = [group.read(register, np.uint32) for register in instruction.src]
+    same = on[..., None, :] & on[..., :, None]
+    for word in words:
+        word = np.broadcast_to(word, np.broadcast_shapes(word.shape, on.shape))
+        same = same & (word[..., None, :] == word[..., :, None])
+    verdict = ~(on & ~(same | ~on[..., None, :]).all(axis=3)).any(axis=2, keepdims=True)
+    bits = np.where(same, LANE_BITS, np.uint32(0)).sum(axis=3, dtype=np.uint32)
+    if mode == "all":
+        bits = np.where(verdict, bits, np.uint32(0))
+    results = ((bits,) if wants_lanes else ()) + (verdict,)
+    for register, result in zip(instruction.dst, results, strict=False):
+        group.write(register, result, on)
+    context.tell(group, instruction, on)
+
+
+_NEUTRAL = {"add": 0, "or": 0, "xor": 0, "and": -1}
+_REDUCE: Mapping[str, np.ufunc] = {
+    "add": np.add, "or": np.bitwise_or, "xor": np.bitwise_xor, "and": np.bitwise_and,
+    "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
+
+
+def reduce_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Put together what the lanes that take part hold; all of them get it."""
+    operation, signed = instruction.detail
+    value = group.read(instruction.src[0], np.uint32)
+    value = value.view(np.int32) if signed else value
+    limits = np.iinfo(value.dtype)
+    neutral = {**_NEUTRAL, "min": limits.max, "max": limits.min}[operation]
+    spare = np.array(neutral).astype(value.dtype)
+    held = np.where(on, np.broadcast_to(value, np.broadcast_shapes(value.shape, on.shape)), spare)
+    total = _REDUCE[operation].reduce(held, axis=2, keepdims=True, dtype=value.dtype)
+    group.write(instruction.dst[0], total.view(np.uint32), on)
+    context.tell(group, instruction, on)
 
 
 def gather(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:

@@ -67,13 +67,17 @@ class Variable:
 
 @dataclass(frozen=True)
 class KernelCode:
-    """What a cubin says of a kernel beside its instructions. Sizes in bytes."""
+    """What a cubin says of a kernel beside its instructions. Sizes in bytes.
+
+    `constants` are those that the compiler keeps for it, in bank 2.
+    """
 
     name: str
     registers: int
     parameters: tuple[Parameter, ...]
     shared_bytes: int
     local_bytes: int
+    constants: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -179,12 +183,14 @@ class _Reader:
             elif attribute == _PARAMETER_BANK:
                 base = struct.unpack_from("<IH", value)[1]
         shared = self._named(f".nv.shared.{name}")
+        own = self._named(f".nv.constant2.{name}")
         return KernelCode(
             name=name,
             registers=registers,
             parameters=tuple(Parameter(base + o, size) for _, o, size in sorted(parameters)),
             shared_bytes=shared.size if shared else 0,
             local_bytes=self._stack(name),
+            constants=own.data if own else b"",
         )
 
     def _stack(self, name: str) -> int:

@@ -8,7 +8,7 @@ hardware's names here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from gpusim.sass.form import REGISTERS, Form, Signs, joined
 from gpusim.sass.listing import Guard, Row
 from gpusim.sass.mnemonics import ROOMS
 from gpusim.sass.mnemonics.predicate import PREDICATES
-from gpusim.sass.operands import Operand
+from gpusim.sass.operands import Operand, Term
 from gpusim.sass.table import Mnemonic, find
 
 assert ROOMS
@@ -66,6 +66,7 @@ SPECIAL_REGISTERS = {
     **{f"SR_NTID.{axis}": f"ntid.{axis.lower()}" for axis in "XYZ"},
     **{f"SR_NCTAID.{axis}": f"nctaid.{axis.lower()}" for axis in "XYZ"},
     "SR_LANEID": "laneid",
+    "SR_SWINHI": "shared_window",
     "SR_CgaCtaId": "zero",
     "SRZ": "zero",
     **{f"SR_{which}MASK": f"lanes_{which.lower()}" for which in ("LT", "LE", "GT", "GE", "EQ")},
@@ -278,7 +279,7 @@ def _op(found: Mnemonic) -> str:
 class Address:
     """How an address is added up: the scale of each register or pair, and a number of bytes."""
 
-    terms: tuple[tuple[int, int], ...]  # bits and scale
+    terms: tuple[tuple[int, int, bool], ...]  # bits, scale, and whether unsigned
     offset: int
 
     def __str__(self) -> str:
@@ -289,13 +290,14 @@ def add_up(form: Address, *registers: Any) -> Any:
     """Return addresses, 64-bit, from the registers that they are made of."""
     total: Any = None
     place = 0
-    for bits, scale in form.terms:
+    for bits, scale, unsigned in form.terms:
         if bits == 64:
             value = joined(*registers[place : place + 2]).view(np.int64)
             place += 2
         else:
             # Within a window of 2^32 bytes offsets may be negative.
-            value = registers[place].view(np.int32).astype(np.int64)
+            word = registers[place]
+            value = (word if unsigned else word.view(np.int32)).astype(np.int64)
             place += 1
         if scale != 1:
             value = value * np.int64(scale)
@@ -305,16 +307,32 @@ def add_up(form: Address, *registers: Any) -> Any:
     return total + np.int64(form.offset) if form.offset else total
 
 
-def _address(operand: Operand, row: Row, place: int, less: int = 0) -> Micro:
+# Accesses of memory beyond 2^32 bytes: a register alone stands for a pair.
+WIDE_ADDRESSES = frozenset(
+    ("LDG", "STG", "LD", "ST", "ATOMG", "ATOM", "RED", "REDG", "LDGSTS")
+)  # fmt: skip
+
+
+def _whole(terms: tuple[Term, ...], wide: bool) -> tuple[Term, ...]:
+    """Return an address's registers with the bits that each has."""
+    if not wide:
+        return terms
+    return tuple(term if term.unsigned else replace(term, bits=64) for term in terms)
+
+
+def _address(
+    operand: Operand, row: Row, place: int, less: int = 0, *, wide: bool | None = None
+) -> Micro:
     """Return what adds up an address, into a register of its own."""
     _expect(operand.kind == "M", row)
     sources: list[Source] = []
     terms = []
-    for term in operand.terms:
+    is_wide = row.mnemonic in WIDE_ADDRESSES if wide is None else wide
+    for term in _whole(operand.terms, is_wide):
         if term.register.endswith("Z"):
             continue
         sources += pair(term.register) if term.bits == 64 else (term.register,)
-        terms.append((term.bits, term.scale))
+        terms.append((term.bits, term.scale, term.unsigned))
     form = Address(tuple(terms), int(operand.number) - less)
     made = (f"A{place}",)
     return Micro(".ADDRESS", place, form, tuple(sources), made, row.guard, issued=False)
@@ -337,7 +355,7 @@ def _accessed(row: Row, space: str) -> tuple[Memory, int]:
     return Memory(space, name, dtype, words, volatile=volatile, by_address=True), words
 
 
-_NAMES = {"global": "", "shared": "shared", "local": "local", "generic": ""}
+_NAMES = {"global": "", "shared": "shared", "local": "local", "generic": "generic"}
 
 
 def _less(decoder: Decoder, space: str) -> int:
@@ -350,8 +368,8 @@ def _load(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[M
     address = _address(row.operands[1], row, place, _less(decoder, space))
     yield address
     memory, words = _accessed(row, space)
-    results = several(row.operands[0].name, words)
-    _expect(not row.operands[0].is_zero, row)
+    result = row.operands[0]
+    results = () if result.is_zero else several(result.name, words)
     yield Micro(row.mnemonic, place, None, address.results, results, row.guard, memory)
 
 
@@ -421,6 +439,46 @@ def _count_up(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
     yield Micro("ATOMS.POPC.INC.32", place, "add", sources, (), row.guard, memory)
 
 
+def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Swap where the memory holds what is expected, and say by a 1 whether it did."""
+    result, where, expected, value = row.operands
+    address = _address(where, row, place, decoder.window)
+    yield address
+    wide = "64" in row.modifiers
+    memory = Memory("shared", "shared", np.dtype(np.uint64 if wide else np.uint32), by_address=True)
+    code = "U" if wide else "u"
+    words = _words(expected, code, row)
+    old = tuple(f"T{place}.{number}" for number in range(len(words)))
+    sources = (*address.results, *words, *_words(value, code, row))
+    yield Micro("ATOMS", place, "cas", sources, old, row.guard, memory)
+    form = Form(row.name, _were_equal, frozenset(), code * 2, code, (Signs(), Signs()))
+    results = several(result.name, len(words))
+    yield Micro(".SAME", place, form, (*old, *words), results, row.guard, issued=False)
+
+
+def _were_equal(form: Form, old: Any, expected: Any) -> Any:
+    return (old == expected).astype(old.dtype)
+
+
+def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Copy from global to shared memory without a register between; it is there at once."""
+    _expect(len(row.operands) == 2, row)
+    to, origin = row.operands
+    source = _address(origin, row, place)
+    yield source
+    held, words = _accessed(row, "global")
+    passing = tuple(f"T{place}.{number}" for number in range(words))
+    yield Micro("LDGSTS", place, None, source.results, passing, row.guard, held)
+    target = replace(
+        _address(to, row, place, decoder.window, wide=False), results=(f"A{place}.to",)
+    )
+    yield target
+    shared, _ = _accessed(row, "shared")
+    yield Micro(
+        ".STS", place, None, (*target.results, *passing), (), row.guard, shared, issued=False
+    )
+
+
 _BANK_TYPES = {"U8": (1, False), "S8": (1, True), "U16": (2, False), "S16": (2, True)}
 
 
@@ -488,9 +546,11 @@ def _branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator
 
 def _branch_if_apart(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     operands = [operand for operand in row.operands if operand.kind != "P" or not operand.is_true]
-    _expect(len(operands) == 2 and operands[1].kind == "L", row)
-    sources = _words(operands[0], "u", row)
-    yield Micro("BRA.APART", place, None, sources, (), row.guard, label=operands[1].name)
+    _expect(len(operands) in (1, 2) and operands[-1].kind == "L", row)
+    # Before compute capability 8.0 it asks about all lanes.
+    every: tuple[Source, ...] = (np.uint32(0xFFFFFFFF),)
+    sources = _words(operands[0], "u", row) if len(operands) == 2 else every
+    yield Micro("BRA.APART", place, None, sources, (), row.guard, label=operands[-1].name)
 
 
 def _call(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -548,6 +608,38 @@ def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
     yield Micro("WARPSYNC.MASK", place, None, mask, (), row.guard)
 
 
+_REDUCTIONS = {"POPC": "count", "AND": "and", "OR": "or"}
+RESULT_OF_BARRIER = "BR"
+
+
+def _barrier_reduction(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Wait at the barrier; what it gives is read by B2R.RESULT."""
+    _expect(len(row.operands) == 2 and row.operands[0].number == 0, row)
+    before, condition = _both(replace(row, guard=None), place, row.operands[1])
+    yield from before
+    source: Source = np.bool_(True) if condition is None else condition.register
+    if condition is not None and condition.negated:
+        form = Form("not", _conjunction, frozenset(), "p", "p", (Signs(negated=True),))
+        yield Micro(".PREDICATE", place, form, (source,), (f"Q{place}",), issued=False)
+        source = f"Q{place}"
+    detail = next(name for word, name in _REDUCTIONS.items() if word in row.modifiers)
+    yield Micro("BAR", place, detail, (source,), (RESULT_OF_BARRIER,), row.guard)
+
+
+def _barrier_result(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    count, *predicate = row.operands
+    results = [] if count.is_zero else [count.name]
+    results += [operand.name for operand in predicate if not operand.is_true]
+    kept = tuple(k for k, wanted in enumerate((not count.is_zero, bool(predicate))) if wanted)
+    form = Form("B2R.RESULT", _of_barrier, frozenset(), "u", "up", (Signs(),), kept)
+    sources = (RESULT_OF_BARRIER,)
+    yield Micro("bits.B2R.RESULT", place, form, sources, tuple(results), row.guard)
+
+
+def _of_barrier(form: Form, value: Any) -> Any:
+    return value, value != 0
+
+
 def _barrier(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     _expect(len(row.operands) == 1 and row.operands[0].number == 0, row)
     yield Micro("BAR", place, "sync", (), (), row.guard)
@@ -589,6 +681,32 @@ def _poll(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[M
     yield Micro("VOTE.LANES", place, detail, source, results, row.guard)
 
 
+def _match(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    operands = list(row.operands)
+    verdict = operands.pop(0) if operands[0].kind == "P" else None
+    _expect(len(operands) == 2, row)
+    result, value = operands
+    wants_lanes = not result.is_zero
+    wants_verdict = verdict is not None and not verdict.is_true
+    results = ((result.name,) if wants_lanes else ()) + (
+        (verdict.name,) if wants_verdict and verdict else ()
+    )
+    detail = ("all" if "ALL" in row.modifiers else "any", wants_lanes)
+    sources = _words(value, "U" if "U64" in row.modifiers else "u", row)
+    yield Micro("MATCH.LANES", place, detail, sources, results, row.guard)
+
+
+_REDUCED = {"SUM": "add", "MIN": "min", "MAX": "max", "OR": "or", "XOR": "xor"}
+
+
+def _redux(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 2, row)
+    result, value = row.operands
+    operation = next((o for name, o in _REDUCED.items() if name in row.modifiers), "and")
+    detail = (operation, "S32" in row.modifiers)
+    yield Micro("REDUX.LANES", place, detail, _words(value, "u", row), (result.name,), row.guard)
+
+
 _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]] = {
     "compute": _compute,
     "load": _load,
@@ -610,6 +728,12 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "warpsync": _warpsync,
     "collective": _collective,
     "barrier": _barrier,
+    "barrier_reduction": _barrier_reduction,
+    "barrier_result": _barrier_result,
+    "copy_to_shared": _copy_to_shared,
+    "cast_spin": _cast_spin,
+    "match": _match,
+    "redux": _redux,
     "fence": _fence,
     "exchange": _exchange,
     "poll": _poll,

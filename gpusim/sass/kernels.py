@@ -29,7 +29,7 @@ from gpusim.sass.translate import Code, translate
 
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
-CONSTANT_BANK, ADDRESS_BANK = 3, 4
+KERNEL_BANK, CONSTANT_BANK, ADDRESS_BANK = 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -275,9 +275,10 @@ class CodeKernel(MachineCode):
             pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
         layout = BankLayout(
             parameters=tuple(places),
-            fixed={CONSTANT_BANK: self._constants(code)} if code.cubin.constants else {},
+            fixed={CONSTANT_BANK: self._constants(code), KERNEL_BANK: code.kernel.constants},
             addresses=code.cubin.addresses,
             stack_bytes=code.kernel.local_bytes,
+            shared_start=code.window,
         )
         return translate(code, layout, pointers)
 

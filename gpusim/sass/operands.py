@@ -12,11 +12,15 @@ TRUES = ("PT", "UPT")
 
 @dataclass(frozen=True)
 class Term:
-    """A register of an address: how many bits it has, and what it is multiplied by."""
+    """A register of an address: how many bits it has, and what it is multiplied by.
+
+    It is unsigned where the disassembler says so, which makes it 32 bits in any address.
+    """
 
     register: str
     bits: int = 32
     scale: int = 1
+    unsigned: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ def _address(text: str) -> tuple[tuple[Term, ...], int]:
             suffixes = match[2].split(".")[1:]
             scale = next((int(s[1:]) for s in suffixes if re.fullmatch(r"X\d+", s)), 1)
             bits = 64 if "64" in suffixes else 32
-            terms.append(Term(match[1], bits, scale))
+            terms.append(Term(match[1], bits, scale, "U32" in suffixes))
         else:
             offset += int(part.replace(" ", ""), 16)
     return tuple(terms), offset

@@ -38,9 +38,15 @@ class Mnemonic:
     detail: Any = None
 
     @cached_property
-    def chosen(self) -> frozenset[str]:
-        """The modifiers that choose this row."""
-        return frozenset(self.name.split(".")[1:])
+    def chosen(self) -> tuple[str, ...]:
+        """The modifiers that choose this row, in their order."""
+        return tuple(self.name.split(".")[1:])
+
+    def fits(self, modifiers: tuple[str, ...]) -> bool:
+        """Return whether the row is one of a mnemonic with these modifiers."""
+        rest = iter(modifiers)
+        in_order = all(name in rest for name in self.chosen)
+        return in_order and set(modifiers) <= self.modifiers | set(self.chosen)
 
 
 MNEMONICS: dict[str, Mnemonic] = {}
@@ -82,12 +88,7 @@ def add(
 
 def find(mnemonic: str, modifiers: tuple[str, ...]) -> Mnemonic | None:
     """Return the row of a mnemonic, the one that names the most of its modifiers."""
-    given = set(modifiers)
-    fitting = [
-        found
-        for found in _by_mnemonic().get(mnemonic, ())
-        if found.chosen <= given <= found.chosen | found.modifiers
-    ]
+    fitting = [found for found in _by_mnemonic().get(mnemonic, ()) if found.fits(modifiers)]
     return max(fitting, key=lambda found: len(found.chosen), default=None)
 
 

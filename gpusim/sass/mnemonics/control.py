@@ -20,6 +20,11 @@ add("YIELD NANOSLEEP", "cbu", kind="compute")
 add("DEPBAR", "adu", modifiers="LE", kind="compute")
 
 add("BAR", "adu", modifiers="SYNC DEFER_BLOCKING", kind="barrier", detail="sync")
+add("BAR.RED", "adu", modifiers="POPC AND OR DEFER_BLOCKING", kind="barrier_reduction")
+add("B2R.RESULT", "adu", kind="barrier_result")
+add("LDGDEPBAR", "lsu", kind="compute")
+add("MATCH", "vote", modifiers="ANY ALL U64", kind="match")
+add("REDUX", "vote", modifiers="SUM MIN MAX OR XOR S32", kind="redux")
 add("SHFL", "lsu", modifiers="IDX UP DOWN BFLY", kind="exchange")
 add("VOTE VOTEU", "vote", modifiers="ALL ANY", kind="poll")
 

@@ -109,12 +109,17 @@ def multiply_add_wide(form: Form, a: Array, b: Array, c: Array, *carry: Array) -
     return total, total < product
 
 
-@row("IMAD.HI UIMAD.HI", "imad_wide", "u", "xxR", "U32")
-def multiply_add_high(form: Form, a: Array, b: Array, c: Array) -> Array:
-    total = a.astype(np.int64).view(U64) * b.astype(np.int64).view(U64)
+@row("IMAD.HI UIMAD.HI", "imad_wide", "u|p", "xxR|p", "U32 X")
+def multiply_add_high(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Any:
+    product = a.astype(np.int64).view(U64) * b.astype(np.int64).view(U64)
+    total = product
     if not form.signs[2].is_zero:
         total = total + (np.negative(c) if form.signs[2].negated else c)
-    return (total >> _32).astype(U32)
+    if carry:
+        total = total + carry[0].astype(U64)
+    high = (total >> _32).astype(U32)
+    # Compilers ask for the carry of unsigned products alone.
+    return high if len(form.results) == 1 else (high, total < product)
 
 
 @row("LEA ULEA", "alu", "u|p", "rr#", affine="sum")
@@ -280,6 +285,11 @@ def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) 
     if "RELU" in form.modifiers:
         result = np.maximum(result, result.dtype.type(0))
     return np.asarray(result.view(U32))
+
+
+@row("VABSDIFF", "alu", "u", "xxu", "U32")
+def absolute_difference(form: Form, a: Array, b: Array, c: Array) -> Array:
+    return np.where(a > b, a - b, b - a).view(U32) + c
 
 
 @row("SEL USEL", "alu", "u", "uup", affine="select")

@@ -22,6 +22,7 @@ for name, space in (("RED", "global"), ("REDG", "global")):
 add("ATOMS.POPC.INC.32", "lsu", kind="count_up", detail="shared")
 add("ATOMS.CAST.SPIN", "lsu", modifiers="64", kind="cast_spin", detail="shared")
 
+add("LDGSTS", "lsu", modifiers=f"{WIDTHS} {SCOPES} {CACHING} BYPASS", kind="copy_to_shared")
 add("LDC", "constants", modifiers=WIDTHS, kind="bank")
 add("ULDC", "uniform", modifiers=WIDTHS, kind="bank")
 
