@@ -25,7 +25,7 @@ LAYERS = [
     {"machine"},
     {"tracing", "prediction", "checking"},
     {"reports"},
-    {"cli"},
+    {"cli", "testing", "pytest_plugin"},
 ]
 # Within lowering, from the ground up; what stands beside the packages belongs to no layer.
 LOWERING_LAYERS = ["analysis", "passes", "selection", "machine_code"]

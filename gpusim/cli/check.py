@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
@@ -22,7 +22,7 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
-from gpusim.cli.timing import DEVICE, device_of
+from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of
 
 if TYPE_CHECKING:
     from gpusim.checking.findings import Findings
@@ -53,11 +53,34 @@ def check(chosen: Namespace) -> int:
     return exit_code(findings, strict=chosen.strict)
 
 
+def also_checked(chosen: Namespace) -> tuple[Findings | None, int]:
+    """Return what --check finds beside what a command does, and the exit code that it asks for."""
+    if not chosen.check:
+        return None, 0
+    findings = checked(chosen)
+    return findings, exit_code(findings, strict=False)
+
+
+def with_findings(document: dict[str, Any], findings: Findings | None) -> dict[str, Any]:
+    """Return a command's document with what --check found."""
+    return document if findings is None else {**document, "check": findings.to_dict()}
+
+
+def print_findings(findings: Findings | None) -> None:
+    """Print the report of --check after a command's own."""
+    if findings is None:
+        return
+    from gpusim.reports.checking import check_report
+
+    print_lines(lambda width: check_report(findings, width))
+
+
 def exit_code(findings: Findings, *, strict: bool) -> int:
     """Return 1 where there are errors, or warnings that count as such."""
     return FOUND if findings.errors or (strict and findings.warnings) else 0
 
 
+CHECK = Option("--check", "judge the launch too, as gpusim check does: exit code 1 for an error")
 STRICT = Option("--strict", "let warnings count as errors")
 
 COMMAND = Command(
@@ -91,6 +114,10 @@ COMMAND = Command(
 )
 
 
+# Options that a kernel of the catalogue does not take; not every command has them.
+OWN = {"--arg": "arg", "--shared-bytes": "shared_bytes"}
+
+
 def checked(chosen: Namespace) -> Findings:
     """Return what a check finds in the launch that the options describe."""
     from gpusim.checking.check import check as judge
@@ -98,12 +125,13 @@ def checked(chosen: Namespace) -> Findings:
     from gpusim.cli.selection import selected, step_limit
     from gpusim.cli.user_files import names_a_file
 
-    device, limit = device_of(chosen.device, None), step_limit(chosen)
+    name = getattr(chosen, "device", None) or DEFAULT_DEVICE
+    device, limit = device_of(name, None), step_limit(chosen)
     if names_a_file(chosen.kernel):
         configured, values = own_kernel(chosen)
         return judge(configured, *values, device=device, step_limit=limit)
     refuse(
-        {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
+        {name: getattr(chosen, field, None) for name, field in OWN.items()},
         "a kernel of the catalogue makes its own arguments",
     )
     from gpusim.catalogue import find

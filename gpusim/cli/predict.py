@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
@@ -49,14 +50,16 @@ def predict(chosen: Namespace) -> int:
     if chosen.perfetto is not None:
         _write_events(made, chosen.perfetto)
     whole = forecast(chosen, job, device_of(chosen.device, None)) if chosen.without else None
+    findings, code = also_checked(chosen)
     from gpusim.reports.prediction import Answer, prediction_document, prediction_report
 
     answer = Answer(made, whole, _why(chosen, made) if chosen.why else None)
     if chosen.json:
-        print_json(prediction_document(answer))
+        print_json(with_findings(prediction_document(answer), findings))
     else:
         print_lines(lambda width: prediction_report(answer, width))
-    return 0
+        print_findings(findings)
+    return code
 
 
 COMMAND = Command(
@@ -81,6 +84,7 @@ COMMAND = Command(
         SHARED_BYTES,
         *COMPILING,
         STEP_LIMIT,
+        CHECK,
         JSON,
     ),
     (

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -48,11 +49,14 @@ def run(chosen: Namespace) -> int:
         calls = choice.run(lambda call: _launch(call, limit, progress))
         seconds = time.perf_counter() - started
     outcome = checked(choice.entry, calls, seconds)
+    findings, found = also_checked(chosen)
     if chosen.json:
-        print_json(run_document(outcome))
+        document = run_document(outcome)
+        print_json(with_findings(document, findings))
     else:
         print_lines(lambda width: run_lines(outcome, width))
-    return 0 if outcome.right else WRONG_RESULT
+        print_findings(findings)
+    return found if outcome.right else WRONG_RESULT
 
 
 COMMAND = Command(
@@ -68,6 +72,7 @@ COMMAND = Command(
         GRID,
         COARSE,
         STEP_LIMIT,
+        CHECK,
         JSON,
     ),
     (

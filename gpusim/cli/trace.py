@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
@@ -49,18 +50,21 @@ def trace(chosen: Namespace) -> int:
     if warp is not None and line is None:
         raise InputError("--warp says which warp --line draws; give --line too")
     made, remark = _told(chosen) if chosen.perfetto is not None else traced(chosen)
+    findings, code = also_checked(chosen)
     if chosen.json:
-        print_json(_document(made, line, warp))
-        return 0
+        document = _document(made, line, warp)
+        print_json(with_findings(document, findings))
+        return code
     if line is not None:
         from gpusim.reports.accesses import line_report
 
         print_lines(lambda width: line_report(made, line, warp, width))
-        return 0
-    from gpusim.reports.trace import trace_report
+    else:
+        from gpusim.reports.trace import trace_report
 
-    print_lines(lambda width: trace_report(made, width, remark))
-    return 0
+        print_lines(lambda width: trace_report(made, width, remark))
+    print_findings(findings)
+    return code
 
 
 COMMAND = Command(
@@ -85,6 +89,7 @@ COMMAND = Command(
         LEVEL,
         PERFETTO,
         STEP_LIMIT,
+        CHECK,
         JSON,
     ),
     (

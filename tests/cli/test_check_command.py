@@ -1,0 +1,113 @@
+"""`gpusim check` and --check: reports, documents, SARIF and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpusim.checking.rules import RULES
+from gpusim.cli.app import main
+
+KERNELS = """
+import numpy as np
+from gpusim import cuda
+
+@cuda.jit
+def racy(x, out):
+    s = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    out[t] = s[63 - t]
+
+@cuda.jit
+def returns(out, n):
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    cuda.syncthreads()
+    out[i] = i
+"""
+ARRAYS = ["--grid", "1", "--block", "64", "--arg", "int32[64]=arange", "--arg", "int32[64]"]
+RETURNS = ["--grid", "1", "--block", "64", "--arg", "int32[64]", "--arg", "40"]
+
+
+@pytest.fixture
+def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(KERNELS)
+    return "mine.py"
+
+
+def test_a_race_is_shown_with_its_lines_a_picture_and_how_to_mend_it(
+    kernels: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", f"{kernels}:racy", *ARRAYS]) == 1
+    out = capsys.readouterr().out
+    assert "1 error, 0 warnings, 0 notes" in out
+    assert "mine.py:9  s[t] = x[t]" in out
+    assert "mine.py:10  out[t] = s[63 - t]" in out
+    assert "mend: put cuda.syncthreads() between the two" in out
+    assert "line 9: writes s[63]" in out
+    assert " the kernel begins " in out
+
+
+def test_a_right_kernel_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "reduce3", "-n", "1000"]) == 0
+    assert "nothing found" in capsys.readouterr().out
+
+
+def test_warnings_exit_with_1_where_strict(kernels: str) -> None:
+    assert main(["check", f"{kernels}:returns", *RETURNS]) == 0
+    assert main(["check", f"{kernels}:returns", *RETURNS, "--strict"]) == 1
+
+
+def test_input_that_cannot_be_used_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "reduce3", "--arg", "3"]) == 2
+    assert main(["check", "nothing.py:none"]) == 2
+
+
+def test_the_document_counts_and_places_findings(
+    kernels: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", f"{kernels}:racy", *ARRAYS, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["counts"] == {"error": 1, "warning": 0, "note": 0}
+    (finding,) = document["findings"]
+    assert (finding["rule"], finding["hazard"]) == ("shared-race", "read after write")
+    assert (finding["array"], finding["index"], finding["count"]) == ("s", 63, 64)
+    writes, reads = finding["places"]
+    assert writes["thread"] == {"block": 0, "thread": 63, "warp": 1, "lane": 31}
+    assert (writes["line"], reads["line"], reads["since"]) == (9, 10, 0)
+
+
+def test_sarif_names_rules_levels_and_lines(
+    kernels: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", f"{kernels}:racy", *ARRAYS, "--sarif"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["version"] == "2.1.0"
+    (run,) = document["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == list(RULES)
+    assert {rule["defaultConfiguration"]["level"] for rule in rules} == {"error", "warning", "note"}
+    (result,) = run["results"]
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "shared-race"
+    (place,), (related,) = result["locations"], result["relatedLocations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "mine.py"
+    assert place["physicalLocation"]["region"]["startLine"] == 10
+    assert related["physicalLocation"]["region"]["startLine"] == 9
+
+
+@pytest.mark.parametrize("command", ["run", "trace", "predict"])
+def test_other_commands_check_too_where_asked(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [command, "reduction5", "-n", "512", "--block", "128"]
+    before = main(words)
+    assert main([*words, "--check"]) == 1
+    assert "race in shared memory between warps" in capsys.readouterr().out
+    assert main([*words, "--check", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["check"]["counts"]["error"] >= 1
+    assert before == 0
