@@ -1,0 +1,87 @@
+"""Kernels of other kinds, in nvcc's own code: counters beside Nsight's, and times as asked."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import pytest
+from others.kernels import Launch, launches
+
+from gpusim.arguments import ArraySpec
+from gpusim.prediction.predict import predict
+from gpusim.sass import wheels
+from gpusim.sass.kernels import CodeKernel, cuda_file
+from gpusim.tracing.trace import trace
+
+pytestmark = [
+    pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL),
+    pytest.mark.slow,
+]
+HERE = Path(__file__).parent.parent / "others"
+COUNTED = HERE / "h200_counters.csv"
+INSTANCES = {"transpose_tile": "transpose_tile<32>", "transpose_padded": "transpose_tile<33>"}
+
+
+def kernel_of(launch: Launch) -> CodeKernel:
+    return cuda_file(HERE / "others.cu")[INSTANCES.get(launch.name, launch.name)]
+
+
+def filled(launch: Launch) -> tuple[object, ...]:
+    """Return the arguments as others.cu has them: zeros where no elements are given."""
+    return tuple(
+        np.zeros(value.shape, value.dtype) if isinstance(value, ArraySpec) else value
+        for value in launch.arguments
+    )
+
+
+def measured_us() -> dict[tuple[str, int, int], float]:
+    lines = (HERE / "h200.csv").read_text(encoding="utf-8").splitlines()
+    rows = (line.split(",") for line in lines if not line.startswith("#"))
+    return {(name, int(n), int(block)): float(us) for name, n, block, us in rows}
+
+
+def test_times_are_no_further_off_than_with_the_lowering() -> None:
+    times = measured_us()
+    errors = [
+        predict(kernel_of(one)[one.grid, one.threads], *filled(one)).time_us / times[one.key] - 1
+        for one in launches()
+        if one.n <= 2**22
+    ]
+    assert fmean(map(abs, errors)) <= 0.08
+
+
+def three(sizes: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in re.findall(r"\d+", sizes))
+
+
+@pytest.mark.skipif(not COUNTED.exists(), reason="tests/others/count.py was not run")
+def test_counters_equal_nsights() -> None:
+    from gpusim.tracing.counters import COUNTERS
+
+    by_metric = {spec.ncu: name for name, spec in COUNTERS.items() if spec.ncu}
+    with COUNTED.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    wrong = []
+    for one in launches():
+        configured = kernel_of(one)[one.grid, one.threads]
+        size = configured.launch
+        name = INSTANCES.get(one.name, one.name)
+        row = next(
+            (r for r in rows if name.split("<")[0] == re.split(r"[<(]", r["kernel"])[0]
+             and three(r["grid"]) == size.grid and three(r["block"]) == size.block
+             and ("<" not in name or re.search(r"\d+", name)[0] in r["kernel"])),  # type: ignore[index]
+            None,
+        )  # fmt: skip
+        if row is None:
+            continue
+        made = trace(configured, *filled(one)).counters
+        for metric, counter in by_metric.items():
+            if metric in row and "wavefronts_mem_shared_op_ld" not in metric:
+                value = int(row[metric].replace(",", ""))
+                if value != made[counter]:
+                    wrong.append((one.key, counter, value, made[counter]))
+    assert wrong == []
