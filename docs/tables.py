@@ -12,6 +12,7 @@ from pathlib import Path
 import gpusim
 from gpusim import catalogue
 from gpusim.catalogue import Call, Entry
+from gpusim.checking.rules import RULES
 from gpusim.errors import GpusimError
 from gpusim.lowering.passes.optimise import PASSES
 from gpusim.lowering.passes.simplify import simplify
@@ -176,7 +177,22 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: int | No
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def rules() -> str:
+    """Every rule of a check, with how severe it is and how it is mended."""
+    rows = ((f"`{r.name}`", r.severity, r.title, r.mend) for r in RULES.values())
+    return _table(("rule", "severity", "what is found", "how to mend it"), rows)
+
+
 TABLES: dict[str, Table] = {
     made.__name__: made
-    for made in (counters, kernels, defects, instructions, load_wavefronts, passes, benchmark)
+    for made in (
+        counters,
+        kernels,
+        defects,
+        instructions,
+        load_wavefronts,
+        passes,
+        rules,
+        benchmark,
+    )
 }
