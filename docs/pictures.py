@@ -1,0 +1,43 @@
+"""Draw the pictures that pages show: `python docs/pictures.py` draws all, or those it names.
+
+Each is what a `gpusim` command draws, so that a reader can draw it too. A test holds the files to
+this list, to their size, and the quick ones to what they say.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gpusim.cli.app import main as gpusim
+
+FOLDER = Path(__file__).parent / "pictures"
+MOST_BYTES = 200_000
+
+COMMANDS = {
+    "tree-reduce1.svg": "plot tree reduce1 -n 4096 --block 64",
+    "tree-reduce2.svg": "plot tree reduce2 -n 4096 --block 64",
+    "tree-reduce3.svg": "plot tree reduce3 -n 4096 --block 64",
+    "divergence-reduce1.svg": "plot divergence reduce1 -n 4096 --block 128",
+    "divergence-reduce3.svg": "plot divergence reduce3 -n 4096 --block 128",
+    "banks-reduce2.svg": "plot banks reduce2 -n 4096 --block 128",
+    "strides-reduce2.svg": "plot strides reduce2 -n 4096 --block 128",
+    "timeline-reduce3.png": "plot timeline reduce3 -n 2^20 --block 128 --device h200",
+    "gains.svg": "plot gains -n 2^24 --block 256 --device h200",
+    "traffic.svg": "plot traffic -n 2^24 --block 256 --device h200",
+    "bandwidth.svg": "plot bandwidth --block 256 --device h200",
+}
+
+
+def draw(name: str, folder: Path = FOLDER) -> Path:
+    """Draw a picture into a folder and return its file."""
+    path = folder / name
+    code = gpusim([*COMMANDS[name].split(), "--out", str(path)])
+    if code:
+        raise SystemExit(code)
+    return path
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or COMMANDS:
+        draw(chosen)
