@@ -13,9 +13,11 @@ import gpusim
 from gpusim import catalogue
 from gpusim.catalogue import Call, Entry
 from gpusim.checking.rules import RULES
+from gpusim.cli.validation import measured_gbps
 from gpusim.errors import GpusimError
 from gpusim.lowering.passes.optimise import PASSES
 from gpusim.lowering.passes.simplify import simplify
+from gpusim.prediction.jobs import catalogue_job
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
@@ -139,6 +141,19 @@ def load_wavefronts() -> str:
     return _table(("kernel", "block", "gpusim", "H200", "H200 shows more"), rows, right=2)
 
 
+def beside_measured() -> str:
+    """Predicted times of the seven reductions beside an H200's, as they were measured."""
+    n, block = 2**24, 256
+    rows = []
+    for name in dict.fromkeys(name for name, _ in H200):
+        forecast = catalogue_job(catalogue.Request(name, n, block)).on("h200")
+        measured_us = forecast.job.useful_bytes / dict(measured_gbps(name, "h200", block))[n] / 1000
+        error = forecast.time_us / measured_us - 1
+        times = (f"{time:.1f} us" for time in (forecast.time_us, measured_us))
+        rows.append((f"`{name}`", forecast.first.bound.name, *times, f"{100 * error:+.1f} %"))
+    return _table(("kernel", "what binds", "predicted", "measured", "off by"), rows, right=2)
+
+
 @functools.cache
 def _traced_part(name: str, block: int) -> tuple[Trace, int]:
     """Return a trace of a 32nd of the measured launch, whose blocks are alike, and 32."""
@@ -191,6 +206,7 @@ TABLES: dict[str, Table] = {
         defects,
         instructions,
         load_wavefronts,
+        beside_measured,
         passes,
         rules,
         benchmark,

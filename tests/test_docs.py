@@ -18,7 +18,8 @@ from gpusim.tracing.counters import COUNTERS
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
-import refresh  # noqa: E402  it stands beside the pages
+import pictures  # noqa: E402  it stands beside the pages
+import refresh  # noqa: E402  so does this
 from test_architecture import LAYERS  # noqa: E402
 
 
@@ -124,3 +125,31 @@ def test_the_layers_are_those_that_are_checked() -> None:
         row = re.search(rf"^\| {number} \| (.*) \|$", page, re.MULTILINE)
         assert row is not None
         assert set(re.findall(r"`(\w+)`", row[1])) == names
+
+
+# -- pictures ------------------------------------------------------------------------------
+
+
+def texts(picture: Path) -> list[str]:
+    """What a picture says, in order."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
+
+
+def test_every_picture_has_its_command_and_is_shown() -> None:
+    shown = "".join(page.read_text(encoding="utf-8") for page in refresh.PAGES)
+    assert {path.name for path in pictures.FOLDER.iterdir()} == set(pictures.COMMANDS)
+    assert [name for name in pictures.COMMANDS if f"pictures/{name})" not in shown] == []
+
+
+def test_no_picture_is_large() -> None:
+    for suffix in ("svg", "png"):
+        for path in (ROOT / "docs").rglob(f"*.{suffix}"):
+            assert path.stat().st_size < pictures.MOST_BYTES, path.name
+
+
+@pytest.mark.parametrize("name", ["banks-reduce2.svg", "divergence-reduce3.svg"])
+def test_a_picture_says_what_its_command_draws(name: str, tmp_path: Path) -> None:
+    """Where this fails because the program has changed, `python docs/pictures.py` puts it right."""
+    drawn = pictures.draw(name, tmp_path)
+    assert texts(drawn) == texts(pictures.FOLDER / name)
+    assert len(texts(drawn)) > 10

@@ -35,21 +35,47 @@ from .report import all_misses, pieces, report
 SAVED_EVERY = 100
 PUBLISHED = "k40m,gtx1650,rtx3060ti"
 
+RUN_EXAMPLES = """examples:
+  gpusim validate run --device h200 --output mine.json
+  gpusim validate run --kernels reduce1,reduce7 --sizes 2^20,2^24 --rounds 1"""
+COUNTERS_EXAMPLES = """examples:
+  gpusim validate counters --output mine.json
+  gpusim validate counters --kernels reduce2 --sizes 2^20"""
+CALIBRATE_EXAMPLES = """examples:
+  gpusim validate calibrate --output my-gpu.toml
+  gpusim validate calibrate --pattern k40m --json found.json"""
+COMPARE_EXAMPLES = """examples:
+  gpusim validate compare --against k40m
+  gpusim validate compare --against h200 --kernels reduce1,reduce2 --sizes 2^20
+  gpusim validate compare --against mine.json --page accuracy.md --picture accuracy.svg"""
+EXAMPLES = """examples:
+  gpusim validate compare --against k40m     hold predictions against measured times
+  gpusim validate run --output mine.json     measure them on this computer's GPU
+  gpusim validate COMMAND --help             tells more"""
+
 Choice = Callable[[str, int], bool]  # whether a kernel with so many elements is wanted
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the commands."""
-    made = Parser(prog="gpusim validate", description=__doc__)
+    made = Parser(prog="gpusim validate", description=__doc__, epilog=EXAMPLES)
     below = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    measured = below.add_parser("run", help="measure the kernels on this computer's GPU")
+    measured = below.add_parser(
+        "run", help="measure the kernels on this computer's GPU", epilog=RUN_EXAMPLES
+    )
     _measuring(measured, run)
     measured.add_argument(
         "--rounds", default="3", help="how often all is measured: the median counts; default 3"
     )
-    counted = below.add_parser("counters", help="read the hardware's counters, by Nsight Compute")
+    counted = below.add_parser(
+        "counters",
+        help="read the hardware's counters, by Nsight Compute",
+        epilog=COUNTERS_EXAMPLES,
+    )
     _measuring(counted, count)
-    calibrated = below.add_parser("calibrate", help="measure what a device file holds")
+    calibrated = below.add_parser(
+        "calibrate", help="measure what a device file holds", epilog=CALIBRATE_EXAMPLES
+    )
     calibrated.add_argument("--output", type=Path, default=Path("device.toml"), metavar="FILE")
     calibrated.add_argument(
         "--pattern", default="h200", help="device file for what is not measured"
@@ -58,7 +84,9 @@ def parser() -> argparse.ArgumentParser:
         "--json", type=Path, help="also write all that was found", metavar="FILE"
     )
     calibrated.set_defaults(function=calibrate)
-    held = below.add_parser("compare", help="hold predictions against measurements")
+    held = below.add_parser(
+        "compare", help="hold predictions against measurements", epilog=COMPARE_EXAMPLES
+    )
     held.add_argument(
         "--against",
         default=PUBLISHED,

@@ -138,7 +138,8 @@ def _bandwidth(chosen: Namespace) -> Any:
             if setup is None:
                 raise InputError("bandwidth over size is drawn for kernels of gpusim list")
             by_kernel.setdefault(made.job.name, []).append((setup.n, made.gbps))
-            measured[made.job.name] = measured_gbps(made.job.name, device.id, setup.block)
+            place = (made.job.name, device.id, setup.block, setup.dtype.name)
+            measured[made.job.name] = measured_gbps(*place)
     rates = [Rates(name, tuple(found), tuple(measured[name])) for name, found in by_kernel.items()]
     return plot_bandwidth(rates, device, theme=chosen.theme)
 

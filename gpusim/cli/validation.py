@@ -20,10 +20,12 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def measured_gbps(kernel: str, device: str, block: int) -> list[tuple[int, float]]:
+def measured_gbps(
+    kernel: str, device: str, block: int, kind: str = "int32"
+) -> list[tuple[int, float]]:
     """Return (elements, GB/s) of what was measured of a kernel with a cold L2, in order.
 
-    There is none where the device has no measurements of its own.
+    `kind` is the type of the elements. A device without measurements of its own has none.
     """
     from numpy import dtype
 
@@ -33,8 +35,8 @@ def measured_gbps(kernel: str, device: str, block: int) -> list[tuple[int, float
     found = [
         (one.case.n, one.case.n * dtype(one.case.dtype).itemsize / one.time_us / 1000)
         for one in files.load(device).times
-        if (one.kernel, one.case.block, one.case.l2) == (kernel, block, "cold")
-        and one.case.scope == "single"
+        if (one.kernel, one.case.block, one.case.dtype) == (kernel, block, kind)
+        and (one.case.l2, one.case.scope) == ("cold", "single")
         and one.case.grid is None
         and one.time_us is not None
     ]

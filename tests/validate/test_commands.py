@@ -120,3 +120,13 @@ def test_metrics_that_the_profiler_does_not_know_are_left_out(
     kernel, case = next((k, c) for k, c in commands.cases.all_counters() if k.name == "reduce1")
     (found,) = counters.collect([(kernel, case)], ["true"])
     assert (found.kernel, found.values) == ("reduce1", {"smsp__inst_executed.sum": 77})
+
+
+@pytest.mark.parametrize("command", ["", "run", "counters", "calibrate", "compare"])
+def test_every_command_has_help_with_examples(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", *([command] if command else []), "--help"]) == 0
+    told = capsys.readouterr().out
+    assert "examples:" in told
+    assert f"  gpusim validate {command}".rstrip() in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.errors import InputError
+from gpusim.reports.plots.svg import lean
 
 INSTALL = "pip install 'gpusim[plot]'"
 SUFFIXES = (".png", ".svg")
@@ -106,9 +108,17 @@ def save(figure: Any, path: Path) -> None:
 
 def save_to(figure: Any, target: Any, kind: str) -> None:
     """Write a figure as "png" or "svg" to a file or to what can be written to."""
-    metadata = {"Date": None} if kind == "svg" else None
+    if kind != "svg":
+        figure.savefig(target, format=kind)
+        return
+    drawn = io.StringIO()
     with matplotlib().rc_context({"svg.fonttype": "none", "svg.hashsalt": "gpusim"}):
-        figure.savefig(target, format=kind, metadata=metadata)
+        figure.savefig(drawn, format=kind, metadata={"Date": None})
+    content = lean(drawn.getvalue()).encode()
+    if isinstance(target, Path):
+        target.write_bytes(content)
+    else:
+        target.write(content)
 
 
 def title(axes: Any, first: str, second: str = "") -> None:
