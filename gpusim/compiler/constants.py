@@ -94,8 +94,24 @@ def static(builder: Builder, node: ast.expr) -> Any:
             return None
     if isinstance(node, ast.Attribute):
         owner = static(builder, node.value)
-        return None if owner is None else getattr(owner, node.attr, None)
+        try:
+            return None if owner is None else attribute_of(owner, node.attr)
+        except AttributeError:
+            return None
     return None
+
+
+def attribute_of(owner: Any, name: str) -> Any:
+    """Return an attribute of an object of the source, as `getattr` does.
+
+    An object of the user's own may raise anything; then it has no such attribute.
+    """
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        raise
+    except BaseException as error:
+        raise AttributeError(f"{name}: {type(error).__name__}") from None
 
 
 def static_number(builder: Builder, node: ast.expr) -> Number | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from gpusim.compiler import arrays
 from gpusim.compiler.absent import AbsentWordError
 from gpusim.compiler.builder import Builder
+from gpusim.compiler.constants import attribute_of
 from gpusim.compiler.ir import FLOAT64, Array, DType, Value
 from gpusim.compiler.symbols import SpecialRegister
 from gpusim.compiler.types import Number, default_type, unify, weak_common
@@ -118,9 +120,9 @@ def attribute(builder: Builder, node: ast.Attribute) -> Any:
     if isinstance(owner, Value | bool | int | float | tuple):
         raise builder.error(f"numbers in kernels have no {node.attr!r}", node)
     try:
-        return getattr(owner, node.attr)
+        return attribute_of(owner, node.attr)
     except AbsentWordError as reason:
         raise builder.error(str(reason), node) from None
     except AttributeError:
-        where = getattr(owner, "__name__", type(owner).__name__)
+        where = owner.__name__ if isinstance(owner, type | ModuleType) else type(owner).__name__
         raise builder.error(f"{where} has no {node.attr!r}", node) from None

@@ -396,6 +396,21 @@ def test_a_file_that_does_not_import_is_refused(run: Run, tmp_path: Path) -> Non
     assert "line 2 does not import: ZeroDivisionError: division by zero" in message
 
 
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit", "AttributeError"])
+def test_an_object_that_has_no_attributes_is_marked_where_it_is_asked(
+    run: Run, tmp_path: Path, raised: str
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from gpusim import cuda\n\n\nclass Nothing:\n    def __getattr__(self, name):\n"
+        f"        raise {raised}\n\n\nx = Nothing()\n\n\n@cuda.jit\ndef f(a):\n    a[0] = x.y\n"
+    )
+    message = refused(
+        run, "trace", f"{path}:f", "--grid", 1, "--block", 32, "--arg", "int32[4]", lines=3
+    )
+    assert "Nothing has no 'y'" in message
+
+
 def test_what_the_dialect_lacks_is_marked_in_the_users_line(run: Run, tmp_path: Path) -> None:
     lacking = tmp_path / "lacking.py"
     lacking.write_text(
