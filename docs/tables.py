@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import gpusim
 from gpusim import catalogue
@@ -192,6 +195,34 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: int | No
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def sanitizer() -> str:
+    """What compute-sanitizer says of the planted kernels, and the rule that finds them here."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    planted = importlib.import_module("checking.planted")
+    for kind in planted.KINDS:
+        importlib.import_module(f"checking.planted_{kind}")
+    sys.path.remove(str(ROOT / "tests"))
+    found = {case.name: case.rule for case in planted.CASES}
+    measured = json.loads((ROOT / "tests" / "checking" / "sanitizer_h200.json").read_text())
+    rows = (
+        (
+            name.replace("_", " "),
+            f"`{found[name]}`" if name in found else "",
+            ", ".join(_verdict(tool, said) for tool, said in verdict["bug"].items()),
+        )
+        for name, verdict in measured["verdicts"].items()
+    )
+    return _table(("planted", "gpusim check", "compute-sanitizer"), rows)
+
+
+def _verdict(tool: str, said: dict[str, Any]) -> str:
+    """Return a tool's verdict in words."""
+    if not said.get("ends", True):
+        return f"{tool}: does not end"
+    counts = [f"{said[kind]} {kind}" for kind in ("errors", "warnings") if said[kind]]
+    return f"{tool}: {', '.join(counts)}"
+
+
 def rules() -> str:
     """Every rule of a check, with how severe it is and how it is mended."""
     rows = ((f"`{r.name}`", r.severity, r.title, r.mend) for r in RULES.values())
@@ -209,6 +240,7 @@ TABLES: dict[str, Table] = {
         beside_measured,
         passes,
         rules,
+        sanitizer,
         benchmark,
     )
 }

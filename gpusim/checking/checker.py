@@ -11,7 +11,7 @@ from gpusim.checking.barriers import STAYED, Barriers
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.findings import Finding, Place
 from gpusim.checking.flags import Flags
-from gpusim.checking.polling import polls
+from gpusim.checking.polling import guesses, polls
 from gpusim.checking.races import Access, Races, Timeline, thread_named
 from gpusim.checking.releases import Releases
 from gpusim.checking.rules import RULES
@@ -71,9 +71,9 @@ class Checker(Observer):
             raise InputError(f"a grid of more than {MOST_BLOCKS:,} blocks cannot be checked")
         self._launch = launch
         rows = program.instructions
-        waiting = polls(program)
+        waiting, guessing = polls(program), guesses(program)
         accesses = {
-            pc: Access(pc, row, pc in waiting)
+            pc: Access(pc, row, pc in waiting, pc in guessing)
             for pc, row in enumerate(rows)
             if row.memory is not None
         }
@@ -325,7 +325,8 @@ class Checker(Observer):
         shape = (step.placement.copies, len(step.rows), 32)
         time = self._time(step.pc)
         zero = np.zeros((1, 1, 1), dtype=np.int64)
-        self._flags.fence(touch_of(step, time, batch.clocks, batch.threads, zero, 1, shape))
+        touch = touch_of(step, time, batch.clocks, batch.threads, zero, 1, shape)
+        self._flags.fence(touch, str(step.instruction.detail))
 
     def _leave(self, step: Step, batch: _Batch) -> None:
         row, lane = np.nonzero(step.on.any(axis=0))

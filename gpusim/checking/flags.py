@@ -21,11 +21,11 @@ class Flags:
             if access.polls
         }
 
-    def fence(self, touch: Touch) -> None:
+    def fence(self, touch: Touch, scope: str) -> None:
         """Take note of threads that run a fence."""
         assert self._releases is not None
         for who in everyone(touch.time, touch.thread, touch.barrier, touch.meeting):
-            self._releases.fence(who)
+            self._releases.fence(who, scope)
 
     def touch(self, touch: Touch, access: Access, memory: int) -> None:
         """Take note of an access to what may be a flag."""

@@ -1,4 +1,4 @@
-"""Loads that wait: read again and again, from one place, until the value lets the loop end."""
+"""Loads that need no order: those that wait for a value, and those that only guess at one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,24 @@ def polls(program: Program) -> frozenset[int]:
         if OPS[instruction.op].kind == "branch" and 0 <= instruction.target <= pc:
             found |= _in_loop(program.instructions, instruction.target, pc)
     return frozenset(found)
+
+
+def guesses(program: Program) -> frozenset[int]:
+    """Return the pcs of loads of which a compare-and-swap sees whether they are still true."""
+    rows = program.instructions
+    swaps = [row for row in rows if OPS[row.op].kind == "atomic" and row.detail == "cas"]
+    compared = _slice(
+        rows, range(len(rows)), {register for row in swaps for register in row.src[1:2]}
+    )
+    arrays = {row.memory.name for row in swaps if row.memory is not None}
+    return frozenset(
+        pc
+        for pc, row in enumerate(rows)
+        if OPS[row.op].kind == "load"
+        and row.memory is not None
+        and row.memory.name in arrays
+        and not compared.isdisjoint(row.dst)
+    )
 
 
 def _in_loop(instructions: Sequence[Instruction], head: int, last: int) -> set[int]:

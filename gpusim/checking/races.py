@@ -38,11 +38,16 @@ Name = Callable[[int], tuple[str, int]]
 
 @dataclass(frozen=True)
 class Access:
-    """A row of the program that touches memory, with what the rules ask about it."""
+    """A row of the program that touches memory, with what the rules ask about it.
+
+    It `polls` where a loop repeats it until its value changes; it `guesses` where an atomic
+    compare-and-swap sees whether its value is still true.
+    """
 
     pc: int
     instruction: Instruction
     polls: bool
+    guesses: bool
 
     @property
     def kind(self) -> str:
@@ -193,7 +198,11 @@ class Races:
         telling = int(np.argmax(by >> 5 != mine >> 5 if space != "warp" else by != mine))
         at = which[telling]
         rule = _rule(before, now, space, (by[telling] ^ mine[telling]) >> BLOCK_SHIFT != 0)
-        if before.kind == now.kind == "store" and self._same_value(time_of(earlier[at]), touch, at):
+        if _is_plain_flag(before, now):
+            rule = "plain-flag"
+        elif before.kind == now.kind == "store" and self._same_value(
+            time_of(earlier[at]), touch, at
+        ):
             rule = "same-value"
         since = self._since(touch, at)
         first = Place(before.line, DOES[before.kind], thread_named(by[telling]), since)
@@ -262,9 +271,19 @@ def _alike(stored: Array) -> Array:
 
 
 def _may_meet(before: Access, now: Access) -> bool:
-    """Return whether two accesses may be made at the same time: atomics, and flags."""
-    is_flag = "atomic" in (before.kind, now.kind) or before.polls or now.polls
-    return before.is_strong and now.is_strong and is_flag
+    """Return whether two accesses may be made at the same time: atomics, flags, and guesses."""
+    atomic = "atomic" in (before.kind, now.kind)
+    if atomic and (before.guesses or now.guesses):
+        return True
+    return before.is_strong and now.is_strong and (atomic or before.polls or now.polls)
+
+
+def _is_plain_flag(before: Access, now: Access) -> bool:
+    """Return whether a plain store meets a strong load that waits for it."""
+    for store, wait in ((before, now), (now, before)):
+        if store.kind == "store" and not store.is_strong and wait.polls and wait.is_strong:
+            return True
+    return False
 
 
 def _rule(before: Access, now: Access, space: str, between_blocks: Any) -> str:

@@ -41,10 +41,13 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Release:
-    """What a thread published: how things stood at the atomic, and at its last fence before."""
+    """What a thread published: how things stood at the atomic, and at its last fences before.
+
+    `fences` are the last one of any scope, and the last one that reaches other blocks.
+    """
 
     at: Knowledge
-    fence: Knowledge | None
+    fences: tuple[Knowledge | None, Knowledge | None]
     turn: int
 
 
@@ -61,29 +64,31 @@ class Releases:
     """All releases and acquisitions of a launch, by location and by block."""
 
     def __init__(self) -> None:
-        self._fences: dict[int, list[Knowledge]] = {}
+        # By thread; those of any scope, and those that reach other blocks.
+        self._fences: tuple[dict[int, list[Knowledge]], dict[int, list[Knowledge]]] = ({}, {})
         self._released: dict[Location, dict[int, list[Release]]] = defaultdict(
             lambda: defaultdict(list)
         )
         self._acquired: dict[int, list[Acquisition]] = defaultdict(list)
         self._last: dict[tuple[int, Location], int] = {}
-        self._reach: dict[tuple[int, int], dict[int, list[Release]]] = {}
+        self._reach: dict[tuple[int, ...], dict[int, list[Release]]] = {}
         self._turn = 0  # atomics of one step take turns too
 
-    def fence(self, who: Knowledge) -> None:
-        """Take note of a fence."""
-        self._fences.setdefault(who.thread, []).append(who)
+    def fence(self, who: Knowledge, scope: str) -> None:
+        """Take note of a fence; one of scope "block" does not reach other blocks."""
+        for fences in self._fences[: 1 if scope == "block" else 2]:
+            fences.setdefault(who.thread, []).append(who)
 
     @property
     def has_fences(self) -> bool:
         """Whether a thread has run a fence."""
-        return bool(self._fences)
+        return bool(self._fences[0])
 
     def release(self, who: Knowledge, location: Location) -> None:
         """Take note of an atomic operation or a store to a flag."""
         self._turn += 1
-        fences = self._fences.get(who.thread)
-        made = Release(who, fences[-1] if fences else None, self._turn)
+        near, far = (fences.get(who.thread, [None])[-1] for fences in self._fences)
+        made = Release(who, (near, far), self._turn)
         self._released[location][who.block].append(made)
 
     def acquire(self, who: Knowledge, location: Location) -> None:
@@ -102,27 +107,29 @@ class Releases:
     def orders(self, thread: int, time: int, who: Knowledge) -> bool:
         """Return whether an access by a thread is known to another one."""
         block = thread >> BLOCK_SHIFT
+        far = block != who.block
         for seen in self._acquired.get(who.block, ()):
             if not who.learns_from(seen.at.thread, seen.at.time):
                 continue
             for release in self._released[seen.location].get(block, ()):
-                if release.turn <= seen.turn and self._covers(release, thread, time):
+                if release.turn <= seen.turn and self._covers(release, thread, time, far):
                     return True
         reached = self._reached(who)
-        return any(self._covers(release, thread, time) for release in reached.get(block, ()))
+        return any(self._covers(release, thread, time, far) for release in reached.get(block, ()))
 
-    def _covers(self, release: Release, thread: int, time: int) -> bool:
-        """Return whether a release published an access."""
-        fence = release.fence
+    def _covers(self, release: Release, thread: int, time: int, far: bool) -> bool:
+        """Return whether a release published an access; `far`, to other blocks."""
+        fence = release.fences[far]
         if fence is not None and time <= fence.time and fence.learns_from(thread, time):
             return True
         if not release.at.learns_from(thread, time):
             return False
-        return any(time <= own.time <= release.at.time for own in self._fences.get(thread, ()))
+        own = self._fences[far].get(thread, ())
+        return any(time <= fence.time <= release.at.time for fence in own)
 
     def _reached(self, who: Knowledge) -> dict[int, list[Release]]:
         """Return, by block, the releases that a thread knows of through others."""
-        key = (who.thread, who.time)
+        key = (who.thread, who.barrier, who.meeting, self._turn)
         if key in self._reach:
             return self._reach[key]
         found: dict[int, list[Release]] = defaultdict(list)

@@ -61,6 +61,12 @@ RULES: dict[str, Rule] = {
             "second launch, or cuda.threadfence() before an atomic that the other block waits for",
         ),
         Rule(
+            "plain-flag",
+            WARNING,
+            "a flag that others wait for is raised by a plain store",
+            "raise it by an atomic operation or in volatile memory, behind cuda.threadfence()",
+        ),
+        Rule(
             "same-value",
             NOTE,
             "several threads store the same value to one element",

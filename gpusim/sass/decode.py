@@ -646,7 +646,8 @@ def _barrier(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
 
 
 def _fence(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    yield Micro("MEMBAR", place, None, (), (), row.guard)
+    scope = "block" if "CTA" in row.modifiers else "gpu"
+    yield Micro("MEMBAR", place, scope, (), (), row.guard)
 
 
 _SHUFFLES = {"IDX": "idx", "UP": "up", "DOWN": "down", "BFLY": "bfly"}

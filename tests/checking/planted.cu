@@ -1,8 +1,11 @@
 // The planted kernels in CUDA C++, for compute-sanitizer. With FIXED they are the corrected twins.
 //
+// What it says of them on an H200, lines included, is kept in sanitizer_h200.json (made by
+// sanitize.py); what gpusim says is tested on the Python kernels of the same names.
+//
 //     nvcc -O1 -lineinfo -arch=sm_90 [-DFIXED] planted_main.cu -o planted && ./planted NAME
 //
-// Kernels bear the names of the Python ones. B() stands in the bug alone, F() in the twin alone.
+// B() stands in the bug alone, F() in the twin alone. x holds 0, 1, 2, ...; out and more hold 0.
 
 #ifdef FIXED
 #define B(...)
@@ -13,6 +16,7 @@
 #endif
 #define ALL 0xFFFFFFFFu
 #define GRID1 (blockIdx.x * blockDim.x + threadIdx.x)
+
 
 // ---- races in shared memory between warps
 

@@ -43,6 +43,8 @@ class Case:
 
 
 CASES: list[Case] = []
+# The modules that plant them, `planted_...`.
+KINDS = ("shared", "warps", "blocks", "barriers", "memory", "arithmetic")
 
 
 def planted(

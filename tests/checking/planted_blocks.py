@@ -310,6 +310,87 @@ def flag_without_fence():
 
 
 @planted("block-race", 2, 32, ints(64), zeros(2), zeros(1))
+def flag_behind_a_fence_of_the_block_alone():
+    @cuda.jit
+    def bug(x, out, flag):
+        if cuda.threadIdx.x == 0:
+            if cuda.blockIdx.x == 0:
+                out[0] = x[5]  # <-
+                cuda.threadfence_block()
+                cuda.atomic.exch(flag, 0, 1)
+            else:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+                out[1] = out[0]  # <-
+
+    @cuda.jit
+    def twin(x, out, flag):
+        if cuda.threadIdx.x == 0:
+            if cuda.blockIdx.x == 0:
+                out[0] = x[5]
+                cuda.threadfence()
+                cuda.atomic.exch(flag, 0, 1)
+            else:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+                out[1] = out[0]
+
+    return bug, twin
+
+
+@planted("plain-flag", 2, 32, ints(64), zeros(2), zeros(1))
+def flag_raised_by_a_plain_store():
+    @cuda.jit
+    def bug(x, out, flag):
+        if cuda.threadIdx.x == 0:
+            if cuda.blockIdx.x == 0:
+                out[0] = x[5]
+                cuda.threadfence()
+                flag[0] = 1  # <-
+            else:
+                while cuda.atomic.add(flag, 0, 0) == 0:  # <-
+                    pass
+                out[1] = out[0]
+
+    @cuda.jit
+    def twin(x, out, flag):
+        if cuda.threadIdx.x == 0:
+            if cuda.blockIdx.x == 0:
+                out[0] = x[5]
+                cuda.threadfence()
+                cuda.atomic.exch(flag, 0, 1)
+            else:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+                out[1] = out[0]
+
+    return bug, twin
+
+
+@planted("block-race", 4, 32, floats(128), zeros(1, np.float32))
+def largest_number_compared_but_not_swapped():
+    @cuda.jit
+    def bug(x, out):
+        v = x[cuda.grid(1)]
+        old = out[0]  # <-
+        while v > old:
+            out[0] = v  # <-
+            old = out[0]
+
+    @cuda.jit
+    def twin(x, out):
+        v = x[cuda.grid(1)]
+        old = out[0]
+        while v > old:
+            seen = cuda.atomic.cas(out, 0, old, v)
+            if seen == old:
+                break
+            old = seen
+
+    return bug, twin
+
+
+@planted("block-race", 2, 32, ints(64), zeros(2), zeros(1))
 def flag_raised_before_the_data():
     @cuda.jit
     def bug(x, out, flag):

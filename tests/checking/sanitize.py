@@ -1,6 +1,6 @@
 """What compute-sanitizer says of the planted kernels: builds them and prints its verdicts.
 
-    python tests/checking/sanitize.py [--arch sm_90] [--only NAME] > sanitizer.json
+    python tests/checking/sanitize.py [--arch sm_90] [--only NAME] > sanitizer_h200.json
 
 Needs nvcc, compute-sanitizer and a GPU, and nothing of gpusim. Every kernel runs in a process of
 its own under each tool, with a limit of time: some bugs never end.
@@ -102,10 +102,12 @@ def made_with() -> dict[str, str]:
 
 
 def nested(jobs: list[tuple[str, str, str]], verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the verdicts by kernel, variant and tool."""
+    """Return the verdicts by kernel, variant and tool, without those that find nothing."""
     tree: dict[str, Any] = {}
     for (variant, kernel, tool), found in zip(jobs, verdicts, strict=True):
-        tree.setdefault(kernel, {}).setdefault(variant, {})[tool] = found
+        tools = tree.setdefault(kernel, {}).setdefault(variant, {})
+        if not found.get("ends", True) or found["errors"] or found["warnings"]:
+            tools[tool] = found
     return tree
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 
 import pytest
-from checking.planted import CASES, Case, marked_lines
+from checking.planted import CASES, KINDS, Case, marked_lines
 
 import gpusim
 
-for name in ("shared", "warps", "blocks", "barriers", "memory", "arithmetic"):
-    importlib.import_module(f"checking.planted_{name}")
+for kind in KINDS:
+    importlib.import_module(f"checking.planted_{kind}")
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
