@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -185,7 +186,12 @@ COMMAND = Command(
     plot,
     (
         Option("picture", "what to draw, see below", "PICTURE"),
-        Option("kernels", "names of gpusim list, or FILE.py:FUNCTION", "KERNEL", arity="*"),
+        Option(
+            "kernels",
+            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL",
+            "KERNEL",
+            arity="*",
+        ),
         Option("--out", "the picture: a file that ends in .png or .svg", "FILE", "picture.svg"),
         Option("--theme", "light or dark paper (light)", "THEME", "light"),
         COUNT,
@@ -198,6 +204,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         SHARED_BYTES,
+        *COMPILING,
         Option("--block-index", "the block that is drawn (0)", "I", "0"),
         Option("--line", "banks: of this line (the one with most conflicts)", "LINE"),
         Option("--warp", "banks: of this warp (the one with most conflicts)", "W"),

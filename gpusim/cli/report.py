@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -25,17 +26,18 @@ from gpusim.cli.timing import L2, PASSES, WITHOUT, device_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
+    from gpusim.checking.findings import Finding
     from gpusim.device import Device
-    from gpusim.reports.page.sections import Subject
+    from gpusim.reports.page.sections import Remark, Subject
 
 
 def report(chosen: Namespace) -> int:
     """Write one self-contained page about kernels.
 
-    One kernel, or several side by side: source with heat and machine code, findings, pictures,
-    tables that sort, and a stepper that goes through a block instruction by instruction; with
-    --device also how long it takes. The page needs no network. Needs jinja2 and matplotlib, the
-    extra `report`.
+    One kernel, or several side by side: source with heat and machine code, findings of the trace
+    and of `gpusim check`, pictures, tables that sort, and a stepper that goes through a block
+    instruction by instruction; with --device also how long it takes. The page needs no network.
+    Needs jinja2 and matplotlib, the extra `report`.
     """
     from gpusim.reports.page.render import check, write
 
@@ -52,6 +54,7 @@ def report(chosen: Namespace) -> int:
 
 
 def _subject(name: str, chosen: Namespace, device: Device | None) -> Subject:
+    from gpusim.cli.check import checked
     from gpusim.cli.inputs import count
     from gpusim.cli.predict import forecast, job_of
     from gpusim.cli.trace import traced
@@ -59,17 +62,31 @@ def _subject(name: str, chosen: Namespace, device: Device | None) -> Subject:
     from gpusim.tracing.block_steps import BlockSteps
 
     chosen.kernel = name
-    made = forecast(chosen, job_of(chosen), device) if device is not None else None
+    made = None
+    if device is not None:
+        made = forecast(chosen, job_of(chosen), device, timeline=True)
     steps = BlockSteps(count(chosen.block_index, "the block index", least=0))
     trace, _ = traced(chosen, observers=[steps])
-    return Subject(trace, steps, made)
+    return Subject(trace, steps, made, tuple(map(_remark, checked(chosen))))
+
+
+def _remark(finding: Finding) -> Remark:
+    """Return what `gpusim check` has found as a remark of the page."""
+    from gpusim.reports.page.sections import Remark
+
+    return Remark(finding.rule, min(finding.lines, default=0), finding.message, finding.severity)
 
 
 COMMAND = Command(
     "report",
     report,
     (
-        Option("kernels", "names of gpusim list, or FILE.py:FUNCTION", "KERNEL", arity="*"),
+        Option(
+            "kernels",
+            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL",
+            "KERNEL",
+            arity="*",
+        ),
         Option("--out", "the page: a file that ends in .html", "FILE", "report.html"),
         Option("--device", "also predict: a name of gpusim devices, or a file", "GPU"),
         COUNT,
@@ -81,6 +98,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         SHARED_BYTES,
+        *COMPILING,
         Option("--block-index", "the block that is gone through (0)", "I", "0"),
         Option("--cc", "compute capability to compile for (the device's, or 9.0)", "CC"),
         LEVEL,

@@ -184,10 +184,11 @@ def short() -> BlockSteps:
 def test_a_page_that_would_be_too_large_has_fewer_pictures(
     most: int, themes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each picture is an image of 60,000 characters here."""
+    """There are three pictures, each of 60,000 characters for a theme."""
+    drawings = [(lambda theme: theme, "svg", "a picture")] * 3
     monkeypatch.setattr(render, "MOST_BYTES", most)
-    monkeypatch.setattr(render, "_address", lambda figure: "data:," + "x" * 60_000)
-    monkeypatch.setattr(render, "PICTURES", render.PICTURES[-3:])
+    monkeypatch.setattr(render, "_drawings", lambda subject: drawings)
+    monkeypatch.setattr(render, "_address", lambda figure, kind: "data:," + "x" * 60_000)
     whole = render.page([subject()])
     assert whole.count("data:,xxx") == 3 * themes
     assert ("Pictures are left out" in whole) == (themes == 0)
@@ -196,8 +197,11 @@ def test_a_page_that_would_be_too_large_has_fewer_pictures(
 # -- the command ---------------------------------------------------------------------------
 
 
-def test_several_kernels_stand_side_by_side(tmp_path: Path, capsys: Any) -> None:
+def test_several_kernels_stand_side_by_side(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "two.html"
+    monkeypatch.setattr(render, "PICTURES", render.PICTURES[-1:])
     words = ["reduce1", "reduce2", "-n", "256", "--block", "64", "--out", str(path)]
     assert main(["report", *words]) == 0
     assert capsys.readouterr().out == f"{path}\n"
@@ -220,6 +224,18 @@ def test_a_kernel_in_a_file_has_a_page(tmp_path: Path) -> None:
     read = Read(path.read_text(encoding="utf-8"))
     assert any("</pre><script>" in text for text in read.text_of("pre"))
     assert any("on H200 (model)" in text for text in read.text_of("p"))
+
+
+def test_what_a_check_finds_stands_on_the_page(tmp_path: Path) -> None:
+    """reduction5 lacks a barrier between the load and the first addition."""
+    path = tmp_path / "a.html"
+    words = ["reduction5", "-n", "1024", "--block", "128", "--device", "h200"]
+    assert main(["report", *words, "--out", str(path)]) == 0
+    read = Read(path.read_text(encoding="utf-8"))
+    first = next(a["class"] for tag, a in read.tags if tag == "li" and "class" in a)
+    assert (first, read.text_of("strong")[0]) == ("error", "shared-race")
+    images = [a["src"] or "" for tag, a in read.tags if tag == "img"]
+    assert sum(image.startswith("data:image/png") for image in images) == 1
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ class Stepper {
     this.mark(this.section.querySelector(`.code [data-pc="${step[PC]}"]`), "here");
     const which = step[WARPS].map((e) => e[FIRST] === e[LAST] ? e[FIRST] : `${e[FIRST]}-${e[LAST]}`);
     const sentence = `step ${this.at + 1} of ${this.last + 1}, barrier interval ${step[INTERVAL]}: `
-      + `${line ? `line ${line}` : "set up"}, ${text}; warps ${[...new Set(which)].join(", ")}, `
+      + `${line ? `line ${line}` : "set up"}, ${text}; warp ${[...new Set(which)].join(", ")}: `
       + `${on} of ${active} lanes take part`;
     this.said.textContent = sentence;
     this.slider.value = this.at;

@@ -6,7 +6,7 @@ import base64
 import importlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -117,16 +117,29 @@ def _embedded(document: Any) -> Any:
 def _images(subject: Subject, themes: Sequence[str]) -> list[Image]:
     """Return the pictures that can be drawn of a kernel; none without a theme."""
     found = []
-    for name, text in PICTURES if themes else ():
+    for draw, kind, text in _drawings(subject) if themes else ():
         try:
-            drawn = {theme: _address(getattr(subject.trace, name)(theme=theme)) for theme in themes}
+            drawn = {theme: _address(draw(theme=theme), kind) for theme in themes}
         except InputError:  # what it would show the kernel has not
             continue
         found.append(Image(drawn, f"{subject.trace.kernel}: {text}"))
     return found
 
 
-def _address(figure: Any) -> str:
+def _drawings(subject: Subject) -> Iterator[tuple[Callable[..., Any], str, str]]:
+    """Yield what draws a picture, as which kind of file, and what it shows."""
+    for name, text in PICTURES:
+        yield getattr(subject.trace, name), "svg", text
+    if subject.forecast is not None:  # a timeline has too many shapes for SVG
+        text = "predicted: why the warps of an SM wait"
+        yield subject.forecast.first.plot_timeline, "png", text
+
+
+_MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
+
+
+def _address(figure: Any, kind: str) -> str:
+    """Return a figure as an address that holds it."""
     picture = io.BytesIO()
-    save_to(figure, picture, "svg")
-    return "data:image/svg+xml;base64," + base64.b64encode(picture.getvalue()).decode("ascii")
+    save_to(figure, picture, kind)
+    return f"data:{_MEDIA[kind]};base64," + base64.b64encode(picture.getvalue()).decode("ascii")

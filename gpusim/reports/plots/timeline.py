@@ -85,8 +85,8 @@ def _blocks(axes: Any, lives: Sequence[WarpLife]) -> None:
 
 def _which(timeline: Timeline, blocks: int) -> str:
     return (
-        f"the SM's first {blocks} blocks, of {timeline.simulated} that were simulated; "
-        f"{timeline.resident} at a time"
+        f"blocks 0 to {blocks - 1} of {timeline.simulated} that were simulated on the SM, "
+        f"which holds {timeline.resident} at a time"
     )
 
 
