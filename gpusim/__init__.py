@@ -9,11 +9,11 @@ it takes on a GPU, and why, and `gpusim.check(kernel[grid, block], *args)` wheth
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
-from gpusim.errors import GpusimError
-
+TYPE_CHECKING = False  # importing it takes longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from gpusim.arguments import array_spec
     from gpusim.checking.check import check
     from gpusim.checking.findings import Findings
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         uint64,
         void,
     )
+    from gpusim.errors import GpusimError
     from gpusim.prediction.predict import predict
     from gpusim.prediction.records import Prediction
     from gpusim.sass.kernels import cuda_file, cuda_source
@@ -64,9 +65,11 @@ __all__ = [
     "void",
 ]
 
-# Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine.
+# Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine, and an
+# interrupt before `__main__` runs is a traceback.
 _LAZY = {
     "Findings": "gpusim.checking.findings",
+    "GpusimError": "gpusim.errors",
     "Prediction": "gpusim.prediction.records",
     "Trace": "gpusim.tracing.records",
     "array_spec": "gpusim.arguments",
