@@ -75,6 +75,8 @@ class Prediction:
     traffic: Traffic
     timeline: Timeline | None = None
 
+    _repr_html_ = View("gpusim.reports.notebook", "prediction_html")
+    _repr_mimebundle_ = View("gpusim.reports.notebook", "prediction_bundle")
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
 
     @property

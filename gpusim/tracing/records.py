@@ -120,6 +120,8 @@ class Trace:
     is_complete: bool = True
     findings: list[Finding] = field(default_factory=list)
 
+    _repr_html_ = View("gpusim.reports.notebook", "trace_html")
+    _repr_mimebundle_ = View("gpusim.reports.notebook", "trace_bundle")
     plot_tree = View("gpusim.reports.plots.tree", "plot_tree")
     plot_divergence = View("gpusim.reports.plots.divergence", "plot_divergence")
     plot_banks = View("gpusim.reports.plots.banks", "plot_banks")
