@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import importlib
 import inspect
@@ -26,6 +27,7 @@ from gpusim.tracing.records import Trace
 
 Table = Callable[[], str]
 ROOT = Path(__file__).resolve().parent.parent
+SEEN = ROOT / "tests" / "sass" / "corpus" / "seen.csv"
 
 # On an H200: 2^20 ints, CUDA 13.0, -O3 -arch=sm_90, Nsight Compute. By kernel and block:
 # instructions, machine branches, shared loads, shared stores, store wavefronts, load wavefronts
@@ -184,6 +186,13 @@ def passes() -> str:
     return _table(("pass", "what it does"), rows)
 
 
+def mnemonics() -> str:
+    """The rows of the table of mnemonics, and the architectures on which the tests have them."""
+    with SEEN.open(encoding="utf-8", newline="") as file:
+        first, *rows = csv.reader(file)
+    return _table(first, ([f"`{name}`", *marks] for name, *marks in rows))
+
+
 def _first_sentence(text: str) -> str:
     return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 
@@ -242,5 +251,6 @@ TABLES: dict[str, Table] = {
         rules,
         sanitizer,
         benchmark,
+        mnemonics,
     )
 }

@@ -126,7 +126,7 @@ class Program:
     `registers` counts virtual registers, `barriers` the convergence barriers (BSSY),
     `register_estimate` the 32-bit registers a thread needs on the GPU. Registers among
     `constants` hold 32-bit words of constant banks, given as bank and offset; `layout` says what
-    lies in these.
+    lies in these. `compiler` names the one whose own code this is, empty for a lowering's.
     """
 
     name: str
@@ -140,6 +140,7 @@ class Program:
     lowering: str = ""
     constants: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     layout: BankLayout | None = None
+    compiler: str = ""
 
 
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.

@@ -99,7 +99,9 @@ def _title(forecast: Forecast) -> Iterator[Text]:
     yield title
     launch = f"grid {size(first.launch.grid)}, block {size(first.launch.block)}"
     cc = forecast.device.gpu.compute_capability
-    yield Text(f"{launch}, compute capability {cc}, {first.l2} L2", DIM)
+    compiler = first.prepared.program.compiler
+    code = f", code of {compiler}" if compiler else ""
+    yield Text(f"{launch}, compute capability {cc}, {first.l2} L2{code}", DIM)
 
 
 def _facts(answer: Answer, width: int) -> Iterator[Text]:

@@ -55,7 +55,8 @@ def launch_lines(trace: Trace) -> list[Text]:
     threads = launch.blocks * launch.threads_per_block
     warps = launch.blocks * launch.warps_per_block
     text.append(f": {plural(threads, 'thread')}, {plural(warps, 'warp')}", style="not bold")
-    return [text, Text(f"compute capability {trace.cc}, lowering {trace.lowering}", DIM)]
+    code = f"code of {trace.compiler}" if trace.compiler else f"lowering {trace.lowering}"
+    return [text, Text(f"compute capability {trace.cc}, {code}", DIM)]
 
 
 def totals_table(trace: Trace, *, units: bool = True) -> Columns:
@@ -73,11 +74,12 @@ def totals_table(trace: Trace, *, units: bool = True) -> Columns:
             continue
         style = "" if value else DIM
         bad = value > 0 and "conflicts" in name
+        kind = spec.kind_with(trace.compiler)
         made.row(
             (name, style),
             (f"{value:,}", BAD if bad else style),
             *([(spec.unit, style)] if units else []),
-            (spec.kind, KIND_STYLES.get(spec.kind, "")),
+            (kind, KIND_STYLES.get(kind, "")),
             (spec.ncu or "", DIM),
         )
     return made

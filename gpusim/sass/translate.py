@@ -165,7 +165,8 @@ class _Translation:
             shared_bytes=max(0, kernel.shared_bytes - self.code.window),
             local_bytes=kernel.local_bytes,
             register_estimate=self.code.registers,
-            lowering=self.code.generator,
+            lowering="O3",
+            compiler=self.code.generator,
             constants=self.constants,
             layout=layout,
         )

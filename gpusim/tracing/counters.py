@@ -106,6 +106,10 @@ class CounterSpec:
         """`exact` or `model`, with the code of the lowering."""
         return KINDS[self.follows]
 
+    def kind_with(self, compiler: str) -> str:
+        """Return the kind in the own code of a compiler, which is exact as the source is."""
+        return KINDS[SOURCE] if compiler and self.follows == CODE else self.kind
+
     @property
     def is_general(self) -> bool:
         """Whether every issued instruction counts, by its masks alone."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpusim import __version__
 from gpusim.launch import Launch
 from gpusim.tracing.counters import COUNTERS, Counters
 from gpusim.views import View
@@ -103,6 +104,7 @@ class Trace:
 
     `blocks[i]` has the counters of block i; `warps` and `executions` are those of block
     `block_index`, `is_complete` is False where it did too much to keep every execution.
+    `compiler` names the one whose own code ran, empty for the lowering's.
     `plot_...(theme="dark")` return Matplotlib figures of that block.
     """
 
@@ -119,6 +121,7 @@ class Trace:
     source_file: str
     is_complete: bool = True
     findings: list[Finding] = field(default_factory=list)
+    compiler: str = ""
 
     _repr_html_ = View("gpusim.reports.notebook", "trace_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "trace_bundle")
@@ -135,13 +138,14 @@ class Trace:
             "block": list(self.launch.block),
             "dynamic_shared_bytes": self.launch.dynamic_shared_bytes,
             "lowering": self.lowering,
+            "generator": self.compiler or f"gpusim {__version__}",
             "cc": self.cc,
             "block_index": self.block_index,
             "counters": {
                 name: {
                     "value": value,
                     "unit": COUNTERS[name].unit,
-                    "kind": COUNTERS[name].kind,
+                    "kind": COUNTERS[name].kind_with(self.compiler),
                     "ncu": COUNTERS[name].ncu,
                 }
                 for name, value in self.counters.items()

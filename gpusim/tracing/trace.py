@@ -91,6 +91,7 @@ def trace_prepared(
         block_index=block_index,
         source_file=prepared.source_file,
         is_complete=log.is_complete,
+        compiler=program.compiler,
     )
     return replace(made, findings=find(made))
 

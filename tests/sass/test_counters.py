@@ -9,7 +9,7 @@ import pytest
 
 from gpusim.errors import GpusimError
 from gpusim.sass import wheels
-from gpusim.sass.kernels import cuda_file
+from gpusim.sass.kernels import cuda_file, cuda_source
 from gpusim.tracing.trace import trace
 from validate import counted, files, twins
 from validate.arrays import random_data
@@ -73,3 +73,15 @@ def test_registers_are_those_that_the_compiler_gave() -> None:
     twin = twins.twin_of(counts.case.setups(counts.entry)[0])
     code = cuda_file(Path(twins.FOLDER) / twin.file)[twin.expression]
     assert code.registers("9.0") == counts.values["launch__registers_per_thread"] == 29
+
+
+def test_in_nvccs_own_code_counters_that_follow_the_code_are_exact() -> None:
+    text = "__global__ void fill(int *y) { y[blockIdx.x * blockDim.x + threadIdx.x] = 7; }"
+    y = np.zeros(256, np.int32)
+    made = trace(cuda_source(text)["fill"][4, 64], y)
+    document = made.to_dict()
+    kinds = {name: counter["kind"] for name, counter in document["counters"].items()}
+    assert kinds["instructions"] == kinds["branches"] == "exact"
+    assert kinds["shared_atomic_replays"] == "model"
+    assert document["generator"].startswith("NVRTC 13.")
+    assert (y == 7).all()

@@ -191,7 +191,12 @@ def _totals(trace: Trace) -> Table:
     rows = []
     for name, value in trace.counters.items():
         spec = COUNTERS[name]
-        cells = (_text(name), _number(value), _text(spec.unit), _text(spec.kind))
+        cells = (
+            _text(name),
+            _number(value),
+            _text(spec.unit),
+            _text(spec.kind_with(trace.compiler)),
+        )
         rows.append((*cells, _text(spec.ncu or "")))
     columns = (("counter", False), ("value", True), ("unit", False), ("kind", False))
     return Table("Totals of the launch", (*columns, ("in Nsight Compute", False)), tuple(rows))
