@@ -149,9 +149,16 @@ class Shadow:
         return lost if lost.any() else None
 
     def update(self, touch: Touch) -> None:
-        """Take note of who writes by an atomic operation."""
+        """Take note of who writes by an atomic operation.
+
+        It does not hide a plain store of the same thread that others do not know of yet.
+        """
         known = self.writer[touch.element]
-        _join(self.writer, touch, np.where(known & ATOMIC, known, 0), ATOMIC)
+        atomic = (known & ATOMIC) != 0
+        _join(self.writer, touch, np.where(atomic, known, 0), ATOMIC)
+        own = ~atomic & (thread_of(known) == touch.thread) & (time_of(known) > touch.meeting)
+        if own.any():
+            self.writer[touch.element[own]] = known[own]
 
 
 def _join(shadow: Array, touch: Touch, known: Array, mark: int) -> None:
