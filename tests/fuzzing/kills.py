@@ -28,9 +28,10 @@ def kill(random: Random, folder: Path) -> None:
         begun = _started(output, random.choice([1, 2]))
         other = _started(output, 1) if random.random() < 0.2 else None
         time.sleep(random.uniform(0, LONGEST_S) * random.random())
-        _end(random, begun)
+        refused = () if other is None else (2,)  # whichever comes second finds the first at work
+        _end(random, begun, refused)
         if other is not None:
-            _look(other, (0, 2))
+            _look(other, (0, *refused))
     last = _started(output, 2)
     _look(last, (0,))
     assert output.read_bytes() == _undisturbed()[suffix]
@@ -50,13 +51,13 @@ def _started(output: Path, workers: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _end(random: Random, process: subprocess.Popen[bytes]) -> None:
+def _end(random: Random, process: subprocess.Popen[bytes], codes: tuple[int, ...]) -> None:
     if random.random() < 0.5:
         process.kill()
         process.communicate()
         return
     os.killpg(process.pid, signal.SIGINT)
-    _look(process, (0, 130, -signal.SIGINT))
+    _look(process, (0, 130, -signal.SIGINT, *codes))
 
 
 def _look(process: subprocess.Popen[bytes], codes: tuple[int, ...]) -> None:
