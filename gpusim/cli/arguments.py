@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from gpusim.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.cli.arrays import Array, numbers
+from gpusim.cli.expressions import NO_NAMES, names_something, parts_of, size_of, value_of
 from gpusim.cli.inputs import DType, did_you_mean, dtype, fits, number, whole_number
 from gpusim.errors import InputError
 from gpusim.files import shown
@@ -52,27 +53,35 @@ class Argument:
     text: str
 
 
-def argument(text: str, *, with_elements: bool = True) -> Argument:
+def argument(
+    text: str, *, with_elements: bool = True, names: Mapping[str, int] = NO_NAMES
+) -> Argument:
     """Return the argument that `[NAME=]VALUE` describes.
 
     VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, random or full:NUMBER);
     a file, `@FILE` or `DTYPE@FILE`; or a number, plain or as `DTYPE(NUMBER)`. An array without
-    a filling is full of zeros; without elements, it is an `array_spec`.
+    a filling is full of zeros; without elements, it is an `array_spec`. In shapes and for numbers
+    may stand expressions of `names`.
     """
     named = _NAMED.fullmatch(text.strip())
     filling = "zeros" if with_elements else ""
     if named:
-        return Argument(named[1], _argument_value(named[2].strip(), text, filling), text)
-    return Argument(None, _argument_value(text.strip(), text, filling), text)
+        return Argument(named[1], _argument_value(named[2].strip(), text, filling, names), text)
+    return Argument(None, _argument_value(text.strip(), text, filling, names), text)
 
 
-def _argument_value(value: str, text: str, filling: str) -> Any:
+def _argument_value(value: str, text: str, filling: str, names: Mapping[str, int]) -> Any:
     if match := _ARRAY.fullmatch(value):
-        return _described_array(match[1], match[2], match[3] or filling, text)
+        return _described_array(match[1], match[2], match[3] or filling, text, names)
     if match := _FILE.fullmatch(value):
         return numbers(match[2], dtype(match[1]) if match[1] else None)
+    if names_something(value, names):
+        return value_of(value, names)
     if match := _CAST.fullmatch(value):
-        return _scalar(match[2], dtype(match[1]), text)
+        inside = match[2]
+        if names_something(inside, names):
+            inside = str(value_of(inside, names))
+        return _scalar(inside, dtype(match[1]), text)
     plain = _plain_number(value)
     if plain is None:
         raise InputError(f"--arg {shown(text)!r} is not understood; {ARGUMENT_FORMS}")
@@ -84,9 +93,11 @@ def _argument_value(value: str, text: str, filling: str) -> Any:
     return plain
 
 
-def _described_array(kind_name: str, shape_text: str, filling: str, text: str) -> Array | ArraySpec:
+def _described_array(
+    kind_name: str, shape_text: str, filling: str, text: str, names: Mapping[str, int]
+) -> Array | ArraySpec:
     kind = dtype(kind_name)
-    lengths = [whole_number(part) for part in shape_text.split(",")]
+    lengths = [size_of(part, names) for part in parts_of(shape_text)]
     shape = tuple(length for length in lengths if length is not None and length > 0)
     if len(shape) != len(lengths) or len(shape) > 3:
         raise InputError(f"--arg {shown(text)!r}: the shape is one to three sizes of at least 1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -37,10 +39,40 @@ def own_kernel(
     if chosen.grid is None or chosen.block is None:
         raise InputError(f"{chosen.kernel} has no launch rule; give --grid and --block")
     kernel, values = own_arguments(chosen, with_elements=with_elements)
-    grid, block = inputs.sizes(chosen.grid, "the grid"), inputs.sizes(chosen.block, "the block")
+    block = inputs.sizes(chosen.block, "the block")
+    grid = grid_of(chosen.grid, sizes_given(chosen))
     given = chosen.shared_bytes
     dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
     return kernel[grid, block, 0, dynamic], values
+
+
+def sizes_given(chosen: Namespace) -> dict[str, int]:
+    """Return the sizes that may stand in the grid and in arguments: n, and the block's threads."""
+    from gpusim.cli import inputs
+
+    names = {}
+    if chosen.n is not None:
+        names["n"] = inputs.count(chosen.n)
+    if chosen.block is not None:
+        names["block"] = math.prod(inputs.sizes(chosen.block, "the block"))
+    return names
+
+
+def grid_of(text: str, names: Mapping[str, int]) -> tuple[int, ...]:
+    """Return a grid written as 64, 16x16 or with expressions: ceil(n/block)."""
+    from gpusim.cli import inputs
+    from gpusim.cli.expressions import names_something, parts_of, value_of
+
+    if not names_something(text, names):
+        return inputs.sizes(text, "the grid")
+    sizes = tuple(value_of(part, names) for part in parts_of(text))
+    if len(sizes) > 3:
+        raise InputError(f"the grid has one to three sizes, not {len(sizes)}")
+    return sizes
+
+
+def _has(text: str | None, name: str) -> bool:
+    return re.search(rf"(?<!\w){name}(?!\w|=)", text or "") is not None
 
 
 def own_arguments(
@@ -54,7 +86,6 @@ def own_arguments(
     name = chosen.kernel
     refuse(
         {
-            "-n": chosen.n,
             "--op": chosen.op,
             "--dtype": chosen.dtype,
             "--input": getattr(chosen, "input", None),
@@ -63,5 +94,10 @@ def own_arguments(
         f"{name} takes its data from --arg",
     )
     kernel = code_kernel(name, chosen) if parted(name)[0] else kernel_of_file(name)
-    described = [argument(text, with_elements=with_elements) for text in chosen.arg or []]
+    names = sizes_given(chosen)
+    described = [
+        argument(text, with_elements=with_elements, names=names) for text in chosen.arg or []
+    ]
+    if "n" in names and not any(_has(text, "n") for text in [*(chosen.arg or []), chosen.grid]):
+        raise InputError(f"-n is given, but n stands in no --arg of {name}, nor in --grid")
     return kernel, bound(described, kernel.source.parameters, kernel.__name__)

@@ -98,7 +98,9 @@ COMMAND = Command(
   data=float32[64,64]      given), ones, arange, random (seeded), full:NUMBER
   @numbers.npy             an array from a file: .npy, .csv or text; int32@numbers.csv
   65536, 2^16, 0.5, true   a number: int32 (int64 where it must be), float64, bool
-  n=uint32(65536)          a number of that type""",
+  n=uint32(65536)          a number of that type
+  int32[n], ceil(n/block)  with -n N: sizes that depend on n and on the block's threads, in the
+                           grid too: + - * / %, min, max, ceil""",
         """examples:
   gpusim trace reduce2 --block 128
   gpusim trace reduce1 -n 2^20 -O0 --json
