@@ -94,7 +94,7 @@ def _of_float64(a: Array, b: Array, c: Array) -> Array:
     result = np.where(usual, result, a * b + c)
     rounds_twice = ~usual & (a != 0) & (b != 0) & (c != 0)
     rounds_twice &= np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
-    for place in zip(*np.nonzero(rounds_twice), strict=True):
+    for place in map(tuple, np.argwhere(rounds_twice)):
         result[place] = _as_fraction(float(a[place]), float(b[place]), float(c[place]))
     return result
 

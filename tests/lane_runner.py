@@ -51,6 +51,12 @@ class Arithmetic:
 NUMPYS = Arithmetic()
 
 
+def _number(value: Any, arithmetic: Arithmetic) -> Any:
+    """Return an element or a parameter as it is computed with: narrow integers as int32."""
+    is_narrow = isinstance(value, np.integer) and value.dtype.itemsize < 4
+    return arithmetic.of(np.int32(value) if is_narrow else value)
+
+
 class Elements:
     """An array as a kernel sees it: no negative indices, narrow integers read as 32 bits."""
 
@@ -74,9 +80,7 @@ class Elements:
     def __getitem__(self, index: Any) -> Any:
         if self.turn:
             self.turn()
-        value = self.array[self._check(index)]
-        narrow = self.dtype.kind in "iu" and self.dtype.itemsize < 4
-        return self.arithmetic.of(np.int32(value) if narrow else value)
+        return _number(self.array[self._check(index)], self.arithmetic)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.turn:
@@ -160,7 +164,7 @@ def _run_block(
     def body(lane: Lane) -> None:
         here = _dialect(lane, number, grid, block, memory, arithmetic)
         given = [
-            Elements(a, arithmetic) if isinstance(a, np.ndarray) else arithmetic.of(a)
+            Elements(a, arithmetic) if isinstance(a, np.ndarray) else _number(a, arithmetic)
             for a in arguments
         ]
         _translated(function, here, arithmetic)(*given)

@@ -16,6 +16,7 @@ from gpusim.compiler.ir import INT32, Array, Value
 from gpusim.compiler.types import DTYPES, default_type, dtype_of
 
 ALIGNMENT = 16
+MOST_LOCAL_BYTES = 512 * 1024  # CUDA C++ Programming Guide, "Technical Specifications"
 
 
 def aligned(size_bytes: int) -> int:
@@ -133,6 +134,12 @@ def declare(builder: Builder, space: str, shape: Any, dtype: Any, node: ast.Call
     if elements == 0 and (space == "local" or len(sizes) > 1):
         raise builder.error("an array of no elements", node)
     offset = _placed(builder, space, elements * kind.itemsize)
+    if builder.local_bytes > MOST_LOCAL_BYTES:
+        raise builder.error(
+            f"the local arrays of a thread take {builder.local_bytes} bytes; a GPU has at most "
+            f"{MOST_LOCAL_BYTES} for a thread: use a global array",
+            node,
+        )
     array = Array(_declared_name(builder, node, space), space, kind, sizes, offset)
     builder.declared[place] = array
     (builder.function.local if space == "local" else builder.function.shared).append(array)

@@ -20,6 +20,7 @@ from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import OnSkip
+from gpusim.machine.repetition import Changes
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
@@ -27,15 +28,21 @@ from gpusim.prepared import Prepared
 DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
 LANES_PER_CHUNK = 1 << 17
+LOCAL_BYTES_PER_CHUNK = 1 << 28
 QUANTUM = 5_000
 TURNS = 16  # before a block reaches its step limit, others have had theirs
 
 Progress = Callable[[int], None]
 
 
-def chunk_blocks(launch: Launch) -> int:
-    """Return how many blocks run at a time: registers of a chunk stay in the cache."""
-    return max(1, min(2048, LANES_PER_CHUNK // (launch.warps_per_block * 32)))
+def chunk_blocks(launch: Launch, local_bytes: int = 0) -> int:
+    """Return how many blocks run at a time: registers of a chunk stay in the cache.
+
+    `local_bytes` is the local memory of a thread, which all of them have at once.
+    """
+    lanes = launch.warps_per_block * 32
+    blocks = min(2048, LANES_PER_CHUNK // lanes)
+    return max(1, min(blocks, LOCAL_BYTES_PER_CHUNK // max(local_bytes * lanes, 1)))
 
 
 def run(
@@ -61,7 +68,7 @@ def run(
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocate(arguments)
-    size = blocks_per_chunk or chunk_blocks(launch)
+    size = blocks_per_chunk or chunk_blocks(launch, program.local_bytes)
     for begin in hooks(observers, "begin"):
         begin(program, launch)
     batch_ends = hooks(observers, "batch_end")
@@ -69,6 +76,7 @@ def run(
     quantum = min(QUANTUM, step_limit // TURNS + 1)
     following, finished = 0, 0
     running: list[Interpreter] = []
+    changes = Changes()
     with np.errstate(all="ignore"):
         while running or following < count:
             while following < count and _has_room(running, size, resident):
@@ -76,13 +84,20 @@ def run(
                 following += len(chunk)
                 batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
                 running.append(
-                    Interpreter(batch, arguments, allocations, observers, on_skip, on_fault)
+                    Interpreter(
+                        batch, arguments, allocations, observers, on_skip, on_fault, changes
+                    )
                 )
                 if resident is None:
                     break  # another chunk joins only where this one keeps waiting
+            can_change = following < count and _has_room(running, size, resident)
+            can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             for interpreter in list(running):
                 is_over = interpreter.run(quantum)
-                if not is_over and interpreter.context.executed >= step_limit:
+                if not is_over and not can_change:
+                    interpreter.context.fault(_waits_for_ever(interpreter))
+                    is_over = True
+                elif not is_over and interpreter.context.executed >= step_limit:
                     interpreter.context.fault(_no_progress(interpreter, step_limit))
                     is_over = True
                 if is_over:
@@ -102,6 +117,18 @@ def _has_room(running: Sequence[Interpreter], blocks: int, resident: int | None)
         return True
     held = sum(len(interpreter.batch.placement.blocks) for interpreter in running)
     return not running or held + blocks <= resident
+
+
+def _waits_for_ever(interpreter: Interpreter) -> NoProgressError:
+    splits, instructions = interpreter.batch.splits, interpreter.context.instructions
+    lines = sorted({instructions[int(pc)].line for pc in splits.pc})
+    blocks = interpreter.batch.placement.blocks
+    message = (
+        f"blocks {blocks[0]} to {blocks[-1]} go round for ever: nothing that is left to run can "
+        f"end the loop of warps at line {', '.join(map(str, lines[:4]))}"
+    )
+    line = _loop_line(instructions, int(splits.pc[0]))
+    return NoProgressError(message, FaultPlace(line, int(blocks[0])))
 
 
 def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:

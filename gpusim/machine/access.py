@@ -55,6 +55,7 @@ def store(context: Context, group: Group, instruction: Instruction, on: Array) -
     on = _writing(context, instruction, on)
     if on.any():
         touched, on = _touched(context, group, instruction, addresses, on)
+        context.changes.count += 1
         for elements, index, mine in touched:
             for position, stored in enumerate(values):
                 if elements is None:
@@ -84,9 +85,13 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
             values = [operand[taking].astype(memory.dtype, copy=False) for operand in operands]
             old = None
             if elements is not None:
+                where = index[taking]
+                before = elements[where]
                 old = storage.update_atomically(
-                    elements, index[taking], str(instruction.detail), values, bool(instruction.dst)
+                    elements, where, str(instruction.detail), values, bool(instruction.dst)
                 )
+                # A lock that is not had is no change.
+                context.changes.count += not np.array_equal(before, elements[where])
             if instruction.dst:
                 result = np.zeros(taking.shape, dtype=memory.dtype) if result is None else result
                 result[taking] = 0 if old is None else old

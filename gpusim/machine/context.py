@@ -12,6 +12,7 @@ from gpusim.events import BarrierOpened, Observer, Step, hooks
 from gpusim.isa import Instruction
 from gpusim.machine.banks import banks, word
 from gpusim.machine.group import Group
+from gpusim.machine.repetition import Changes
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
 
@@ -36,6 +37,7 @@ class Context:
         allocations: Mapping[str, Allocation],
         observers: Sequence[Observer] = (),
         on_fault: OnFault | None = None,
+        changes: Changes | None = None,
     ) -> None:
         self.batch = batch
         self.arguments = arguments
@@ -46,6 +48,7 @@ class Context:
         self.on_fault = on_fault
         self.instructions = batch.program.instructions
         self.executed = 0
+        self.changes = Changes() if changes is None else changes
         self.banks: dict[int, Array] = {}
         layout = batch.program.layout
         if layout is not None:

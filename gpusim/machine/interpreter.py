@@ -18,6 +18,7 @@ from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.loops import Loops, OnSkip
+from gpusim.machine.repetition import Changes, Repetition
 from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, AT_WARP, READY, Batch
 from gpusim.machine.storage import Allocation
 
@@ -26,6 +27,7 @@ WAITING_FOR = {
     AT_CONVERGENCE: "for lanes of its own to join it before line {}",
     AT_WARP: "for lanes named by the mask on line {}",
 }
+FIRST_LOOK = 4
 LATEST = np.iinfo(np.int64).max
 
 
@@ -43,33 +45,59 @@ class Interpreter:
         observers: Sequence[Observer] = (),
         on_skip: OnSkip | None = None,
         on_fault: OnFault | None = None,
+        changes: Changes | None = None,
     ) -> None:
         self.batch = batch
-        self.context = Context(batch, arguments, allocations, observers, on_fault)
+        self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
+        self.repetition = Repetition(batch, self.context.changes)
         self._loops = None if on_skip is None else Loops(self.context, on_skip)
+        self._skips = self._loops is not None
+        self._times_run = 0
         if self._loops is not None:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
         self._handlers = [HANDLERS[OPS[one.op].kind] for one in self._instructions]
 
     def run(self, instructions: int) -> bool:
-        """Run about that many instructions; return whether the batch has finished."""
+        """Run about that many instructions; return whether the batch has finished.
+
+        It stops before where it is found to do the same for ever, until memory changes.
+        """
         stop = self.context.executed + instructions
+        if not self._skips:
+            self._look_for_endless_loops()
         while len(self.batch.splits):
-            if self.context.executed >= stop:
+            if self.context.executed >= stop or self.repetition.is_stuck:
                 return False
             group = self._next_group()
             if group is None:
                 self.context.fault(self._standstill())
                 return True
+            if self.repetition.arrive(group, self.context.executed):
+                return False
             if self._loops is not None and group.pc in self._loops.heads:
                 self._loops.arrive(group)
+                self.repetition.is_endless = self._loops.is_endless
             try:
                 self._run_group(group)
             except BlocksDisagreeError:
                 self.batch.splits.pc[group.which] = group.pc
                 self.batch.unfold()
         return True
+
+    def _look_for_endless_loops(self) -> None:
+        """Follow the iterations of loops while it runs for the 4th, 8th, 16th ... time.
+
+        A kernel that runs for so long may be one that nothing ends; listening all the time would
+        cost a third of the speed.
+        """
+        self._times_run += 1
+        if self._loops is not None:
+            self.context.listeners.remove(self._loops.step)
+            self._loops = None
+        if self._times_run >= FIRST_LOOK and self._times_run.bit_count() == 1:
+            self._loops = Loops(self.context, None)
+            self.context.listeners.append(self._loops.step)
 
     def _next_group(self) -> Group | None:
         splits = self.batch.splits

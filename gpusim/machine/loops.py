@@ -17,7 +17,7 @@ from gpusim.isa import OPS, Program
 from gpusim.machine.context import Context
 from gpusim.machine.decisions import decisions
 from gpusim.machine.group import Group
-from gpusim.machine.iteration import DiffersError, Recurrence, follow
+from gpusim.machine.iteration import ENDLESS, DiffersError, Recurrence, follow
 
 Array = np.ndarray[Any, Any]
 
@@ -70,9 +70,14 @@ class _Watch:
 
 
 class Loops:
-    """The loops of a batch. `on_skip` hears of what is skipped."""
+    """The loops of a batch. `on_skip` hears of what is skipped; without it, nothing is.
 
-    def __init__(self, context: Context, on_skip: OnSkip) -> None:
+    `is_endless` is set where a loop is seen that nothing ends: whatever it computes, no register
+    that moves and no memory decides about going on.
+    """
+
+    def __init__(self, context: Context, on_skip: OnSkip | None) -> None:
+        self.is_endless = False
         self._context = context
         self._on_skip = on_skip
         self._decisions = decisions(context.batch.program)
@@ -112,13 +117,19 @@ class Loops:
             recurrence = follow(self._context, group, watch.before, watch.steps, self._decisions)
         except DiffersError:
             return
-        if (_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any():
+        if (recurrence.alike >= ENDLESS).all():
+            self.is_endless = True
+        elif (
+            self._on_skip is not None
+            and (_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any()
+        ):
             watch.recurrence = recurrence
             watch.skip_at = watch.iterations + recurrence.period - 1
             watch.look_at = 0
 
     def _skip(self, recurrence: Recurrence, group: Group) -> None:
         """Set the registers to what they are some periods on."""
+        assert self._on_skip is not None
         times = _times(recurrence)
         iterations = (times * recurrence.period)[..., None]
         for register, step in recurrence.steps.items():
@@ -133,6 +144,10 @@ class Loops:
                 {array: stride * recurrence.period for array, stride in recurrence.strides.items()},
             )
         )
+
+
+def _is_worth_it(recurrence: Recurrence) -> bool:
+    return bool((_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any())
 
 
 def _times(recurrence: Recurrence) -> Array:

@@ -520,10 +520,10 @@ def test_a_kernel_that_never_ends_is_stopped_by_the_step_limit() -> None:
     @cuda.jit
     def kernel(out):
         while out[0] == 0:
-            cuda.threadfence()
+            cuda.atomic.add(out, 1, 1)
 
     with pytest.raises(NoProgressError, match="raise the step limit"):
-        gpusim.trace(kernel[1, 32], zeros(1), step_limit=10_000)
+        gpusim.trace(kernel[1, 32], zeros(2), step_limit=10_000)
 
 
 def test_more_shared_memory_than_a_block_may_have_is_refused() -> None:

@@ -1,0 +1,143 @@
+"""Kernels that never end are told so as soon as it shows, those that wait for others are not."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import cuda
+from gpusim.cuda import Kernel
+from gpusim.errors import KernelSourceError, NoProgressError
+
+
+@cuda.jit
+def waits_for_a_flag(out):
+    while out[0] == 0:
+        pass
+
+
+@cuda.jit
+def flips(out):
+    x = 0
+    while x < 2:
+        x = 1 - x
+
+
+@cuda.jit
+def spins_within_a_warp(out):
+    while cuda.atomic.cas(out, 0, 0, 1) != 0:
+        pass
+    out[1] += 1
+    cuda.atomic.exch(out, 0, 0)
+
+
+@cuda.jit
+def goes_round_at_a_barrier(out):
+    while out[0] == 0:
+        cuda.syncthreads()
+
+
+@cuda.jit
+def each_lane_in_its_own_way(out):
+    x = cuda.threadIdx.x
+    while x != 1:
+        x = x // 2 if x % 2 == 0 else 3 * x + 1
+
+
+@cuda.jit
+def counts_for_ever(out):
+    x = cuda.grid(1)
+    while True:
+        x += 1
+
+
+@cuda.jit
+def adds_up_nan(out):
+    x = np.float32(out[0]) / 0
+    while not x > 0:
+        x += 1
+
+
+ENDLESS = [
+    waits_for_a_flag,
+    flips,
+    spins_within_a_warp,
+    goes_round_at_a_barrier,
+    each_lane_in_its_own_way,
+    counts_for_ever,
+    adds_up_nan,
+]
+
+
+@pytest.mark.parametrize("level", ["O0", "O3"])
+@pytest.mark.parametrize("kernel", ENDLESS)
+def test_a_loop_that_nothing_can_end_is_found_long_before_the_step_limit(
+    kernel: Kernel, level: str
+) -> None:
+    begin = time.process_time()
+    with pytest.raises(NoProgressError, match="0 go round for ever: nothing that is left"):
+        gpusim.trace(kernel[1, 64], np.zeros(64, np.int32), level=level)
+    assert time.process_time() - begin < 5
+
+
+def test_an_endless_loop_ends_a_prediction_as_well() -> None:
+    for kernel in (waits_for_a_flag, counts_for_ever):
+        with pytest.raises(NoProgressError, match="go round for ever"):
+            gpusim.predict(kernel[2, 64], np.zeros(64, np.int32), device="h200")
+
+
+def test_blocks_that_wait_for_one_of_a_later_chunk_do_not_go_round_for_ever() -> None:
+    """The first chunk comes to the same state again and again until the last block runs."""
+
+    @cuda.jit
+    def kernel(flag, out):
+        if cuda.blockIdx.x == cuda.gridDim.x - 1:
+            total = 0
+            for i in range(3000):
+                total += out[i % 4]
+            flag[0] = total + 1
+        while cuda.atomic.add(flag, 0, 0) == 0:
+            pass
+        cuda.atomic.add(out, 4, 1)
+
+    flag, out = np.zeros(1, np.int32), np.zeros(5, np.int32)
+    gpusim.trace(kernel[4, 32], flag, out, blocks_per_chunk=1)
+    assert out[4] == 128
+
+
+def test_a_long_loop_that_ends_is_let_go() -> None:
+    @cuda.jit
+    def kernel(out):
+        x = np.uint32(1)
+        steps = 0
+        while steps < 8000:
+            x = x * np.uint32(1664525) + np.uint32(1013904223)
+            steps += x & 1
+        out[0] = steps
+
+    out = np.zeros(1, np.int32)
+    kernel[1, 32](out)
+    assert out[0] == 8000
+
+
+def test_local_arrays_have_the_room_that_a_gpu_has() -> None:
+    @cuda.jit
+    def fits(out):
+        local = cuda.local.array(131072, np.int32)
+        local[0] = 1
+        out[0] = local[0]
+
+    @cuda.jit
+    def does_not_fit(out):
+        local = cuda.local.array(131073, np.int32)
+        local[0] = 1
+        out[0] = local[0]
+
+    out = np.zeros(1, np.int32)
+    fits[2, 32](out)
+    assert out[0] == 1
+    with pytest.raises(KernelSourceError, match="take 524292 bytes; a GPU has at most 524288"):
+        does_not_fit[1, 32](out)
