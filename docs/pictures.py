@@ -1,6 +1,7 @@
 """Draw the pictures that pages show: `python docs/pictures.py` draws all, or those it names.
 
-Each is what a `gpusim` command draws, so that a reader can draw it too. A test holds the files to
+All but the diagram of the model are what a `gpusim` command draws, so that a reader can draw them
+too. A test holds the files to
 this list, to their size, and the quick ones to what they say.
 """
 
@@ -9,10 +10,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import diagram
+
 from gpusim.cli.app import main as gpusim
 
 FOLDER = Path(__file__).parent / "pictures"
 MOST_BYTES = 200_000
+DIAGRAM = "model.svg"
 
 COMMANDS = {
     "tree-reduce1.svg": "plot tree reduce1 -n 4096 --block 64",
@@ -27,11 +31,15 @@ COMMANDS = {
     "traffic.svg": "plot traffic -n 2^24 --block 256 --device h200",
     "bandwidth.svg": "plot bandwidth --block 256 --device h200",
 }
+NAMES = (*COMMANDS, DIAGRAM)
 
 
 def draw(name: str, folder: Path = FOLDER) -> Path:
     """Draw a picture into a folder and return its file."""
     path = folder / name
+    if name == DIAGRAM:
+        diagram.draw(path)
+        return path
     code = gpusim([*COMMANDS[name].split(), "--out", str(path)])
     if code:
         raise SystemExit(code)
@@ -39,5 +47,5 @@ def draw(name: str, folder: Path = FOLDER) -> Path:
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or COMMANDS:
+    for chosen in sys.argv[1:] or NAMES:
         draw(chosen)
