@@ -371,7 +371,7 @@ def test_files_that_do_not_hold_numbers_are_refused(run: Run, tmp_path: Path) ->
         (["column", "--grid", 1, "--block", 32, "--arg", "int32[x]"], "the shape is one to three"),
         (["column", "--grid", 0, "--block", 32, "--arg", 1, "--arg", 1], "at least 1"),
         (["column", "--grid", 1, "--block", 1025, "--arg", 1, "--arg", 1], "at most 1024"),
-        (["saxpy", "--grid", 1, "--block", 32, "-n", 5], "-n cannot be given here"),
+        (["saxpy", "--grid", 1, "--block", 32, "-n", 5], "-n is given, but n stands in no --arg"),
     ],
 )
 def test_own_kernels_with_bad_input_are_refused(
