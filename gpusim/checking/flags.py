@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpusim.checking.fences import everyone
 from gpusim.checking.races import Access
-from gpusim.checking.releases import Releases, everyone
+from gpusim.checking.releases import Releases
 from gpusim.checking.shadow import Touch
 from gpusim.isa import Instruction
 
@@ -24,16 +25,14 @@ class Flags:
     def fence(self, touch: Touch, scope: str) -> None:
         """Take note of threads that run a fence."""
         assert self._releases is not None
-        for who in everyone(touch.time, touch.thread, touch.barrier, touch.meeting):
-            self._releases.fence(who, scope)
+        self._releases.fence(touch, scope)
 
     def touch(self, touch: Touch, access: Access, memory: int) -> None:
         """Take note of an access to what may be a flag."""
         acquires, publishes = self._acquires(access), self._publishes(access)
         if self._releases is None or not (acquires or publishes) or not self._releases.has_fences:
             return
-        known = everyone(touch.time, touch.thread, touch.barrier, touch.meeting)
-        for who, element in zip(known, touch.element.tolist(), strict=True):
+        for who, element in zip(everyone(touch), touch.element.tolist(), strict=True):
             location = (memory, element)
             if acquires:
                 self._releases.acquire(who, location)

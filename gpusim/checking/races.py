@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.checking.fences import Knowledge, everyone
 from gpusim.checking.findings import Finding, Place, Thread
-from gpusim.checking.releases import Knowledge, Releases, everyone
+from gpusim.checking.releases import Releases
 from gpusim.checking.shadow import (
     ATOMIC,
     BLOCK_SHIFT,
@@ -168,7 +169,7 @@ class Races:
             return which
         part = touch.take(which)
         threads, times = thread_of(earlier[which]), time_of(earlier[which])
-        who = everyone(touch.time, part.thread, part.barrier, part.meeting)
+        who = everyone(part)
         late = [
             not self._is_ordered(thread, time, one, counted)
             for thread, time, one in zip(threads.tolist(), times.tolist(), who, strict=True)

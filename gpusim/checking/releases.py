@@ -11,32 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-import numpy as np
-
-from gpusim.checking.shadow import BLOCK_SHIFT, Array
+from gpusim.checking.fences import Fences, Knowledge
+from gpusim.checking.shadow import BLOCK_SHIFT, Touch
 
 Location = tuple[int, int]  # which memory, and the element in its shadow
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """A thread at a time: when its block's barrier opened last, and when its warp met."""
-
-    time: int
-    thread: int
-    barrier: int
-    meeting: int
-
-    @property
-    def block(self) -> int:
-        """The thread's block."""
-        return self.thread >> BLOCK_SHIFT
-
-    def learns_from(self, thread: int, time: int) -> bool:
-        """Return whether barriers order what a thread of its block did before this."""
-        if thread == self.thread or time <= self.barrier:
-            return True
-        return thread >> 5 == self.thread >> 5 and time <= self.meeting
 
 
 @dataclass(frozen=True)
@@ -64,8 +42,8 @@ class Releases:
     """All releases and acquisitions of a launch, by location and by block."""
 
     def __init__(self) -> None:
-        # By thread; those of any scope, and those that reach other blocks.
-        self._fences: tuple[dict[int, list[Knowledge]], dict[int, list[Knowledge]]] = ({}, {})
+        # Those of any scope, and those that reach other blocks.
+        self._fences = (Fences(), Fences())
         self._released: dict[Location, dict[int, list[Release]]] = defaultdict(
             lambda: defaultdict(list)
         )
@@ -74,10 +52,10 @@ class Releases:
         self._reach: dict[tuple[int, ...], dict[int, list[Release]]] = {}
         self._turn = 0  # atomics of one step take turns too
 
-    def fence(self, who: Knowledge, scope: str) -> None:
+    def fence(self, touch: Touch, scope: str) -> None:
         """Take note of a fence; one of scope "block" does not reach other blocks."""
         for fences in self._fences[: 1 if scope == "block" else 2]:
-            fences.setdefault(who.thread, []).append(who)
+            fences.add(touch)
 
     @property
     def has_fences(self) -> bool:
@@ -87,7 +65,7 @@ class Releases:
     def release(self, who: Knowledge, location: Location) -> None:
         """Take note of an atomic operation or a store to a flag."""
         self._turn += 1
-        near, far = (fences.get(who.thread, [None])[-1] for fences in self._fences)
+        near, far = ([None, *fences.of(who.thread)][-1] for fences in self._fences)
         made = Release(who, (near, far), self._turn)
         self._released[location][who.block].append(made)
 
@@ -124,7 +102,7 @@ class Releases:
             return True
         if not release.at.learns_from(thread, time):
             return False
-        own = self._fences[far].get(thread, ())
+        own = self._fences[far].of(thread)
         return any(time <= fence.time <= release.at.time for fence in own)
 
     def _reached(self, who: Knowledge) -> dict[int, list[Release]]:
@@ -149,10 +127,3 @@ class Releases:
                             work.append(release.at)
         self._reach[key] = found
         return found
-
-
-def everyone(time: int, thread: Array, barrier: Array, meeting: Array) -> list[Knowledge]:
-    """Return how things stand for each of some threads."""
-    columns = np.broadcast_arrays(thread, barrier, meeting)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [Knowledge(time, *row) for row in rows]
