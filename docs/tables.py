@@ -17,6 +17,7 @@ import gpusim
 from gpusim import catalogue
 from gpusim.catalogue import Call, Entry
 from gpusim.checking.rules import RULES
+from gpusim.cli.plot import PICTURES
 from gpusim.cli.validation import measured_gbps
 from gpusim.errors import GpusimError
 from gpusim.lowering.passes.optimise import PASSES
@@ -176,6 +177,12 @@ def benchmark() -> str:
     return "\n".join(["```text", *lines, "```"])
 
 
+def pictures() -> str:
+    """Every picture of gpusim plot."""
+    rows = ((f"`{name}`", picture.summary) for name, picture in PICTURES.items())
+    return _table(("picture", "what it shows"), rows)
+
+
 def passes() -> str:
     """The passes over the SSA form, in the order in which they run."""
     rows = []
@@ -248,6 +255,7 @@ TABLES: dict[str, Table] = {
         load_wavefronts,
         beside_measured,
         passes,
+        pictures,
         rules,
         sanitizer,
         benchmark,

@@ -108,19 +108,19 @@ def _forecasts(chosen: Namespace) -> list[Forecast]:
 def _gains(chosen: Namespace) -> Any:
     from gpusim.reports.plots.gains import plot_gains
 
-    return plot_gains(_forecasts(chosen), theme=chosen.theme)
+    return plot_gains(*_forecasts(chosen), theme=chosen.theme)
 
 
 def _roofline(chosen: Namespace) -> Any:
     from gpusim.reports.plots.roofline import plot_roofline
 
-    return plot_roofline([one.first for one in _forecasts(chosen)], theme=chosen.theme)
+    return plot_roofline(*(one.first for one in _forecasts(chosen)), theme=chosen.theme)
 
 
 def _traffic(chosen: Namespace) -> Any:
     from gpusim.reports.plots.traffic import plot_traffic
 
-    return plot_traffic([one.first for one in _forecasts(chosen)], theme=chosen.theme)
+    return plot_traffic(*(one.first for one in _forecasts(chosen)), theme=chosen.theme)
 
 
 def _bandwidth(chosen: Namespace) -> Any:

@@ -79,6 +79,8 @@ class Prediction:
     _repr_html_ = View("gpusim.reports.notebook", "prediction_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "prediction_bundle")
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
+    plot_roofline = View("gpusim.reports.plots.roofline", "plot_roofline")
+    plot_traffic = View("gpusim.reports.plots.traffic", "plot_traffic")
 
     @property
     def kernel(self) -> str:

@@ -16,8 +16,8 @@ from gpusim.cli.validation import measured_gbps
 from gpusim.prediction.jobs import Forecast, catalogue_job
 from gpusim.reports.plots.bandwidth import Rates, plot_bandwidth
 from gpusim.reports.plots.gains import plot_gains
-from gpusim.reports.plots.roofline import place, plot_roofline, roofs
-from gpusim.reports.plots.traffic import PARTS, plot_traffic
+from gpusim.reports.plots.roofline import place, roofs
+from gpusim.reports.plots.traffic import PARTS
 
 ELEMENTS = 2**16
 
@@ -29,7 +29,7 @@ def forecasts() -> list[Forecast]:
 
 
 def test_the_gain_is_each_kernels_time_beside_the_one_before() -> None:
-    (axes,) = plot_gains(forecasts()).axes
+    (axes,) = plot_gains(*forecasts()).axes
     times = [one.time_us for one in forecasts()]
     assert [bar.get_width() for bar in axes.patches] == times
     said = [text.get_text() for text in axes.texts]
@@ -46,7 +46,7 @@ def test_the_roofs_are_the_peaks_of_the_device() -> None:
 def test_points_lie_below_the_roofs_at_instructions_over_sectors() -> None:
     """reduce1 reads 2^16 ints, 8,192 sectors; each lies once in DRAM but for what blocks share."""
     predictions = [one.first for one in forecasts()]
-    (axes,) = plot_roofline(predictions).axes
+    (axes,) = predictions[0].plot_roofline(*predictions[1:]).axes
     roof, *points = axes.get_lines()
     drawn = [(float(p.get_xdata()[0]), float(p.get_ydata()[0])) for p in points]
     assert drawn == [place(prediction) for prediction in predictions]
@@ -61,7 +61,7 @@ def test_points_lie_below_the_roofs_at_instructions_over_sectors() -> None:
 def test_bytes_add_up_to_what_is_read_and_written() -> None:
     """2^16 ints of 4 bytes are read; reduce1 leaves one int, of a sector of its own, a block."""
     predictions = [one.first for one in forecasts()]
-    (axes,) = plot_traffic(predictions).axes
+    (axes,) = predictions[0].plot_traffic(*predictions[1:]).axes
     widths = [bar.get_width() * 1e6 for bar in axes.patches]
     for number, prediction in enumerate(predictions):
         mine = widths[number :: len(predictions)]

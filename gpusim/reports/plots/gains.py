@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -14,7 +13,7 @@ from gpusim.reports.quantities import duration
 MOST_REASON = 70
 
 
-def plot_gains(forecasts: Sequence[Forecast], *, theme: str = "light") -> Any:
+def plot_gains(*forecasts: Forecast, theme: str = "light") -> Any:
     """Draw each kernel's time as a bar, with how many times as fast it is as the one before."""
     times = [forecast.time_us for forecast in forecasts]
     with canvas(theme, 11, 1.4 + 0.5 * len(times)) as (figure, ink):

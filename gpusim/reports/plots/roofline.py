@@ -6,7 +6,6 @@ kernels have no floating-point operations to count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gpusim.device import Device
@@ -28,7 +27,7 @@ def roofs(device: Device) -> tuple[float, float]:
     return device.bandwidth.dram_peak_gbps / SECTOR_BYTES, issue
 
 
-def plot_roofline(predictions: Sequence[Prediction], *, theme: str = "light") -> Any:
+def plot_roofline(*predictions: Prediction, theme: str = "light") -> Any:
     """Draw the two roofs of a device, and kernels below them; those without DRAM are left out."""
     device = predictions[0].device
     bandwidth, issue = roofs(device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gpusim.prediction.records import Prediction
@@ -17,7 +16,7 @@ PARTS = (
 )
 
 
-def plot_traffic(predictions: Sequence[Prediction], *, theme: str = "light") -> Any:
+def plot_traffic(*predictions: Prediction, theme: str = "light") -> Any:
     """Draw a bar for each kernel, parted by where its bytes come from or go to."""
     with canvas(theme, 9, 1.9 + 0.42 * len(predictions)) as (figure, ink):
         axes = figure.subplots()
