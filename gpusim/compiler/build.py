@@ -22,6 +22,15 @@ def build(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Funct
 
     Raises KernelSourceError, marking the place, for what has no meaning or no type.
     """
+    try:
+        return _settled(source, arguments)
+    except RecursionError:
+        message = "this kernel's statements or expressions stand too deep in one another"
+        raise source.error(message, source.tree) from None
+
+
+def _settled(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Function:
+    """Build until no variable's type changes any more."""
     types: dict[str, DType] = {}
     static_bytes = 0
     for _ in range(MOST_BUILDS):

@@ -124,9 +124,15 @@ def read_source(function: Callable[..., Any]) -> KernelSource:
             f"the source of {getattr(function, '__name__', function)!r} cannot be read; "
             "define kernels in a file"
         ) from None
-    text = "".join(lines)
-    dedented = textwrap.dedent(text)
-    tree = ast.parse(dedented).body[0]
+    # A comment may stand further to the left than the function that it is in.
+    text = "".join("\n" if line.lstrip().startswith("#") else line for line in lines)
+    try:
+        tree = ast.parse(textwrap.dedent(text)).body[0]
+    except (SyntaxError, RecursionError) as reason:
+        name = getattr(function, "__name__", function)
+        raise KernelSourceError(
+            f"the source of {name!r} cannot be read by itself: {reason}"
+        ) from None
     file = inspect.getsourcefile(function) or "<unknown>"
     indent = len(lines[0]) - len(lines[0].lstrip())
     if not isinstance(tree, ast.FunctionDef):

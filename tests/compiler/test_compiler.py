@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -431,3 +433,25 @@ def test_named_arguments_may_come_in_any_order() -> None:
         out[0] = shared[0, 0]
 
     assert built(kernel, INTS).shared[0].shape == (4, 2)
+
+
+def kernel_of(path: Path, text: str) -> Kernel:
+    """Return the kernel that a file defines: formatters would not leave its text as it is."""
+    path.write_text(text, encoding="utf-8")
+    scope: dict[str, Any] = {"cuda": cuda}
+    exec(compile(text, str(path), "exec"), scope)
+    made: Kernel = scope["made"]
+    return made
+
+
+def test_a_comment_may_stand_left_of_its_kernel(tmp_path: Path) -> None:
+    text = "if True:\n    @cuda.jit\n    def made(out):\n# left\n        out[0] = 1\n"
+    assert ops(built(kernel_of(tmp_path / "left.py", text), INTS)) == ["store"]
+
+
+def test_what_stands_too_deep_in_one_another_is_refused(tmp_path: Path) -> None:
+    """A chain of `elif` is one `if` within another to Python, as deep as it is long."""
+    rows = [f"    elif x == {i}:\n        out[0] = {i}\n" for i in range(600)]
+    text = "@cuda.jit\ndef made(out, x):\n    if x < 0:\n        out[0] = 1\n" + "".join(rows)
+    with pytest.raises(KernelSourceError, match="stand too deep in one another"):
+        built(kernel_of(tmp_path / "deep.py", text), INTS, 3)
