@@ -126,10 +126,10 @@ class Spread:
         return self.flat(mine[None, :, None])
 
 
-def owners(step: Step, shape: tuple[int, int, int], *, by_lane: bool) -> Array:
+def owners(step: Step, copies: int, *, by_lane: bool) -> Array:
     """Return which block's (or thread's) memory each lane touches, counted within the batch."""
     placement = step.placement
-    copy = np.arange(shape[0])[:, None, None]
+    copy = np.arange(copies)[:, None, None]
     row = step.rows[None, :, None]
     if by_lane:
         return np.asarray((copy * placement.rows + row) * 32 + LANES)

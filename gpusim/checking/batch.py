@@ -1,0 +1,85 @@
+"""What is kept of blocks that run together: clocks, threads, and the shadows of their memory.
+
+Where a batch is folded and all its blocks touch the same, one copy of a shadow stands for all of
+them; once they differ, each block has its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.checking.barriers import STAYED
+from gpusim.checking.clocks import Clocks
+from gpusim.checking.shadow import Array, Shadow
+from gpusim.checking.touching import threads_of
+from gpusim.events import Placement, Step
+
+
+@dataclass
+class Batch:
+    """State of a batch. `threads` are packed, `gone_at` is the pc at which lanes left, by lane.
+
+    `local` is whether an element of a thread's own memory was ever written.
+    """
+
+    clocks: Clocks
+    threads: Array
+    gone_at: Array
+    shared: Shadow | None = None
+    shared_copies: int = 1
+    local: Array | None = None
+    local_copies: int = 1
+
+    @classmethod
+    def of(cls, placement: Placement, threads_per_block: int) -> Batch:
+        """Return the state of blocks that begin."""
+        clocks = Clocks(placement, threads_per_block)
+        return cls(clocks, threads_of(placement), np.full(clocks.live.shape, STAYED))
+
+    def unfold(self, placement: Placement) -> None:
+        """Give every warp of every block a row of its own."""
+        copies = len(placement.blocks)
+        self.clocks.unfold(placement)
+        self.threads = threads_of(placement)
+        self.gone_at = np.tile(self.gone_at, (copies, 1))
+        self._copy_shared(copies)
+        self._copy_local(copies)
+
+    def shared_for(self, step: Step, elements: int) -> Shadow:
+        """Return the shadow of shared memory, with as many copies as a step tells apart."""
+        placement = self.clocks.placement
+        told_apart = _told_apart(step)
+        if placement.folded and told_apart > self.shared_copies:
+            self._copy_shared(told_apart)
+        if self.shared is None:
+            each = self.shared_copies if placement.folded else len(placement.blocks)
+            self.shared = Shadow(elements * each)
+        return self.shared
+
+    def local_for(self, step: Step, elements: int) -> Array:
+        """Return which elements of threads' own memory were written, copies as for `shared_for`."""
+        placement = self.clocks.placement
+        if placement.folded and _told_apart(step) > self.local_copies:
+            self._copy_local(_told_apart(step))
+        if self.local is None:
+            each = self.local_copies if placement.folded else 1
+            self.local = np.zeros(each * placement.rows * 32 * elements, dtype=bool)
+        return self.local
+
+    def _copy_shared(self, copies: int) -> None:
+        if self.shared is not None and self.shared_copies == 1:
+            self.shared = self.shared.for_blocks(self.clocks.placement.blocks)
+        self.shared_copies = copies
+
+    def _copy_local(self, copies: int) -> None:
+        if self.local is not None and self.local_copies == 1:
+            self.local = np.tile(self.local, copies)
+        self.local_copies = copies
+
+
+def _told_apart(step: Step) -> int:
+    """Return how many copies of memory a step touches: one where all blocks do the same."""
+    assert step.addresses is not None
+    return max(len(step.addresses), len(step.on))
