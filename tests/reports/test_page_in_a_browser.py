@@ -72,3 +72,46 @@ def test_the_stepper_shows_the_values_of_the_simulation(path: Path, where: str) 
     assert lanes_on(document) == kept[at].lanes_on
     values = replayed(stepper_document(subject().steps, 64), at)
     assert memory(document) == [values.get(4 * word, "·") for word in range(64)]
+
+
+def with_script(path: Path, name: str, script: str) -> Path:
+    """The page with a script at its end that does what a reader would."""
+    made = path.with_name(name)
+    text = path.read_text(encoding="utf-8")
+    made.write_text(text.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    return made
+
+
+def test_keys_go_to_the_end_and_back_and_undo_what_was_written(path: Path) -> None:
+    keys = ["End", *["ArrowLeft"] * 3, "ArrowRight"]
+    press = "document.querySelector('.stepper').dispatchEvent(new KeyboardEvent('keydown', {key}))"
+    script = f"for (const key of {keys}) {press};"
+    document, console = opened(with_script(path, "keys.html", script), "")
+    assert console == ""
+    kept = subject().steps.steps
+    at = len(kept) - 3
+    assert f"step {at + 1} of {len(kept)}, " in document
+    values = replayed(stepper_document(subject().steps, 64), at)
+    assert memory(document) == [values.get(4 * word, "·") for word in range(64)]
+
+
+def test_going_back_to_the_first_step_leaves_memory_unwritten(path: Path) -> None:
+    script = "steppers[0].go(steppers[0].last); steppers[0].go(0);"
+    document, console = opened(with_script(path, "back.html", script), "")
+    assert console == ""
+    assert memory(document) == ["·"] * 64
+
+
+def test_a_table_sorts_by_the_column_that_is_clicked(path: Path) -> None:
+    script = """
+    const table = [...document.querySelectorAll("table.sortable")]
+      .find((one) => one.caption.textContent === "Totals of the launch");
+    table.tHead.rows[0].cells[1].querySelector("button").click();
+    document.title = [...table.tBodies[0].rows].map((row) => row.cells[1].dataset.value).join(" ");
+    """
+    document, console = opened(with_script(path, "sorted.html", script), "")
+    assert console == ""
+    (title,) = re.findall(r"<title>(.*?)</title>", document)
+    values = [int(value) for value in title.split()]
+    assert values == sorted(subject().trace.counters.values(), reverse=True)
+    assert 'aria-sort="descending"' in document
