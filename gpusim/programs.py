@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,8 +22,13 @@ from gpusim.lowering import lower
 from gpusim.lowering.stages import Stage, lower_in_stages
 from gpusim.prepared import Prepared
 
+if TYPE_CHECKING:
+    from gpusim.sass.from_python import WrittenKernel
+
 LEVELS = ("O0", "O3")
+CODES = ("lowering", "nvcc", "auto")
 _programs: WeakKeyDictionary[Kernel, dict[Any, Program]] = WeakKeyDictionary()
+_written: WeakKeyDictionary[Kernel, dict[Any, WrittenKernel]] = WeakKeyDictionary()
 
 
 def prepare(
@@ -33,18 +38,55 @@ def prepare(
     level: str = "O3",
     *,
     asks: bool = False,
+    code: str = "lowering",
 ) -> Prepared:
     """Return `kernel[grid, block]` with its arguments as it runs on a GPU of `cc`.
 
-    With `asks`, the program asks about what C leaves undefined (`compiler.undefined`).
+    With `asks`, the program asks about what C leaves undefined (`compiler.undefined`). `code` says
+    who makes it: the "lowering", or "nvcc" of the kernel written out as CUDA C++; "auto" is that
+    where it can be.
     Raises LaunchError for arguments or a launch that cannot be, and GpusimError for a kernel.
     """
     kernel = configured.kernel
     if isinstance(kernel, MachineCode):
         return kernel.prepare(configured.launch, args, cc)
     arguments = bind(kernel, args)
+    if _is_compiled(code, cc, level):
+        return _compiled(kernel, arguments).prepare(configured.launch, arguments, cc)
     program = program_for(kernel, arguments, cc, level, asks=asks)
     return Prepared(program, configured.launch, arguments, cc, kernel.source.file)
+
+
+def _is_compiled(code: str, cc: ComputeCapability, level: str) -> bool:
+    """Return whether nvcc's compiler makes the code; LaunchError where it cannot, but should."""
+    if code not in CODES:
+        raise LaunchError(f"code {code!r} is not known; known are {', '.join(CODES)}")
+    if code == "lowering":
+        return False
+    from gpusim.sass import compiler, wheels
+
+    if code == "auto":
+        return level == "O3" and str(cc) in compiler.ARCHITECTURES and wheels.are_there()
+    if level != "O3":
+        raise LaunchError("nvcc's code is that of -O3; -O0 is the lowering's (--code lowering)")
+    return True
+
+
+def _compiled(kernel: Kernel, arguments: Mapping[str, Any]) -> WrittenKernel:
+    """Return the kernel written out as CUDA C++ for these arguments' types; made once for each."""
+    from gpusim.sass.from_python import WrittenKernel
+
+    types = parameter_types(arguments)
+    made = _written.setdefault(kernel, {})
+    key = tuple(types.items())
+    if key not in made:
+        made[key] = WrittenKernel(build(kernel.source, types), kernel.source.file)
+    return made[key]
+
+
+def as_cuda(kernel: Kernel, args: Sequence[Any]) -> str:
+    """Return a kernel as CUDA C++, for the types of some arguments."""
+    return _compiled(kernel, bind(kernel, args)).text
 
 
 def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:

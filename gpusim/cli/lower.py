@@ -34,9 +34,17 @@ def lower(chosen: Namespace) -> int:
     The passes with what each changed; then every source line with the operations and the
     instructions that it became, their stall counts and the registers in use.
 
+    With --cuda the kernel as CUDA C++, of which nvcc makes its code (--code nvcc).
+
     With --after PASS the whole form that a pass leaves; with --diff what each pass changed, or
     with both, what that pass did. Nothing is run.
     """
+    if chosen.cuda:
+        from rich.text import Text
+
+        text = _as_cuda(chosen)
+        print_lines(lambda _: [Text(line) for line in text.splitlines()])
+        return 0
     lowered = _lowered(chosen)
     if chosen.json:
         print_json(_document(lowered, chosen.after, chosen.diff))
@@ -67,6 +75,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         *COMPILING,
+        Option("--cuda", "show a Python kernel written out as CUDA C++"),
         Option("--cc", "compute capability to compile for (the device's)", "CC"),
         LEVEL,
         DEVICE,
@@ -124,6 +133,19 @@ def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel | MachineCode, list[Any
 
 def _own_kernel(chosen: Namespace) -> tuple[Kernel | MachineCode, list[Any]]:
     return own_arguments(chosen, with_elements=False)
+
+
+def _as_cuda(chosen: Namespace) -> str:
+    """Return a Python kernel as CUDA C++."""
+    from gpusim.cli.user_files import names_a_file
+    from gpusim.cuda import Kernel
+    from gpusim.errors import InputError
+    from gpusim.programs import as_cuda
+
+    kernel, values = (_own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel)(chosen)
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"{chosen.kernel} is CUDA C++ already")
+    return as_cuda(kernel, values)
 
 
 def _document(lowered: Lowered, after: str | None, diff: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.code_files import COMPILING
+from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -83,6 +83,7 @@ COMMAND = Command(
         ARGUMENT,
         SHARED_BYTES,
         *COMPILING,
+        CODE,
         STEP_LIMIT,
         CHECK,
         JSON,
@@ -121,6 +122,7 @@ def forecast(chosen: Namespace, job: Job, device: Device, *, timeline: bool = Fa
     from gpusim.cli.selection import step_limit
 
     limit = step_limit(chosen)
+    job = job.in_code(getattr(chosen, "code", None) or "lowering")
     return job.on(device, l2=how(chosen)[1], step_limit=limit, timeline=timeline)
 
 

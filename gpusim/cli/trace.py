@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.code_files import COMPILING
+from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -82,6 +82,7 @@ COMMAND = Command(
         ARGUMENT,
         SHARED_BYTES,
         *COMPILING,
+        CODE,
         Option("--block-index", "the block whose warps are shown (0)", "I", "0"),
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
         Option("--warp", "the warp that --line draws (the one with most replays)", "W"),
@@ -132,6 +133,7 @@ def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace
     settings = {
         "cc": chosen.cc,
         "level": lowering_level(chosen.level),
+        "code": getattr(chosen, "code", None) or "lowering",
         "block_index": count(chosen.block_index, "the block index", least=0),
         "step_limit": step_limit(chosen),
         "observers": observers,

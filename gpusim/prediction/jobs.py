@@ -7,7 +7,7 @@ kernel is one launch. `predict`, `rank` and `sweep` all start here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ class KernelLaunch:
     configured: ConfiguredKernel
     arguments: tuple[Any, ...]
     setup: Setup | None = None
+    code: str = "lowering"
 
     def prepared(self, cc: ComputeCapability) -> Prepared:
         """Return the launch as it runs on a GPU of `cc`."""
-        return prepare(self.configured, self.arguments, cc)
+        return prepare(self.configured, self.arguments, cc, code=self.code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,10 @@ class Job:
     name: str
     launches: tuple[KernelLaunch, ...]
     useful_bytes: int
+
+    def in_code(self, code: str) -> Job:
+        """Return the same with whose machine code its kernels have: lowering, nvcc or auto."""
+        return replace(self, launches=tuple(replace(one, code=code) for one in self.launches))
 
     def on(
         self,

@@ -40,6 +40,7 @@ def predict(
     device: str | Path | Device = "h200",
     l2: str = "cold",
     level: str = "O3",
+    code: str = "lowering",
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     observers: Sequence[SpanObserver] = (),
     timeline: bool = False,
@@ -49,11 +50,12 @@ def predict(
     `device` is a built-in name, a device file or a `Device`; `l2` says whether the arrays lie
     in the L2 cache before ("warm") or not ("cold"). Arrays are not changed; `array_spec` does
     for those whose elements decide nothing. `observers` see the SM that is simulated,
-    `timeline` keeps the lives of its first warps. Raises GpusimError for what cannot run.
+    `timeline` keeps the lives of its first warps. `code` is whose machine code a Python kernel has,
+    "lowering", "nvcc" or "auto". Raises GpusimError for what cannot run.
     """
     _check_l2(l2)
     gpu = devices.load(device)
-    prepared = prepare(configured, args, gpu.cc, level)
+    prepared = prepare(configured, args, gpu.cc, level, code=code)
     return predict_prepared(
         prepared, gpu, l2=l2, step_limit=step_limit, observers=observers, timeline=timeline
     )

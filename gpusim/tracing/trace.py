@@ -29,6 +29,7 @@ def trace(
     *args: Any,
     cc: str | ComputeCapability = "9.0",
     level: str = "O3",
+    code: str = "lowering",
     block_index: int = 0,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     blocks_per_chunk: int | None = None,
@@ -38,12 +39,13 @@ def trace(
     """Run `kernel[grid, block]` with `args` and return what it did; arrays hold the results.
 
     `cc` is the compute capability to compile for, `level` "O3" (an optimising compiler) or
-    "O0" (as `nvcc -G`), `block_index` the block whose warps are shown one by one,
-    `step_limit` the instructions that a block may run. Raises GpusimError for a launch,
-    argument or kernel that cannot run.
+    "O0" (as `nvcc -G`), `code` whose machine code a Python kernel has: "lowering", "nvcc", or
+    "auto", which is the latter where it is installed. `block_index` is the block whose warps are
+    shown one by one, `step_limit` the instructions that a block may run. Raises GpusimError for a
+    launch, argument or kernel that cannot run.
     """
     return trace_prepared(
-        prepare(configured, args, ComputeCapability.parse(cc), level),
+        prepare(configured, args, ComputeCapability.parse(cc), level, code=code),
         block_index=block_index,
         step_limit=step_limit,
         blocks_per_chunk=blocks_per_chunk,
