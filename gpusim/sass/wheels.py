@@ -15,6 +15,7 @@ from gpusim.errors import GpusimError
 INSTALL = "pip install 'nvidia-cuda-nvrtc>=13.1' nvidia-cuda-nvdisasm"
 ELSEWHERE = "on macOS and Windows, use Linux in a container or WSL"
 OWN_HEADERS = Path(__file__).parent / "include"
+FIRST_HEADERS = Path(__file__).parent / "instead"  # of headers that NVRTC does not take as they are
 
 # Headers that people include, by the wheel that carries them.
 WHEEL_OF_HEADER = {
@@ -84,10 +85,10 @@ def _missing(what: str) -> str:
 
 
 def headers() -> list[Path]:
-    """Return the folders of headers that come with wheels or a toolkit, then the package's own."""
+    """Return the folders of headers that come with wheels or a toolkit, between the package's own."""
     found = [folder for folder in _folders("include") if folder.is_dir()]
     libraries = [folder / "cccl" for folder in found if (folder / "cccl").is_dir()]
-    return [*libraries, *found, OWN_HEADERS]
+    return [FIRST_HEADERS, *libraries, *found, OWN_HEADERS]
 
 
 def stamp(path: Path) -> str:
