@@ -14,6 +14,7 @@ from gpusim.machine import addressed, storage
 from gpusim.machine.banks import LOCAL_HIGH, SHARED_HIGH
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
+from gpusim.machine.repetition import BEGIN
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
@@ -86,12 +87,13 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
             old = None
             if elements is not None:
                 where = index[taking]
-                before = elements[where]
+                before = elements[where] if context.executed >= BEGIN else None
                 old = storage.update_atomically(
                     elements, where, str(instruction.detail), values, bool(instruction.dst)
                 )
-                # A lock that is not had is no change.
-                context.changes.count += not np.array_equal(before, elements[where])
+                # A lock that is not had is no change; nobody asks before a state is kept.
+                same = before is not None and np.array_equal(before, elements[where])
+                context.changes.count += not same
             if instruction.dst:
                 result = np.zeros(taking.shape, dtype=memory.dtype) if result is None else result
                 result[taking] = 0 if old is None else old
