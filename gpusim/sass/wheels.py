@@ -85,7 +85,7 @@ def _missing(what: str) -> str:
 
 
 def headers() -> list[Path]:
-    """Return the folders of headers that come with wheels or a toolkit, between the package's own."""
+    """Return the folders of headers: of wheels or a toolkit, between two of the package's own."""
     found = [folder for folder in _folders("include") if folder.is_dir()]
     libraries = [folder / "cccl" for folder in found if (folder / "cccl").is_dir()]
     return [FIRST_HEADERS, *libraries, *found, OWN_HEADERS]
