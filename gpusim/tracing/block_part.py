@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.events import Array, Step
-
-WARP = 32
+from gpusim.launch import WARP_SIZE
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class BlockPart:
         """Return the 32 lanes of one of its rows from an array that is to be broadcast."""
         of_copy = values[self.copy if len(values) > 1 else 0]
         found = of_copy[row if len(of_copy) > 1 else 0]
-        return found if len(found) == WARP else np.repeat(found, WARP)
+        return found if len(found) == WARP_SIZE else np.repeat(found, WARP_SIZE)
 
 
 def part_of(step: Step, block: int) -> BlockPart | None:

@@ -65,6 +65,7 @@ THEMES = {
     "dark": Theme("dark", "#16181d", "#e8e8e8", "#8c8c8c", "#33373f", ("#f0f0f0", *_SERIES)),
 }
 MARKERS = "osD^vPX"
+LONG_AXIS = 300  # times from end to end
 
 
 def theme_of(name: str) -> Theme:
@@ -131,7 +132,7 @@ def plain_numbers(*axes: Any) -> None:
     ticker = matplotlib("ticker")
     for axis in axes:
         low, high = axis.get_view_interval()
-        subs = (1, 2, 5) if high < 300 * low else (1,)
+        subs = (1, 2, 5) if high < LONG_AXIS * low else (1,)
         axis.set_major_locator(ticker.LogLocator(subs=subs))
         axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         axis.set_minor_formatter(ticker.NullFormatter())

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import InputError
+from gpusim.launch import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.records import Execution, Trace
 
-WARP = 32
 ABSENT, NOT_TAKEN, TAKEN = 0, 1, 2
 MOST_STEPS = 64
 
@@ -40,7 +40,7 @@ def decisions(trace: Trace) -> Decisions:
     chosen = [(e, i) for e, i in deciding if lanes.is_condition(e)] or deciding
     rows = {key: place for place, key in enumerate(dict.fromkeys((e.line, i) for e, i in chosen))}
     threads = trace.launch.threads_per_block
-    states = np.full((len(rows), -(-threads // WARP) * WARP), ABSENT)
+    states = np.full((len(rows), -(-threads // WARP_SIZE) * WARP_SIZE), ABSENT)
     divergent: dict[tuple[int, int], None] = {}
     for execution, iteration in chosen:
         row = rows[execution.line, iteration]
@@ -51,7 +51,7 @@ def decisions(trace: Trace) -> Decisions:
 
 
 def _note(row: Array, execution: Execution) -> None:
-    first = execution.warp * WARP
+    first = execution.warp * WARP_SIZE
     for lane in lanes.deciding_lanes(execution):
         row[first + lane] = NOT_TAKEN
     for lane in lanes.taken_lanes(execution):
@@ -80,17 +80,17 @@ def plot_divergence(trace: Trace, *, theme: str = "light") -> Any:
             vmin=ABSENT,
             vmax=TAKEN,
         )
-        for first in range(WARP, threads, WARP):
+        for first in range(WARP_SIZE, threads, WARP_SIZE):
             axes.axvline(first - 0.5, color=ink.grey, lw=0.8)
         for row, warp in found.divergent:
             if row < len(shown):
-                corner = (warp * WARP - 0.5, row - 0.42)
-                width = min(WARP, threads - warp * WARP)
+                corner = (warp * WARP_SIZE - 0.5, row - 0.42)
+                width = min(WARP_SIZE, threads - warp * WARP_SIZE)
                 axes.add_patch(
                     patches.Rectangle(corner, width, 0.84, fill=False, lw=1.8, ec=ink.series[5])
                 )
         axes.set_yticks(range(len(shown)), [f"line {line}, #{number}" for line, number in shown])
-        axes.set_xticks(range(0, threads + 1, WARP))
+        axes.set_xticks(range(0, threads + 1, WARP_SIZE))
         axes.tick_params(length=0)
         axes.set(xlabel="thread of the block", ylabel="condition, and its iteration")
         legend = [
@@ -106,5 +106,5 @@ def plot_divergence(trace: Trace, *, theme: str = "light") -> Any:
 
 
 def _sum(found: Decisions) -> str:
-    warps = -(-found.states.shape[1] // WARP)
+    warps = -(-found.states.shape[1] // WARP_SIZE)
     return f"{len(found.divergent)} of {len(found.steps) * warps} decisions of a warp diverge"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusim.errors import InputError
+from gpusim.launch import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.records import Trace
 
-WARP = 32
 MOST_STEPS = 12
 
 Outline = list[tuple[float, float]]  # from corner to corner
@@ -47,8 +47,8 @@ def tree_steps(trace: Trace) -> list[TreeStep]:
     for execution, iteration in placed:
         if execution.space != "shared" or execution.addresses is None:
             continue
-        for lane, element in _elements(execution).items():
-            thread = execution.warp * WARP + lane
+        for lane, element in lanes.element_numbers(execution).items():
+            thread = execution.warp * WARP_SIZE + lane
             key = (execution.line, iteration, thread)
             if execution.op.startswith("LD"):
                 loaded.setdefault(key, set()).add(element)
@@ -57,11 +57,6 @@ def tree_steps(trace: Trace) -> list[TreeStep]:
                 steps.setdefault((execution.line, iteration), []).append(found)
     made = [TreeStep(line, number, tuple(a)) for (line, number), a in steps.items()]
     return [step for step in made if any(addition.sources for addition in step.additions)]
-
-
-def _elements(execution: Execution) -> dict[int, int]:
-    """Return the element of the block's shared memory, in words of its own, by lane."""
-    return lanes.element_numbers(execution)
 
 
 def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
@@ -84,7 +79,7 @@ def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
             _strip(axes, step, place, threads, ink)
         last = max(threads, 1 + max(a.element for s in steps for a in s.additions)) - 1
         axes.set(xlim=(-1, last + 1), ylim=(len(steps) + 0.1, -0.35))
-        axes.set_xticks(range(0, last + 2, WARP // 2))
+        axes.set_xticks(range(0, last + 2, WARP_SIZE // 2))
         axes.set_yticks([place + 0.5 for place in range(len(steps))], [_label(s) for s in steps])
         axes.tick_params(length=0)
         axes.set_xlabel("element of shared memory, and number of the thread in the strip")
@@ -105,15 +100,15 @@ def _label(step: TreeStep) -> str:
 
 def _colour(thread: int, ink: Any) -> str:
     colours = ink.series[1:]
-    return str(colours[thread // WARP % len(colours)])
+    return str(colours[thread // WARP_SIZE % len(colours)])
 
 
 def _warps(axes: Any, threads: int, steps: int, ink: Any) -> None:
     """Frame the threads of each warp in the strip of each step."""
     frames = [
-        _box(first - 0.5, place - 0.2, min(WARP, threads - first), 0.16)
+        _box(first - 0.5, place - 0.2, min(WARP_SIZE, threads - first), 0.16)
         for place in range(steps)
-        for first in range(0, threads, WARP)
+        for first in range(0, threads, WARP_SIZE)
     ]
     _draw(axes, frames, "warps", fill=False, lw=0.8, ec=ink.grey)
 
