@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.clocks import Clocks
+from gpusim.checking.clocks import Clocks, names
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.shadow import Array
 from gpusim.checking.sink import Sink
@@ -85,6 +85,20 @@ class Barriers:
         self._sink.add(
             Finding("barrier-missed", message, (Place(line, "passes", who),), count=count)
         )
+
+    def named_in_vain(self, step: Step, clocks: Clocks) -> Finding | None:
+        """Return that a warp barrier's mask names lanes of the warp that do not come to it."""
+        named, active = names(step), np.asarray(step.on.all(axis=0))
+        whom = np.ones((1, 1, 32), dtype=bool) if named is None else named
+        missing = whom & clocks.exists[step.rows][:, None, :] & ~active[:, None, :]
+        callers = np.asarray((missing & active[:, :, None]).any(axis=2))
+        if not callers.any():
+            return None
+        row, lane = (int(place[0]) for place in np.nonzero(callers))
+        who, line = _thread(step.placement, int(step.rows[row]), lane), step.instruction.line
+        message = f"{who} names lanes in line {line} that have left or never come there"
+        count = int(np.count_nonzero(callers))
+        return Finding("mask", message, (Place(line, "calls", who),), count=count)
 
     def _reachable(self, start: int) -> frozenset[int]:
         """Return the pcs that may be run after one."""

@@ -23,6 +23,11 @@ from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
+# Kinds of instructions in which lanes of a warp meet: the dialect's, and those of machine code.
+MEETINGS = (
+    *("shuffle", "vote", "match", "warpsync"),
+    *("exchange", "poll", "same_lanes", "reduce_lanes"),
+)
 INDEPENDENT_THREADS = 7  # compute capability from which lanes of a warp run independently
 
 
@@ -82,10 +87,8 @@ class Checker(Observer):
         if row.op in ("NOP", "WARPSYNC.ALL"):  # what a whole warp's barrier becomes
             return self._meet
         return {
-            "shuffle": self._meet,
-            "vote": self._meet,
-            "match": self._meet,
-            "warpsync": self._meet,
+            **dict.fromkeys(MEETINGS, self._meet),
+            "gather": self._gather,
             "barrier": self._arrive,
             "fence": self._fence,
             "exit": self._leave,
@@ -210,6 +213,12 @@ class Checker(Observer):
 
     def _meet(self, step: Step, batch: Batch) -> None:
         batch.clocks.meet(step, self._time(step.pc))
+
+    def _gather(self, step: Step, batch: Batch) -> None:
+        """Report a mask of machine code that names lanes which have left."""
+        batch.clocks.meet(step, self._time(step.pc))
+        if step.mask is not None and step.instruction.detail != "all":
+            self._tell(self._barriers.named_in_vain(step, batch.clocks))
 
     def _arrive(self, step: Step, batch: Batch) -> None:
         """Report a barrier whose guard keeps some lanes from it."""

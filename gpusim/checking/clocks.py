@@ -59,7 +59,7 @@ class Clocks:
         """Take note that lanes met: those that make the call and name each other."""
         active = np.asarray(step.on.all(axis=0))
         named = names(step)
-        whole = (active == self.live[step.rows]).all(axis=1)
+        whole = (active == self.exists[step.rows]).all(axis=1)
         if named is not None:
             whole &= (named | ~active[:, :, None] | ~active[:, None, :]).all(axis=(1, 2))
         self.meeting[step.rows[whole]] = time

@@ -276,7 +276,7 @@ def gather(context: Context, group: Group, instruction: Instruction, on: Array) 
         context.tell(waiting, instruction, waiting.mask & on[:, misses])
     if _waits(context, group, mask):
         return True
-    context.tell(group, instruction, on)
+    context.tell(group, instruction, on, mask=mask)
     return False
 
 

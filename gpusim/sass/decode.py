@@ -595,7 +595,8 @@ def _warpsync(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
     else:
         _expect(len(row.operands) == 1, row)
         mask = _words(row.operands[0], "u", row)
-    yield Micro("WARPSYNC.MASK", place, None, mask, (), row.guard)
+    whom = "all" if "ALL" in row.modifiers else None
+    yield Micro("WARPSYNC.MASK", place, whom, mask, (), row.guard)
 
 
 def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

@@ -1,0 +1,49 @@
+"""The planted kernels in CUDA C++, as nvcc compiles them: found from machine code alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.sass import wheels
+
+pytestmark = [
+    pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL),
+    pytest.mark.slow,
+]
+FOLDER = Path(__file__).parent
+CASE = re.compile(r"^    CASE\((\w+), (.*)\),$", re.MULTILINE)
+CASES = dict(CASE.findall((FOLDER / "planted_main.cu").read_text()))
+# Shuffles and votes of machine code carry no mask, and global memory always has values here.
+NOT_SEEN = {
+    "shuffle_of_all_lanes_in_a_branch",
+    "mask_without_its_caller",
+    "shuffle_after_some_lanes_have_returned",
+    "ballot_of_all_lanes_in_a_branch",
+    "global_memory_never_written",
+}
+
+
+def numbers(text: str) -> list[Any]:
+    """Return grid, block and the sizes of a case as planted_main.cu has them."""
+    parts = re.findall(r"dim3\([^)]*\)|\d+", text)
+    return [tuple(map(int, re.findall(r"\b\d+", part.removeprefix("dim3")))) for part in parts]
+
+
+def checked(name: str, *definitions: str) -> gpusim.Findings:
+    kernels = gpusim.cuda_file(str(FOLDER / "planted.cu"), definitions=definitions)
+    grid, block, *sizes = numbers(CASES[name])
+    x, out, more, shared, n = [*(size for (size,) in sizes), 0, 0, 0][:5]
+    arrays = np.arange(x, dtype=np.int32), np.zeros(out, np.int32), np.zeros(more or 1, np.int32)
+    return gpusim.check(kernels[name][grid, block, 0, shared], *arrays, np.int32(n))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bugs_are_found_in_machine_code_and_twins_have_no_error(name: str) -> None:
+    assert bool(checked(name)) == (name not in NOT_SEEN)
+    assert [(f.rule, f.lines, f.message) for f in checked(name, "FIXED").errors] == []
