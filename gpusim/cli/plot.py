@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.code_files import COMPILING
+from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -204,6 +204,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         SHARED_BYTES,
+        CODE,
         *COMPILING,
         Option("--block-index", "the block that is drawn (0)", "I", "0"),
         Option("--line", "banks: of this line (the one with most conflicts)", "LINE"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.code_files import COMPILING
+from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -98,6 +98,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         SHARED_BYTES,
+        CODE,
         *COMPILING,
         Option("--block-index", "the block that is gone through (0)", "I", "0"),
         Option("--cc", "compute capability to compile for (the device's, or 9.0)", "CC"),
