@@ -183,6 +183,8 @@ class Written:
     def _expression(self, value: Value) -> str:
         if value.op in OPERATORS:
             left, right = map(self._of, value.args)
+            if _is_unsigned_in_c(value):
+                return f"(int)((unsigned){left} {OPERATORS[value.op]} (unsigned){right})"
             return f"{left} {OPERATORS[value.op]} {right}"
         if value.op in FUNCTIONS:
             assert value.args[0].dtype is not None
@@ -240,6 +242,19 @@ def _on_lines(parts: Sequence[str]) -> str:
         else:
             lines[-1] += f" {part}"
     return "\n".join([*lines, ""])
+
+
+def _is_unsigned_in_c(value: Value) -> bool:
+    """Return whether CUDA C++ would work without a sign, as threadIdx and the like have none.
+
+    That is so for `blockIdx.x * blockDim.x` and for what such a product is added to, before it
+    is kept in an int: compilers unroll loops otherwise whose step has a sign.
+    """
+    if value.dtype != np.int32 or value.op not in ("add", "sub", "mul"):
+        return False
+    if value.op == "mul":
+        return any(operand.op == "sreg" for operand in value.args)
+    return any(one.op == "mul" and _is_unsigned_in_c(one) for one in value.args)
 
 
 def _register(writer: Written, value: Value) -> str:
