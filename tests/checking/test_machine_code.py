@@ -47,3 +47,22 @@ def checked(name: str, *definitions: str) -> gpusim.Findings:
 def test_bugs_are_found_in_machine_code_and_twins_have_no_error(name: str) -> None:
     assert bool(checked(name)) == (name not in NOT_SEEN)
     assert [(f.rule, f.lines, f.message) for f in checked(name, "FIXED").errors] == []
+
+
+CUB = FOLDER.parent / "sass" / "corpus" / "cub.cu"
+INTS = np.arange(512, dtype=np.int32)
+PRIMITIVES: dict[str, tuple[Any, ...]] = {
+    "block_reduce": (INTS, np.zeros(4, np.int32)),
+    "block_scan": (INTS, np.zeros(512, np.int32)),
+    "warp_reduce": (INTS.astype(np.float32), np.zeros(16, np.float32)),
+    "radix_sort": (INTS[::-1].copy(),),
+}
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_blocks_and_warps_of_cub_have_no_finding(name: str) -> None:
+    if not any((folder / "cub/block/block_reduce.cuh").exists() for folder in wheels.headers()):
+        pytest.skip("nvidia-cuda-cccl")
+    grid = 1 if name == "radix_sort" else 4
+    found = gpusim.check(gpusim.cuda_file(str(CUB))[name][grid, 128], *PRIMITIVES[name])
+    assert [(f.rule, f.lines, f.message) for f in found] == []
