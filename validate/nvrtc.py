@@ -1,23 +1,23 @@
-"""NVIDIA's run-time compiler, through ctypes: CUDA C++ text in, machine code out.
+"""NVIDIA's run-time compiler for the twins: CUDA C++ text in, machine code out.
 
-It comes with the CUDA toolkit, and alone as a package from PyPI; it needs no GPU.
+`gpusim.sass` finds it and runs it, a process for each compilation; what it makes for the simulator
+is what the hardware runs.
 """
 
 from __future__ import annotations
 
+import base64
 import ctypes
-import ctypes.util
 import functools
-import importlib.metadata
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpusim.sass import compiler, wheels
+
 from . import twins
 
-INSTALL = "pip install nvidia-cuda-nvrtc"
-WHEELS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+INSTALL = "pip install 'nvidia-cuda-nvrtc>=13.1'"
 
 
 class NvrtcMissingError(twins.TwinError):
@@ -32,42 +32,20 @@ class Binary:
     names: Mapping[str, str]
 
 
-def _candidates() -> Iterator[str]:
-    for wheel in WHEELS:
-        try:
-            files = importlib.metadata.files(wheel) or []
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        for file in files:
-            if file.name.startswith(("libnvrtc.so", "nvrtc64_")) and "alt" not in file.name:
-                yield str(file.locate())
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if variable in os.environ:
-            yield from map(str, sorted(Path(os.environ[variable]).glob("lib64/libnvrtc.so*")))
-    yield from map(str, sorted(Path("/usr/local/cuda/lib64").glob("libnvrtc.so*")))
-    found = ctypes.util.find_library("nvrtc")
-    if found:
-        yield found
+def library() -> Path:
+    """Return the compiler's library; NvrtcMissingError where there is none."""
+    try:
+        return wheels.library()
+    except wheels.CompilerMissingError:
+        text = f"compiling the CUDA C++ kernels needs NVRTC: {INSTALL}"
+        raise NvrtcMissingError(text) from None
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
-    """Return the compiler's library; NvrtcMissingError where there is none."""
-    for candidate in _candidates():
-        try:
-            # Not every build looks for its own second half where it lies itself.
-            for builtins in Path(candidate).parent.glob("libnvrtc-builtins.so*"):
-                ctypes.CDLL(str(builtins))
-            return ctypes.CDLL(candidate)
-        except OSError:
-            continue
-    raise NvrtcMissingError(f"compiling the CUDA C++ kernels needs NVRTC: {INSTALL}")
-
-
 def version() -> str:
     """Return the compiler's version, such as 13.0."""
     major, minor = ctypes.c_int(), ctypes.c_int()
-    _check(library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    ctypes.CDLL(str(library())).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"
 
 
@@ -87,44 +65,8 @@ def compile_text(
     text: str, file: str, expressions: Sequence[str], options: Sequence[str]
 ) -> Binary:
     """Compile CUDA C++; `file` is what the compiler calls it in its messages."""
-    nvrtc = library()
-    program = ctypes.c_void_p()
-    _check(
-        nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), file.encode(), 0, None, None)
-    )
     try:
-        for expression in expressions:
-            _check(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
-        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        code = nvrtc.nvrtcCompileProgram(program, len(options), given)
-        if code:
-            raise twins.TwinError(f"{file} does not compile:\n{_log(program)}")
-        size = ctypes.c_size_t()
-        _check(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
-        cubin = ctypes.create_string_buffer(size.value)
-        _check(nvrtc.nvrtcGetCUBIN(program, cubin))
-        names = {expression: _lowered(program, expression) for expression in expressions}
-        return Binary(cubin.raw, names)
-    finally:
-        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-
-
-def _lowered(program: ctypes.c_void_p, expression: str) -> str:
-    name = ctypes.c_char_p()
-    _check(library().nvrtcGetLoweredName(program, expression.encode(), ctypes.byref(name)))
-    return (name.value or b"").decode()
-
-
-def _log(program: ctypes.c_void_p) -> str:
-    size = ctypes.c_size_t()
-    _check(library().nvrtcGetProgramLogSize(program, ctypes.byref(size)))
-    text = ctypes.create_string_buffer(size.value)
-    _check(library().nvrtcGetProgramLog(program, text))
-    return text.value.decode(errors="replace").strip()
-
-
-def _check(code: int) -> None:
-    if code:
-        describe = library().nvrtcGetErrorString
-        describe.restype = ctypes.c_char_p
-        raise twins.TwinError(f"NVRTC: {describe(code).decode()}")
+        answer = compiler.answered(text, file, expressions, options, library())
+    except compiler.CompileError as error:
+        raise twins.TwinError(str(error)) from None
+    return Binary(base64.b64decode(answer["cubin"]), answer["names"])

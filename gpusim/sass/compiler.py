@@ -93,9 +93,14 @@ def compiled(
     )
 
 
-def _made(
+def answered(
     text: str, file: str, expressions: Sequence[str], arguments: Sequence[str], library: Path
 ) -> dict[str, Any]:
+    """Return what the compiler, in a process of its own, makes of CUDA C++.
+
+    "cubin" is base64, "names" are those of the expressions there, "version" is its own. Raises
+    CompileError with its words.
+    """
     request = {
         "library": str(library), "text": text, "file": file, "expressions": list(expressions),
         "options": list(arguments),
@@ -117,6 +122,14 @@ def _made(
         raise CompileError(f"the compiler failed on {file}: {words[-1] if words else ''}") from None
     if "error" in answer:
         raise CompileError(_explained(file, answer["error"].strip()))
+    made: dict[str, Any] = answer
+    return made
+
+
+def _made(
+    text: str, file: str, expressions: Sequence[str], arguments: Sequence[str], library: Path
+) -> dict[str, Any]:
+    answer = answered(text, file, expressions, arguments, library)
     version = tuple(int(part) for part in answer["version"].split("."))
     if version < LEAST_VERSION:
         raise wheels.CompilerMissingError(
