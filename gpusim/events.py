@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.errors import InputError
 from gpusim.isa import Instruction, Program
 from gpusim.launch import Launch
 
@@ -135,6 +136,17 @@ class Observer:
 
     def end(self) -> None:
         """The launch is over."""
+
+
+def require_observers(observers: Sequence[object], kind: type) -> None:
+    """Raise InputError for what is given as an observer and is none: it would hear of nothing."""
+    for one in observers:
+        if not isinstance(one, kind):
+            given = f"the class {one.__name__}" if isinstance(one, type) else f"{one!r}"
+            raise InputError(
+                f"observers are objects of subclasses of {kind.__name__} "
+                f"({kind.__module__}), not {given}"
+            )
 
 
 def hooks(observers: Sequence[Observer], name: str) -> list[Callable[..., None]]:

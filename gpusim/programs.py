@@ -47,6 +47,9 @@ def prepare(
     where it can be.
     Raises LaunchError for arguments or a launch that cannot be, and GpusimError for a kernel.
     """
+    if not isinstance(configured, ConfiguredKernel):
+        name = getattr(configured, "__name__", "kernel")
+        raise LaunchError(f"give a grid and a block: {name}[grid, block], then its arguments")
     kernel = configured.kernel
     if isinstance(kernel, MachineCode):
         return kernel.prepare(configured.launch, args, cc)

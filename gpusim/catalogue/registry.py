@@ -11,7 +11,7 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -476,6 +476,7 @@ def kernel(
         lines = (factory.__doc__ or "").strip().splitlines()
         if not lines or name in _ENTRIES:
             raise TypeError(f"the kernel {name!r} needs a docstring and a name of its own")
+        _check(name, origin, signature, facts.get("dtypes", NUMBERS))
         entry = Entry(
             name=name,
             factory=factory,
@@ -490,6 +491,18 @@ def kernel(
         return entry
 
     return enter
+
+
+def _check(name: str, origin: object, signature: Signature, dtypes: Sequence[str]) -> None:
+    """Raise TypeError for facts of a kernel that its first launch would trip over."""
+    if not isinstance(origin, Origin):
+        raise TypeError(f"the origin of {name!r} is an Origin, not {origin!r}")
+    for part in signature:
+        if isinstance(part, str) and part not in ("input", "output"):
+            raise TypeError(f"the signature of {name!r} has 'input' and 'output', not {part!r}")
+    unknown = [dtype for dtype in dtypes if dtype not in NUMBERS]
+    if unknown:
+        raise TypeError(f"{name!r} has no type {unknown[0]!r}; known are {', '.join(NUMBERS)}")
 
 
 def _reading_order(entry: Entry) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from gpusim import machine
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
 from gpusim.errors import InputError, told_to_the_caller
+from gpusim.events import require_observers
 from gpusim.occupancy import occupancy
 from gpusim.prediction.bounds import Bound, bounds_of
 from gpusim.prediction.clock.spans import SpanObserver
@@ -72,6 +73,7 @@ def predict_prepared(
 ) -> Prediction:
     """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
     _check_l2(l2)
+    require_observers(observers, SpanObserver)
     held = occupancy(prepared, gpu)
     classes = classify(prepared, step_limit=step_limit)
     memory = memory_share(prepared, classes, gpu, held.blocks, l2)

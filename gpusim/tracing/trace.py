@@ -12,7 +12,7 @@ import numpy as np
 from gpusim import machine, memory
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import InputError, told_to_the_caller
-from gpusim.events import Array, Observer
+from gpusim.events import Array, Observer, require_observers
 from gpusim.launch import ComputeCapability
 from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
@@ -65,6 +65,7 @@ def trace_prepared(
 ) -> Trace:
     """Run a program that is ready, wherever it came from, and return what it did."""
     program, launch, cc = prepared.program, prepared.launch, prepared.cc
+    require_observers(observers, Observer)
     if not 0 <= block_index < launch.blocks:
         raise InputError(f"there is no block {block_index} in a grid of {launch.blocks} blocks")
     counters, log = Counters(cc), BlockLog(block_index)

@@ -1,11 +1,16 @@
-"""What observers get told: hooks that are empty by default, rows, and barriers that open."""
+"""What observers are called with: hooks that are empty by default, rows, and barriers that open."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import pytest
 
 import gpusim
 from gpusim import cuda
+from gpusim.errors import InputError, LaunchError
 from gpusim.events import BarrierOpened, Observer, Placement, Step, hooks
 from gpusim.launch import ComputeCapability
 from gpusim.machine import run
@@ -107,3 +112,26 @@ def test_an_observer_without_hooks_may_listen() -> None:
     out = np.zeros(1, np.int32)
     gpusim.trace(kernel[1, 32], out, observers=[Observer()])
     assert out[0] == 1
+
+
+@pytest.mark.parametrize("launch", [gpusim.trace, gpusim.predict, gpusim.check])
+def test_a_kernel_without_a_grid_is_refused_with_what_to_write(launch: Callable[..., Any]) -> None:
+    @cuda.jit
+    def kernel(out):
+        out[0] = 1
+
+    with pytest.raises(LaunchError, match=r"^give a grid and a block: kernel\[grid, block\]"):
+        launch(kernel, np.zeros(1, np.int32))
+
+
+@pytest.mark.parametrize(("launch", "kind"), [(gpusim.trace, "Observer"), (gpusim.predict, "Span")])
+@pytest.mark.parametrize("wrong", [object, object()])
+def test_what_is_no_observer_is_refused(
+    launch: Callable[..., Any], kind: str, wrong: object
+) -> None:
+    @cuda.jit
+    def kernel(out):
+        out[0] = 1
+
+    with pytest.raises(InputError, match=f"observers are objects of subclasses of {kind}"):
+        launch(kernel[1, 32], np.zeros(1, np.int32), observers=[wrong])
