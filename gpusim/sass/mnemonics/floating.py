@@ -111,10 +111,17 @@ def multiply_add_floats(form: Form, a: Array, b: Array, c: Array) -> Array:
     a, b, c = flushed(form, a), flushed(form, b), flushed(form, c)
     product, addend = a.astype(F64) * b.astype(F64), c.astype(F64)
     total = product + addend
-    is_close = (total.view(np.int64) & _DROPPED) == _HALF
-    if _is_directed(form) or is_close.any() or (np.abs(total) < LEAST_NORMAL).any():
+    if _is_directed(form) or _may_be_rounded_twice(total):
         return _finished(form, narrowed(form, *two_sum(product, addend)))
     return _finished(form, total.astype(F32))
+
+
+def _may_be_rounded_twice(total: Array) -> bool:
+    """Return whether a sum lies where a second rounding may go wrong: at a half, or near zero."""
+    if bool(((total.view(np.int64) & _DROPPED) == _HALF).any()):
+        return True
+    is_small = np.abs(total) < LEAST_NORMAL
+    return bool(is_small.any()) and bool((total[is_small] != 0).any())
 
 
 def least_or_most(a: Array, b: Array, least: Array) -> Array:
