@@ -17,7 +17,7 @@ from gpusim.compiler.absent import absent
 from gpusim.compiler.signatures import Signature, signatures
 from gpusim.compiler.source import KernelSource, read_source
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
-from gpusim.errors import GpusimError, LaunchError, told_to_the_caller
+from gpusim.errors import GpusimError, LaunchError, shown_at_the_call
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prepared import Prepared
 
@@ -142,7 +142,7 @@ class Kernel:
                     f"the signature {signature} has a result; a kernel gives none: void(...)"
                 )
 
-    @told_to_the_caller
+    @shown_at_the_call
     def __getitem__(self, configuration: Any) -> ConfiguredKernel:
         if self.device:
             raise LaunchError(f"{self.__name__} is a device function; only kernels are launched")
@@ -155,7 +155,7 @@ class Kernel:
         dynamic = rest[1] if len(rest) == 2 else 0
         return ConfiguredKernel(self, Launch.of(grid_size, block_size, dynamic))
 
-    @told_to_the_caller
+    @shown_at_the_call
     def forall(
         self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0
     ) -> ConfiguredKernel:
@@ -166,7 +166,7 @@ class Kernel:
         block = tpb or THREADS_FOR_ALL
         return self[max(1, -(-ntasks // block)), block, stream, sharedmem]
 
-    @told_to_the_caller
+    @shown_at_the_call
     def __call__(self, *args: Any) -> NoReturn:
         """Refuse: a kernel needs a grid, and device functions run inside kernels."""
         if self.device:
@@ -212,7 +212,7 @@ class ConfiguredKernel:
     kernel: Kernel | MachineCode
     launch: Launch
 
-    @told_to_the_caller
+    @shown_at_the_call
     def __call__(self, *args: Any) -> None:
         """Run the launch; arrays among `args` hold the results."""
         module, function = BACKEND.split(":")
@@ -233,7 +233,7 @@ def jit(
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 
 
-@told_to_the_caller
+@shown_at_the_call
 def jit(function: Any = None, /, *, device: bool = False, **options: Any) -> Any:
     """Make a kernel of a function, or with `device=True` a function that kernels inline.
 
@@ -251,7 +251,7 @@ def jit(function: Any = None, /, *, device: bool = False, **options: Any) -> Any
     if callable(function) and not hasattr(function, "return_type"):
         return Kernel(function, device=device)
     given = () if function is None else signatures(function)
-    return told_to_the_caller(lambda decorated: Kernel(decorated, device=device, signatures=given))
+    return shown_at_the_call(lambda decorated: Kernel(decorated, device=device, signatures=given))
 
 
 def synchronize() -> None:

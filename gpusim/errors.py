@@ -19,7 +19,7 @@ class GpusimError(Exception):
     """Base of every error that a user's input can cause."""
 
 
-def told_to_the_caller(function: Callable[P, R]) -> Callable[P, R]:
+def shown_at_the_call(function: Callable[P, R]) -> Callable[P, R]:
     """Let a user's errors leave a public function without the frames below it.
 
     What an uncaught one prints is the user's own line and the message.

@@ -158,6 +158,7 @@ class Op:
     `action`: what the clock makes of it that takes no fixed time ("" where nothing does).
     `convergent`: threads take part together, so that it is never guarded nor moved.
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
+    `orders_lanes`: what its lanes did to memory before it, all of them see behind it.
     `when_apart`: what stands before it where lanes of a warp may be apart: "ask" whether they are
     together, or "gather" them.
     `redirects`: its warp waits behind it for where it goes on.
@@ -175,6 +176,7 @@ class Op:
     action: str = ""
     convergent: bool = False
     waits_for_lanes: bool = False
+    orders_lanes: bool = False
     when_apart: Literal["", "ask", "gather"] = ""
     redirects: bool = False
     uniform_twin: str = ""
@@ -513,7 +515,7 @@ def _float_sum(instruction: Instruction, a: Array, *b: Array) -> Array:
 
 def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
     """Return the row of what the lanes do together that a mask, its first source, names."""
-    return Op(unit, kind=kind, convergent=True, waits_for_lanes=True, **traits)
+    return Op(unit, kind=kind, convergent=True, waits_for_lanes=True, orders_lanes=True, **traits)
 
 
 # An instruction with neither destination nor sources stands for work whose value another gives:
@@ -609,7 +611,7 @@ OPS: dict[str, Op] = {
     "MATCH": _of_lanes("vote", "match", when_apart="gather"),
     "WARPSYNC": _of_lanes("cbu", "warpsync", when_apart="ask", redirects=True),  # mask
     "ACTIVEMASK": Op("alu", kind="activemask", convergent=True),
-    "WARPSYNC.ALL": Op("cbu"),
+    "WARPSYNC.ALL": Op("cbu", orders_lanes=True),
     # Warps of a block together. detail: sync count and or
     "BAR": Op("adu", kind="barrier", action="barrier", convergent=True),
     # Control.
@@ -619,7 +621,7 @@ OPS: dict[str, Op] = {
     "BSSY": Op("cbu", kind="bssy"),  # detail: number of the convergence barrier
     "BSYNC": Op("cbu", kind="bsync", redirects=True),
     "BREAK": Op("cbu", kind="break"),
-    "NOP": Op("alu"),
+    "NOP": Op("alu", orders_lanes=True),  # a warp's barrier, where its lanes are together
 }
 
 # The op that does what one of the uniform datapath does.

@@ -29,7 +29,6 @@ NAMES = {*OPERATIONS, *OPS, *(op.kind for op in OPS.values())}
 # Where sets of ops stand that say nothing of the ops themselves, and what they are.
 LOCAL = {
     "checking/remarks.py": "atomic operations whose result depends on their order",
-    "checking/flags.py": "atomic operations that leave an element as it is",
     "tracing/iterations.py": "what ends an iteration for who reads line by line",
     "lowering/analysis/indices.py": "the sums that an index is taken apart at",
     "lowering/analysis/induction_variables.py": "the comparisons that a loop may end by",

@@ -23,18 +23,13 @@ from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
-# Kinds of instructions in which lanes of a warp meet: the dialect's, and those of machine code.
-MEETINGS = (
-    *("shuffle", "vote", "match", "warpsync"),
-    *("exchange", "poll", "same_lanes", "reduce_lanes"),
-)
 INDEPENDENT_THREADS = 7  # compute capability from which lanes of a warp run independently
 
 
 class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
-    `steps` counts what it was told.
+    `steps` counts those it has judged.
     """
 
     def __init__(
@@ -84,10 +79,9 @@ class Checker(Observer):
             }[row.memory.space]
         if row.op == ".CHECK":
             return self._ask
-        if row.op in ("NOP", "WARPSYNC.ALL"):  # what a whole warp's barrier becomes
-            return self._meet
+        if OPS[row.op].orders_lanes:
+            return self._sync_warp
         return {
-            **dict.fromkeys(MEETINGS, self._meet),
             "gather": self._gather,
             "barrier": self._arrive,
             "fence": self._fence,
@@ -211,12 +205,12 @@ class Checker(Observer):
 
     # -- threads together --------------------------------------------------------------
 
-    def _meet(self, step: Step, batch: Batch) -> None:
-        batch.clocks.meet(step, self._time(step.pc))
+    def _sync_warp(self, step: Step, batch: Batch) -> None:
+        batch.clocks.sync_warp(step, self._time(step.pc))
 
     def _gather(self, step: Step, batch: Batch) -> None:
         """Report a mask of machine code that names lanes which have left."""
-        batch.clocks.meet(step, self._time(step.pc))
+        batch.clocks.sync_warp(step, self._time(step.pc))
         if step.mask is not None and step.instruction.detail != "all":
             self._tell(self._barriers.named_in_vain(step, batch.clocks))
 

@@ -25,7 +25,7 @@ class Clocks:
         rows = placement.warps_per_block
         self.placement = placement
         self.barrier = np.zeros(rows, dtype=np.int64)
-        self.meeting = np.zeros(rows, dtype=np.int64)  # never before the barrier
+        self.warp_sync = np.zeros(rows, dtype=np.int64)  # never before the barrier
         self.exists = np.arange(rows * 32).reshape(rows, 32) < threads_per_block
         self.live = self.exists.copy()
         self.pairs: Array | None = None  # (rows, lane, other lane), where masks name some
@@ -37,7 +37,7 @@ class Clocks:
         self.placement = placement
         copies = len(placement.blocks)
         self.barrier = np.tile(self.barrier, copies)
-        self.meeting = np.tile(self.meeting, copies)
+        self.warp_sync = np.tile(self.warp_sync, copies)
         self.exists = np.tile(self.exists, (copies, 1))
         self.live = np.tile(self.live, (copies, 1))
         if self.pairs is not None:
@@ -49,20 +49,20 @@ class Clocks:
         blocks = np.unique(opened.rows // warps)
         rows = (blocks[:, None] * warps + np.arange(warps)).reshape(-1)
         self.barrier[rows] = time
-        self.meeting[rows] = time
+        self.warp_sync[rows] = time
 
     def leave(self, step: Step) -> None:
         """Take note of lanes that have left."""
         np.logical_and.at(self.live, step.rows, ~step.on.all(axis=0))
 
-    def meet(self, step: Step, time: int) -> None:
+    def sync_warp(self, step: Step, time: int) -> None:
         """Take note that lanes met: those that make the call and name each other."""
         active = np.asarray(step.on.all(axis=0))
         named = names(step)
         whole = (active == self.exists[step.rows]).all(axis=1)
         if named is not None:
             whole &= (named | ~active[:, :, None] | ~active[:, None, :]).all(axis=(1, 2))
-        self.meeting[step.rows[whole]] = time
+        self.warp_sync[step.rows[whole]] = time
         if not whole.all():
             self._meet_in_part(step.rows[~whole], active[~whole], named, ~whole, time)
 

@@ -19,7 +19,7 @@ class Knowledge:
     time: int
     thread: int
     barrier: int
-    meeting: int
+    warp_sync: int
 
     @property
     def block(self) -> int:
@@ -30,12 +30,12 @@ class Knowledge:
         """Return whether barriers order what a thread of its block did before this."""
         if thread == self.thread or time <= self.barrier:
             return True
-        return thread >> 5 == self.thread >> 5 and time <= self.meeting
+        return thread >> 5 == self.thread >> 5 and time <= self.warp_sync
 
 
 def everyone(touch: Touch) -> list[Knowledge]:
     """Return how things stand for each thread of a touch."""
-    columns = np.broadcast_arrays(touch.thread, touch.barrier, touch.meeting)
+    columns = np.broadcast_arrays(touch.thread, touch.barrier, touch.warp_sync)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [Knowledge(touch.time, *row) for row in rows]
 

@@ -153,7 +153,7 @@ class Races:
         pcs = self._timeline.pcs_at(time_of(earlier[which]))
         for pc in np.unique(pcs).tolist():
             before = self._accesses[pc]
-            if _may_meet(before, now):
+            if _may_overlap(before, now):
                 continue
             some = self._without_released(which[pcs == pc], earlier, touch, before)
             if len(some):
@@ -271,7 +271,7 @@ def _alike(stored: Array) -> Array:
     return same
 
 
-def _may_meet(before: Access, now: Access) -> bool:
+def _may_overlap(before: Access, now: Access) -> bool:
     """Return whether two accesses may be made at the same time: atomics, flags, and guesses."""
     atomic = "atomic" in (before.kind, now.kind)
     if atomic and (before.guesses or now.guesses):

@@ -107,7 +107,7 @@ class Releases:
 
     def _reached(self, who: Knowledge) -> dict[int, list[Release]]:
         """Return, by block, the releases that a thread knows of through others."""
-        key = (who.thread, who.barrier, who.meeting, self._turn)
+        key = (who.thread, who.barrier, who.warp_sync, self._turn)
         if key in self._reach:
             return self._reach[key]
         found: dict[int, list[Release]] = defaultdict(list)

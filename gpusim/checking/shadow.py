@@ -42,7 +42,7 @@ def thread_of(packed: Array) -> Array:
 class Touch:
     """The elements that a step touches, one entry for each lane and element.
 
-    `element` is where in the shadow, `thread` who, `barrier` and `meeting` when the thread's
+    `element` is where in the shadow, `thread` who, `barrier` and `warp_sync` when the thread's
     barrier opened last and when its warp met last (one number where that is the same for all),
     `pairs` when it last met the lanes of its warp, where that differs by lane. `values` gives
     what is stored. An entry stands for so many `blocks` that do alike.
@@ -52,7 +52,7 @@ class Touch:
     element: Array
     thread: Array
     barrier: Array
-    meeting: Array
+    warp_sync: Array
     pairs: Array | None
     values: Callable[[], Array]
     blocks: int = 1
@@ -73,7 +73,7 @@ class Touch:
             self.element[which],
             self.thread[which],
             part(self.barrier),
-            part(self.meeting),
+            part(self.warp_sync),
             None if self.pairs is None else self.pairs[which],
             lambda: self.values()[which],
             self.blocks,
@@ -82,9 +82,9 @@ class Touch:
     def met(self, other: Array) -> Array:
         """Return when each thread last met another one of its warp."""
         if self.pairs is None:
-            return self.meeting
+            return self.warp_sync
         known = np.take_along_axis(self.pairs, (other & 31)[:, None], axis=1)[:, 0]
-        return np.asarray(np.maximum(known, self.meeting))
+        return np.asarray(np.maximum(known, self.warp_sync))
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Shadow:
         known = self.writer[touch.element]
         atomic = (known & ATOMIC) != 0
         _join(self.writer, touch, np.where(atomic, known, 0), ATOMIC)
-        own = ~atomic & (thread_of(known) == touch.thread) & (time_of(known) > touch.meeting)
+        own = ~atomic & (thread_of(known) == touch.thread) & (time_of(known) > touch.warp_sync)
         if own.any():
             self.writer[touch.element[own]] = known[own]
 

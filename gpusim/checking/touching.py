@@ -157,7 +157,7 @@ def touch_of(
         first,
         repeated(spread.flat(threads[: shape[0], step.rows])),
         repeated(spread.of_rows(clocks.barrier)),
-        repeated(spread.of_rows(clocks.meeting)),
+        repeated(spread.of_rows(clocks.warp_sync)),
         None if pairs is None else _pairs(spread, pairs, elements_each),
         lambda: _values(step, spread, elements_each),
         step.placement.copies // shape[0],

@@ -49,7 +49,7 @@ def trace(chosen: Namespace) -> int:
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
     if warp is not None and line is None:
         raise InputError("--warp says which warp --line draws; give --line too")
-    made, remark = _told(chosen) if chosen.perfetto is not None else traced(chosen)
+    made, remark = _exported(chosen) if chosen.perfetto is not None else traced(chosen)
     findings, code = also_checked(chosen)
     if chosen.json:
         document = _document(made, line, warp)
@@ -112,7 +112,7 @@ COMMAND = Command(
 )
 
 
-def _told(chosen: Namespace) -> tuple[Trace, str]:
+def _exported(chosen: Namespace) -> tuple[Trace, str]:
     """Return the trace, and write the steps of its block to a file that Perfetto opens."""
     from gpusim.cli.inputs import count
     from gpusim.reports.perfetto import trace_events, write_events

@@ -1,4 +1,4 @@
-"""The SIMT machine: runs a `Program` for a launch and tells observers each step.
+"""The SIMT machine: runs a `Program` for a launch and reports each step to observers.
 
 Blocks run in chunks, so memory does not grow with the grid. A chunk that keeps waiting is
 joined by the next one: blocks may wait for others, as they do on a GPU that holds many.
@@ -60,10 +60,10 @@ def run(
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
     `step_limit` is how many instructions one block may run; NoProgressError beyond.
-    `progress` is told the number of blocks that have finished. With `on_skip`, iterations of a
-    loop that are all alike are left out and it is told which; the arrays then hold no results.
-    `on_fault` is told of each fault instead of its being raised, and what can go on does: lanes
-    do without the access, blocks that are stuck are given up. At most `resident` blocks are run
+    `progress` is called with the number of blocks that have finished. With `on_skip`, iterations of
+    a loop that are all alike are left out and it is called with them; the arrays then hold no
+    results. `on_fault` is called with each fault instead of its being raised, and what can go on
+    does: lanes do without the access, blocks that are stuck are given up. At most `resident` blocks are run
     at a time: others start where some end.
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments

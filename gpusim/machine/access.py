@@ -36,7 +36,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
             if instruction.dtype is not None:
                 value = value.astype(instruction.dtype, copy=False)
             group.write(register, value, on)
-    context.tell(group, instruction, on, addresses)
+    context.report(group, instruction, on, addresses)
 
 
 def _loaded(touched: Sequence[Touched], position: int, memory: Memory) -> Array:
@@ -67,7 +67,7 @@ def store(context: Context, group: Group, instruction: Instruction, on: Array) -
                     elements[where.reshape(-1)] = value.reshape(-1)
                 else:
                     elements[where[taking]] = value[taking]
-    context.tell(group, instruction, on, addresses, values=tuple(values))
+    context.report(group, instruction, on, addresses, values=tuple(values))
 
 
 def atomic(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -101,7 +101,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
                 left = elements.take(index, mode="clip")
         if result is not None:
             _give_old(group, instruction, result, on)
-    context.tell(group, instruction, on, addresses, left=left)
+    context.report(group, instruction, on, addresses, left=left)
 
 
 def bounds(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -143,7 +143,7 @@ def _give_old(group: Group, instruction: Instruction, result: Array, on: Array) 
 
 def fence(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Order memory accesses, which are in order here."""
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def _memory(instruction: Instruction) -> Memory:

@@ -33,7 +33,7 @@ def places(
 ) -> Iterator[tuple[Allocation, Array, Array]]:
     """Yield the arrays that lanes touch: each with the lanes that do and their first elements.
 
-    Elements are counted in units of the access. Addresses in no array are told as faults.
+    Elements are counted in units of the access. Addresses in no array are reported as faults.
     """
     memory = instruction.memory
     assert memory is not None

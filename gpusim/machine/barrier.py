@@ -24,7 +24,7 @@ RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {
 
 def barrier(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Hold the group until its blocks are complete."""
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
     group.hold(AT_BARRIER)
     release(context)
     return True

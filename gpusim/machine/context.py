@@ -26,8 +26,8 @@ class Context:
     Of observers it knows the hooks alone that they have.
 
     `executed` counts the instructions that were run, each once for all splits in its group.
-    `on_fault` is told what lanes did that is undefined, and the others go on; without it, the
-    fault is raised. `banks` are constant memory as bytes, where the program has such.
+    `on_fault` is called with what lanes did that is undefined, and the others go on; without it,
+    the fault is raised. `banks` are constant memory as bytes, where the program has such.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Context:
                 value = word(self.banks, bank, offset)
                 batch.registers[register] = np.asarray(value).reshape(1, 1, 1)
 
-    def tell(
+    def report(
         self,
         group: Group,
         instruction: Instruction,
@@ -68,7 +68,7 @@ class Context:
         mask: Array | None = None,
         left: Array | None = None,
     ) -> None:
-        """Tell those who listen, if there are any, that a group ran an instruction."""
+        """Report to those who listen, if there are any, that a group ran an instruction."""
         if not self.listeners and not self._barrier_listeners:
             return
         placement = self.batch.placement
@@ -89,7 +89,7 @@ class Context:
                 listener(opened)
 
     def fault(self, fault: KernelFault) -> None:
-        """Raise a fault, or tell it where the others are to go on."""
+        """Raise a fault, or report it where the others are to go on."""
         if self.on_fault is None:
             raise fault
         self.on_fault(fault)

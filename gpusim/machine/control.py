@@ -21,18 +21,18 @@ def source_branch(context: Context, group: Group, instruction: Instruction, on: 
     context.executed -= 1
     if context.listeners:
         taken = on & group.read(instruction.src[0])
-        context.tell(group, instruction, on, taken=taken)
+        context.report(group, instruction, on, taken=taken)
 
 
 def branch(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Send the lanes whose guard is true to the target, and part splits that disagree."""
     splits = context.batch.splits
     if instruction.guard is None:
-        context.tell(group, instruction, on, taken=on)
+        context.report(group, instruction, on, taken=on)
         splits.pc[group.which] = instruction.target
         return True
     goes, stays = group.decided(on), group.decided(group.mask & ~on)
-    context.tell(group, instruction, on, taken=on)
+    context.report(group, instruction, on, taken=on)
     splits.pc[group.which] = np.where(goes, instruction.target, group.pc + 1)
     both = goes & stays
     if both.any():
@@ -49,7 +49,7 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
     """End the lanes whose guard is true; those that waited for them may go on."""
     splits = context.batch.splits
     leave, stay = group.decided(on), group.decided(group.mask & ~on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
     splits.pc[group.which] = group.pc + 1
     some = leave & stay
     if some.any():
@@ -68,7 +68,7 @@ def branch_if_apart(
     """Branch where not all live lanes that a mask names are here."""
     apart = warp.misses_lanes(group, group.read(instruction.src[0], np.uint32))
     taken = on & apart[None, :, None]
-    context.tell(group, instruction, on, taken=taken)
+    context.report(group, instruction, on, taken=taken)
     if not apart.any():
         return None
     context.batch.splits.pc[group.which] = np.where(apart, instruction.target, group.pc + 1)
@@ -81,7 +81,7 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
     rows = np.broadcast_to(group.read(instruction.src[0], np.uint32), group_shape(group))
     rows = rows // np.uint32(ROW_BYTES)
     places = np.array(instruction.detail, dtype=np.int64)
-    context.tell(group, instruction, on, taken=on)
+    context.report(group, instruction, on, taken=on)
     wanted = np.unique(rows[np.broadcast_to(on, rows.shape)])
     agreed(np.where(on, rows, 0))
     splits, which = batch.splits, group.which

@@ -23,13 +23,13 @@ def bssy(context: Context, group: Group, instruction: Instruction, on: Array) ->
     """Give the lanes that are on a new token."""
     new = context.batch.new_tokens(len(group.which)).reshape(1, -1, 1)
     _give(group, int(instruction.detail), new, on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def give_back(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Take the token from the lanes that are on."""
     _give(group, int(instruction.detail), NO_TOKEN, on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
     context.batch.splits.pc[group.which] = group.pc + 1
     release(context)
     return True
@@ -37,7 +37,7 @@ def give_back(context: Context, group: Group, instruction: Instruction, on: Arra
 
 def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Hold a diverged warp's splits until the lanes with their token have come."""
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
     if not context.batch.is_diverged():
         return False
     group.hold(AT_CONVERGENCE)

@@ -26,7 +26,7 @@ def compute(context: Context, group: Group, instruction: Instruction, on: Array)
         results = value if isinstance(value, tuple) else (value,)
         for register, result in zip(instruction.dst, results, strict=True):
             group.write(register, result, on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def _coordinate(linear: Array, size: tuple[int, int, int], axis: str) -> Array:
@@ -72,7 +72,7 @@ def special(context: Context, group: Group, instruction: Instruction, on: Array)
     """Read a special register."""
     for register in instruction.dst:
         group.write(register, special_value(group, instruction), on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def special_value(group: Group, instruction: Instruction) -> Array:
@@ -132,7 +132,7 @@ def constant(context: Context, group: Group, instruction: Instruction, on: Array
     """Read a value that the launch knows."""
     if instruction.dst:
         group.write(instruction.dst[0], constant_value(context, instruction), on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def constant_value(context: Context, instruction: Instruction) -> Array:
@@ -150,7 +150,7 @@ def bank(context: Context, group: Group, instruction: Instruction, on: Array) ->
         instruction.dst, bank_values(context, group, instruction), strict=True
     ):
         group.write(register, value, on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:

@@ -27,7 +27,7 @@ def shuffle(context: Context, group: Group, instruction: Instruction, on: Array)
     participation.check(context, group, instruction, mask, on, source)
     if instruction.dst:
         group.write(instruction.dst[0], _taken(value, source), on)
-    context.tell(group, instruction, on, mask=mask)
+    context.report(group, instruction, on, mask=mask)
     return False
 
 
@@ -75,7 +75,7 @@ def vote(context: Context, group: Group, instruction: Instruction, on: Array) ->
     yes, no = (_ballot(on & said) & bits for said in (predicate, ~predicate))
     value = VOTES[str(instruction.detail)](yes, no)
     group.write(instruction.dst[0], value, on)
-    context.tell(group, instruction, on, mask=mask)
+    context.report(group, instruction, on, mask=mask)
     return False
 
 
@@ -93,7 +93,7 @@ def match(context: Context, group: Group, instruction: Instruction, on: Array) -
         group.write(instruction.dst[1], alike, on)
         same &= alike[..., None]
     group.write(instruction.dst[0], _packed(same), on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
     return False
 
 
@@ -113,7 +113,7 @@ def _packed(lanes: Array) -> Array:
 def activemask(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Give the lanes that run this instruction, as bits."""
     group.write(instruction.dst[0], _ballot(on), on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def warpsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
@@ -122,7 +122,7 @@ def warpsync(context: Context, group: Group, instruction: Instruction, on: Array
     if _waits(context, group, mask):
         return True
     participation.check(context, group, instruction, mask, on)
-    context.tell(group, instruction, on, mask=mask)
+    context.report(group, instruction, on, mask=mask)
     return False
 
 
@@ -138,7 +138,7 @@ def exchange(context: Context, group: Group, instruction: Instruction, on: Array
     results = ((taken,) if wants_value else ()) + (inside,)
     for register, result in zip(instruction.dst, results, strict=False):
         group.write(register, result, on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:
@@ -171,7 +171,7 @@ def poll(context: Context, group: Group, instruction: Instruction, on: Array) ->
     results = ((_ballot(yes),) if wants_lanes else ()) + (verdict,)
     for register, result in zip(instruction.dst, results, strict=False):
         group.write(register, result, on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def _named(group: Group, mask: Array) -> Array:
@@ -242,7 +242,7 @@ def same_lanes(context: Context, group: Group, instruction: Instruction, on: Arr
     results = ((bits,) if wants_lanes else ()) + (verdict,)
     for register, result in zip(instruction.dst, results, strict=False):
         group.write(register, result, on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 _NEUTRAL = {"add": 0, "or": 0, "xor": 0, "and": -1}
@@ -263,7 +263,7 @@ def reduce_lanes(context: Context, group: Group, instruction: Instruction, on: A
     held = np.where(on, np.broadcast_to(value, np.broadcast_shapes(value.shape, on.shape)), spare)
     total = _REDUCE[operation].reduce(held, axis=2, keepdims=True, dtype=value.dtype)
     group.write(instruction.dst[0], total.view(np.uint32), on)
-    context.tell(group, instruction, on)
+    context.report(group, instruction, on)
 
 
 def gather(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
@@ -273,10 +273,10 @@ def gather(context: Context, group: Group, instruction: Instruction, on: Array) 
     if misses.any():
         waiting = Group(group.batch, group.which[misses])
         waiting.pc = group.pc
-        context.tell(waiting, instruction, waiting.mask & on[:, misses])
+        context.report(waiting, instruction, waiting.mask & on[:, misses])
     if _waits(context, group, mask):
         return True
-    context.tell(group, instruction, on, mask=mask)
+    context.report(group, instruction, on, mask=mask)
     return False
 
 

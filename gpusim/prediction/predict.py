@@ -15,7 +15,7 @@ from gpusim import device as devices
 from gpusim import machine
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
-from gpusim.errors import InputError, told_to_the_caller
+from gpusim.errors import InputError, shown_at_the_call
 from gpusim.events import require_observers
 from gpusim.occupancy import occupancy
 from gpusim.prediction.bounds import Bound, bounds_of
@@ -34,7 +34,7 @@ from gpusim.programs import prepare
 L2_STATES = ("cold", "warm")
 
 
-@told_to_the_caller
+@shown_at_the_call
 def predict(
     configured: ConfiguredKernel,
     *args: Any,

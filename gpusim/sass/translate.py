@@ -56,8 +56,8 @@ OPS |= {
     "ST": Op("lsu", kind="store", action="global_store"),
     "ATOM": Op("lsu", kind="atomic", action="global_atomic"),
     "bits.B2R.RESULT": Op("adu", compute),
-    "MATCH.LANES": Op("vote", kind="same_lanes", convergent=True),
-    "REDUX.LANES": Op("vote", kind="reduce_lanes", convergent=True),
+    "MATCH.LANES": Op("vote", kind="same_lanes", convergent=True, orders_lanes=True),
+    "REDUX.LANES": Op("vote", kind="reduce_lanes", convergent=True, orders_lanes=True),
     "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),
     "CALL.REL": Op("cbu", kind="branch", redirects=True),
     "RET.REL": Op("cbu", kind="return", redirects=True),
@@ -66,8 +66,8 @@ OPS |= {
     ),
     "LDC.BANK": Op("constants", kind="bank", action="constant"),
     "ULDC.BANK": Op("uniform", kind="bank"),
-    "SHFL.LANES": Op("lsu", kind="exchange", action="shuffle", convergent=True),
-    "VOTE.LANES": Op("vote", kind="poll", convergent=True),
+    "SHFL.LANES": Op("lsu", kind="exchange", action="shuffle", convergent=True, orders_lanes=True),
+    "VOTE.LANES": Op("vote", kind="poll", convergent=True, orders_lanes=True),
 }
 
 # Shared memory that the system keeps at the start of a block's, from compute capability 9.0 on.

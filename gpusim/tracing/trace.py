@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim import machine, memory
 from gpusim.cuda import ConfiguredKernel
-from gpusim.errors import InputError, told_to_the_caller
+from gpusim.errors import InputError, shown_at_the_call
 from gpusim.events import Array, Observer, require_observers
 from gpusim.launch import ComputeCapability
 from gpusim.machine.storage import allocate
@@ -23,7 +23,7 @@ from gpusim.tracing.findings import find
 from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
 
 
-@told_to_the_caller
+@shown_at_the_call
 def trace(
     configured: ConfiguredKernel,
     *args: Any,

@@ -327,7 +327,7 @@ def test_own_kernels_with_bad_input_are_refused(run: Run, mine: Path) -> None:
         (["--grid", 1], "has no launch rule; give --grid and --block"),
         ([*SAXPY, "--arg", "x=float32[4]"], "argument y of saxpy missing"),
         ([*SAXPY, "--passes", "all"], "--passes all is for reductions of the catalogue"),
-        ([*SAXPY, "-n", 5], "-n cannot be given here"),
+        ([*SAXPY, "-n", 5], "-n is given, but n stands in no --arg"),
         ([*SAXPY, "--arg", "x=float32[0]"], "the shape is one to three sizes"),
     ]:
         assert message in refused(run, "predict", f"{mine}:saxpy", *more)
