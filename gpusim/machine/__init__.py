@@ -63,8 +63,8 @@ def run(
     `progress` is called with the number of blocks that have finished. With `on_skip`, iterations of
     a loop that are all alike are left out and it is called with them; the arrays then hold no
     results. `on_fault` is called with each fault instead of its being raised, and what can go on
-    does: lanes do without the access, blocks that are stuck are given up. At most `resident` blocks are run
-    at a time: others start where some end.
+    does: lanes do without the access, blocks that are stuck are given up. At most `resident`
+    blocks are run at a time: others start where some end.
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocate(arguments)
