@@ -143,7 +143,11 @@ def test_the_plugin_checks_launches_where_a_fixture_or_the_option_asks(
     (tmp_path / "test_them.py").write_text(TESTS)
     (tmp_path / "test_plugin_kernels.py").write_text(KERNELS)
     words = [sys.executable, "-m", "pytest", "-q", "-p", "gpusim.pytest_plugin", "test_them.py"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(gpusim.__file__).parent.parent)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(gpusim.__file__).parent.parent),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # where gpusim is installed, it is there already
+    }
     done = subprocess.run(
         [*words, *options], cwd=tmp_path, env=environment, capture_output=True, text=True
     )

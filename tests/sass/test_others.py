@@ -58,30 +58,43 @@ def three(sizes: str) -> tuple[int, ...]:
     return tuple(int(size) for size in re.findall(r"\d+", sizes))
 
 
-@pytest.mark.skipif(not COUNTED.exists(), reason="tests/others/count.py was not run")
+def counted() -> dict[tuple[str, tuple[int, ...], tuple[int, ...]], dict[str, str]]:
+    """Return Nsight's counts by kernel, grid and block, of which the smallest n was counted."""
+    with COUNTED.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return {
+        (re.split(r"[<(]", row["kernel"])[0], three(row["grid"]), three(row["block"])): row
+        for row in rows
+    }
+
+
+# What they do depends on numbers that others.cu draws by itself, or on the last bit of a float.
+NEARLY = {"gather", "bitonic_sort", "mandelbrot"}
+
+
+def differs(name: str, counter: str, measured: int, simulated: int) -> bool:
+    """Return whether a counter is off by more than arbitration adds to wavefronts."""
+    if counter.endswith("_wavefronts"):
+        return not simulated <= measured <= 1.17 * simulated
+    if name in NEARLY:
+        return abs(measured - simulated) > 1e-4 * measured
+    return measured != simulated
+
+
 def test_counters_equal_nsights() -> None:
     from gpusim.tracing.counters import COUNTERS
 
     by_metric = {spec.ncu: name for name, spec in COUNTERS.items() if spec.ncu}
-    with COUNTED.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    wrong = []
-    for one in launches():
+    rows, wrong, compared = counted(), [], 0
+    for one in sorted(launches(), key=lambda launch: launch.n):
         configured = kernel_of(one)[one.grid, one.threads]
-        size = configured.launch
-        name = INSTANCES.get(one.name, one.name)
-        row = next(
-            (r for r in rows if name.split("<")[0] == re.split(r"[<(]", r["kernel"])[0]
-             and three(r["grid"]) == size.grid and three(r["block"]) == size.block
-             and ("<" not in name or re.search(r"\d+", name)[0] in r["kernel"])),  # type: ignore[index]
-            None,
-        )  # fmt: skip
-        if row is None:
+        row = rows.pop((one.name, configured.launch.grid, configured.launch.block), None)
+        if row is None or one.n > 2**22:
             continue
+        compared += 1
         made = trace(configured, *filled(one)).counters
         for metric, counter in by_metric.items():
-            if metric in row and "wavefronts_mem_shared_op_ld" not in metric:
-                value = int(row[metric])
-                if value != made[counter]:
-                    wrong.append((one.key, counter, value, made[counter]))
+            if metric in row and differs(one.name, counter, int(row[metric]), made[counter]):
+                wrong.append((one.key, counter, row[metric], made[counter]))
     assert wrong == []
+    assert compared >= 30
