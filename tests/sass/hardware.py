@@ -58,10 +58,16 @@ class Gpu:
             self.driver.memcpy_htod(module.get_global(variable)[0], value)
         names = json.loads((self.folder / f"{of}.json").read_text(encoding="utf-8"))
         symbol = next(n for n in names if n.startswith(f"_Z{len(kernel)}{kernel}"))
-        given = [self.driver.InOut(a) if isinstance(a, np.ndarray) else np.int32(a)
-                 if isinstance(a, int) else a for a in args]  # fmt: skip
+        given = [self._given(value) for value in args]
         module.get_function(symbol)(*given, grid=(grid, 1), block=(block, 1, 1), shared=dynamic)
         self.context.synchronize()
+
+    def _given(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return self.driver.InOut(value)
+        if isinstance(value, np.float16):
+            return value.view(np.uint16)  # PyCUDA has no format for it; its bits are passed alike
+        return np.int32(value) if isinstance(value, int) else value
 
 
 def run(folder: Path) -> int:
