@@ -6,7 +6,6 @@ than +0. Arrays in, arrays out, in the type of the operands.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -146,6 +145,8 @@ def _sum_to_odd(a: Array, b: Array) -> Array:
 
 
 def _as_fraction(a: float, b: float, c: float) -> float:
+    from fractions import Fraction  # imported here: it brings decimal along, and few need it
+
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return 0.0
