@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
-    BLOCK,
-    COARSE,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    INPUT,
     JSON,
-    OPERATION,
     STEP_LIMIT,
     Command,
     Option,
     print_json,
     print_lines,
 )
-from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
+from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
 from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of
 
 if TYPE_CHECKING:
@@ -88,15 +81,7 @@ COMMAND = Command(
     check,
     (
         Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
-        COUNT,
-        BLOCK,
-        GRID,
-        OPERATION,
-        DATA_TYPE,
-        INPUT,
-        COARSE,
-        ARGUMENT,
-        SHARED_BYTES,
+        *LAUNCHING,
         *COMPILING,
         DEVICE,
         STRICT,

@@ -8,7 +8,16 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.options import Option
+from gpusim.cli.options import (
+    BLOCK,
+    COARSE,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    INPUT,
+    OPERATION,
+    Option,
+)
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +26,18 @@ if TYPE_CHECKING:
 ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
 SHARED_BYTES = Option(
     "--shared-bytes", "dynamic shared memory of a block, for FILE.py:FUNCTION", "BYTES"
+)
+# How a launch is described, of the catalogue or of one's own.
+LAUNCHING = (
+    COUNT,
+    BLOCK,
+    GRID,
+    OPERATION,
+    DATA_TYPE,
+    INPUT,
+    COARSE,
+    ARGUMENT,
+    SHARED_BYTES,
 )
 
 

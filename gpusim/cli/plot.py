@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import (
-    BLOCK,
-    COARSE,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    INPUT,
     LEVEL,
-    OPERATION,
     STEP_LIMIT,
     Command,
     Option,
 )
-from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES
+from gpusim.cli.own_kernels import LAUNCHING
 from gpusim.cli.timing import (
     DEVICE,
     L2,
@@ -194,16 +187,8 @@ COMMAND = Command(
         ),
         Option("--out", "the picture: a file that ends in .png or .svg", "FILE", "picture.svg"),
         Option("--theme", "light or dark paper (light)", "THEME", "light"),
-        COUNT,
+        *LAUNCHING,
         Option("--sizes", "bandwidth: numbers of elements", "A,B,...", DEFAULT_SIZES),
-        BLOCK,
-        GRID,
-        OPERATION,
-        DATA_TYPE,
-        INPUT,
-        COARSE,
-        ARGUMENT,
-        SHARED_BYTES,
         CODE,
         *COMPILING,
         Option("--block-index", "the block that is drawn (0)", "I", "0"),

@@ -9,19 +9,12 @@ from typing import TYPE_CHECKING
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import (
-    BLOCK,
-    COARSE,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    INPUT,
     LEVEL,
-    OPERATION,
     STEP_LIMIT,
     Command,
     Option,
 )
-from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES
+from gpusim.cli.own_kernels import LAUNCHING
 from gpusim.cli.timing import L2, PASSES, WITHOUT, device_of
 from gpusim.errors import InputError
 
@@ -89,15 +82,7 @@ COMMAND = Command(
         ),
         Option("--out", "the page: a file that ends in .html", "FILE", "report.html"),
         Option("--device", "also predict: a name of gpusim devices, or a file", "GPU"),
-        COUNT,
-        BLOCK,
-        GRID,
-        OPERATION,
-        DATA_TYPE,
-        INPUT,
-        COARSE,
-        ARGUMENT,
-        SHARED_BYTES,
+        *LAUNCHING,
         CODE,
         *COMPILING,
         Option("--block-index", "the block that is gone through (0)", "I", "0"),

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import (
-    BLOCK,
-    COARSE,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    INPUT,
     JSON,
     LEVEL,
-    OPERATION,
     PERFETTO,
     STEP_LIMIT,
     Command,
@@ -26,7 +19,7 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
-from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
+from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,15 +65,7 @@ COMMAND = Command(
     trace,
     (
         Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
-        COUNT,
-        BLOCK,
-        GRID,
-        OPERATION,
-        DATA_TYPE,
-        INPUT,
-        COARSE,
-        ARGUMENT,
-        SHARED_BYTES,
+        *LAUNCHING,
         *COMPILING,
         CODE,
         Option("--block-index", "the block whose warps are shown (0)", "I", "0"),
