@@ -146,14 +146,7 @@ class Kernel:
     def __getitem__(self, configuration: Any) -> ConfiguredKernel:
         if self.device:
             raise LaunchError(f"{self.__name__} is a device function; only kernels are launched")
-        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
-            raise LaunchError(
-                f"launch {self.__name__} with [grid, block] or "
-                "[grid, block, stream, dynamic_shared_bytes]"
-            )
-        grid_size, block_size, *rest = configuration
-        dynamic = rest[1] if len(rest) == 2 else 0
-        return ConfiguredKernel(self, Launch.of(grid_size, block_size, dynamic))
+        return _configured(self, configuration)
 
     @shown_at_the_call
     def forall(
@@ -179,9 +172,9 @@ class MachineCode(ABC):
 
     __name__: str
 
-    @abstractmethod
+    @shown_at_the_call
     def __getitem__(self, configuration: Any) -> ConfiguredKernel:
-        """Return it with grid, block and, if given, stream and dynamic shared bytes."""
+        return _configured(self, configuration)
 
     @property
     @abstractmethod
@@ -191,6 +184,18 @@ class MachineCode(ABC):
     @abstractmethod
     def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
         """Return the kernel with its arguments as it runs on a GPU of `cc`."""
+
+
+def _configured(kernel: Kernel | MachineCode, configuration: Any) -> ConfiguredKernel:
+    """Return a kernel with grid, block and, if given, stream and dynamic shared bytes."""
+    if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+        raise LaunchError(
+            f"launch {kernel.__name__} with [grid, block] or "
+            "[grid, block, stream, dynamic_shared_bytes]"
+        )
+    grid, block, *rest = configuration
+    dynamic = rest[1] if len(rest) == 2 else 0
+    return ConfiguredKernel(kernel, Launch.of(grid, block, dynamic))
 
 
 class Source(Protocol):

@@ -62,7 +62,7 @@ def _lines(trace: Trace) -> Iterator[Sequence[str]]:
 def prediction_html(prediction: Prediction) -> str:
     """Return a prediction as HTML: its time, what would bind it, where the cycles go."""
     device, bound = prediction.device.name, prediction.bound.name
-    told = (
+    headline = (
         f"<p><b>{escape(prediction.kernel)}</b> {duration(prediction.time_us)} on "
         f"{escape(device)} (model); {escape(bound)} binds</p>"
     )
@@ -73,7 +73,7 @@ def prediction_html(prediction: Prediction) -> str:
         _table(("stall", "fraction"), ((name, percent(part)) for name, part in stalls)),
     )
     picture = _picture(prediction.plot_timeline) if prediction.timeline is not None else ""
-    return told + "".join(tables) + picture
+    return headline + "".join(tables) + picture
 
 
 def trace_bundle(trace: Trace, include: Any = None, exclude: Any = None) -> Bundle:

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpusim import files
 from gpusim.arguments import ArraySpec
-from gpusim.cuda import ConfiguredKernel, MachineCode
+from gpusim.cuda import MachineCode
 from gpusim.errors import InputError, LaunchError
 from gpusim.isa import BankLayout, Program
 from gpusim.launch import ComputeCapability, Launch
@@ -194,16 +194,6 @@ class CodeKernel(MachineCode):
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__} of {self.file.file}>"
-
-    def __getitem__(self, configuration: Any) -> ConfiguredKernel:
-        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
-            raise LaunchError(
-                f"launch {self.__name__} with [grid, block] or "
-                "[grid, block, stream, dynamic_shared_bytes]"
-            )
-        grid, block, *rest = configuration
-        dynamic = rest[1] if len(rest) == 2 else 0
-        return ConfiguredKernel(self, Launch.of(grid, block, dynamic))
 
     @property
     def source(self) -> Source:
