@@ -13,16 +13,15 @@ from gpusim.compiler.build import build
 from gpusim.compiler.ir import Array, DType
 from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
-from gpusim.compiler.undefined import ask_about_undefined
 from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
 from gpusim.errors import LaunchError
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, bound_arguments
 from gpusim.lowering import lower
-from gpusim.lowering.stages import Stage, lower_in_stages
 from gpusim.prepared import Prepared
 
 if TYPE_CHECKING:
+    from gpusim.lowering.stages import Stage
     from gpusim.sass.from_python import WrittenKernel
 
 LEVELS = ("O0", "O3")
@@ -215,7 +214,11 @@ def program_for(
     made = _programs.setdefault(kernel, {})
     if key not in made:
         function = build(kernel.source, types)
-        made[key] = lower(ask_about_undefined(function) if asks else function, cc, level)
+        if asks:
+            from gpusim.compiler.undefined import ask_about_undefined
+
+            function = ask_about_undefined(function)
+        made[key] = lower(function, cc, level)
     return made[key]
 
 
@@ -223,6 +226,8 @@ def program_in_stages(
     kernel: Kernel, arguments: Mapping[str, Any], cc: ComputeCapability, level: str = "O3"
 ) -> tuple[Program, list[Stage]]:
     """Return the kernel as machine code, and what each step of lowering left."""
+    from gpusim.lowering.stages import lower_in_stages
+
     _check_level(level)
     return lower_in_stages(build(kernel.source, parameter_types(arguments)), cc, level)
 

@@ -7,46 +7,35 @@ it runs: an answer should come in half a second.
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gpusim import __version__
-from gpusim.cli import (
-    check,
-    devices,
-    listing,
-    lower,
-    output,
-    plot,
-    predict,
-    rank,
-    report,
-    run,
-    sweep,
-    trace,
-    validation,
-)
+from gpusim.cli import output
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
 
-COMMANDS: tuple[Command, ...] = (
-    listing.COMMAND,
-    run.COMMAND,
-    trace.COMMAND,
-    check.COMMAND,
-    lower.COMMAND,
-    predict.COMMAND,
-    rank.COMMAND,
-    sweep.COMMAND,
-    plot.COMMAND,
-    report.COMMAND,
-    devices.COMMAND,
-)
+# The module of each subcommand, in the order of `--help`: imported where it is asked for.
+MODULES = {
+    "list": "listing",
+    "run": "run",
+    "trace": "trace",
+    "check": "check",
+    "lower": "lower",
+    "predict": "predict",
+    "rank": "rank",
+    "sweep": "sweep",
+    "plot": "plot",
+    "report": "report",
+    "devices": "devices",
+}
 
 DESCRIPTION = "What a GPU kernel does to the machine, line by line and warp by warp, without a GPU."
+VALIDATION = "hold predictions against real GPUs: compare, run, counters, calibrate"
 EXAMPLES = """examples:
   gpusim list                              the kernels, and what each teaches
   gpusim run reduce3 -n 2^20 --block 256   run a reduction, check it against NumPy
@@ -61,22 +50,28 @@ EXAMPLES = """examples:
 gpusim COMMAND --help tells more."""
 
 
-def parser() -> Parser:
-    """Return the parser of the whole command line."""
+def command(name: str) -> Command:
+    """Return a subcommand by its name."""
+    found: Command = importlib.import_module(f"gpusim.cli.{MODULES[name]}").COMMAND
+    return found
+
+
+def parser(names: Iterable[str] = MODULES) -> Parser:
+    """Return the parser of the command line, as far as it has these subcommands."""
     made = Parser(prog="gpusim", description=DESCRIPTION, epilog=EXAMPLES)
     made.add_argument("--version", action="version", version=f"gpusim {__version__}")
     subparsers = made.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for command in COMMANDS:
+    for one in map(command, names):
         below = subparsers.add_parser(
-            command.name,
-            help=command.summary,
-            description=command.description,
-            epilog="\n\n".join(command.notes),
+            one.name,
+            help=one.summary,
+            description=one.description,
+            epilog="\n\n".join(one.notes),
         )
-        for option in command.options:
+        for option in one.options:
             option.add_to(below)
-        below.set_defaults(function=command.function)
-    subparsers.add_parser("validate", help=validation.SUMMARY, add_help=False)
+        below.set_defaults(function=one.function)
+    subparsers.add_parser("validate", help=VALIDATION, add_help=False)
     return made
 
 
@@ -97,9 +92,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        if list(arguments[:1]) == ["validate"]:
+        first = arguments[0] if arguments else ""
+        if first == "validate":
+            from gpusim.cli import validation
+
             return validation.main(arguments[1:])
-        whole = parser()
+        whole = parser([first] if first in MODULES else MODULES)
         chosen = whole.parse_args(arguments)
     except SystemExit as finished:  # after --help and --version
         return int(finished.code or 0)

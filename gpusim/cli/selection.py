@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.catalogue import REDUCTION, Call, Entry, Request, sample
-from gpusim.catalogue.reduction import reduce_all
 from gpusim.cli import inputs
-from gpusim.cli.arrays import numbers
 from gpusim.errors import InputError
 from gpusim.launch import Launch
 from gpusim.machine import DEFAULT_STEP_LIMIT
@@ -44,6 +42,8 @@ class Selection:
             call = self.call()
             launch(call)
             return [call]
+        from gpusim.catalogue.reduction import reduce_all
+
         return [one.call for one in reduce_all(self.request, self._numbers(), launch).passes]
 
     def _numbers(self) -> Any:
@@ -65,6 +65,8 @@ def selected(entry: Entry, chosen: Namespace) -> Selection:
     data = None
     file = getattr(chosen, "input", None)  # commands that need no data have no such option
     if file is not None:
+        from gpusim.cli.arrays import numbers
+
         data = numbers(Path(file), kind)
         if data.ndim != 1:
             raise InputError(f"{file} holds an array of shape {data.shape}; give a row of numbers")

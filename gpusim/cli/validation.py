@@ -11,8 +11,6 @@ from typing import Any
 
 from gpusim.errors import InputError
 
-SUMMARY = "hold predictions against real GPUs: compare, run, counters, calibrate"
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command of the validation and return its exit code."""

@@ -106,13 +106,13 @@ def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
     lanes = names.index("thread_instructions")
     made = []
     lines = np.array([instruction.line for instruction in prepared.program.instructions])
-    for line in np.unique(lines):
+    for line in sorted(set(lines.tolist())):  # np.unique imports numpy.ma
         rows = counters.by_pc[lines == line]
         total = rows.sum(axis=0)
         runs = int(max(rows[:, issued].max(), rows[:, conditions].max()))
         mean = float(total[lanes] / total[issued]) if total[issued] else 0.0
-        text = linecache.getline(prepared.source_file, int(line)).rstrip()
-        made.append(LineCounters(int(line), text, runs, mean, counters.named(total)))
+        text = linecache.getline(prepared.source_file, line).rstrip()
+        made.append(LineCounters(line, text, runs, mean, counters.named(total)))
     return made
 
 

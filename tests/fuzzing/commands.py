@@ -12,7 +12,8 @@ import numpy as np
 from fuzzing.damage import NUMBERS
 
 from gpusim import catalogue, device
-from gpusim.cli.app import COMMANDS, main
+from gpusim.cli.app import MODULES, main
+from gpusim.cli.app import command as command_of
 from gpusim.cli.options import Command, Option
 
 MOST_LINES = 20  # of a complaint
@@ -137,7 +138,7 @@ def answered(words: list[str]) -> tuple[str, str, int]:
 
 def command_line(random: Random) -> list[str]:
     """Return a command with some of its options, most of them right."""
-    command = random.choice([*COMMANDS, VALIDATE])
+    command = random.choice([*map(command_of, MODULES), VALIDATE])
     oddness = random.choice([0, 0, 0, 0.1, 0.3, 0.9])
     is_own = random.random() < 0.3
     words = [command.name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -222,16 +221,6 @@ def test_without_matplotlib_one_line_says_what_to_install(
     assert main(["plot", "tree", "reduce2"]) == 2
     told = capsys.readouterr().err
     assert told == "gpusim: a picture needs matplotlib: pip install 'gpusim[plot]'\n"
-
-
-def test_a_trace_that_is_not_drawn_loads_nothing_that_draws() -> None:
-    script = (
-        "import sys; from gpusim.cli.app import main; main(['trace', 'reduce2', '--block', '64']);"
-        "drawing = ('matplotlib', 'jinja2', 'gpusim.reports.plots');"
-        "print([name for name in sys.modules if name.startswith(drawing)])"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert ran.stdout.splitlines()[-1] == "[]"
 
 
 def test_every_view_of_a_trace_leads_to_a_function() -> None:

@@ -1,0 +1,63 @@
+"""A command starts fast: what it does not need, it does not import."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+TRACE = ["trace", "reduce2", "--block", "128", "--code", "lowering"]
+CPU_SECONDS = 0.4
+ATTEMPTS = 10  # a neighbour on the machine makes a process slower, never faster
+
+# What other commands are for; numpy.ma comes with np.unique, 20 ms for the pc of a barrier.
+UNNEEDED = (
+    "matplotlib", "jinja2", "simpy", "numpy.ma", "numpy.random",
+    "gpusim.checking", "gpusim.prediction", "gpusim.sass", "gpusim.device",
+    "gpusim.compiler.undefined", "gpusim.lowering.stages",
+    "gpusim.reports.page", "gpusim.reports.plots", "gpusim.reports.prediction",
+    "gpusim.cli.plot", "gpusim.cli.predict", "gpusim.cli.report", "gpusim.cli.sweep",
+)  # fmt: skip
+
+
+def loaded(arguments: list[str]) -> list[str]:
+    """Return the modules that a command has imported when it ends."""
+    script = "import sys; from gpusim.cli.app import main; main(sys.argv[1:]); print(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
+    )
+    return ran.stdout.splitlines()[-1].split()
+
+
+def test_a_trace_imports_no_other_command_and_nothing_that_draws_or_predicts() -> None:
+    modules = loaded(TRACE)
+    below = [name for name in modules if (name + ".").startswith(tuple(f"{n}." for n in UNNEEDED))]
+    assert below == []
+
+
+def test_a_command_imports_no_other_command() -> None:
+    commands = [name for name in loaded(["list"]) if name.startswith("gpusim.cli.")]
+    assert commands == ["gpusim.cli.output", "gpusim.cli.options", "gpusim.cli.app",
+                        "gpusim.cli.listing"]  # fmt: skip
+
+
+def test_a_trace_takes_less_than_400_ms_of_the_processor(tmp_path: Path) -> None:
+    """From the shell to the report, in a process of its own, its modules compiled before."""
+    spent = []
+    while len(spent) <= ATTEMPTS and (len(spent) < 2 or min(spent) >= CPU_SECONDS):
+        spent.append(cpu_seconds(TRACE, bytecode=tmp_path))
+    assert min(spent) < CPU_SECONDS, spent
+
+
+def cpu_seconds(arguments: list[str], bytecode: Path) -> float:
+    """Return the user and system time of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    writing = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(bytecode)}
+    subprocess.run(
+        [sys.executable, "-m", "gpusim", *arguments],
+        stdout=subprocess.DEVNULL, env=os.environ | writing, check=True,
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
