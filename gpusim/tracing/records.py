@@ -8,7 +8,8 @@ from typing import Any
 
 from gpusim import __version__
 from gpusim.launch import Launch
-from gpusim.tracing.counters import COUNTERS, Counters
+from gpusim.tracing.counters import COUNTERS
+from gpusim.tracing.counting import Counters
 from gpusim.views import View
 
 

@@ -18,7 +18,7 @@ from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
 from gpusim.tracing.block_log import BlockLog, Entry
-from gpusim.tracing.counters import Counters
+from gpusim.tracing.counting import Counters
 from gpusim.tracing.findings import find
 from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
 

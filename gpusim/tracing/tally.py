@@ -1,0 +1,192 @@
+"""What a step comes to, before it is given names: lanes, wavefronts, sectors.
+
+Numbers are shaped (copies or 1, warps) and worked out when first asked for. Steps with the same
+masks share what these come to, and accesses of the same places what memory makes of them: an array
+that is the same object for many steps is added up once.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from gpusim import memory
+from gpusim.events import Step
+from gpusim.isa import COUNT_UP, Instruction
+
+Array = np.ndarray[Any, Any]
+Kept = TypeVar("Kept")
+
+NO_LANES = np.zeros((1, 0, 32), dtype=bool)
+MOST_REMEMBERED = 1024  # accesses
+MOST_COMPARED_BYTES = 1 << 15  # of addresses: more cost as much to look up as to work out
+
+
+class Masks:
+    """What the lanes of a step come to that are active, and those of them that are on."""
+
+    def __init__(self, active: Array, on: Array) -> None:
+        self.active = active
+        self.on = on
+
+    @cached_property
+    def one(self) -> Array:
+        """One for each warp."""
+        return np.ones((1, self.active.shape[1]), dtype=np.int64)
+
+    @cached_property
+    def active_lanes(self) -> Array:
+        """Lanes that run the instruction."""
+        return memory.lanes_in(self.active)
+
+    @cached_property
+    def lanes_on(self) -> Array:
+        """Lanes that run the instruction with their guard true."""
+        return self.active_lanes if self.on is self.active else memory.lanes_in(self.on)
+
+    @cached_property
+    def any_on(self) -> Array:
+        """Whether a lane takes part."""
+        return self.lanes_on > 0
+
+
+class Access:
+    """What memory makes of an access: its addresses, and the lanes that take part."""
+
+    def __init__(self, instruction: Instruction, addresses: Array, on: Array, cc: int) -> None:
+        self._instruction = instruction
+        self._addresses = addresses
+        self._on = on
+        self._cc = cc
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its addresses and masks."""
+        return self._addresses.nbytes + self._on.nbytes
+
+    @cached_property
+    def passes(self) -> tuple[Array, Array]:
+        """Wavefronts of a shared-memory access, and the least it could take."""
+        instruction = self._instruction
+        assert instruction.memory is not None
+        width = instruction.memory.width_bytes
+        return memory.wavefronts(
+            self._addresses, self._on, width, self._cc, is_load=instruction.is_load
+        )
+
+    @cached_property
+    def conflicts(self) -> Array:
+        """Wavefronts of a shared-memory access above the least it could take."""
+        return self.passes[0] - self.passes[1]
+
+    @cached_property
+    def sectors(self) -> Array:
+        """Sectors of a global access."""
+        return memory.sectors(self._addresses, self._on)
+
+    @cached_property
+    def replays(self) -> Array:
+        """Services of an atomic beyond the first."""
+        return np.asarray(np.maximum(self._services() - 1, 0))
+
+    def _services(self) -> Array:
+        """Return the lanes with the same address, at most; for shared memory with the same bank."""
+        found = self._instruction.memory
+        if found is not None and found.space == "shared":
+            counts_up = self._instruction.op == COUNT_UP
+            return memory.shared_atomic_wavefronts(self._addresses, self._on, counts_up=counts_up)
+        return memory.same_address_lanes(self._addresses, self._on)
+
+
+class Tally(NamedTuple):
+    """An instruction run by warps: their masks, their access, and what lanes decide for.
+
+    Two are equal where they are of one instruction and the very same masks and access.
+    """
+
+    pc: int
+    masks: Masks
+    access: Access | None = None
+    decided: Masks | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of masks and addresses that it keeps."""
+        return self.masks.on.nbytes + (0 if self.access is None else self.access.nbytes)
+
+    @property
+    def served(self) -> Access:
+        """What memory makes of the access."""
+        assert self.access is not None
+        return self.access
+
+    @property
+    def divergent(self) -> Array:
+        """Whether lanes that decide disagree."""
+        assert self.decided is not None
+        taken = self.decided.lanes_on
+        return np.asarray((taken > 0) & (taken < self.decided.active_lanes))
+
+
+class Seen:
+    """Masks and accesses of steps, each kept once."""
+
+    def __init__(self, cc_major: int) -> None:
+        self._cc = cc_major
+        self._last = Masks(NO_LANES, NO_LANES)
+        self._masks: dict[Any, Masks] = {}
+        self._accesses: dict[Any, Access] = {}
+
+    def tally(self, step: Step) -> Tally:
+        """Return what a step comes to."""
+        decided = None
+        if step.taken is not None:
+            by_guard = step.instruction.op == "BRA"
+            decided = self._of(step.active if by_guard else step.on, step.taken)
+        access = None if step.addresses is None else self._access(step)
+        return Tally(step.pc, self._of(step.active, step.on), access, decided)
+
+    def _of(self, active: Array, on: Array) -> Masks:
+        last = self._last
+        if last.active is active and last.on is on:
+            return last
+        if active.nbytes + on.nbytes > MOST_COMPARED_BYTES:
+            self._last = Masks(active, on)
+        else:
+            key = (active.shape, on.shape, active.tobytes(), on.tobytes())
+            self._last = _remembered(self._masks, key, Masks(active, on))
+        return self._last
+
+    def _access(self, step: Step) -> Access:
+        addresses, on = step.addresses, step.on
+        assert addresses is not None
+        found = step.instruction.memory
+        if found is not None and found.space == "global":
+            addresses = _within_lines(addresses, on)
+        access = Access(step.instruction, addresses, on, self._cc)
+        if access.nbytes > MOST_COMPARED_BYTES:
+            return access
+        key = (step.pc, addresses.shape, on.shape, addresses.tobytes(), on.tobytes())
+        return _remembered(self._accesses, key, access)
+
+
+def _remembered(known: dict[Any, Kept], key: Any, new: Kept) -> Kept:
+    """Return what is known by a key, else what is new; too much of it is forgotten."""
+    if len(known) >= MOST_REMEMBERED:
+        known.clear()
+    return known.setdefault(key, new)
+
+
+def _within_lines(addresses: Array, on: Array) -> Array:
+    """Return addresses that share sectors as the given ones do, one copy where blocks are alike.
+
+    Blocks are alike where each block's addresses are the first one's, moved by whole lines.
+    """
+    first = addresses[:1] - (addresses[0, 0, 0] & -memory.LINE_BYTES)
+    if len(addresses) == 1 or len(on) > 1:
+        return first if len(addresses) == 1 else addresses
+    moved = addresses[:, :1, :1] - addresses[0, 0, 0]
+    alike = not (moved & (memory.LINE_BYTES - 1)).any()
+    return first if alike and np.array_equal(addresses, addresses[:1] + moved) else addresses
