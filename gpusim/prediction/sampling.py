@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from gpusim.device import Device
-from gpusim.prediction.clock.multiprocessor import Outcome, StreamingMultiprocessor
+from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
 from gpusim.prediction.workload import Workload
@@ -55,14 +55,14 @@ def simulate_all(
 ) -> SmTime:
     """Return what an SM that holds `resident` blocks at a time does with all of its blocks."""
 
-    def simulate(most: int) -> SmTime:
+    def of_iterations(most: int) -> SmTime:
         def of_blocks(count: int) -> Outcome:
             blocks = work.some(count, most)
-            return StreamingMultiprocessor(device, share, blocks, resident, observers).simulate()
+            return simulate(device, share, blocks, resident, observers)
 
         return _all_waves(of_blocks, work, resident)
 
-    done = _settled(simulate, work.longest_loop)
+    done = _settled(of_iterations, work.longest_loop)
     # With as many iterations as were simulated, whose steps there are; a shorter loop is whole.
     simulated, whole = work.waits_for_memory(max(FIRST_ITERATIONS, done.iterations))
     warps = min(resident, work.blocks_on_sm) * work.warps
@@ -78,7 +78,7 @@ def simulate_alone(device: Device, share: MemoryShare, work: Workload) -> float:
     It leaves without waiting for what it has stored.
     """
     blocks = work.some(1, FIRST_ITERATIONS)
-    alone = StreamingMultiprocessor(device, share, blocks, 1, is_steady=True).simulate()
+    alone = simulate(device, share, blocks, 1, is_steady=True)
     simulated, whole = work.waits_for_memory(FIRST_ITERATIONS)
     late = slowest_excess_cycles(device, share, (simulated, work.warps), (whole, work.warps))
     return alone.block_ends[-1] + alone.extrapolated.longest + late

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,8 +15,9 @@ from gpusim.device import Device
 from gpusim.isa import Instruction, Memory, Program
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.issue import issues
-from gpusim.prediction.clock.multiprocessor import Outcome, StreamingMultiprocessor
-from gpusim.prediction.clock.scheduler import POLICIES
+from gpusim.prediction.clock.policies import POLICIES
+from gpusim.prediction.clock.simulation import Outcome
+from gpusim.prediction.clock.simulation import simulate as simulate_blocks
 from gpusim.prediction.clock.spans import Span, SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.step_builder import steps_of
@@ -129,7 +131,7 @@ def simulate(
     warp = steps_of(stream, issues(program, gpu))
     share = share or MemoryShare(bytes_per_cycle, bytes_per_cycle, Source(1.0, 1.0), 1.0, 1.0, 1, 1)
     work = [[warp] * warps for _ in range(blocks)]
-    return StreamingMultiprocessor(gpu, share, work, resident, observers).simulate()
+    return simulate_blocks(gpu, share, work, resident, observers)
 
 
 def test_independent_instructions_issue_one_a_cycle() -> None:
@@ -432,10 +434,10 @@ def test_what_a_warp_waits_for_together_is_there_together() -> None:
     gpu = plain_device(dram=600, dram_least=300)
     units = Units(gpu, MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     access = Access(cost=4, fresh=4, lines=1)
-    together = [units.serves[Action.GLOBAL_LOAD](access, requester, 0, 0)[0] for _ in range(2)]
-    one = units.serves[Action.GLOBAL_LOAD](access, other, 0, 0)[0]
+    together = [units.serve(Action.GLOBAL_LOAD, access, requester, 0, 0)[0] for _ in range(2)]
+    one = units.serve(Action.GLOBAL_LOAD, access, other, 0, 0)[0]
     other.wait()
-    two = units.serves[Action.GLOBAL_LOAD](access, other, 0, 0)[0]
+    two = units.serve(Action.GLOBAL_LOAD, access, other, 0, 0)[0]
     assert together[0] <= together[1] < 1.2 * together[0]
     assert abs(two - one) > abs(together[1] - together[0])
 
@@ -447,7 +449,7 @@ def test_warps_of_a_block_wait_for_lines_near_each_other_almost_equally_long() -
         MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1),
     )
     near, far = Access(4, 4, lines=1), Access(32, 32, lines=512)
-    load = units.serves[Action.GLOBAL_LOAD]
+    load = partial(units.serve, Action.GLOBAL_LOAD)
 
     def apart(access: Access) -> int:
         times = [load(access, Requester(5, warp), 10**9, 0)[0] for warp in range(16)]
@@ -465,8 +467,8 @@ def test_loads_wait_longer_while_dram_writes() -> None:
 
     def latency(share: MemoryShare) -> int:
         units = Units(gpu, share)
-        units.serves[Action.GLOBAL_STORE](store, Requester(0, 0), 0, 0)
-        return units.serves[Action.GLOBAL_LOAD](load, Requester(0, 1), 0, 0)[0]
+        units.serve(Action.GLOBAL_STORE, store, Requester(0, 0), 0, 0)
+        return units.serve(Action.GLOBAL_LOAD, load, Requester(0, 1), 0, 0)[0]
 
     kept = latency(MemoryShare(written, 1e9, Source(1.0, 1.0), 0.0, 1.0, 1, 1))
     back = latency(MemoryShare(written, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
@@ -480,9 +482,9 @@ def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     begun = 0
     for number in range(20 + 16):
         assert begun < 36 * TICKS or number > 20
-        _, begun = units.serves[Action.GLOBAL_STORE](store, Requester(0, number), 0, begun)
-    of_others = units.serves[Action.GLOBAL_LOAD](hit, Requester(0, 1), 0, 0)[1]
-    own = units.serves[Action.GLOBAL_LOAD](hit, Requester(0, 2), 0, begun)[1]
+        _, begun = units.serve(Action.GLOBAL_STORE, store, Requester(0, number), 0, begun)
+    of_others = units.serve(Action.GLOBAL_LOAD, hit, Requester(0, 1), 0, 0)[1]
+    own = units.serve(Action.GLOBAL_LOAD, hit, Requester(0, 2), 0, begun)[1]
     assert own == begun == 15 * 5 * TICKS
     assert of_others <= 36 * TICKS
 
@@ -491,7 +493,7 @@ def test_special_registers_do_not_wait_for_constants() -> None:
     """Eight of each at once: two cycles for one of either kind."""
     units = Units(plain_device(), MemoryShare(1e9, 1e9, Source(1.0, 1.0), 1.0, 1.0, 1, 1))
     registers, constants = (
-        [units.serves[action](Access(10), Requester(0, 0), 0, 0)[0] for _ in range(8)]
+        [units.serve(action, Access(10), Requester(0, 0), 0, 0)[0] for _ in range(8)]
         for action in (Action.SPECIAL_REGISTER, Action.CONSTANT)
     )
     assert registers == constants == [10 + 2 * k * TICKS for k in range(8)]
@@ -512,7 +514,7 @@ def test_a_barrier_keeps_the_data_stage_for_each_warp() -> None:
     for warps, cycles in ((2, 3), (32, 16)):
         units = Units(gpu, share)
         units.release(0, warps)
-        begun = units.serves[Action.SHARED_LOAD](Access(1), Requester(0, 0), 0, 0)[1]
+        begun = units.serve(Action.SHARED_LOAD, Access(1), Requester(0, 0), 0, 0)[1]
         assert begun == cycles * TICKS
 
 
@@ -530,7 +532,7 @@ def test_a_wait_counted_by_the_compiler_comes_after_an_unexpected_one_as_well() 
 def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() -> None:
     """At 56 bytes a cycle: 32 sectors in 32 lines keep it for 32 cycles, in 8 lines for 18."""
     units = Units(plain_device(l2=200), MemoryShare(1e9, 56.0, Source(0.0, 0.0), 1.0, 1.0, 1, 1))
-    load = units.serves[Action.GLOBAL_LOAD]
+    load = partial(units.serve, Action.GLOBAL_LOAD)
     apart = Access(32, 32, lines=32)
     first = load(apart, Requester(0, 0), 10_000 * TICKS, 0)[0]
     second = load(apart, Requester(0, 1), 10_000 * TICKS, 0)[0]
@@ -549,7 +551,7 @@ def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
 
     def latencies(*, is_first: bool) -> list[int]:
         warps = [Requester(0, warp, is_first) for warp in range(8)]
-        load = units.serves[Action.GLOBAL_LOAD]
+        load = partial(units.serve, Action.GLOBAL_LOAD)
         later = 0 if is_first else 10**8
         times = [load(access, warp, later + k * 10**6, 0) for k, warp in enumerate(warps)]
         return sorted((there - begin) // TICKS for there, begin in times)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpusim.prediction.clock.stalls import SELECTED, STALLS, WAIT
 from gpusim.prediction.clock.step_builder import MARKS
-from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.clock.steps import Action, Step, WarpSteps
 from gpusim.prediction.ticks import TICKS
 
 
@@ -27,10 +27,21 @@ class Extrapolated:
 
 
 class Runs:
-    """How many warps ran some steps, and the ticks that they waited, by reason, before each."""
+    """How many warps ran some steps, and the ticks that they waited, by reason, before each.
+
+    `marks` are the sums of the times at which they came by each mark.
+    """
+
+    steps: Sequence[Step]
+    tags: int
+    count: int
+    spent: list[list[int]]
+    marks: list[int]
 
     def __init__(self, work: WarpSteps) -> None:
         self.work = work
+        self.steps = work.steps
+        self.tags = work.tags
         self.count = 0
         self.spent = [[0] * len(work.steps) for _ in STALLS]
         self.marks = [0] * MARKS * len(work.loops)

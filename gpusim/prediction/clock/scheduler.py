@@ -1,16 +1,15 @@
-"""A warp scheduler: a process that issues its warps' instructions, one after the other."""
+"""A warp scheduler: it issues its warps' instructions, one after the other."""
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from typing import Any, Protocol
-
-import simpy
+from typing import Protocol
 
 from gpusim.device import Device
+from gpusim.prediction.clock.agenda import NEVER, Agenda
 from gpusim.prediction.clock.costs import NO_PIPE, XU
+from gpusim.prediction.clock.policies import CHOOSE, GREEDY, NAMES
 from gpusim.prediction.clock.stalls import (
     BARRIER,
     LG,
@@ -25,79 +24,22 @@ from gpusim.prediction.clock.stalls import (
 from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp
+from gpusim.prediction.clock.watch import Unwatched
 from gpusim.prediction.ticks import TICKS, ticks
-
-NEVER = 1 << 62
 
 # Bound once: to look a member up in its class takes longer than to compare it.
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
-_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
-
-
-# Chooses among warps whose time has come, in the order of their age, one whose pipe is free, and
-# returns its place or -1. The second argument is the order of the warp that was served last, the
-# third when each pipe is free, the fourth the time.
-Policy = Callable[[Sequence[tuple[int, Warp]], int, Sequence[int], int], int]
-
-
-def greedy_then_oldest(
-    ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
-) -> int:
-    """Choose the warp that was served last while it can be, else the oldest."""
-    found = -1
-    for place, (order, warp) in enumerate(ready):
-        if pipes[warp.pipe] <= now:
-            if order == last or (order > last and found < 0):
-                return place
-            if order > last:
-                return found
-            if found < 0:
-                found = place
-    return found
-
-
-def loose_round_robin(
-    ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
-) -> int:
-    """Choose the next younger warp than the one that was served last, in a circle."""
-    found = -1
-    for place, (order, warp) in enumerate(ready):
-        if pipes[warp.pipe] <= now:
-            if order > last:
-                return place
-            if found < 0:
-                found = place
-    return found
-
-
-def greedy_then_youngest(
-    ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
-) -> int:
-    """Choose the warp that was served last while it can be, else the youngest."""
-    found = -1
-    for place, (order, warp) in enumerate(ready):
-        if pipes[warp.pipe] <= now:
-            if order == last:
-                return place
-            found = place
-    return found
-
-
-POLICIES: dict[str, Policy] = {
-    "greedy-then-oldest": greedy_then_oldest,
-    "greedy-then-youngest": greedy_then_youngest,
-    "loose-round-robin": loose_round_robin,
-}
-GREEDY = (greedy_then_oldest, greedy_then_youngest)
+_GLOBAL_LOAD, _GLOBAL_STORE = Action.GLOBAL_LOAD, Action.GLOBAL_STORE
+_GLOBAL_ATOMIC = Action.GLOBAL_ATOMIC
 
 
 class Multiprocessor(Protocol):
     """What a scheduler knows of the SM that it belongs to."""
 
-    env: simpy.Environment
-    device: Device
-    units: Units
+    agenda: Agenda
+    watch: Unwatched
     is_observed: bool
+    units: Units
     ahead: int  # ticks in which nothing that another scheduler does can reach it
 
     def stall(self, warp: Warp, end: int, reason: int) -> None:
@@ -105,9 +47,6 @@ class Multiprocessor(Protocol):
 
     def selected(self, warp: Warp, step: Step, now: int) -> None:
         """Let a warp issue a step behind which it waits for others, or leaves."""
-
-    def span(self, warp: Warp, start: int, end: int, reason: int, pc: int) -> None:
-        """Let observers see a span."""
 
     def arrive(self, warp: Warp, now: int) -> bool:
         """Let a warp come to its block's barrier; return whether it may go on at once."""
@@ -123,64 +62,54 @@ class Scheduler:
     barrier takes its time to open. What others see is done when its time has come for all.
     """
 
-    def __init__(self, sm: Multiprocessor, choose: Policy) -> None:
+    sm: Multiprocessor
+    now: int  # what it has done all up to
+    free: int  # from when on it can issue
+    kept: Warp | None  # the warp that goes on at once, before any other
+    last: int  # the order of the warp that was served last
+    met: Block | None  # whose barrier its last warp came to
+    waiting: list[tuple[int, int, Warp]]  # until when, by order
+    ready: list[tuple[int, Warp]]  # by order
+    pipes: list[int]  # when each is free
+    port_free: int
+    special_free: int
+    queued: list[int]
+    requests: int
+    begun: int  # when its last request was served
+    _policy: int
+    _is_greedy: bool
+    _special: int
+    _special_latency: int
+
+    def __init__(self, sm: Multiprocessor, device: Device) -> None:
         self.sm = sm
-        self._env = sm.env
-        self.choose = choose
-        self.is_greedy = choose in GREEDY
-        self.port_free = 0
-        self.special_free = 0
-        self._depth = sm.device.queue.lsu_depth
-        self.queued = [0] * self._depth
-        self.requests = 0
-        self.begun = 0  # when its last request was served
-        self.pipes = [0] * NO_PIPE + [-1]  # none is never waited for
-        self.waiting: list[tuple[int, int, Warp]] = []
-        self.ready: list[tuple[int, Warp]] = []
+        self.now = self.free = 0
+        self.kept = None
         self.last = -1
-        self.met: Block | None = None  # whose barrier its last warp came to
-        self._alarm: simpy.Event | None = None
-        self._alarm_at = 0
-        self._special = ticks(sm.device.interval_cycles.xu)
-        self._special_latency = ticks(sm.device.latency_cycles.xu)
-        self._serves = sm.units.serves
-        self._is_observed = sm.is_observed
-        sm.env.process(self._run())
+        self.met = None
+        self.waiting = []
+        self.ready = []
+        self.pipes = [0] * NO_PIPE + [-1]  # none is never waited for
+        self.port_free = self.special_free = 0
+        self.queued = [0] * device.queue.lsu_depth
+        self.requests = self.begun = 0
+        self._policy = NAMES.index(device.sm.policy)
+        self._is_greedy = CHOOSE[self._policy] in GREEDY
+        self._special = ticks(device.interval_cycles.xu)
+        self._special_latency = ticks(device.latency_cycles.xu)
 
     def take(self, warp: Warp, at: int) -> None:
         """Let a warp come to its next step at a time."""
         heappush(self.waiting, (at, warp.order, warp))
 
-    def wake(self, at: int) -> None:
-        """Let the process look again, if it would sleep beyond a time that has come."""
-        alarm = self._alarm
-        if alarm is None or alarm.callbacks is None or self._alarm_at <= at:
-            return
-        self._alarm = None
-        earlier = simpy.Event(self._env)
-        earlier.callbacks, alarm.callbacks = alarm.callbacks, []
-        earlier.succeed()
+    def run(self, at: int) -> int:
+        """Issue, from a time on, while nothing can come between; return when to go on.
 
-    def _sleep(self, until: int, delay: int) -> simpy.Event:
-        env, alarm = self._env, self._alarm
-        self._alarm_at = until
-        if until == NEVER:
-            self._alarm = simpy.Event(env)
-            return self._alarm
-        if alarm is None or alarm.callbacks is not None:
-            self._alarm = alarm = env.timeout(delay)
-        else:  # it has gone off: set again, since most of SimPy's work would be for new ones
-            alarm.callbacks = []
-            env.schedule(alarm, delay=delay)
-        return alarm
-
-    def _run(self) -> Any:
-        env, ahead, choose, peek = self._env, self.sm.ahead, self.choose, self._env.peek
-        waiting, ready, pipes, is_greedy = self.waiting, self.ready, self.pipes, self.is_greedy
-        stall = self.sm.stall
-        now = seen_by_all = int(env.now)
-        free = 0  # from when on it can issue
-        kept: Warp | None = None  # the warp that goes on at once, before any other
+        That is when something else may have happened: what others see waits for that.
+        """
+        sm, agenda, waiting, ready = self.sm, self.sm.agenda, self.waiting, self.ready
+        pipes, kept, free, ahead = self.pipes, self.kept, self.free, self.sm.ahead
+        now = max(self.now, at)
         while True:
             place = -1
             if free <= now and kept is None:
@@ -188,22 +117,20 @@ class Scheduler:
                     _, order, warp = heappop(waiting)
                     insort(ready, (order, warp))
                 if len(ready) > 1:
-                    place = choose(ready, self.last, pipes, now)
+                    place = CHOOSE[self._policy](ready, self.last, pipes, now)
                 elif ready and pipes[ready[0][1].pipe] <= now:
                     place = 0
             if place >= 0 or (kept is not None and free <= now):
                 warp = kept if kept is not None else ready[place][1]
                 step = warp.step
-                if step.is_shared and now > seen_by_all and now >= peek():
-                    yield self._sleep(now, now - seen_by_all)
-                    seen_by_all = int(env.now)
-                    if seen_by_all < now or (waiting and waiting[0][0] <= now and kept is None):
-                        continue
+                if step.is_shared and now > at and now >= agenda.next():
+                    until = now
+                    break
                 if kept is None:
                     del ready[place]
                     self.last = warp.order
                 if now > warp.seen:
-                    stall(warp, now, MATH if pipes[step.pipe] == now else NOT_SELECTED)
+                    sm.stall(warp, now, MATH if pipes[step.pipe] == now else NOT_SELECTED)
                 if step.is_shared:
                     free, back = self._act(warp, step, now)
                 else:
@@ -215,36 +142,31 @@ class Scheduler:
                 if back > free:
                     if back < NEVER:
                         heappush(waiting, (back, warp.order, warp))
-                elif is_greedy and pipes[warp.pipe] <= free:
+                elif self._is_greedy and pipes[warp.pipe] <= free:
                     kept = warp
                 else:
                     insort(ready, (warp.order, warp))
             if free > now:
                 if ready or kept is not None:
                     until = free
-                elif waiting:
-                    until = waiting[0][0]
-                    if until < free:
-                        until = free
                 else:
-                    until = NEVER
+                    until = max(free, waiting[0][0]) if waiting else NEVER
             elif ready:
                 until = max(now, self._when_free())
             else:
                 until = waiting[0][0] if waiting else NEVER
-            if until < seen_by_all + ahead or until < peek():
-                now = until
-                continue
-            yield self._sleep(until, until - seen_by_all)
-            seen_by_all = int(env.now)
-            if now < seen_by_all:
-                now = seen_by_all
+            if until >= at + ahead and until >= agenda.next():
+                break
+            now = until
+        self.now, self.free, self.kept = now, free, kept
+        return until
 
     def _when_free(self) -> int:
         """Return when a pipe is free that a warp needs, or another warp's time has come."""
-        pipes = self.pipes
-        until = min([pipes[warp.pipe] for _, warp in self.ready])
-        return min(until, self.waiting[0][0]) if self.waiting else until
+        until = self.waiting[0][0] if self.waiting else NEVER
+        for _, warp in self.ready:
+            until = min(until, self.pipes[warp.pipe])
+        return until
 
     # -- issue -------------------------------------------------------------------------
 
@@ -275,14 +197,14 @@ class Scheduler:
             sm.selected(warp, step, now)
             sm.leave(warp, now + TICKS)
             return now + TICKS, NEVER
-        place = self.requests % self._depth
+        place = self.requests % len(self.queued)
         begin = self.queued[place]
         if begin > now:
-            sm.stall(warp, begin, LG if action in _GLOBAL else MIO)
+            sm.stall(warp, begin, LG if _is_global(action) else MIO)
             return now, begin
         at = self.port_free if self.port_free > now else now
         self.port_free = at + step.port
-        there, begin = self._serves[action](step.access, warp.requester, at, self.begun)
+        there, begin = sm.units.serve(action, step.access, warp.requester, at, self.begun)
         self.queued[place] = begin
         if step.is_in_order:
             self.begun = begin
@@ -296,9 +218,9 @@ class Scheduler:
     def _go_on(self, warp: Warp, step: Step, now: int) -> int:
         """Let a warp come to its next step; return when that can be issued at the earliest."""
         back = now + step.gap
-        if self._is_observed:
-            self.sm.span(warp, now, now + step.slot, SELECTED, step.pc)
-            self.sm.span(warp, now + step.slot, back, WAIT, step.pc)
+        if self.sm.is_observed:
+            self.sm.watch.span(warp, now, now + step.slot, SELECTED, step.pc)
+            self.sm.watch.span(warp, now + step.slot, back, WAIT, step.pc)
         warp.seen = back
         warp.step = step.next
         warp.pipe = step.next.pipe
@@ -308,8 +230,10 @@ class Scheduler:
         """Return when the results are there that a warp needs for its next step."""
         if step.mark >= 0:
             warp.marks[step.mark] += back
-        needs, results = step.needs, warp.results
-        there = results[needs[0]] if len(needs) == 1 else max([results[n] for n in needs])
+        there = 0
+        for need in step.needs:
+            if warp.results[need] > there:
+                there = warp.results[need]
         if step.waits_long:
             warp.requester.wait()
         if there <= back:
@@ -325,3 +249,7 @@ class Scheduler:
         warp.step = step.next
         warp.pipe = step.next.pipe
         self.take(warp, self._await(warp, step, at) if step.needs else at)
+
+
+def _is_global(action: Action) -> bool:
+    return action is _GLOBAL_LOAD or action is _GLOBAL_STORE or action is _GLOBAL_ATOMIC

@@ -7,7 +7,6 @@ memory hierarchy (`prediction.memory`). All times are in ticks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from gpusim.device import Device
 from gpusim.prediction.clock.steps import READS, Action
@@ -15,19 +14,35 @@ from gpusim.prediction.measured import DATA_STAGE_SLOTS
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
 from gpusim.prediction.ticks import TICKS, ticks
 
-Serves = Callable[[Access, Requester, int, int], tuple[int, int]]
-
-
-def _not_served(*_: object) -> tuple[int, int]:
-    raise AssertionError("what comes to no unit of the SM is not served")
-
 
 class Units:
     """The units of one SM."""
 
+    memory: GlobalMemory
+    constants_there: int  # when a launch's first constants have been fetched
+    _barrier_free: int
+    _read_free: list[int]
+    _data_free: list[int]
+    _shared_latency: int
+    _shared_step: int
+    _shuffle_latency: int
+    _atomic_latency: int
+    _wavefront: int
+    _store_conflict: int
+    _conflicts_cost: bool
+    _request: int
+    _shuffle: int
+    _address: int
+    _atomic_pass: int
+    _arrival: int
+    _queued_arrival: int
+    _queued_arrivals: int
+    _barrier: int
+    _barrier_warp: float
+
     def __init__(self, device: Device, share: MemoryShare) -> None:
         self.memory = GlobalMemory(device, share)
-        self.constants_there = 0  # when a launch's first constants have been fetched
+        self.constants_there = 0
         self._device = device
         self._barrier_free = 0
         self._read_free = [0] * len(READS)
@@ -35,19 +50,6 @@ class Units:
         self._set_latencies()
         self._set_intervals()
         self._set_barriers()
-        # By action: serves an access, returns when its result is there and when it begins. It does
-        # not begin before what its scheduler asked for before, which is the last argument.
-        serves: dict[Action, Serves] = {
-            Action.SHARED_LOAD: self._shared_load,
-            Action.SHARED_STORE: self._shared_store,
-            Action.SHUFFLE: self._shuffle_lanes,
-            Action.GLOBAL_LOAD: self._global_load,
-            Action.GLOBAL_STORE: self._global_store,
-            Action.SHARED_ATOMIC: self._shared_atomic,
-            Action.GLOBAL_ATOMIC: self._global_atomic,
-            **{action: partial(self._read, unit) for unit, action in enumerate(READS)},
-        }
-        self.serves: list[Serves] = [serves.get(action, _not_served) for action in Action]
 
     def _set_latencies(self) -> None:
         latency = self._device.latency_cycles
@@ -76,11 +78,31 @@ class Units:
         queues = self._device.queue.lsu_depth * self._device.sm.schedulers
         self._queued_arrivals = queues * self._arrival
 
+    def serve(
+        self, action: Action, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Serve an access; return when its result is there and when it begins.
+
+        It does not begin before what its scheduler asked for before, which is `behind`.
+        """
+        return _SERVES[action](self, access, warp, now, behind)
+
+    def _not_served(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        raise AssertionError("what comes to no unit of the SM is not served")
+
     # -- special registers, constants and barriers -------------------------------------
 
-    def _read(
-        self, unit: int, access: Access, warp: Requester, now: int, behind: int
+    def _special_register(
+        self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
+        return self._read(0, access, now)
+
+    def _constant(self, access: Access, warp: Requester, now: int, behind: int) -> tuple[int, int]:
+        return self._read(1, access, now)
+
+    def _read(self, unit: int, access: Access, now: int) -> tuple[int, int]:
         """Read a special register or a constant: either kind has a unit."""
         begin = max(now, self._read_free[unit])
         self._read_free[unit] = begin + self._address
@@ -100,7 +122,8 @@ class Units:
     def release(self, now: int, warps: int) -> None:
         """Let a barrier of some warps pass the data stage."""
         busy = max(self._barrier, round(self._barrier_warp * warps))
-        self._data_free = [max(free, now) + busy for free in self._data_free]
+        for slot, free in enumerate(self._data_free):
+            self._data_free[slot] = max(free, now) + busy
 
     # -- shared memory and shuffles ----------------------------------------------------
 
@@ -175,3 +198,20 @@ class Units:
     ) -> tuple[int, int]:
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
         return self.memory.atomic(access, start), start
+
+
+# By action. A method bound to its units for each action would be no table that can be compiled.
+_SERVES: tuple[Callable[[Units, Access, Requester, int, int], tuple[int, int]], ...] = tuple(
+    {
+        Action.SHARED_LOAD: Units._shared_load,
+        Action.SHARED_STORE: Units._shared_store,
+        Action.SHUFFLE: Units._shuffle_lanes,
+        Action.GLOBAL_LOAD: Units._global_load,
+        Action.GLOBAL_STORE: Units._global_store,
+        Action.SHARED_ATOMIC: Units._shared_atomic,
+        Action.GLOBAL_ATOMIC: Units._global_atomic,
+        Action.SPECIAL_REGISTER: Units._special_register,
+        Action.CONSTANT: Units._constant,
+    }.get(action, Units._not_served)
+    for action in Action
+)

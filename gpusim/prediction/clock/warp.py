@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpusim.prediction.clock.runs import Runs
+from gpusim.prediction.clock.steps import Step
 from gpusim.prediction.memory import Requester
 
 
@@ -16,11 +17,16 @@ class Block:
 
     __slots__ = ("live", "met", "number", "waiting")
 
+    number: int
+    live: int
+    met: int  # when the last warp that came has been counted
+    waiting: list[Warp]
+
     def __init__(self, number: int, warps: int) -> None:
         self.number = number
         self.live = warps
-        self.met = 0  # when the last warp that came has been counted
-        self.waiting: list[Warp] = []
+        self.met = 0
+        self.waiting = []
 
 
 class Warp:
@@ -31,18 +37,31 @@ class Warp:
         "spent", "step", "stored",
     )  # fmt: skip
 
+    step: Step  # the one that it comes to
+    pipe: int  # what that needs
+    spent: list[list[int]]  # by reason, ticks that warps like it waited before each step
+    marks: list[int]  # the sum of the times at which warps like it came by each mark
+    block: Block
+    number: int
+    requester: Requester
+    order: int
+    scheduler: int  # its number
+    results: list[int]
+    seen: int  # until when its life is accounted for
+    stored: int  # when its last store to shared memory is through
+
     def __init__(
         self, runs: Runs, block: Block, requester: Requester, order: int, scheduler: int, now: int
     ) -> None:
-        self.step = runs.work.steps[0]  # the one that it comes to
-        self.pipe = self.step.pipe  # what that needs
-        self.spent = runs.spent  # by reason, ticks that warps like it waited before each step
-        self.marks = runs.marks  # the sum of the times at which warps like it came by each mark
+        self.step = runs.steps[0]
+        self.pipe = self.step.pipe
+        self.spent = runs.spent
+        self.marks = runs.marks
         self.block = block
         self.number = requester.number
         self.requester = requester
         self.order = order
-        self.scheduler = scheduler  # its number
-        self.results = [0] * runs.work.tags
-        self.seen = now  # until when its life is accounted for
-        self.stored = 0  # when its last store to shared memory is through
+        self.scheduler = scheduler
+        self.results = [0] * runs.tags
+        self.seen = now
+        self.stored = 0

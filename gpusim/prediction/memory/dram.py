@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.elementary import exp
 from gpusim.prediction.measured import BANDWIDTH_WINDOW_CYCLES
 from gpusim.prediction.memory.share import MemoryShare
 from gpusim.prediction.ticks import TICKS, ticks
@@ -24,6 +23,19 @@ class Dram:
     `free` is from when on it can serve, -1 before the first sector. `loaded` is how much longer
     than an idle DRAM's its latency is now, as a multiple of that.
     """
+
+    free: int
+    loaded: float
+    _latency: int
+    _growth: float
+    _growth_by_writes: float
+    _written: float
+    _grain_sectors: int
+    _own_sector: float
+    _sector: float
+    _noted: int
+    _recent: float
+    _recently_written: float
 
     def __init__(self, device: Device, share: MemoryShare) -> None:
         bandwidth = device.bandwidth
@@ -67,10 +79,10 @@ class Dram:
         requested counts for less and less, over the time of a latency.
         """
         passed = max(0, now - self._noted)
-        left = math.exp(-passed / self._latency)
+        left = exp(-passed / self._latency)
         self._noted = max(now, self._noted)
         self._recent = self._recent * left + busy
         self._recently_written = self._recently_written * left + written
         utilisation = min(1.0, self._recent / self._latency)
         by_writes = self._growth_by_writes * min(1.0, self._recently_written / self._latency)
-        self.loaded = self._growth * utilisation**3 + by_writes
+        self.loaded = self._growth * utilisation * utilisation * utilisation + by_writes

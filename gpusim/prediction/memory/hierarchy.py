@@ -11,6 +11,7 @@ from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.measured import ATOMIC_SECTOR_FRACTION
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
+from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.memory.latency import FetchLatency
 from gpusim.prediction.memory.share import MemoryShare
 from gpusim.prediction.ticks import TICKS, ticks
@@ -22,9 +23,31 @@ class GlobalMemory:
     `end` is when the last store or atomic has arrived.
     """
 
+    end: int
+    _l1_caches: bool
+    _l1: int
+    _l2: int
+    _dram: Dram
+    _latency: FetchLatency
+    _l2_free: int
+    _own_l2: float
+    _l2_sector: float
+    _port: float
+    _request_sectors: float
+    _store_free: int
+    _stores: int
+    _sent: list[int]  # when each of the last stores left
+    _packet: float
+    _atomic_free: int
+    _atomic_latency: int
+    _word: int
+    _float_word: int
+    # By pc, of which -1 has the first place: where sectors come from, how many atomics go on.
+    _sources: list[Source]
+    _concurrent_atomics: list[float]
+
     def __init__(self, device: Device, share: MemoryShare) -> None:
         self.end = 0
-        self._share = share
         self._l1_caches = device.capacity.l1_caches_global
         self._l1, self._l2 = ticks(device.latency_cycles.l1), ticks(device.latency_cycles.l2)
         self._dram = Dram(device, share)
@@ -32,12 +55,15 @@ class GlobalMemory:
         self._l2_free = -1
         self._request_sectors = device.bandwidth.l2_request_bytes / SECTOR_BYTES
         self._store_free = self._stores = 0
-        self._sent = [0] * device.queue.store_depth  # when each of the last stores left
-        self._set_bandwidths(device)
-        self._set_atomics(device)
+        self._sent = [0] * device.queue.store_depth
+        pcs = range(-1, max([-1, *share.by_pc, *share.concurrent_atomics]) + 2)
+        self._sources = [share.source(pc) for pc in pcs]
+        self._concurrent_atomics = [share.concurrent_atomics.get(pc, 1.0) for pc in pcs]
+        self._set_bandwidths(device, share)
+        self._set_atomics(device, share.sms)
 
-    def _set_bandwidths(self, device: Device) -> None:
-        bandwidth, share = device.bandwidth, self._share
+    def _set_bandwidths(self, device: Device, share: MemoryShare) -> None:
+        bandwidth = device.bandwidth
         limited = "bandwidth" not in device.ablations
         of_l2 = share.sms / bandwidth.l2_stores_per_cycle
         per_packet = max(device.interval_cycles.store_packet, of_l2)
@@ -47,8 +73,8 @@ class GlobalMemory:
         self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
         self.scale_bandwidth(1.0)
 
-    def _set_atomics(self, device: Device) -> None:
-        interval, sms = device.interval_cycles, self._share.sms
+    def _set_atomics(self, device: Device, sms: int) -> None:
+        interval = device.interval_cycles
         counted = 0 if "atomics" in device.ablations else sms
         self._atomic_free = 0
         self._atomic_latency = ticks(device.latency_cycles.global_atomic)
@@ -66,8 +92,7 @@ class GlobalMemory:
         if missed:
             return self._fetch(missed, access, requester, at)
         if access.joins:
-            source = self._share.source(access.pc)
-            return at + self._latency.of(source, requester, access)
+            return at + self._latency.of(self._sources[self._place(access)], requester, access)
         return at + self._l1
 
     def store(self, access: Access, at: int) -> int:
@@ -92,15 +117,21 @@ class GlobalMemory:
         """
         begin = max(at, self._atomic_free)
         word = self._float_word if access.is_float else self._word
-        busy = max(access.cost * word, access.lines * self._word * ATOMIC_SECTOR_FRACTION)
-        concurrent = self._share.concurrent_atomics.get(access.pc, 1.0)
+        by_words = float(access.cost * word)
+        busy = max(by_words, access.lines * self._word * ATOMIC_SECTOR_FRACTION)
+        concurrent = self._concurrent_atomics[self._place(access)]
         self._atomic_free = begin + round(busy / concurrent)
         self.end = max(self.end, self._atomic_free)
         return begin + self._atomic_latency
 
+    def _place(self, access: Access) -> int:
+        """Return where what is known of an instruction stands: first where nothing is."""
+        place = access.pc + 1
+        return place if place < len(self._sources) else 0
+
     def _fetch(self, sectors: int, access: Access, requester: Requester, at: int) -> int:
         """Return when sectors that missed the L1 are there, requested at a time."""
-        source = self._share.source(access.pc)
+        source = self._sources[self._place(access)]
         from_l2 = sectors * (1 - source.l1_hit)
         # A line of which little is wanted takes the L2 as long as a request of some bytes.
         asked = max(from_l2, (1 - source.l1_hit) * access.lines * self._request_sectors)

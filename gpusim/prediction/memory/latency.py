@@ -6,9 +6,8 @@ same for the same fetch, spread evenly over blocks and as if drawn at random ove
 
 from __future__ import annotations
 
-import math
-
 from gpusim.device import Device
+from gpusim.prediction.elementary import log, power
 from gpusim.prediction.measured import (
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
@@ -31,13 +30,28 @@ _MOST_DRAWN = 0.99  # of the law, whose last hundredth has no end
 class FetchLatency:
     """The latencies of one SM's fetches, in ticks."""
 
+    _l1: int
+    _l2: int
+    _dram: int
+    _least: float
+    _queue: Dram
+    _shared_out: float
+    _shared_above: float
+    # Which the last fetch of several warps was: block, place in it, waits before, latencies.
+    _shared_block: int
+    _shared_place: int
+    _shared_waits: int
+    _shared_draws: float
+
     def __init__(self, device: Device, dram: Dram) -> None:
         latency = device.latency_cycles
         self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
         self._least = latency.dram_least / latency.dram
         self._queue = dram
         self._shared_out = self._shared_above = 0.0
-        self._shared_fetch: tuple[int, int, int, float] | None = None  # the last of several warps
+        self._shared_block = -1
+        self._shared_place = self._shared_waits = 0
+        self._shared_draws = 0.0
 
     def of(self, source: Source, requester: Requester, access: Access) -> int:
         """Return the latency of what the block touches first.
@@ -60,15 +74,27 @@ class FetchLatency:
         own = _drawn(place, 1.0)
         above = _drawn(place, access.draws)
         if not requester.is_apart:
-            together = requester.number * access.lines // SHARED_LATENCY_LINES
-            fetch = requester.block, together, requester.waits, access.draws
-            if fetch != self._shared_fetch:
-                self._shared_fetch = fetch
-                self._shared_above = _drawn(_place(requester, together), access.draws)
-            above += (1 - OWN_LATENCY_FRACTION) * (self._shared_above - above)
+            shared = self._shared_by_several(requester, access)
+            above += (1 - OWN_LATENCY_FRACTION) * (shared - above)
         varied = self._least + (1 - self._least) * above
         queued = self._queue.loaded * (1 - OWN_QUEUE_FRACTION + OWN_QUEUE_FRACTION * own)
         return round(self._dram * (varied + queued))
+
+    def _shared_by_several(self, requester: Requester, access: Access) -> float:
+        """Return how far above the least a fetch's latency lies that several warps wait for."""
+        together = requester.number * access.lines // SHARED_LATENCY_LINES
+        if (
+            requester.block != self._shared_block
+            or together != self._shared_place
+            or requester.waits != self._shared_waits
+            or access.draws != self._shared_draws
+        ):
+            self._shared_block = requester.block
+            self._shared_place = together
+            self._shared_waits = requester.waits
+            self._shared_draws = access.draws
+            self._shared_above = _drawn(_place(requester, together), access.draws)
+        return self._shared_above
 
 
 def _place(requester: Requester, number: int) -> float:
@@ -82,4 +108,4 @@ def _place(requester: Requester, number: int) -> float:
 
 def _drawn(place: float, draws: float) -> float:
     """Return how many means an exponential law's value lies above its least, the last of some."""
-    return -math.log(1 - (place * _MOST_DRAWN) ** (1 / draws))
+    return -log(1 - power(place * _MOST_DRAWN, 1 / draws))

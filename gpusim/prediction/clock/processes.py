@@ -1,0 +1,87 @@
+"""The clock as SimPy runs it: a process for each warp scheduler, a timeout for what comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, cast
+
+import simpy
+
+from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.clock.scheduler import Scheduler
+from gpusim.prediction.clock.warp import Block
+
+
+def play(sm: StreamingMultiprocessor) -> None:
+    """Let an SM's blocks come and go, until the last has left."""
+    env = simpy.Environment()
+    sm.agenda = _Processes(env, sm)
+    sm.start_blocks(0)
+    env.run()
+
+
+class _Processes:
+    """The processes of an SM's schedulers, and what is to happen besides."""
+
+    def __init__(self, env: simpy.Environment, sm: StreamingMultiprocessor) -> None:
+        self._env = env
+        self._sm = sm
+        self._schedulers = [_Process(env, scheduler) for scheduler in sm.schedulers]
+        self.next = cast(Callable[[], int], env.peek)  # infinity, where nothing is left
+
+    def wake(self, at: int, schedulers: list[int]) -> None:
+        """Let schedulers look at a time at what they have, by number, in this order."""
+        self._env.timeout(at - self._env.now).callbacks.append(partial(self._wake, at, schedulers))
+
+    def _wake(self, at: int, schedulers: list[int], _: simpy.Event) -> None:
+        for number in schedulers:
+            self._schedulers[number].wake(at)
+
+    def end_block(self, at: int, block: Block) -> None:
+        """Let a block leave the SM at a time."""
+        self._env.timeout(at - self._env.now).callbacks.append(partial(self._end_block, block))
+
+    def _end_block(self, block: Block, _: simpy.Event) -> None:
+        self._sm.end_block(block, int(self._env.now))
+
+
+class _Process:
+    """The process of a scheduler: it issues, and sleeps until its alarm goes off."""
+
+    def __init__(self, env: simpy.Environment, scheduler: Scheduler) -> None:
+        self._env = env
+        self._scheduler = scheduler
+        self._alarm: simpy.Event | None = None
+        self._alarm_at = 0
+        env.process(self._run())
+
+    def _run(self) -> Generator[simpy.Event, Any, Any]:
+        env, run = self._env, self._scheduler.run
+        while True:
+            now = int(env.now)
+            yield self._sleep(run(now), now)
+
+    def wake(self, at: int) -> None:
+        """Let the process look again, if it would sleep beyond a time that has come."""
+        alarm = self._alarm
+        if alarm is None or alarm.callbacks is None or self._alarm_at <= at:
+            return
+        self._alarm = None
+        earlier = simpy.Event(self._env)
+        earlier.callbacks, alarm.callbacks = alarm.callbacks, []
+        earlier.succeed()
+
+    def _sleep(self, until: int, now: int) -> simpy.Event:
+        env, alarm = self._env, self._alarm
+        self._alarm_at = until
+        if until == NEVER:
+            self._alarm = simpy.Event(env)
+            return self._alarm
+        if alarm is None or alarm.callbacks is not None:
+            self._alarm = alarm = env.timeout(until - now)
+        else:  # it has gone off: set again, since most of SimPy's work would be for new ones
+            alarm.callbacks = []
+            env.schedule(alarm, delay=until - now)
+        return alarm

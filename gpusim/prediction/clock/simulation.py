@@ -1,0 +1,75 @@
+"""An SM's blocks from the first to the last: simulated, and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpusim.device import Device
+from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.clock.processes import play
+from gpusim.prediction.clock.runs import Extrapolated, extrapolated
+from gpusim.prediction.clock.spans import SpanObserver
+from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.steps import WarpSteps
+from gpusim.prediction.clock.watch import Unwatched, Watched
+from gpusim.prediction.memory import MemoryShare
+from gpusim.prediction.ticks import TICKS
+
+
+@dataclass
+class Outcome:
+    """What simulating an SM gave: its end in cycles, stalls and ticks by pc, summed over warps.
+
+    `block_ends` are the cycles at which blocks left the SM, in order. Iterations of loops that
+    are `extrapolated` are among the stalls, but not in the cycles and the instructions.
+    """
+
+    cycles: float
+    block_ends: list[float]
+    stalls: list[float]
+    by_pc: dict[int, float]
+    instructions: int
+    extrapolated: Extrapolated
+
+
+def simulate(
+    device: Device,
+    share: MemoryShare,
+    blocks: Sequence[Sequence[WarpSteps]],
+    resident: int,
+    observers: Sequence[SpanObserver] = (),
+    *,
+    is_steady: bool = False,
+) -> Outcome:
+    """Simulate blocks on one SM of a device, to the end of the last.
+
+    `blocks[i]` are the warps of the i-th block that comes to this SM; `resident` is how many
+    blocks it holds at a time. `is_steady` leaves out what only the first blocks have.
+    """
+    watch = Watched(observers) if observers else Unwatched()
+    sm = StreamingMultiprocessor(device, share, blocks, resident, watch, is_steady=is_steady)
+    for observer in observers:
+        observer.begin(len(blocks))
+    play(sm)
+    outcome = _outcome(sm)
+    for observer in observers:
+        observer.end(outcome.cycles)
+    return outcome
+
+
+def _outcome(sm: StreamingMultiprocessor) -> Outcome:
+    """Add up where the time of an SM went that has come to its end."""
+    all_runs = list(sm.runs.values())
+    stalls = [0.0] * len(STALLS)
+    by_pc: dict[int, float] = {}
+    for runs in all_runs:
+        runs.add_to(stalls, by_pc)
+    return Outcome(
+        cycles=max(sm.end, sm.units.memory.end) / TICKS,
+        block_ends=[end / TICKS for end in sm.block_ends],
+        stalls=stalls,
+        by_pc=by_pc,
+        instructions=sum(runs.count * runs.work.instructions for runs in all_runs),
+        extrapolated=extrapolated(all_runs),
+    )
