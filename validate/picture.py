@@ -11,7 +11,16 @@ import numpy as np
 from gpusim import device as devices
 from gpusim.catalogue import find
 from gpusim.errors import InputError
-from gpusim.reports.plots.canvas import MARKERS, THEMES, canvas, plain_numbers, save, title
+from gpusim.reports.plots.accuracy import Timed, draw_times
+from gpusim.reports.plots.canvas import (
+    MARKERS,
+    THEMES,
+    Theme,
+    canvas,
+    plain_numbers,
+    save,
+    title,
+)
 
 from .predicted import Compared
 from .records import launch_name
@@ -19,7 +28,6 @@ from .report import Report
 
 COLOURS = THEMES["light"].series
 GREY = THEMES["light"].grey
-BAND = 0.10
 
 # The series that most is written about; where it was not measured, the kernels that were.
 SERIES = (
@@ -38,42 +46,21 @@ def figure(reports: Sequence[Report]) -> Any:
     shown = [report for report in reports if any(section.cases for section in report.sections)]
     if not shown:
         raise InputError("there is nothing to draw: no launch can be predicted")
-    with canvas("light", 11, 4.8 * len(shown)) as (made, _):
+    with canvas("light", 11, 4.8 * len(shown)) as (made, ink):
         rows = made.subplots(len(shown), 2, squeeze=False)
         for (left, right), report in zip(rows, shown, strict=True):
-            _scatter(left, report)
+            _scatter(left, ink, report)
             _rates(right, report)
     return made
 
 
-def _scatter(axes: Any, report: Report) -> None:
+def _scatter(axes: Any, ink: Theme, report: Report) -> None:
     """Draw predicted against measured times, with the band of 10 %."""
     section = report.sections[0]
-    every = [time for one in section.cases for time in (one.measured_us, one.predicted_us)]
-    ends = np.array([min(every) / 1.3, max(every) * 1.3])
-    axes.fill_between(
-        ends, ends * (1 - BAND), ends * (1 + BAND), color="#dddddd", lw=0, label="within 10 %"
-    )
-    axes.plot(ends, ends, color=GREY, lw=0.8)
-    files: dict[str, list[Compared]] = {}
-    for one in section.cases:
-        files.setdefault(_file(one.kernel), []).append(one)
-    for (file, group), colour, marker in zip(files.items(), COLOURS, MARKERS, strict=False):
-        # Points as the markers of a line without a stroke: a third of what a scatter makes of SVG.
-        axes.plot(
-            [one.measured_us for one in group],
-            [one.predicted_us for one in group],
-            ls="none",
-            marker=marker,
-            ms=4,
-            mfc="none",
-            mec=colour,
-            mew=0.9,
-            label=f"{file}: {len(group)} launches",
-        )
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
-    axes.set(xlabel="measured, us", ylabel="predicted, us")
-    plain_numbers(axes.xaxis, axes.yaxis)
+    launches = [
+        Timed(_file(one.kernel), one.measured_us, one.predicted_us) for one in section.cases
+    ]
+    draw_times(axes, ink, launches)
     axes.legend(loc="lower right", frameon=False, handletextpad=0.3, borderaxespad=0.2)
     title(axes, report.measurements.machine.gpu, section.kind.title)
 

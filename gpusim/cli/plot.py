@@ -25,6 +25,7 @@ from gpusim.cli.timing import (
     WITHOUT,
     corrected,
     device_of,
+    how,
     one_of,
 )
 from gpusim.errors import InputError
@@ -42,7 +43,7 @@ def plot(chosen: Namespace) -> int:
     Of one block: who adds what (tree), who passes which condition (divergence), which banks a
     line meets (banks), what its strides cost (strides). Of a prediction: what the warps of an SM
     wait for (timeline). Of several, reduce1 to reduce7 where none are named: gains, roofline,
-    traffic, bandwidth. Needs matplotlib, the extra `plot`.
+    traffic, bandwidth, accuracy. Needs matplotlib, the extra `plot`.
     """
     from gpusim.reports.plots.canvas import check, save, theme_of
 
@@ -101,7 +102,12 @@ def _forecasts(chosen: Namespace) -> list[Forecast]:
 def _gains(chosen: Namespace) -> Any:
     from gpusim.reports.plots.gains import plot_gains
 
-    return plot_gains(*_forecasts(chosen), theme=chosen.theme)
+    made = _forecasts(chosen)
+    setup = made[0].job.launches[0].setup
+    what = f"{setup.n:,} {setup.dtype.name}, block {setup.block}" if setup else ""
+    times = [one.time_us for one in made]
+    firsts = (one.first for one in made)
+    return plot_gains(*firsts, times_us=times, what=what, theme=chosen.theme)
 
 
 def _roofline(chosen: Namespace) -> Any:
@@ -138,6 +144,36 @@ def _bandwidth(chosen: Namespace) -> Any:
     return plot_bandwidth(rates, device, theme=chosen.theme)
 
 
+SCOPES = {"one": "single", "all": "all"}  # the words of measurements for --passes
+
+
+def _accuracy(chosen: Namespace) -> Any:
+    """Draw what was measured of the launches that the options name, beside its prediction."""
+    from gpusim.catalogue import find
+    from gpusim.cli import inputs
+    from gpusim.cli.validation import beside_predictions
+    from gpusim.reports.plots.accuracy import Timed, plot_times
+
+    if chosen.without:
+        raise InputError("--without cannot be given here: what was measured had all mechanisms")
+    device = device_of(chosen.device, None)
+    passes, l2 = how(chosen)
+    asked: dict[str, Any] = {"l2": l2, "scope": SCOPES[passes]}
+    if chosen.n is not None:
+        asked["n"] = inputs.count(chosen.n)
+    if chosen.block is not None:
+        asked["block"] = inputs.count(chosen.block, "the block")
+    if chosen.dtype is not None:
+        asked["dtype"] = inputs.dtype(chosen.dtype).name
+    kernels = [find(name).name for name in chosen.kernels or corrected(SERIES)]
+    found = beside_predictions(
+        kernels,
+        device.id,
+        lambda case: all(getattr(case, name) == value for name, value in asked.items()),
+    )
+    return plot_times([Timed(*one) for one in found], device.name, theme=chosen.theme)
+
+
 def _one_kernel(chosen: Namespace) -> str:
     if len(chosen.kernels) != 1:
         raise InputError(f"gpusim plot {chosen.picture} draws one kernel: name it")
@@ -164,6 +200,7 @@ PICTURES = {
     "roofline": Picture("predicted: instructions against bytes, below the roofs", _roofline),
     "traffic": Picture("predicted: where the bytes come from", _traffic),
     "bandwidth": Picture("GB/s over size: lines predicted, points measured", _bandwidth),
+    "accuracy": Picture("predicted against measured times, and the 10 % band", _accuracy),
     "timeline": Picture("predicted: why the warps of an SM wait, cycle by cycle", _timeline),
 }
 
@@ -210,6 +247,7 @@ COMMAND = Command(
   gpusim plot banks reduce2 --block 128 --line 81 --out banks.svg
   gpusim plot timeline reduce2 -n 2^20 --block 128 --device h200 --out timeline.png
   gpusim plot gains -n 2^26 --block 256 --device h200 --out gains.svg
-  gpusim plot bandwidth reduce1 reduce3 reduce7 --block 256 --out bandwidth.svg""",
+  gpusim plot bandwidth reduce1 reduce3 reduce7 --block 256 --out bandwidth.svg
+  gpusim plot accuracy reduce3 reduce6 -n 2^24 --device h200 --out accuracy.svg""",
     ),
 )

@@ -6,9 +6,10 @@ Installed it lies beside the other parts of gpusim, in a checkout in a folder of
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpusim.cli.progress import Bar
 from gpusim.errors import InputError
 
 
@@ -39,6 +40,31 @@ def measured_gbps(
         and one.time_us is not None
     ]
     return sorted(found)
+
+
+def beside_predictions(
+    kernels: Sequence[str], device: str, wanted: Callable[[Any], bool]
+) -> list[tuple[str, float, float]]:
+    """Return (kernel, measured us, predicted us) of launches that were measured on a device.
+
+    `wanted` says which cases. InputError where none was measured.
+    """
+    files, predicted = _module("files"), _module("predicted")
+    times = files.load(device).times if device in files.names() else ()
+    chosen = [one for one in times if one.kernel in kernels and wanted(one.case)]
+    if not any(one.time_us for one in chosen):
+        raise InputError(
+            f"nothing that was chosen has been measured on {device}; "
+            f"there are measurements of {', '.join(files.names())}"
+        )
+    with Bar(len(chosen), "launches") as bar:
+        bar.start()
+        found = predicted.compare(chosen, device, done=bar.advance)
+    return [
+        (one.kernel, one.measured_us, one.predicted_us)
+        for one in found
+        if isinstance(one, predicted.Compared)
+    ]
 
 
 def _module(name: str) -> Any:

@@ -80,6 +80,8 @@ class Prediction:
     _repr_mimebundle_ = View("gpusim.reports.notebook", "prediction_bundle")
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
     plot_roofline = View("gpusim.reports.plots.roofline", "plot_roofline")
+    plot_gains = View("gpusim.reports.plots.gains", "plot_gains")
+    plot_accuracy = View("gpusim.reports.plots.accuracy", "plot_accuracy")
     plot_traffic = View("gpusim.reports.plots.traffic", "plot_traffic")
 
     @property

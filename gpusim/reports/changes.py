@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpusim.prediction.ablation import conflict_wavefronts
-from gpusim.prediction.jobs import Forecast
+from gpusim.prediction.records import Prediction
 from gpusim.reports.quantities import interval
 
 MOST_CHANGES = 3
@@ -14,26 +14,26 @@ LEAST_FRACTION = 0.2  # of the time gained that a stall must explain
 _WORKING = ("selected", "not_selected")
 
 
-def changes(before: Forecast, after: Forecast) -> list[str]:
-    """Return what changed from one job to a faster one, up to three phrases."""
+def changes(before: Prediction, after: Prediction) -> list[str]:
+    """Return what changed from one launch to a faster one, up to three phrases."""
     return list(_changes(before, after))[:MOST_CHANGES]
 
 
-def _changes(before: Forecast, after: Forecast) -> Iterator[str]:
-    instructions = _ratio(before.first.instructions, after.first.instructions)
+def _changes(before: Prediction, after: Prediction) -> Iterator[str]:
+    instructions = _ratio(before.instructions, after.instructions)
     if abs(instructions - 1) >= LEAST_CHANGE:
         yield f"{_more_or_fewer(instructions)} instructions"
     yield from _conflicts(before, after)
-    blocks = _ratio(before.first.launch.blocks, after.first.launch.blocks)
+    blocks = _ratio(before.launch.blocks, after.launch.blocks)
     if abs(blocks - 1) >= LEAST_CHANGE:
         yield "half the blocks" if blocks == 0.5 else f"{_more_or_fewer(blocks)} blocks"
-    if after.first.bound.name != before.first.bound.name:
-        yield f"{after.first.bound.name} binds, not {before.first.bound.name}"
+    if after.bound.name != before.bound.name:
+        yield f"{after.bound.name} binds, not {before.bound.name}"
     yield from _stalls(before, after)
 
 
-def _conflicts(before: Forecast, after: Forecast) -> Iterator[str]:
-    had, has = (conflict_wavefronts(one.first) for one in (before, after))
+def _conflicts(before: Prediction, after: Prediction) -> Iterator[str]:
+    had, has = (conflict_wavefronts(one) for one in (before, after))
     if had and not has:
         yield "no bank conflicts"
     elif has and not had:
@@ -42,12 +42,12 @@ def _conflicts(before: Forecast, after: Forecast) -> Iterator[str]:
         yield f"{_more_or_fewer(_ratio(had, has))} bank conflicts"
 
 
-def _stalls(before: Forecast, after: Forecast) -> Iterator[str]:
+def _stalls(before: Prediction, after: Prediction) -> Iterator[str]:
     """Yield the wait that shrank most, as a warp's mean time."""
-    gained = before.first.time_us - after.first.time_us
+    gained = before.time_us - after.time_us
     waits = {
-        name: (fraction * before.first.time_us, after.first.stalls[name] * after.first.time_us)
-        for name, fraction in before.first.stalls.items()
+        name: (fraction * before.time_us, after.stalls[name] * after.time_us)
+        for name, fraction in before.stalls.items()
         if name not in _WORKING
     }
     name = max(waits, key=lambda stall: (waits[stall][0] - waits[stall][1], stall))

@@ -40,7 +40,7 @@ class Ranking:
 
     def changes(self, place: int) -> list[str]:
         """Return what changed from the kernel before."""
-        return changes(self.forecasts[place - 1], self.forecasts[place])
+        return changes(self.forecasts[place - 1].first, self.forecasts[place].first)
 
 
 def ranking_document(ranking: Ranking) -> dict[str, Any]:

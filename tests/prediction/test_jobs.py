@@ -155,11 +155,11 @@ def test_steps_are_explained_by_what_changed() -> None:
         catalogue_job(Request(name, 2**18, block=128)).on("h200")
         for name in ("reduce2", "reduce3", "reduce4")
     )
-    assert "22 % fewer instructions" in changes(two, three)
-    assert "no bank conflicts" in changes(two, three)
-    assert "now bank conflicts" in changes(three, two)
-    assert "half the blocks" in changes(three, four)
-    assert changes(three, three) == []
+    assert "22 % fewer instructions" in changes(two.first, three.first)
+    assert "no bank conflicts" in changes(two.first, three.first)
+    assert "now bank conflicts" in changes(three.first, two.first)
+    assert "half the blocks" in changes(three.first, four.first)
+    assert changes(three.first, three.first) == []
 
 
 def test_quantities_are_written_with_their_units() -> None:

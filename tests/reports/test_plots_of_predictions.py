@@ -13,9 +13,11 @@ from gpusim.catalogue import Request
 from gpusim.cli.app import main
 from gpusim.cli.timing import SERIES, corrected
 from gpusim.cli.validation import measured_gbps
+from gpusim.errors import InputError
 from gpusim.prediction.jobs import Forecast, catalogue_job
+from gpusim.reports.plots.accuracy import Timed, plot_times
 from gpusim.reports.plots.bandwidth import Rates, plot_bandwidth
-from gpusim.reports.plots.gains import plot_gains
+from gpusim.reports.plots.gains import MOST_REASON, fitting
 from gpusim.reports.plots.roofline import place, roofs
 from gpusim.reports.plots.traffic import PARTS
 
@@ -29,13 +31,19 @@ def forecasts() -> list[Forecast]:
 
 
 def test_the_gain_is_each_kernels_time_beside_the_one_before() -> None:
-    (axes,) = plot_gains(*forecasts()).axes
+    first, *others = (one.first for one in forecasts())
+    (axes,) = first.plot_gains(*others).axes
     times = [one.time_us for one in forecasts()]
     assert [bar.get_width() for bar in axes.patches] == times
     said = [text.get_text() for text in axes.texts]
     assert said[1].split()[2] == f"{times[0] / times[1]:.2f}x"
     assert "fewer instructions" in said[1]
     assert axes.get_xlabel() == "predicted time, us"
+
+
+def test_a_reason_that_has_no_room_is_left_out_whole() -> None:
+    assert fitting(["a", "b" * (MOST_REASON - 3)]) == "a; " + "b" * (MOST_REASON - 3)
+    assert fitting(["a", "b" * (MOST_REASON - 2), "c"]) == "a"
 
 
 def test_the_roofs_are_the_peaks_of_the_device() -> None:
@@ -69,6 +77,58 @@ def test_bytes_add_up_to_what_is_read_and_written() -> None:
         assert sum(mine[:3]) == pytest.approx(4 * ELEMENTS, rel=0.1)
     assert predictions[0].traffic.written_bytes == 32 * ELEMENTS / 128
     assert "MB" in axes.get_xlabel()
+
+
+def test_points_lie_at_measured_and_predicted_times_and_the_band_says_how_far_off() -> None:
+    launches = [Timed("a", 10.0, 10.4), Timed("a", 100.0, 80.0), Timed("b", 50.0, 50.0)]
+    (axes,) = plot_times(launches, "H200").axes
+    diagonal, first, second = axes.get_lines()
+    assert list(zip(*first.get_data(), strict=True)) == [(10.0, 10.4), (100.0, 80.0)]
+    assert list(zip(*second.get_data(), strict=True)) == [(50.0, 50.0)]
+    assert list(diagonal.get_xdata()) == list(diagonal.get_ydata())
+    (band,) = axes.collections
+    corners = band.get_paths()[0].vertices
+    assert {round(float(y / x), 6) for x, y in corners} == {0.9, 1.1}
+    assert axes.get_title(loc="left").splitlines() == [
+        "H200: predicted against measured",
+        "3 launches, mean error 8.0 %, 2 within 10 %, the worst 20.0 % off",
+    ]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "within 10 %", "a: 2 launches", "b: 1 launch",
+    ]  # fmt: skip
+
+
+def test_predictions_draw_themselves_against_times_of_ones_own() -> None:
+    first, *others = (one.first for one in forecasts())
+    (axes,) = first.plot_accuracy(*others, measured_us=[5, 6, 7], theme="dark").axes
+    assert [line.get_xdata()[0] for line in axes.get_lines()[1:]] == [5, 6, 7]
+    with pytest.raises(InputError, match="3 predictions need as many measured times in us"):
+        first.plot_accuracy(*others, measured_us=[5, 6])
+    with pytest.raises(InputError, match="above zero; measured_us has 3: 5, 6, 0"):
+        first.plot_accuracy(*others, measured_us=[5, 6, 0])
+
+
+def test_the_command_draws_what_was_measured_of_the_launches_that_are_named(
+    tmp_path: Path, capsys: Any
+) -> None:
+    """reduce1 and reduce4 were measured with 2^20 ints and blocks of 256 on the H200: once each."""
+    path = tmp_path / "a.svg"
+    words = ["plot", "accuracy", "reduce1", "reduce4", "-n", "2^20", "--out", str(path)]
+    assert main([*words, "--block", "256", "--dtype", "int32"]) == 0
+    drawn = path.read_text(encoding="utf-8")
+    assert "2 launches, mean error" in drawn
+    assert "reduce4: 1 launch" in drawn
+    assert main([*words, "--device", "v100"]) == 2
+    assert "nothing that was chosen has been measured on v100" in capsys.readouterr().err
+    assert main([*words, "--without", "barriers"]) == 2
+    assert "--without cannot be given here" in capsys.readouterr().err
+
+
+def test_a_rate_below_one_is_not_written_as_zero() -> None:
+    (axes,) = plot_bandwidth([Rates("a", ((1024, 0.02), (4096, 0.3)))], devices.load("h200")).axes
+    ticks = axes.yaxis.get_ticklabels()
+    assert {"0.1", "1", "1,000"} <= {tick.get_text() for tick in ticks}
+    assert "0" not in {tick.get_text() for tick in ticks}
 
 
 def test_lines_are_predicted_and_points_measured() -> None:

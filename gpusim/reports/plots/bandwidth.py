@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusim.device import Device
-from gpusim.reports.plots.canvas import MARKERS, canvas, plain_numbers, title
+from gpusim.reports.plots.canvas import MARKERS, canvas, matplotlib, plain_numbers, title
 
 Point = tuple[int, float]  # elements, GB/s of useful bytes
 
@@ -25,21 +25,16 @@ def plot_bandwidth(rates: Sequence[Rates], device: Device, *, theme: str = "ligh
     """Draw GB/s of useful bytes over the number of elements, a colour for each kernel."""
     peak = device.bandwidth.dram_peak_gbps
     with canvas(theme, 9, 5) as (figure, ink):
-        axes = figure.subplots()
+        axes, legend = figure.subplots(), []
         for place, one in enumerate(rates):
             colour = ink.series[place % len(ink.series)]
             marker = MARKERS[place % len(MARKERS)]
-            axes.plot(*zip(*one.predicted, strict=True), color=colour, lw=1.5, label=one.kernel)
+            axes.plot(*zip(*one.predicted, strict=True), color=colour, lw=1.5)
+            style = {"color": colour, "marker": marker, "ms": 6, "mec": ink.paper, "mew": 0.6}
             if one.measured:
-                axes.plot(
-                    *zip(*one.measured, strict=True),
-                    ls="none",
-                    marker=marker,
-                    ms=6,
-                    color=colour,
-                    mec=ink.paper,
-                    mew=0.6,
-                )
+                axes.plot(*zip(*one.measured, strict=True), ls="none", **style)
+            named = style if one.measured else {"color": colour}
+            legend.append(matplotlib("lines").Line2D([], [], lw=1.5, label=one.kernel, **named))
         axes.axhline(peak, color=ink.grey, lw=1, ls="--")
         axes.annotate(
             f"DRAM's peak, {peak:,.0f} GB/s", (0.01, peak), xycoords=("axes fraction", "data"),
@@ -49,7 +44,7 @@ def plot_bandwidth(rates: Sequence[Rates], device: Device, *, theme: str = "ligh
         axes.set(xlabel="elements", ylabel="GB/s of useful bytes", yscale="log")
         axes.set_ylim(top=peak * 1.25)
         plain_numbers(axes.yaxis)
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+        axes.legend(handles=legend, loc="upper left", bbox_to_anchor=(1, 1))
         points = "points measured" if any(one.measured for one in rates) else "nothing measured"
         title(axes, f"{device.name}: bandwidth over size", f"lines predicted, {points}")
     return figure

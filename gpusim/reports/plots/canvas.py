@@ -134,5 +134,5 @@ def plain_numbers(*axes: Any) -> None:
         low, high = axis.get_view_interval()
         subs = (1, 2, 5) if high < LONG_AXIS * low else (1,)
         axis.set_major_locator(ticker.LogLocator(subs=subs))
-        axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+        axis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}")
         axis.set_minor_formatter(ticker.NullFormatter())

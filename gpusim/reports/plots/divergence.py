@@ -80,6 +80,8 @@ def plot_divergence(trace: Trace, *, theme: str = "light") -> Any:
             vmin=ABSENT,
             vmax=TAKEN,
         )
+        for row in range(1, len(shown)):
+            axes.axhline(row - 0.5, color=ink.paper, lw=1.5)
         for first in range(WARP_SIZE, threads, WARP_SIZE):
             axes.axvline(first - 0.5, color=ink.grey, lw=0.8)
         for row, warp in found.divergent:

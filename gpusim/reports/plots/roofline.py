@@ -15,14 +15,14 @@ from gpusim.reports.plots.canvas import MARKERS, canvas, plain_numbers, title
 
 
 def place(prediction: Prediction) -> tuple[float, float]:
-    """Return warp instructions for a sector of DRAM, and giga warp instructions a second."""
+    """Return warp instructions for a sector of DRAM, and warp instructions a nanosecond."""
     traffic = prediction.traffic
     sectors = (traffic.dram_bytes + traffic.written_back_bytes) / SECTOR_BYTES
     return prediction.instructions / sectors, prediction.instructions / prediction.time_us / 1000
 
 
 def roofs(device: Device) -> tuple[float, float]:
-    """Return giga sectors a second from DRAM, and giga warp instructions a second at most."""
+    """Return sectors a nanosecond from DRAM, and warp instructions a nanosecond at most."""
     issue = device.gpu.sms * device.sm.schedulers * device.gpu.sm_clock_mhz / 1000
     return device.bandwidth.dram_peak_gbps / SECTOR_BYTES, issue
 
@@ -35,6 +35,7 @@ def plot_roofline(*predictions: Prediction, theme: str = "light") -> Any:
     places = [place(prediction) for prediction in shown]
     knee = issue / bandwidth
     ends = min([knee, *(x for x, _ in places)]) / 3, max([knee, *(x for x, _ in places)]) * 3
+    middle = (ends[0] * knee) ** 0.5
     with canvas(theme, 9, 5) as (figure, ink):
         axes = figure.subplots()
         axes.plot(
@@ -50,18 +51,20 @@ def plot_roofline(*predictions: Prediction, theme: str = "light") -> Any:
                 label=prediction.kernel,
             )
         axes.set(xscale="log", yscale="log", xlim=ends)
+        axes.set_ylim(top=issue * 1.3)
         axes.set(
             xlabel="warp instructions for each 32-byte sector of DRAM",
-            ylabel="10^9 warp instructions a second",
+            ylabel="warp instructions a ns",
         )
         plain_numbers(axes.yaxis)
         axes.xaxis.set_major_formatter("{x:g}")
         axes.annotate(
-            f"issue: {issue:,.0f} a ns", (ends[1], issue), ha="right", va="bottom", color=ink.grey
-        )
+            f"issue: {issue:,.0f} warp instructions a ns", (ends[1], issue), xytext=(0, 3),
+            textcoords="offset points", ha="right", va="bottom", color=ink.grey,
+        )  # fmt: skip
         axes.annotate(
             f"DRAM's peak: {device.bandwidth.dram_peak_gbps:,.0f} GB/s",
-            (ends[0], ends[0] * bandwidth), xytext=(22, 4), textcoords="offset points",
+            (middle, middle * bandwidth), xytext=(8, -2), textcoords="offset points", va="top",
             color=ink.grey,
         )  # fmt: skip
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
