@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpusim import floats
+from gpusim.fused import fused_multiply_add
 
 DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
@@ -281,7 +282,7 @@ def _fused_multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) 
     signs = instruction.detail or "++"
     a = np.negative(a) if signs[0] == "-" else a
     c = np.negative(c) if signs[1] == "-" else c
-    return floats.fused_multiply_add(a, b, c)
+    return fused_multiply_add(a, b, c)
 
 
 def _shift(instruction: Instruction, value: Array, count: Array) -> Array:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gpusim
-from gpusim import cuda, floats
+from gpusim import cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import INT32
 from gpusim.cuda import Kernel
@@ -249,43 +246,6 @@ def test_atomic_extremes_keep_the_number_and_decide_between_zeros_by_sign(dtype:
     assert [math.copysign(1, x) for x in found] == [1, -1, 1, -1]
     lowest = np.array([-INF, 5, 7, NAN], dtype)
     assert results(kernel, lowest, np.array([NAN, 3, -INF, 9], dtype), block=4)[:3] == [9, -INF, 9]
-
-
-def _exactly(a: float, b: float, c: float) -> float:
-    """Return a * b + c, rounded once: a quotient of Python's integers is."""
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    try:
-        return exact.numerator / exact.denominator
-    except OverflowError:
-        return INF if exact > 0 else -INF
-
-
-numbers = st.floats(allow_nan=False, allow_infinity=False)
-ulps = st.integers(-8, 8).map(lambda k: 1 + k * 2.0**-52)
-
-
-@given(a=st.one_of(numbers, ulps), b=st.one_of(numbers, ulps), c=numbers, cancels=st.booleans())
-def test_a_fused_multiply_add_of_float64_rounds_once(
-    *, a: float, b: float, c: float, cancels: bool
-) -> None:
-    c = -(a * b) if cancels and math.isfinite(a * b) else c
-    with np.errstate(all="ignore"):
-        found = floats.fused_multiply_add(*(np.array([x]) for x in (a, b, c)))
-    assert found[0] == _exactly(a, b, c)
-
-
-def test_a_fused_multiply_add_of_float32_rounds_once() -> None:
-    """Half a unit of the last place, and less than float64 keeps of it: up, where even was down."""
-    a, b = np.float32(1 + 2**-12), np.float32(1 + 2**-12)
-    exact = Fraction(float(a)) ** 2
-    assert exact == 1 + Fraction(1, 2**11) + Fraction(1, 2**24)
-    tiny = np.float32(2.0**-80)
-    up, down = np.float32(1 + 2**-11 + 2**-23), np.float32(1 + 2**-11)
-    found = [
-        floats.fused_multiply_add(*(np.array([x], np.float32) for x in (a, b, c)))[0]
-        for c in (tiny, -tiny, np.float32(0))
-    ]
-    assert found == [up, down, down]
 
 
 def constants_beyond_64_bits() -> Kernel:
