@@ -1,4 +1,4 @@
-"""Kernels that are not in the catalogue, as in others.cu, and launches of them."""
+"""Kernels that are not in the catalogue, as in basics.cu, and launches of them."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ class Launch:
 
 
 def launches() -> Iterator[Launch]:
-    """Yield the launches of others.cu."""
+    """Yield the launches of basics.cu."""
     for n in (2**20, 2**24):
         yield from _of_vectors(n)
     for n in (2**18, 2**22):

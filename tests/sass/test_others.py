@@ -27,11 +27,11 @@ INSTANCES = {"transpose_tile": "transpose_tile<32>", "transpose_padded": "transp
 
 
 def kernel_of(launch: Launch) -> CodeKernel:
-    return cuda_file(HERE / "others.cu")[INSTANCES.get(launch.name, launch.name)]
+    return cuda_file(HERE / "basics.cu")[INSTANCES.get(launch.name, launch.name)]
 
 
 def filled(launch: Launch) -> tuple[object, ...]:
-    """Return the arguments as others.cu has them: zeros where no elements are given."""
+    """Return the arguments as basics.cu has them: zeros where no elements are given."""
     return tuple(
         np.zeros(value.shape, value.dtype) if isinstance(value, ArraySpec) else value
         for value in launch.arguments
@@ -68,7 +68,7 @@ def counted() -> dict[tuple[str, tuple[int, ...], tuple[int, ...]], dict[str, st
     }
 
 
-# What they do depends on numbers that others.cu draws by itself, or on the last bit of a float.
+# What they do depends on numbers that basics.cu draws by itself, or on the last bit of a float.
 NEARLY = {"gather", "bitonic_sort", "mandelbrot"}
 
 

@@ -1,23 +1,4 @@
-// Kernels that are not in the catalogue, as CUDA C++, and their times with a cold L2 as CSV:
-//   nvcc -O3 -arch=native -std=c++17 -o others others.cu && ./others > times.csv
-// The L2 is emptied by reading 512 MiB; each time is the median of 25, event to event, queued
-// behind that. kernels.py has the same kernels in gpusim's dialect.
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
-#include <vector>
-
-__global__ void read_all(const int4 *words, size_t count, int *never) {
-    int sum = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
-         i += (size_t)gridDim.x * blockDim.x) {
-        int4 v = words[i];
-        sum ^= v.x ^ v.y ^ v.z ^ v.w;
-    }
-    if (sum == 0x5eed) *never = sum;
-}
+// Copies, stencils, sums, sorts and products of matrices, as they are first written.
 
 __global__ void copy(const float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -96,6 +77,9 @@ __global__ void transpose_tile(const float *x, float *y, int n) {
     r = blockIdx.x * 32 + ty;
     for (int j = 0; j < 32; j += 8) y[(r + j) * n + c] = tile[tx * WIDTH + ty + j];
 }
+
+template __global__ void transpose_tile<32>(const float *, float *, int);
+template __global__ void transpose_tile<33>(const float *, float *, int);
 
 __global__ void matrix_product(const float *a, const float *b, float *c, int n) {
     __shared__ float rows[256], columns[256];
@@ -237,135 +221,4 @@ __global__ void mandelbrot(int *out, int width, int limit) {
         k++;
     }
     out[py * width + px] = k;
-}
-
-static void check(cudaError_t error) {
-    if (error != cudaSuccess) {
-        fprintf(stderr, "%s\n", cudaGetErrorString(error));
-        exit(1);
-    }
-}
-
-const size_t EMPTIED = 512u << 20;
-const int COPIES = 4, REPETITIONS = 25;
-static int4 *evicting;
-static int *never;
-static float *x[COPIES], *y[COPIES], *z[COPIES];
-
-using Launch = std::function<void(float *, float *, float *)>;
-
-// Each launch is queued behind a read that empties the L2, and waited for.
-static void timed(const char *name, int n, int block, Launch launch) {
-    cudaEvent_t begin, end;
-    check(cudaEventCreate(&begin));
-    check(cudaEventCreate(&end));
-    std::vector<float> us(REPETITIONS);
-    for (int i = 0; i < REPETITIONS; i++) {
-        read_all<<<1056, 256>>>(evicting, EMPTIED / 16, never);
-        check(cudaEventRecord(begin));
-        launch(x[i % COPIES], y[i % COPIES], z[i % COPIES]);
-        check(cudaEventRecord(end));
-        check(cudaDeviceSynchronize());
-        float ms;
-        check(cudaEventElapsedTime(&ms, begin, end));
-        us[i] = ms * 1000;
-    }
-    std::sort(us.begin(), us.end());
-    printf("%s,%d,%d,%.3f\n", name, n, block, us[REPETITIONS / 2]);
-}
-
-// Numbers from 0 to `mask`, a power of two less one.
-static std::vector<int> at_random(int count, unsigned seed, unsigned mask) {
-    std::vector<int> numbers(count);
-    for (int &number : numbers) {
-        seed = seed * 1664525u + 1013904223u;
-        number = seed >> 8 & mask;
-    }
-    return numbers;
-}
-
-int main() {
-    const int most = 1 << 24, some = 1 << 22;
-    check(cudaMalloc(&evicting, EMPTIED));
-    check(cudaMalloc(&never, 4));
-    int *bytes, *places;
-    float *weights;
-    check(cudaMalloc(&bytes, 4 * some));
-    check(cudaMalloc(&places, 4 * some));
-    check(cudaMalloc(&weights, 64));
-    check(cudaMemcpy(bytes, at_random(some, 12345, 255).data(), 4 * some, cudaMemcpyHostToDevice));
-    check(cudaMemcpy(places, at_random(some, 99, some - 1).data(), 4 * some,
-                     cudaMemcpyHostToDevice));
-    for (int i = 0; i < COPIES; i++)
-        for (float **array : {&x[i], &y[i], &z[i]}) {
-            check(cudaMalloc(array, 4 * most));
-            check(cudaMemset(*array, 0, 4 * most));
-        }
-    for (int i = 0; i < 300; i++) read_all<<<1056, 256>>>(evicting, EMPTIED / 16, never);
-    check(cudaDeviceSynchronize());
-
-    for (int n : {1 << 20, most}) {
-        for (int b : {128, 512}) {
-            int g = n / b;
-            timed("copy", n, b, [=](float *x, float *y, float *) { copy<<<g, b>>>(x, y, n); });
-            timed("saxpy", n, b, [=](float *x, float *y, float *) { saxpy<<<g, b>>>(2, x, y, n); });
-            timed("stencil", n, b,
-                  [=](float *x, float *y, float *) { stencil<<<g, b>>>(x, y, n); });
-            timed("polynomial", n, b,
-                  [=](float *x, float *y, float *) { polynomial<<<g, b>>>(x, y, n); });
-        }
-        timed("saxpy_stride", n, 256,
-              [=](float *x, float *y, float *) { saxpy_stride<<<1056, 256>>>(2, x, y, n); });
-        timed("add4", n, 256, [=](float *x, float *y, float *z) {
-            add4<<<n / 1024, 256>>>((float4 *)x, (float4 *)y, (float4 *)z);
-        });
-        timed("convolution", n, 256, [=](float *x, float *y, float *) {
-            convolution<<<n / 256, 256>>>(x, weights, y, n);
-        });
-        timed("dot", n, 256, [=](float *x, float *y, float *z) { dot<<<1056, 256>>>(x, y, z, n); });
-    }
-    for (int n : {1 << 18, some}) {
-        timed("gather", n, 256,
-              [=](float *x, float *y, float *) { gather<<<n / 256, 256>>>(x, places, y, n); });
-        timed("histogram", n, 256, [=](float *x, float *, float *) {
-            histogram<<<n / 2048, 256>>>(bytes, (int *)x, n);
-        });
-        timed("sum_by_atomics", n, 256,
-              [=](float *x, float *y, float *) { sum_by_atomics<<<n / 256, 256>>>(x, y, n); });
-        timed("bitonic_sort", n, 512,
-              [=](float *x, float *, float *) { bitonic_sort<<<n / 512, 512>>>(x); });
-    }
-    for (int n : {1024, 4096}) {
-        dim3 tiles(n / 32, n / 32), rows(n / 32, n / 8), wide(32, 8);
-        timed("transpose", n, 256,
-              [=](float *x, float *y, float *) { transpose<<<tiles, wide>>>(x, y, n); });
-        timed("transpose_tile", n, 256,
-              [=](float *x, float *y, float *) { transpose_tile<32><<<tiles, wide>>>(x, y, n); });
-        timed("transpose_padded", n, 256,
-              [=](float *x, float *y, float *) { transpose_tile<33><<<tiles, wide>>>(x, y, n); });
-        timed("stencil2d", n, 256,
-              [=](float *x, float *y, float *) { stencil2d<<<rows, wide>>>(x, y, n); });
-        timed("row_sums", n, 256,
-              [=](float *x, float *y, float *) { row_sums<<<n / 8, wide>>>(x, y, n); });
-        timed("column_sums", n, 64,
-              [=](float *x, float *y, float *) { column_sums<<<n / 64, 64>>>(x, y, n); });
-        timed("softmax", n, 256,
-              [=](float *x, float *y, float *) { softmax<<<n, 256>>>(x, y, n); });
-    }
-    for (int n : {512, 1024}) {
-        dim3 tiles(n / 16, n / 16), square(16, 16);
-        timed("matrix_product", n, 256,
-              [=](float *x, float *y, float *z) { matrix_product<<<tiles, square>>>(x, y, z, n); });
-        timed("mandelbrot", n, 256,
-              [=](float *x, float *, float *) { mandelbrot<<<tiles, square>>>((int *)x, n, 256); });
-    }
-    for (int n : {256, 512}) {
-        dim3 tiles(n / 16, n / 16), square(16, 16);
-        timed("matrix_product_plain", n, 256, [=](float *x, float *y, float *z) {
-            matrix_product_plain<<<tiles, square>>>(x, y, z, n);
-        });
-    }
-    timed("bodies", 4096, 256, [=](float *x, float *y, float *z) {
-        bodies<<<16, 256>>>(x, y, z, x + 4096, 4096);
-    });
 }

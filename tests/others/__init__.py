@@ -1,0 +1,18 @@
+"""Kernels that are not in the catalogue, measured on an H200: see `plans.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import atomics, basics, gathers, grids, rows, streams, tiles
+from .plans import KERNELS, Launch
+
+MODULES = basics, streams, rows, gathers, atomics, grids, tiles
+FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
+
+
+def launches(part: str = "all") -> Iterator[Launch]:
+    """Yield the launches of a part, or of all, by kernel and size."""
+    for kernel in KERNELS.values():
+        if part in ("all", kernel.part):
+            yield from map(kernel.at, kernel.sizes)

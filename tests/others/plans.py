@@ -1,0 +1,143 @@
+"""Launches of kernels that are not in the catalogue: what is measured, predicted and compared.
+
+A kernel stands in a `.cu` file here; the Python file of the same name says how it is launched,
+with which arguments, and what NumPy makes of them. `part` tells kernels that were measured while
+the model of time was made (`seen`) from those that were measured when it was finished (`last`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .data import Numbers
+
+HERE = Path(__file__).parent
+SEEN, LAST = "seen", "last"
+
+Size = int | tuple[int, ...]
+Expected = dict[int, Any]  # by the place of an argument, what it holds after the launch
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A launch with its arguments: NumPy scalars, and `Numbers` for arrays.
+
+    `expected` takes the arguments as they are before and returns what some hold afterwards, to
+    within `tolerance` of the largest. `constants` fills `__constant__` variables of the file.
+    """
+
+    grid: Size
+    block: Size
+    arguments: tuple[Any, ...]
+    expected: Callable[..., Expected]
+    tolerance: float = 1e-5
+    constants: tuple[tuple[str, Numbers], ...] = ()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with the sizes at which it is launched.
+
+    `instance` is what C++ calls it: its name, with arguments where it is a template.
+    """
+
+    file: str
+    name: str
+    instance: str
+    part: str
+    sizes: tuple[int, ...]
+    plan: Callable[[int], Plan]
+
+    @property
+    def source(self) -> Path:
+        """The file that holds the kernel."""
+        return HERE / f"{self.file}.cu"
+
+    @property
+    def function(self) -> str:
+        """The kernel's name without what it is instantiated with."""
+        return self.instance.partition("<")[0]
+
+    @property
+    def mangled(self) -> str:
+        """The beginning of the kernel's name in machine code (Itanium C++ ABI)."""
+        number = self.instance.partition("<")[2].rstrip(">")
+        plain = f"_Z{len(self.function)}{self.function}"
+        return f"{plain}ILi{number}EE" if number else plain
+
+    def at(self, n: int) -> Launch:
+        """Return its launch at a size."""
+        return Launch(self, n, self.plan(n))
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch of a kernel at one of its sizes."""
+
+    kernel: Kernel
+    n: int
+    plan: Plan
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from others."""
+        return self.kernel.name, self.n
+
+    @property
+    def is_smallest(self) -> bool:
+        """Whether the kernel has no smaller launch."""
+        return self.n == min(self.kernel.sizes)
+
+    def filled(self) -> tuple[Any, ...]:
+        """Return the arguments with their elements."""
+        return tuple(
+            value.make() if isinstance(value, Numbers) else value for value in self.plan.arguments
+        )
+
+    def specified(self) -> tuple[Any, ...]:
+        """Return the arguments as a prediction needs them."""
+        return tuple(
+            value.spec() if isinstance(value, Numbers) else value for value in self.plan.arguments
+        )
+
+
+KERNELS: dict[str, Kernel] = {}
+Planned = Callable[[int], Plan]
+
+
+def measured(part: str, *sizes: int, instance: str = "") -> Callable[[Planned], Planned]:
+    """Enter a kernel, of which the function that is decorated makes launches."""
+
+    def enter(plan: Planned) -> Planned:
+        file, name = plan.__module__.rpartition(".")[2], plan.__name__
+        KERNELS[name] = Kernel(file, name, instance or name, part, sizes, plan)
+        return plan
+
+    return enter
+
+
+def three(size: Size) -> tuple[int, int, int]:
+    """Return a grid or block in three dimensions."""
+    given = (size,) if isinstance(size, int) else size
+    x, y, z = (*given, 1, 1, 1)[:3]
+    return x, y, z
+
+
+def differing(plan: Plan, before: tuple[Any, ...], after: tuple[Any, ...]) -> list[str]:
+    """Return what is not as expected, each as a sentence."""
+    found = []
+    for place, wanted in plan.expected(*before).items():
+        made = np.asarray(after[place])
+        wanted = np.asarray(wanted)
+        made = made[: wanted.size].reshape(wanted.shape)
+        most = plan.tolerance * max(1.0, float(np.abs(wanted.astype(np.float64)).max()))
+        off = np.abs(made.astype(np.float64) - wanted.astype(np.float64))
+        wrong = int(np.count_nonzero(~(off <= most)))
+        if wrong:
+            found.append(f"argument {place}: {wrong} of {wanted.size} wrong, by {off.max():g}")
+    return found
