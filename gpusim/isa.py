@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gpusim import floats
+from gpusim import __version__, floats
 from gpusim.fused import fused_multiply_add
 
 DType = np.dtype[Any]
@@ -142,6 +142,11 @@ class Program:
     constants: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     layout: BankLayout | None = None
     compiler: str = ""
+
+    @property
+    def generator(self) -> str:
+        """Who made it, with the version: "NVRTC 13.5", or gpusim for a lowering's."""
+        return self.compiler or f"gpusim {__version__}"
 
 
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.

@@ -23,7 +23,8 @@ class Prepared:
 
     `arguments` are arrays and NumPy scalars by the names that the program has for them; an
     `ArraySpec` stands for an array whose elements are never read. `source_file` is the file whose
-    lines the instructions name, empty where there is none.
+    lines the instructions name, empty where there is none. `fallback` says why the lowering made
+    the program where nvcc's code was to be had if possible.
     """
 
     program: Program
@@ -31,6 +32,7 @@ class Prepared:
     arguments: Mapping[str, Any]
     cc: ComputeCapability
     source_file: str = ""
+    fallback: str = ""
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from gpusim import generators
 from gpusim.arguments import ArraySpec
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import Array, DType
 from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
 from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
-from gpusim.errors import LaunchError
+from gpusim.errors import GpusimError, LaunchError
 from gpusim.isa import Program
-from gpusim.launch import ComputeCapability, bound_arguments
+from gpusim.launch import ComputeCapability, Launch, bound_arguments
 from gpusim.lowering import lower
 from gpusim.prepared import Prepared
 
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from gpusim.sass.from_python import WrittenKernel
 
 LEVELS = ("O0", "O3")
-CODES = ("lowering", "nvcc", "auto")
+LONGEST_REASON = 200
 _programs: WeakKeyDictionary[Kernel, dict[Any, Program]] = WeakKeyDictionary()
 _written: WeakKeyDictionary[Kernel, dict[Any, WrittenKernel]] = WeakKeyDictionary()
+# Why there is no nvcc's code of a kernel for some types and a GPU: it is not tried at each launch.
+_refusals: WeakKeyDictionary[Kernel, dict[Any, str]] = WeakKeyDictionary()
 
 
 def prepare(
@@ -37,13 +41,13 @@ def prepare(
     level: str = "O3",
     *,
     asks: bool = False,
-    code: str = "lowering",
+    code: str | None = None,
 ) -> Prepared:
     """Return `kernel[grid, block]` with its arguments as it runs on a GPU of `cc`.
 
     With `asks`, the program asks about what C leaves undefined (`compiler.undefined`). `code` says
     who makes it: the "lowering", or "nvcc" of the kernel written out as CUDA C++; "auto" is that
-    where it can be.
+    where it can be, and None what `generators.chosen` says.
     Raises LaunchError for arguments or a launch that cannot be, and GpusimError for a kernel.
     """
     if not isinstance(configured, ConfiguredKernel):
@@ -53,25 +57,37 @@ def prepare(
     if isinstance(kernel, MachineCode):
         return kernel.prepare(configured.launch, args, cc)
     arguments = bind(kernel, args)
-    if _is_compiled(code, cc, level):
+    code, fallback = generators.chosen(code), ""
+    if code == generators.NVCC:
+        if refusal := generators.refusal(cc, level):
+            raise LaunchError(refusal)
         return _compiled(kernel, arguments).prepare(configured.launch, arguments, cc)
+    if code == generators.AUTO and level == generators.OPTIMISED and generators.is_installed():
+        made = _compiled_or_refusal(kernel, configured.launch, arguments, cc, level)
+        if isinstance(made, Prepared):
+            return made
+        fallback = made
     program = program_for(kernel, arguments, cc, level, asks=asks)
-    return Prepared(program, configured.launch, arguments, cc, kernel.source.file)
+    launch, file = configured.launch, kernel.source.file
+    return Prepared(program, launch, arguments, cc, file, fallback)
 
 
-def _is_compiled(code: str, cc: ComputeCapability, level: str) -> bool:
-    """Return whether nvcc's compiler makes the code; LaunchError where it cannot, but should."""
-    if code not in CODES:
-        raise LaunchError(f"code {code!r} is not known; known are {', '.join(CODES)}")
-    if code == "lowering":
-        return False
-    from gpusim.sass import compiler, wheels
-
-    if code == "auto":
-        return level == "O3" and str(cc) in compiler.ARCHITECTURES and wheels.are_there()
-    if level != "O3":
-        raise LaunchError("nvcc's code is that of -O3; -O0 is the lowering's (--code lowering)")
-    return True
+def _compiled_or_refusal(
+    kernel: Kernel, launch: Launch, arguments: Mapping[str, Any], cc: ComputeCapability, level: str
+) -> Prepared | str:
+    """Return the launch in nvcc's code, or why that cannot be had."""
+    key = (tuple(parameter_types(arguments).items()), cc)
+    refused = _refusals.setdefault(kernel, {})
+    refusal = refused.get(key) or generators.refusal(cc, level)
+    if refusal:
+        return refusal
+    try:
+        return _compiled(kernel, arguments).prepare(launch, arguments, cc)
+    except GpusimError as error:
+        reason = shorten(str(error), LONGEST_REASON)
+        if not isinstance(error, LaunchError):  # which another launch need not have
+            refused[key] = reason
+        return reason
 
 
 def _compiled(kernel: Kernel, arguments: Mapping[str, Any]) -> WrittenKernel:

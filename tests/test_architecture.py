@@ -21,7 +21,7 @@ LAYERS = [
     {"errors", "floats", "fused"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "occupancy"}
     | {"files", "journal", "views", "workers"},
-    {"cuda", "compiler", "lowering", "programs", "catalogue", "kernels", "sass"},
+    {"cuda", "compiler", "lowering", "programs", "generators", "catalogue", "kernels", "sass"},
     {"machine"},
     {"tracing", "prediction", "checking"},
     {"reports"},

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim import trace
 from gpusim.errors import GpusimError
+from gpusim.generators import LOWERING
 from gpusim.tracing.counters import COUNTERS
 from gpusim.workers import Listener, ignored, worked_out
 
@@ -143,7 +144,7 @@ def compare_counters(counts: Counts) -> Launch:
 def _predicted(counts: Counts) -> dict[str, int]:
     setup = counts.case.setups(counts.entry)[0]
     call = setup.call(random_data(np.random.default_rng(), setup.n, setup.dtype))
-    return trace(call.configured, *call.arguments).counters
+    return trace(call.configured, *call.arguments, code=LOWERING).counters
 
 
 def _noise(measured: Mapping[str, float], predicted: Mapping[str, int]) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from gpusim import device as devices
 from gpusim.catalogue import Request, find
 from gpusim.errors import GpusimError
+from gpusim.generators import LOWERING
 from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.workers import Listener, ignored, worked_out
@@ -66,7 +67,7 @@ def predictions(kernel: str, case: Case, device: str) -> list[Prediction]:
 @lru_cache(maxsize=KEPT_PREDICTIONS)
 def _of_launch(request: Request, l2: str, device: str) -> Prediction:
     """Return the prediction of a single launch; several cases begin with the same one."""
-    return catalogue_job(request).on(device, l2=l2).first
+    return catalogue_job(request).in_code(LOWERING).on(device, l2=l2).first
 
 
 def compared(measured: Measurement, device: str) -> Result:

@@ -87,5 +87,8 @@ def check_prepared(
         grid=prepared.launch.grid,
         block=prepared.launch.block,
         compute_capability=str(prepared.cc),
+        generator=prepared.program.generator,
+        lowering=prepared.program.lowering,
+        compiler=prepared.program.compiler,
         found=sink.sorted(),
     )

@@ -117,7 +117,8 @@ def order(finding: Finding) -> tuple[Any, ...]:
 class Findings(Sequence[Finding]):
     """All that a check found, errors first. True in a condition where there is something.
 
-    `kernel`, `source_file`, `grid`, `block` and `compute_capability` say what was checked.
+    `kernel`, `source_file`, `grid`, `block` and `compute_capability` say what was checked,
+    `lowering` and `compiler` in whose code: a Python kernel always in the lowering's at O0.
     """
 
     kernel: str
@@ -125,6 +126,9 @@ class Findings(Sequence[Finding]):
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     compute_capability: str
+    generator: str = ""
+    lowering: str = ""
+    compiler: str = ""
     found: tuple[Finding, ...] = field(default=())
 
     def __getitem__(self, position: Any) -> Any:
@@ -158,6 +162,7 @@ class Findings(Sequence[Finding]):
             "grid": list(self.grid),
             "block": list(self.block),
             "compute_capability": self.compute_capability,
+            "generator": self.generator,
             "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
             "findings": [finding.to_dict() for finding in self.found],
         }

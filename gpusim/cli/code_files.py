@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".cu", ".cuh", ".cubin")
 CODE = Option(
-    "--code", "whose machine code a Python kernel has: lowering, nvcc or auto (lowering)",
-    "CODE", "lowering",
-)  # fmt: skip
+    "--code", "whose machine code a Python kernel has: lowering, nvcc or auto (auto)", "CODE"
+)
 COMPILING = (
     Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
     Option("-D", "a macro, for FILE.cu:KERNEL", "NAME[=VALUE]", None, True, "define"),

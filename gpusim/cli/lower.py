@@ -34,7 +34,8 @@ def lower(chosen: Namespace) -> int:
     The passes with what each changed; then every source line with the operations and the
     instructions that it became, their stall counts and the registers in use.
 
-    With --cuda the kernel as CUDA C++, of which nvcc makes its code (--code nvcc).
+    With --cuda the kernel as CUDA C++, of which nvcc makes its code; with --code nvcc that code,
+    which has no passes to show.
 
     With --after PASS the whole form that a pass leaves; with --diff what each pass changed, or
     with both, what that pass did. Nothing is run.
@@ -75,6 +76,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         *COMPILING,
+        Option("--code", "machine code of the lowering, or of nvcc (lowering)", "CODE", "lowering"),
         Option("--cuda", "show a Python kernel written out as CUDA C++"),
         Option("--cc", "compute capability to compile for (the device's)", "CC"),
         LEVEL,
@@ -103,8 +105,9 @@ def _lowered(chosen: Namespace) -> Lowered:
     from gpusim.cli.inputs import lowering_level
     from gpusim.cli.user_files import names_a_file
     from gpusim.cuda import MachineCode
+    from gpusim.generators import LOWERING
     from gpusim.launch import ComputeCapability, Launch
-    from gpusim.programs import bind, program_in_stages
+    from gpusim.programs import bind, prepare, program_in_stages
     from gpusim.reports.lowered import Lowered
 
     level = lowering_level(chosen.level)
@@ -114,6 +117,9 @@ def _lowered(chosen: Namespace) -> Lowered:
     file = kernel.source.file
     if isinstance(kernel, MachineCode):  # as the compiler left it: there are no passes to show
         prepared = kernel.prepare(Launch.of(1, 1), values, cc)
+        return Lowered(prepared.program, file, str(cc), device)
+    if chosen.code != LOWERING:
+        prepared = prepare(kernel[1, 1], values, cc, level, code=chosen.code)
         return Lowered(prepared.program, file, str(cc), device)
     program, stages = program_in_stages(kernel, bind(kernel, values), cc, level)
     return Lowered(program, file, str(cc), device, stages)

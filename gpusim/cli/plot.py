@@ -29,6 +29,7 @@ from gpusim.cli.timing import (
     one_of,
 )
 from gpusim.errors import InputError
+from gpusim.generators import LOWERING
 
 if TYPE_CHECKING:
     from gpusim.prediction.jobs import Forecast
@@ -58,14 +59,20 @@ def plot(chosen: Namespace) -> int:
     return 0
 
 
-def _of_trace(name: str, *options: str) -> Callable[[Namespace], Any]:
-    """Return what draws one of a trace's own pictures, with the options that it takes."""
+def _of_trace(
+    name: str, *options: str, code: str | None = None
+) -> Callable[[Namespace], Any]:
+    """Return what draws one of a trace's own pictures, with the options that it takes.
+
+    `code` is whose machine code it shows where nobody says so.
+    """
 
     def draw(chosen: Namespace) -> Any:
         from gpusim.cli.inputs import count
         from gpusim.cli.trace import traced
 
         chosen.kernel = _one_kernel(chosen)
+        chosen.code = chosen.code or code
         given = {
             option: count(getattr(chosen, option), f"the {option}", least=0)
             for option in options
@@ -191,7 +198,10 @@ class Picture:
 
 PICTURES = {
     "tree": Picture("who adds what, step by step", _of_trace("tree")),
-    "divergence": Picture("which threads pass each condition", _of_trace("divergence")),
+    "divergence": Picture(
+        "which threads pass each condition, in the lowering's code, which remembers them",
+        _of_trace("divergence", code=LOWERING),
+    ),
     "banks": Picture(
         "the words that each bank of shared memory serves", _of_trace("banks", "line", "warp")
     ),

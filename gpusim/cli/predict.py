@@ -122,8 +122,9 @@ def forecast(chosen: Namespace, job: Job, device: Device, *, timeline: bool = Fa
     from gpusim.cli.selection import step_limit
 
     limit = step_limit(chosen)
-    job = job.in_code(getattr(chosen, "code", None) or "lowering")
-    return job.on(device, l2=how(chosen)[1], step_limit=limit, timeline=timeline)
+    return job.in_code(chosen.code).on(
+        device, l2=how(chosen)[1], step_limit=limit, timeline=timeline
+    )
 
 
 def _write_events(made: Forecast, name: str) -> None:

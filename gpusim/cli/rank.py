@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from gpusim.cli.code_files import CODE
 from gpusim.cli.options import (
     BLOCK,
     DATA_TYPE,
@@ -57,7 +58,7 @@ def rank(chosen: Namespace) -> int:
         bar.start()
         for request in requests:
             try:
-                job = catalogue_job(request)
+                job = catalogue_job(request).in_code(chosen.code)
                 forecasts.append(job.on(device, l2=l2, step_limit=limit))
             except GpusimError as error:
                 errors.append((request.kernel, error))
@@ -88,6 +89,7 @@ COMMAND = Command(
         WITHOUT,
         OPERATION,
         DATA_TYPE,
+        CODE,
         STEP_LIMIT,
         JSON,
     ),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
+from gpusim.cli.code_files import CODE
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -27,6 +28,7 @@ from gpusim.cli.output import has_terminal
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call
+    from gpusim.prepared import Prepared
 
 WRONG_RESULT = 1
 
@@ -46,9 +48,10 @@ def run(chosen: Namespace) -> int:
     launches = choice.launches()
     with Progress(sum(launch.blocks for launch in launches)) as progress:
         started = time.perf_counter()
-        calls = choice.run(lambda call: _launch(call, limit, progress))
+        made: list[Prepared] = []
+        calls = choice.run(lambda call: made.append(_launch(call, chosen.code, limit, progress)))
         seconds = time.perf_counter() - started
-    outcome = checked(choice.entry, calls, seconds)
+    outcome = checked(choice.entry, calls, seconds, made[0])
     findings, found = also_checked(chosen)
     if chosen.json:
         document = run_document(outcome)
@@ -71,6 +74,7 @@ COMMAND = Command(
         INPUT,
         GRID,
         COARSE,
+        CODE,
         STEP_LIMIT,
         CHECK,
         JSON,
@@ -84,12 +88,14 @@ COMMAND = Command(
 )
 
 
-def _launch(call: Call, step_limit: int, progress: Progress) -> None:
+def _launch(call: Call, code: str | None, step_limit: int, progress: Progress) -> Prepared:
+    """Run one launch, and return what ran."""
     from gpusim import machine
     from gpusim.programs import prepare
 
-    prepared = prepare(call.configured, call.arguments, machine.DEFAULT_CC)
+    prepared = prepare(call.configured, call.arguments, machine.DEFAULT_CC, code=code)
     machine.run(prepared, step_limit=step_limit, progress=progress.launch())
+    return prepared
 
 
 class Progress:

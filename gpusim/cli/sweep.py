@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from gpusim.cli.code_files import CODE
 from gpusim.cli.options import (
     DATA_TYPE,
     JSON,
@@ -42,6 +43,7 @@ def sweep(chosen: Namespace) -> int:
     from gpusim.catalogue import Request, find
     from gpusim.cli import inputs
     from gpusim.cli.selection import step_limit
+    from gpusim.generators import chosen as code_chosen
     from gpusim.prediction.sweeps import crossed
     from gpusim.prediction.sweeps import sweep as run_sweep
     from gpusim.reports.sweeps import sweep_summary, sweep_table
@@ -62,6 +64,7 @@ def sweep(chosen: Namespace) -> int:
         l2=l2,
         without=tuple(sorted(without)),
         step_limit=step_limit(chosen),
+        code=code_chosen(chosen.code),
     )
     workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
     output = Path(chosen.out) if chosen.out is not None else None
@@ -106,6 +109,7 @@ COMMAND = Command(
         WITHOUT,
         OPERATION,
         DATA_TYPE,
+        CODE,
         STEP_LIMIT,
         JSON,
     ),

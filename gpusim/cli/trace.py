@@ -118,7 +118,7 @@ def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace
     settings = {
         "cc": chosen.cc,
         "level": lowering_level(chosen.level),
-        "code": getattr(chosen, "code", None) or "lowering",
+        "code": chosen.code,
         "block_index": count(chosen.block_index, "the block index", least=0),
         "step_limit": step_limit(chosen),
         "observers": observers,

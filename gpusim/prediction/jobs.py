@@ -33,7 +33,7 @@ class KernelLaunch:
     configured: ConfiguredKernel
     arguments: tuple[Any, ...]
     setup: Setup | None = None
-    code: str = "lowering"
+    code: str | None = None
 
     def prepared(self, cc: ComputeCapability) -> Prepared:
         """Return the launch as it runs on a GPU of `cc`."""
@@ -52,8 +52,11 @@ class Job:
     launches: tuple[KernelLaunch, ...]
     useful_bytes: int
 
-    def in_code(self, code: str) -> Job:
-        """Return the same with whose machine code its kernels have: lowering, nvcc or auto."""
+    def in_code(self, code: str | None) -> Job:
+        """Return the same with whose machine code its kernels have: lowering, nvcc or auto.
+
+        None is what `generators.chosen` says.
+        """
         return replace(self, launches=tuple(replace(one, code=code) for one in self.launches))
 
     def on(

@@ -41,7 +41,7 @@ def predict(
     device: str | Path | Device = "h200",
     l2: str = "cold",
     level: str = "O3",
-    code: str = "lowering",
+    code: str | None = None,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     observers: Sequence[SpanObserver] = (),
     timeline: bool = False,
@@ -52,7 +52,8 @@ def predict(
     in the L2 cache before ("warm") or not ("cold"). Arrays are not changed; `array_spec` does
     for those whose elements decide nothing. `observers` see the SM that is simulated,
     `timeline` keeps the lives of its first warps. `code` is whose machine code a Python kernel has,
-    "lowering", "nvcc" or "auto". Raises GpusimError for what cannot run.
+    "lowering", "nvcc" or "auto"; without it the environment's GPUSIM_CODE decides, else "auto".
+    Raises GpusimError for what cannot run.
     """
     _check_l2(l2)
     gpu = devices.load(device)

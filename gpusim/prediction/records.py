@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gpusim import __version__
 from gpusim.device import Device
 from gpusim.launch import Launch
 from gpusim.occupancy import Occupancy
@@ -112,7 +111,8 @@ class Prediction:
         """Return what `gpusim predict --json` prints."""
         return {
             "kernel": self.kernel,
-            "generator": self.prepared.program.compiler or f"gpusim {__version__}",
+            "generator": self.prepared.program.generator,
+            "fallback": self.prepared.fallback or None,
             "device": self.device.gpu.name,
             "grid": list(self.launch.grid),
             "block": list(self.launch.block),

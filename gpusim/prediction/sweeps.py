@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from gpusim import device as devices
+from gpusim import generators
 from gpusim.catalogue import Request
 from gpusim.device import Device
 from gpusim.errors import GpusimError, InputError
@@ -32,13 +33,17 @@ JOURNAL_SUFFIX = ".journal"
 
 @dataclass(frozen=True)
 class Case:
-    """One prediction of a sweep; `device` is a name or a file, `without` what it lacks."""
+    """One prediction of a sweep; `device` is a name or a file, `without` what it lacks.
+
+    `code` is whose machine code the kernel has, as in `gpusim.predict`.
+    """
 
     request: Request
     device: str
     l2: str = "cold"
     without: tuple[str, ...] = ()
     step_limit: int = DEFAULT_STEP_LIMIT
+    code: str = field(default_factory=generators.chosen)
 
 
 def crossed(
@@ -64,7 +69,7 @@ def row_of(case: Case) -> Row:
     row: Row = dict.fromkeys(COLUMNS) | _asked(case)
     try:
         row["digest"] = _key(case)[:DIGITS]
-        job = catalogue_job(case.request)
+        job = catalogue_job(case.request).in_code(case.code)
         device = devices.load(case.device).without(*case.without)
         return row | _predicted(job.on(device, l2=case.l2, step_limit=case.step_limit))
     except GpusimError as error:
@@ -84,6 +89,7 @@ def _asked(case: Case) -> Row:
         "l2": case.l2,
         "passes": request.passes,
         "without": " ".join(case.without),
+        "code": case.code,
     }
 
 
@@ -93,6 +99,8 @@ def _predicted(forecast: Forecast) -> Row:
     bounds = {bound.name: bound.time_us for bound in first.bounds}
     return {
         "dtype": setup.dtype.name if setup else None,
+        "generator": first.prepared.program.generator,
+        "fallback": first.prepared.fallback or None,
         "launches": len(forecast.predictions),
         "grid": first.launch.blocks,
         "time_us": forecast.time_us,
@@ -221,7 +229,12 @@ def _check_output(output: Path) -> None:
 
 def _key(case: Case) -> str:
     """Return what a row depends on: the case, its device's numbers and the model itself."""
-    facts = {**asdict(case), "device": _numbers(case.device), "model": _model()}
+    facts = {
+        **asdict(case),
+        "device": _numbers(case.device),
+        "model": _model(),
+        "compilers": generators.stamp(case.code),
+    }
     return hashlib.sha256(json.dumps([case.device, facts], sort_keys=True).encode()).hexdigest()
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.checking.rules import ERROR, NOTE, SEVERITIES, WARNING
+from gpusim.reports.generators import made_by
 from gpusim.reports.layout import BAD, DIM, TITLE, plural, size
 
 MOST_SHOWN = 100
@@ -38,7 +39,8 @@ def _heading(findings: Findings) -> Iterator[Text]:
     text = Text(findings.kernel, TITLE)
     text.append(f"  grid {size(findings.grid)}, block {size(findings.block)}", "not bold")
     yield text
-    yield Text(f"compute capability {findings.compute_capability}", DIM)
+    code = made_by(findings.compiler, findings.lowering)
+    yield Text(f"compute capability {findings.compute_capability}, {code}", DIM)
     counts = Text()
     for severity in SEVERITIES:
         count = len(findings.of(severity))

@@ -10,6 +10,7 @@ from rich.text import Text
 from gpusim.isa import OPS
 from gpusim.prediction.clock.stall_counts import StallCount
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.generators import code_of
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
 from gpusim.reports.lowered import (
     Change,
@@ -111,7 +112,7 @@ def _title(lowered: Lowered) -> Iterator[Text]:
     program = lowered.program
     issued = sum(OPS[i.op].issued for i in program.instructions)
     text = Text(program.name, TITLE)
-    made = f"  compute capability {lowered.cc}, lowering {program.lowering}"
+    made = f"  compute capability {lowered.cc}, {code_of(program)}"
     text.append(f"{made}, stall counts of {lowered.device.name}", "not bold")
     yield text
     barriers = plural(program.barriers, "convergence barrier")
@@ -128,6 +129,7 @@ def lowered_document(lowered: Lowered) -> dict[str, Any]:
         "source_file": lowered.source_file,
         "compute_capability": lowered.cc,
         "lowering": program.lowering,
+        "generator": program.generator,
         "device": lowered.device.id,
         "registers": program.register_estimate,
         "shared_bytes": program.shared_bytes,
@@ -145,6 +147,7 @@ def stage_document(lowered: Lowered, label: str) -> dict[str, Any]:
     return {
         "kernel": lowered.program.name,
         "lowering": lowered.program.lowering,
+        "generator": lowered.program.generator,
         "pass": label,
         "form": SSA if stage.is_ssa else CODE,
         "lines": lines,
@@ -160,6 +163,7 @@ def diff_document(lowered: Lowered, label: str | None = None) -> dict[str, Any]:
     return {
         "kernel": lowered.program.name,
         "lowering": lowered.program.lowering,
+        "generator": lowered.program.generator,
         "passes": passes,
     }
 

@@ -16,6 +16,7 @@ from gpusim.prediction.jobs import Forecast
 from gpusim.prediction.records import Prediction
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
 from gpusim.reports.quantities import (
     bar,
@@ -57,6 +58,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     """Yield the lines of the report, none wider than `width`."""
     forecast, first = answer.forecast, answer.forecast.first
     yield from _title(forecast)
+    yield from fallback_lines(first.prepared.fallback, width)
     yield Text()
     yield from _facts(answer, width)
     setup = forecast.job.launches[0].setup
@@ -99,9 +101,8 @@ def _title(forecast: Forecast) -> Iterator[Text]:
     yield title
     launch = f"grid {size(first.launch.grid)}, block {size(first.launch.block)}"
     cc = forecast.device.gpu.compute_capability
-    compiler = first.prepared.program.compiler
-    code = f", code of {compiler}" if compiler else ""
-    yield Text(f"{launch}, compute capability {cc}, {first.l2} L2{code}", DIM)
+    code = code_of(first.prepared.program)
+    yield Text(f"{launch}, compute capability {cc}, {first.l2} L2, {code}", DIM)
 
 
 def _facts(answer: Answer, width: int) -> Iterator[Text]:

@@ -13,6 +13,7 @@ from gpusim.catalogue import find
 from gpusim.prediction.jobs import Forecast
 from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.layout import BAD, DIM, TITLE
 from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
@@ -67,6 +68,7 @@ def ranking_report(ranking: Ranking, width: int) -> Iterator[Text]:
     for entry in (find(one.job.name) for one in ranking.forecasts):
         if entry.defect:
             yield from _note(f"! {entry.name}. {known_defect(entry)}", width, BAD)
+    yield from _fallbacks(ranking, width)
     for name, reason in ranking.failures:
         yield from _note(f"{name} cannot run: {reason}", width)
 
@@ -82,7 +84,18 @@ def _title(ranking: Ranking) -> Iterator[Text]:
     passes = "all passes" if ranking.passes == "all" else "one pass"
     without = "".join(f", without {name}" for name in sorted(one.device.ablations))
     peak = rate(one.device.bandwidth.dram_peak_gbps)
-    yield Text(f"{passes}, {one.first.l2} L2{without}; DRAM peak {peak}; slowest first", DIM)
+    codes = dict.fromkeys(code_of(one.first.prepared.program) for one in ranking.forecasts)
+    state = f"{one.first.l2} L2{without}, {' and '.join(codes)}"
+    yield Text(f"{passes}, {state}; DRAM peak {peak}; slowest first", DIM)
+
+
+def _fallbacks(ranking: Ranking, width: int) -> Iterator[Text]:
+    """Yield why kernels are not in nvcc's code, where that was wanted, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for one in ranking.forecasts:
+        reasons.setdefault(one.first.prepared.fallback, []).append(one.job.name)
+    for reason, names in reasons.items():
+        yield from fallback_lines(reason, width, ", ".join(names))
 
 
 def _table(ranking: Ranking) -> Columns:

@@ -13,12 +13,14 @@ from rich.text import Text
 from gpusim.catalogue import REDUCTION, Call, Entry
 from gpusim.catalogue.oracle import Expected
 from gpusim.catalogue.reduction import expected
+from gpusim.prepared import Prepared
+from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, plural
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The launches of a run, what they left and what NumPy finds."""
+    """The launches of a run, what they left and what NumPy finds; `prepared` is the first."""
 
     entry: Entry
     calls: Sequence[Call]
@@ -26,6 +28,7 @@ class Outcome:
     result: Any
     reference: Any
     wrong: int
+    prepared: Prepared
 
     @property
     def right(self) -> bool:
@@ -38,7 +41,7 @@ class Outcome:
         return sum(c.launch.blocks * c.launch.threads_per_block for c in self.calls)
 
 
-def checked(entry: Entry, calls: Sequence[Call], seconds: float) -> Outcome:
+def checked(entry: Entry, calls: Sequence[Call], seconds: float, prepared: Prepared) -> Outcome:
     """Return the launches' result held against NumPy's."""
     result = calls[-1].result
     should_be: Expected
@@ -47,7 +50,7 @@ def checked(entry: Entry, calls: Sequence[Call], seconds: float) -> Outcome:
     else:
         should_be = calls[0].expected()
     wrong = int(np.count_nonzero(should_be.wrong(result)))
-    return Outcome(entry, calls, seconds, result, should_be.values, wrong)
+    return Outcome(entry, calls, seconds, result, should_be.values, wrong, prepared)
 
 
 def run_document(outcome: Outcome) -> dict[str, Any]:
@@ -55,6 +58,8 @@ def run_document(outcome: Outcome) -> dict[str, Any]:
     first = outcome.calls[0].setup
     return {
         "kernel": outcome.entry.name,
+        "generator": outcome.prepared.program.generator,
+        "fallback": outcome.prepared.fallback or None,
         "n": first.n,
         "block": first.block,
         "grid": first.grid,
@@ -94,7 +99,9 @@ def run_lines(outcome: Outcome, width: int) -> Iterator[Text]:
     grids = " + ".join(f"{call.setup.grid:,}" for call in outcome.calls)
     blocks = f"{grids} blocks" if grids != "1" else "1 block"
     passes = len(outcome.calls)
-    yield Text(f"{passes} pass{'' if passes == 1 else 'es'}: {blocks}", DIM)
+    code = code_of(outcome.prepared.program)
+    yield Text(f"{passes} pass{'' if passes == 1 else 'es'}: {blocks}; {code}", DIM)
+    yield from fallback_lines(outcome.prepared.fallback, width)
     last = "last value  " if len(outcome.result) > 1 else ""
     yield Text(f"\n  gpusim  {last}{outcome.result[-1]}")
     yield Text(f"  NumPy   {last}{outcome.reference[-1]}")

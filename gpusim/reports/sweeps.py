@@ -11,6 +11,7 @@ from rich.text import Text
 from gpusim.prediction.sweeps import Swept
 from gpusim.prediction.tables import Row
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.generators import fallback_lines
 from gpusim.reports.layout import BAD, DIM, plural
 from gpusim.reports.quantities import duration, percent, rate
 
@@ -31,6 +32,19 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
         about = (row["device"], f"{row['n']:,}", str(row["block"]), row["kernel"])
         made.row(*about, *_result(row))
     yield from made.lines(width)
+    yield from _generators(rows, width)
+
+
+def _generators(rows: Sequence[Row], width: int) -> Iterator[Text]:
+    """Yield who made the kernels' machine code, and why not nvcc's compiler where it was wanted."""
+    names = dict.fromkeys(row["generator"] for row in rows if row["generator"])
+    if names:
+        yield Text(f"machine code of {' and '.join(names)}", DIM)
+    reasons: dict[str, dict[str, None]] = {}
+    for row in rows:
+        reasons.setdefault(row["fallback"] or "", {})[row["kernel"]] = None
+    for reason, kernels in reasons.items():
+        yield from fallback_lines(reason, width, ", ".join(kernels))
 
 
 def _result(row: Row) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gpusim.reports import line_counts
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.generators import fallback_lines, made_by
 from gpusim.reports.layout import (
     BAD,
     DIM,
@@ -32,6 +33,7 @@ WIDTH_FOR_UNITS = 125
 def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
     """Yield the lines of the report, none wider than `width`; a remark comes last."""
     yield from launch_lines(trace)
+    yield from fallback_lines(trace.fallback, width)
     yield heading("Totals", "exact: from source and addresses; model: what the compiler emits")
     yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
     yield heading(
@@ -55,7 +57,7 @@ def launch_lines(trace: Trace) -> list[Text]:
     threads = launch.blocks * launch.threads_per_block
     warps = launch.blocks * launch.warps_per_block
     text.append(f": {plural(threads, 'thread')}, {plural(warps, 'warp')}", style="not bold")
-    code = f"code of {trace.compiler}" if trace.compiler else f"lowering {trace.lowering}"
+    code = made_by(trace.compiler, trace.lowering)
     return [text, Text(f"compute capability {trace.cc}, {code}", DIM)]
 
 

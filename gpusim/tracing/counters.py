@@ -40,11 +40,16 @@ class CounterSpec:
         """Return the kind in the own code of a compiler, which is exact as the source is."""
         return KINDS[SOURCE] if compiler and self.follows == CODE else self.kind
 
+    def is_known_with(self, compiler: str) -> bool:
+        """Whether the own code of a compiler, which forgets the source's conditions, tells it."""
+        return not compiler or self.follows != CONDITIONS
+
 
 # What a counter's numbers follow, and what that makes of them.
-SOURCE, CODE, HARDWARE = "source", "code", "hardware"
+SOURCE, CONDITIONS, CODE, HARDWARE = "source", "conditions", "code", "hardware"
 KINDS = {
     SOURCE: "exact",  # addresses, masks and barriers: the same, whatever compiles the kernel
+    CONDITIONS: "exact",  # what the source decides, which only the lowering remembers
     CODE: "model",  # the instructions that are emitted: here those of a lowering that imitates nvcc
     HARDWARE: "model",  # what no manual says of it
 }
@@ -123,7 +128,7 @@ def divergent_branches(tally: Tally) -> Array:
     return tally.divergent
 
 
-@counter("branches", SOURCE, "", _op(".IF"))
+@counter("branches", CONDITIONS, "", _op(".IF"))
 def source_branches(tally: Tally) -> Array:
     """Conditions in the source that a warp decided: if, while, for, and conditional expressions.
 
@@ -132,7 +137,7 @@ def source_branches(tally: Tally) -> Array:
     return tally.masks.any_on
 
 
-@counter("branches", SOURCE, "", _op(".IF"))
+@counter("branches", CONDITIONS, "", _op(".IF"))
 def source_divergent_branches(tally: Tally) -> Array:
     """Conditions in the source about which lanes of a warp disagreed.
 

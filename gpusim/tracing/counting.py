@@ -75,6 +75,7 @@ class Counters(Observer):
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
+        self.specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
         self._wanted = [
             [number for number, spec in enumerate(self.specs) if spec.applies(instruction)]
             for instruction in program.instructions

@@ -105,7 +105,8 @@ class Trace:
 
     `blocks[i]` has the counters of block i; `warps` and `executions` are those of block
     `block_index`, `is_complete` is False where it did too much to keep every execution.
-    `compiler` names the one whose own code ran, empty for the lowering's.
+    `compiler` names the one whose own code ran, empty for the lowering's; `generator` is who made
+    the code, with the version, and `fallback` why not nvcc's compiler, where that was wanted.
     `plot_...(theme="dark")` return Matplotlib figures of that block.
     """
 
@@ -123,6 +124,8 @@ class Trace:
     is_complete: bool = True
     findings: list[Finding] = field(default_factory=list)
     compiler: str = ""
+    generator: str = f"gpusim {__version__}"
+    fallback: str = ""
 
     _repr_html_ = View("gpusim.reports.notebook", "trace_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "trace_bundle")
@@ -139,7 +142,8 @@ class Trace:
             "block": list(self.launch.block),
             "dynamic_shared_bytes": self.launch.dynamic_shared_bytes,
             "lowering": self.lowering,
-            "generator": self.compiler or f"gpusim {__version__}",
+            "generator": self.generator,
+            "fallback": self.fallback or None,
             "cc": self.cc,
             "block_index": self.block_index,
             "counters": {

@@ -29,7 +29,7 @@ def trace(
     *args: Any,
     cc: str | ComputeCapability = "9.0",
     level: str = "O3",
-    code: str = "lowering",
+    code: str | None = None,
     block_index: int = 0,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     blocks_per_chunk: int | None = None,
@@ -40,7 +40,8 @@ def trace(
 
     `cc` is the compute capability to compile for, `level` "O3" (an optimising compiler) or
     "O0" (as `nvcc -G`), `code` whose machine code a Python kernel has: "lowering", "nvcc", or
-    "auto", which is the latter where it is installed. `block_index` is the block whose warps are
+    "auto", which is the latter where it can be had; without it the environment's GPUSIM_CODE
+    decides, else "auto". `block_index` is the block whose warps are
     shown one by one, `step_limit` the instructions that a block may run. Raises GpusimError for a
     launch, argument or kernel that cannot run.
     """
@@ -95,6 +96,8 @@ def trace_prepared(
         source_file=prepared.source_file,
         is_complete=log.is_complete,
         compiler=program.compiler,
+        generator=program.generator,
+        fallback=prepared.fallback,
     )
     return replace(made, findings=find(made))
 
@@ -102,14 +105,14 @@ def trace_prepared(
 def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
     """Return the counters of each source line that has instructions."""
     names = [spec.name for spec in counters.specs]
-    issued, conditions = names.index("instructions"), names.index("source_branches")
-    lanes = names.index("thread_instructions")
+    issued, lanes = names.index("instructions"), names.index("thread_instructions")
+    runs_of = [names.index(name) for name in ("instructions", "source_branches") if name in names]
     made = []
     lines = np.array([instruction.line for instruction in prepared.program.instructions])
     for line in sorted(set(lines.tolist())):  # np.unique imports numpy.ma
         rows = counters.by_pc[lines == line]
         total = rows.sum(axis=0)
-        runs = int(max(rows[:, issued].max(), rows[:, conditions].max()))
+        runs = int(rows[:, runs_of].max())
         mean = float(total[lanes] / total[issued]) if total[issued] else 0.0
         text = linecache.getline(prepared.source_file, line).rstrip()
         made.append(LineCounters(line, text, runs, mean, counters.named(total)))

@@ -10,7 +10,7 @@ import pytest
 
 from gpusim import cuda
 from gpusim.catalogue import entries, find, sample
-from gpusim.errors import GpusimError, LaunchError
+from gpusim.errors import GpusimError
 from gpusim.launch import ComputeCapability
 from gpusim.machine import run
 from gpusim.programs import as_cuda, prepare
@@ -81,16 +81,6 @@ def test_reduce3_counts_what_hand_written_cuda_counts_on_an_h200() -> None:
     assert call.wrong() == 0
     assert made.counters["instructions"] == 3_145_728
     assert made.counters["shared_load_instructions"] == 466_944
-
-
-def test_code_that_cannot_be_is_refused_and_auto_does_without() -> None:
-    x = np.ones(64, np.float32)
-    with pytest.raises(LaunchError, match="known are lowering, nvcc, auto"):
-        prepare(halves[1, 64], (x, x, 64), HOPPER, code="gcc")
-    with pytest.raises(LaunchError, match="-O0 is the lowering's"):
-        prepare(halves[1, 64], (x, x, 64), HOPPER, "O0", code="nvcc")
-    old = prepare(halves[1, 64], (x, x, 64), ComputeCapability(3, 5), code="auto")
-    assert old.program.compiler == ""
 
 
 @needs_compiler

@@ -10,6 +10,7 @@ from typing import Any
 from gpusim.isa import text_of
 from gpusim.prediction.jobs import Forecast
 from gpusim.reports import line_counts
+from gpusim.reports.generators import made_by
 from gpusim.reports.layout import plural, size
 from gpusim.reports.page.stepper import stepper_document
 from gpusim.reports.quantities import duration, percent, rate
@@ -108,7 +109,8 @@ def _launch(trace: Trace) -> str:
     threads = plural(launch.blocks * launch.threads_per_block, "thread")
     return (
         f"grid {size(launch.grid)}, block {size(launch.block)}: {threads}; "
-        f"compute capability {trace.cc}, lowering {trace.lowering}"
+        f"compute capability {trace.cc}, {made_by(trace.compiler, trace.lowering)}"
+        f"{f' (not nvcc: {trace.fallback})' if trace.fallback else ''}"
     )
 
 
