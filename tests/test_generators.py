@@ -101,7 +101,7 @@ def test_auto_is_the_lowerings_code_where_no_compiler_is_installed() -> None:
 def test_nvccs_code_is_of_an_optimised_level_and_known_gpus() -> None:
     with pytest.raises(LaunchError, match="-O0 is the lowering's"):
         made(level="O0", code="nvcc")
-    with pytest.raises(LaunchError, match="compute capability 3.5 is not known here"):
+    with pytest.raises(LaunchError, match=r"compute capability 3\.5 is not known here"):
         made(KEPLER, code="nvcc")
 
 

@@ -59,9 +59,7 @@ def plot(chosen: Namespace) -> int:
     return 0
 
 
-def _of_trace(
-    name: str, *options: str, code: str | None = None
-) -> Callable[[Namespace], Any]:
+def _of_trace(name: str, *options: str, code: str | None = None) -> Callable[[Namespace], Any]:
     """Return what draws one of a trace's own pictures, with the options that it takes.
 
     `code` is whose machine code it shows where nobody says so.
