@@ -144,7 +144,7 @@ def softmax(n: int) -> Plan:
         made = np.exp(x.reshape(n, n).astype(np.float64))
         return {1: (made / made.sum(1, keepdims=True)).ravel()}
 
-    return Plan(n, 256, (uniform(n * n), zeros(n * n), int32(n)), expected)
+    return Plan(n, 256, (deciding(uniform(n * n)), zeros(n * n), int32(n)), expected)
 
 
 @measured(SEEN, 2**18, 2**22, 2**24)

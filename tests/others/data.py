@@ -6,7 +6,7 @@ a longer one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,11 +113,16 @@ def words(length: int, seed: int) -> Array:
 
 def _hashed(length: int, seed: int) -> Array:
     made = np.empty(length, np.uint32)
+    for begin, chunk in _chunks(length, seed):
+        made[begin : begin + CHUNK] = chunk
+    return made
+
+
+def _chunks(length: int, seed: int) -> Iterator[tuple[int, Array]]:
+    """Yield pieces of what is made, each with where it begins."""
     for begin in range(0, length, CHUNK):
         v = np.arange(begin, min(begin + CHUNK, length), dtype=np.uint32)
-        v += np.uint32(seed * 0x9E3779B9 & 0xFFFFFFFF)
-        made[begin : begin + len(v)] = mixed(v)
-    return made
+        yield begin, mixed(v + np.uint32(seed * 0x9E3779B9 & 0xFFFFFFFF))
 
 
 def mixed(v: Array) -> Array:
@@ -132,8 +137,8 @@ def mixed(v: Array) -> Array:
 
 def _floats(length: int, seed: int) -> Array:
     made = np.empty(length, np.float32)
-    for begin in range(0, length, CHUNK):
-        made[begin : begin + CHUNK] = words(length, seed)[begin : begin + CHUNK] >> np.uint32(8)
+    for begin, chunk in _chunks(length, seed):
+        made[begin : begin + CHUNK] = chunk >> np.uint32(8)
     made *= np.float32(2**-24)
     return made
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy import int32
 
-from .data import Array, afresh, below, uniform, zeros
+from .data import Array, afresh, below, deciding, uniform, zeros
 from .plans import LAST, SEEN, Expected, Plan, measured
 
 
 @measured(SEEN, 2**18, 2**22, 2**26)
 def sum_by_last_block(n: int) -> Plan:
-    arguments = uniform(n), zeros(1056), afresh(zeros(1, np.uint32)), zeros(1), int32(n)
+    arrived = deciding(afresh(zeros(1, np.uint32)))
+    arguments = uniform(n), zeros(1056), arrived, zeros(1), int32(n)
     return Plan(1056, 256, arguments, lambda x, *_: {3: x.sum(dtype=np.float64)}, 1e-4)
 
 
@@ -28,14 +29,14 @@ def _sums(x: Array, *_: object) -> Expected:
 @measured(LAST, 2**16, 2**18, 2**20)
 def chained_scan(n: int) -> Plan:
     blocks = n // 256
-    states = afresh(zeros(blocks, int32)), afresh(zeros(blocks, int32)), afresh(zeros(1, int32))
+    states = tuple(deciding(afresh(zeros(size, int32))) for size in (blocks, blocks, 1))
     return Plan(blocks, 256, (below(16, n), zeros(n, int32), *states, int32(n)), _sums)
 
 
 @measured(SEEN, 2**18, 2**21, 2**24)
 def lookback_scan(n: int) -> Plan:
     blocks = n // 1024
-    states = afresh(zeros(blocks, np.uint64)), afresh(zeros(1, int32))
+    states = deciding(afresh(zeros(blocks, np.uint64))), deciding(afresh(zeros(1, int32)))
     return Plan(blocks, 256, (below(16, n), zeros(n, int32), *states, int32(n)), _sums)
 
 
@@ -50,5 +51,11 @@ def rounds_of_grid(n: int) -> Plan:
             made = 0.5 * made + 0.25 * (left + right)
         return {0: made}
 
-    arguments = afresh(uniform(n)), zeros(n), afresh(zeros(1, int32)), int32(n), int32(rounds)
+    arguments = (
+        afresh(uniform(n)),
+        zeros(n),
+        deciding(afresh(zeros(1, int32))),
+        int32(n),
+        int32(rounds),
+    )
     return Plan(132, 256, arguments, expected)

@@ -20,7 +20,7 @@ def layernorm(n: int) -> Plan:
         centred = rows - rows.mean(1, keepdims=True)
         return {3: centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * scale + shift}
 
-    arguments = uniform(n), uniform(width, 2), uniform(width, 3), zeros(n), int32(width)
+    arguments = deciding(uniform(n)), uniform(width, 2), uniform(width, 3), zeros(n), int32(width)
     return Plan(n // width, 256, arguments, expected, tolerance=1e-4)
 
 
@@ -32,7 +32,7 @@ def rmsnorm(n: int) -> Plan:
         rows = x.reshape(-1, width).astype(np.float64)
         return {2: rows / np.sqrt((rows**2).mean(1, keepdims=True) + 1e-5) * scale}
 
-    arguments = uniform(n), uniform(width, 2), zeros(n), int32(width)
+    arguments = deciding(uniform(n)), uniform(width, 2), zeros(n), int32(width)
     return Plan(n // width // 4, (32, 4), arguments, expected, tolerance=1e-4)
 
 
@@ -44,7 +44,7 @@ def softmax_online(n: int) -> Plan:
         made = np.exp(x.reshape(-1, width).astype(np.float64))
         return {1: made / made.sum(1, keepdims=True)}
 
-    return Plan(n // width // 8, (32, 8), (uniform(n), zeros(n), int32(width)), expected)
+    return Plan(n // width // 8, (32, 8), (deciding(uniform(n)), zeros(n), int32(width)), expected)
 
 
 @measured(LAST, 2**21, 2**24, 2**26)
@@ -56,7 +56,7 @@ def cross_entropy(n: int) -> Plan:
         all_rows = x.reshape(rows, width).astype(np.float64)
         return {2: np.log(np.exp(all_rows).sum(1)) - all_rows[np.arange(rows), labels]}
 
-    arguments = uniform(n), deciding(below(1024, rows, 2)), zeros(rows), int32(width)
+    arguments = deciding(uniform(n)), deciding(below(1024, rows, 2)), zeros(rows), int32(width)
     return Plan(rows, 256, arguments, expected, tolerance=1e-4)
 
 
@@ -67,7 +67,9 @@ def variance(n: int) -> Plan:
     def expected(x: Array, y: Array, w: int) -> dict[int, Array]:
         return {1: x.reshape(-1, width).astype(np.float64).var(1)}
 
-    return Plan(n // width // 8, (32, 8), (uniform(n), zeros(n // width), int32(width)), expected)
+    return Plan(
+        n // width // 8, (32, 8), (deciding(uniform(n)), zeros(n // width), int32(width)), expected
+    )
 
 
 @measured(LAST, 2**18, 2**21, 2**24)
@@ -122,7 +124,7 @@ def bias_gelu(n: int) -> Plan:
         v = x.reshape(-1, width).astype(np.float64) + bias[:width]
         return {2: 0.5 * v * (1 + np.tanh(0.7978845608 * (v + 0.044715 * v**3)))}
 
-    arguments = uniform(n), uniform(2**24, 2), zeros(n), int32(width)
+    arguments = deciding(uniform(n)), deciding(uniform(2**24, 2)), zeros(n), int32(width)
     return Plan((width // 256, n // width), 256, arguments, expected)
 
 

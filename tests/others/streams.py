@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import float32, int32
 
-from .data import Array, mixed, of, random_bytes, random_words, uniform, zeros
+from .data import Array, deciding, mixed, of, random_bytes, random_words, uniform, zeros
 from .plans import LAST, SEEN, Plan, measured
 
 
@@ -135,7 +135,7 @@ def particles_as_arrays(n: int) -> Plan:
 
 @measured(LAST, 2**16, 2**20, 2**24)
 def lengths(n: int) -> Plan:
-    arguments = uniform(3 * n), zeros(n), int32(n)
+    arguments = deciding(uniform(3 * n)), zeros(n), int32(n)
     return Plan(
         n // 256, 256, arguments, lambda x, y, n: {1: np.sqrt((x.reshape(-1, 3) ** 2).sum(1))}
     )
@@ -197,7 +197,7 @@ def black_scholes(n: int) -> Plan:
         left = k * np.exp(-0.02 * t)
         return {3: s * n1 - left * n2, 4: left * (1 - n2) - s * (1 - n1)}
 
-    arguments = *(uniform(n, s) for s in (1, 2, 3)), zeros(n), zeros(n), int32(n)
+    arguments = *(deciding(uniform(n, s)) for s in (1, 2, 3)), zeros(n), zeros(n), int32(n)
     return Plan(n // 256, 256, arguments, expected, tolerance=2e-2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import float32, int32
 
-from .data import Array, below, of, random_bytes, uniform, words, zeros
+from .data import Array, below, deciding, of, random_bytes, uniform, words, zeros
 from .plans import LAST, SEEN, Expected, Plan, measured
 
 
@@ -84,7 +84,7 @@ def blur_columns(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         return {1: sum(_window(x, n, range(-8, 9), range(1))) / float32(17)}
 
-    arguments = uniform(n * n), zeros(n * n), int32(n)
+    arguments = deciding(uniform(n * n)), zeros(n * n), int32(n)
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
