@@ -659,7 +659,9 @@ def disassemble(program: Program) -> str:
 
 
 def text_of(instruction: Instruction, immediates: Mapping[int, np.generic]) -> str:
-    """Return an instruction as text: guard, op, operands."""
+    """Return an instruction as text: a disassembler's, else guard, op, operands."""
+    if instruction.text:
+        return instruction.text
     parts = (guard_of(instruction), instruction.op, operands_of(instruction, immediates))
     return " ".join(part for part in parts if part)
 

@@ -141,5 +141,5 @@ def _instruction_rows(lowered: Lowered) -> Iterator[tuple[int, InstructionRow]]:
     stalls = stall_counts(program, lowered.device)
     rows = zip(program.instructions, stalls, live_registers(program), strict=True)
     for pc, (instruction, stall, live) in enumerate(rows):
-        text = instruction.text or text_of(instruction, program.immediates)
+        text = text_of(instruction, program.immediates)
         yield instruction.line, InstructionRow(pc, text, stall, live)

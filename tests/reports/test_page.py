@@ -21,10 +21,12 @@ from gpusim.cli.app import main
 from gpusim.reports.page import render
 from gpusim.reports.page.sections import Remark, Subject
 from gpusim.reports.page.stepper import stepper_document
+from gpusim.sass import wheels
 from gpusim.tracing.block_steps import BlockSteps
 
 pytest.importorskip("jinja2", reason="the page needs jinja2, of the extras report and test")
 
+needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 EVIL = "<script>alert('a & b')</script>"
 
 
@@ -157,6 +159,32 @@ def test_the_steps_on_a_page_are_those_of_the_block() -> None:
         assert shown == kept.lanes_on
     total = sum(catalogue.sample(128, "int32")[:64].tolist())
     assert replayed(document, len(document["steps"]))[0] == str(total)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "int64"])
+def test_words_of_machine_code_have_the_type_that_its_instructions_use(dtype: str) -> None:
+    """Code of nvcc stores bits; the sum of a block is what the data's type makes of them."""
+    about = subject(dtype=dtype, code="nvcc")
+    document = stepper_document(about.steps, 64)
+    assert document["types"] == [dtype]
+    assert not document["is_typed"]
+    total = catalogue.sample(128, dtype)[:64].sum().item()
+    assert float(replayed(document, len(document["steps"]))[0]) == pytest.approx(total, rel=1e-5)
+
+
+def test_words_of_a_kernel_with_types_have_those() -> None:
+    document = stepper_document(subject(dtype="float64").steps, 64)
+    assert (document["types"], document["is_typed"]) == (["float64"], True)
+    total = catalogue.sample(128, "float64")[:64].sum()
+    assert float(replayed(document, len(document["steps"]))[0]) == pytest.approx(total, rel=1e-5)
+
+
+@needs_compiler
+def test_machine_code_is_shown_as_the_disassembler_writes_it() -> None:
+    code = Read(plain(subject(code="nvcc"))).text_of("code")
+    assert "BAR.SYNC.DEFER_BLOCKING 0x0" in code
+    assert not any(text.startswith((".", "bits.")) for text in code)
 
 
 def test_warps_that_do_the_same_are_one_entry() -> None:

@@ -102,6 +102,37 @@ def test_going_back_to_the_first_step_leaves_memory_unwritten(path: Path) -> Non
     assert memory(document) == ["·"] * 64
 
 
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [("used", "1.5"), ("int", "1069547520"), ("hex", "0x3fc00000"), ("float", "1.5")],
+)
+def test_words_are_shown_in_the_format_that_is_chosen(
+    path: Path, chosen: str, expected: str
+) -> None:
+    """1.5 as a float32 is 0x3fc00000. Data of the page: one step that writes it to word 0."""
+    script = f"""
+    const one = steppers[0];
+    one.go(0);
+    one.data.code[one.data.steps[0][0]][2] = "float32";
+    one.data.steps[0][3] = [[0, 4, 0x3fc00000]];
+    one.at = -1;
+    one.go(0);
+    one.format.value = "{chosen}";
+    one.format.dispatchEvent(new Event("change"));
+    """
+    document, console = opened(with_script(path, f"{chosen}.html", script), "")
+    assert console == ""
+    assert memory(document)[0] == expected
+
+
+def test_arrow_keys_in_the_choice_of_formats_go_no_step(path: Path) -> None:
+    press = "new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true})"
+    script = f"steppers[0].format.dispatchEvent({press});"
+    document, console = opened(with_script(path, "choice.html", script), "step=0:7")
+    assert console == ""
+    assert "step 8 of " in document
+
+
 def test_a_table_sorts_by_the_column_that_is_clicked(path: Path) -> None:
     script = """
     const table = [...document.querySelectorAll("table.sortable")]

@@ -22,6 +22,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 const LANES = 32, BANKS = 32, WORD = 4;
 const [PC, INTERVAL, WARPS, WRITTEN, KIND] = [0, 1, 2, 3, 4];
+const TYPE = 2; // of an entry of the code, beside its line and text
 const [FIRST, LAST, ACTIVE, ON, TAKEN, PLACES] = [0, 1, 2, 3, 4, 5];
 
 function cell(row, text, kind = "td") {
@@ -29,6 +30,29 @@ function cell(row, text, kind = "td") {
   made.textContent = text;
   row.append(made);
   return made;
+}
+
+// Elements come as the bits of a signed number; a type reads them again.
+const BITS = new DataView(new ArrayBuffer(8));
+const READ = {
+  bool: "getUint8", int8: "getInt8", uint8: "getUint8", int16: "getInt16", uint16: "getUint16",
+  int32: "getInt32", uint32: "getUint32", int64: "getBigInt64", uint64: "getBigUint64",
+  float32: "getFloat32", float64: "getFloat64",
+};
+
+function shown(bits, width, type) {
+  if (type === "hex") {
+    return "0x" + BigInt.asUintN(8 * width, BigInt(bits)).toString(16).padStart(2 * width, "0");
+  }
+  BITS.setBigInt64(0, BigInt(bits), true);
+  const value = BITS[READ[type]](0, true);
+  return String(type.startsWith("float") ? Number(value.toPrecision(6)) : value);
+}
+
+function typeOf(format, width, used) {
+  if (format === "hex") return format;
+  if (format !== "used") return `${format}${8 * width}` in READ ? `${format}${8 * width}` : "hex";
+  return used === "bool" || used.endsWith(String(8 * width)) ? used : `int${8 * width}`;
 }
 
 function count(bits) {
@@ -45,7 +69,8 @@ class Stepper {
     this.slider = root.querySelector(".slider");
     this.said = root.querySelector(".said");
     this.at = -1;
-    this.contents = new Map(); // first byte of an element -> its text
+    this.contents = new Map(); // first byte of an element -> its width, bits and type
+    this.format = root.querySelector(".format");
     this.undo = []; // by step, what its writes have replaced
     this.lanes = this.drawLanes(root.querySelector(".lanes").tBodies[0]);
     this.words = this.drawMemory(root.querySelector(".memory"));
@@ -54,6 +79,9 @@ class Stepper {
     for (const button of root.querySelectorAll("[data-go]")) {
       button.addEventListener("click", () => this.go(this.target(button.dataset.go)));
     }
+    this.format.addEventListener("change", () => {
+      for (const place of this.contents.keys()) this.write(place);
+    });
     root.addEventListener("keydown", (event) => this.key(event));
     this.go(0);
   }
@@ -102,7 +130,7 @@ class Stepper {
   key(event) {
     const keys = { ArrowLeft: "back", ArrowRight: "on", Home: "first", End: "last" };
     const name = keys[event.key];
-    if (!name || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!name || event.target === this.format || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     this.go(this.target(name));
   }
@@ -118,9 +146,10 @@ class Stepper {
   forward() {
     this.at += 1;
     const before = [];
-    for (const [place, width, text] of this.data.steps[this.at][WRITTEN]) {
+    const step = this.data.steps[this.at];
+    for (const [place, width, bits] of step[WRITTEN]) {
       before.push([place, this.contents.get(place)]);
-      this.contents.set(place, text);
+      this.contents.set(place, { width, bits, used: this.data.code[step[PC]][TYPE] });
       this.write(place);
     }
     this.undo.push(before);
@@ -128,9 +157,9 @@ class Stepper {
 
   backward() {
     this.at -= 1;
-    for (const [place, text] of this.undo.pop().reverse()) {
-      if (text === undefined) this.contents.delete(place);
-      else this.contents.set(place, text);
+    for (const [place, element] of this.undo.pop().reverse()) {
+      if (element === undefined) this.contents.delete(place);
+      else this.contents.set(place, element);
       this.write(place);
     }
   }
@@ -140,7 +169,9 @@ class Stepper {
     if (word >= this.words.length) return;
     const texts = [];
     for (let byte = word * WORD; byte < (word + 1) * WORD; byte++) {
-      if (this.contents.has(byte)) texts.push(this.contents.get(byte));
+      const found = this.contents.get(byte);
+      if (found === undefined) continue;
+      texts.push(shown(found.bits, found.width, typeOf(this.format.value, found.width, found.used)));
     }
     this.words[word].textContent = texts.join(" ") || "·";
   }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-from gpusim.isa import text_of
+from gpusim.isa import OPS, text_of
 from gpusim.prediction.jobs import Forecast
 from gpusim.reports import line_counts
 from gpusim.reports.generators import made_by
@@ -133,7 +133,8 @@ def _source(subject: Subject, marked: set[int]) -> tuple[tuple[str, ...], tuple[
     assert program is not None
     code: dict[int, list[tuple[int, str]]] = {}
     for pc, one in enumerate(program.instructions):
-        code.setdefault(one.line, []).append((pc, text_of(one, program.immediates)))
+        if OPS[one.op].issued:
+            code.setdefault(one.line, []).append((pc, text_of(one, program.immediates)))
     columns = _line_columns(trace.lines, subject.forecast)
     texts = dedent("\n".join(line.text or " " for line in trace.lines)).split("\n")
     rows = [

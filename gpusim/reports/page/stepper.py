@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from gpusim.isa import OPS, text_of
+import numpy as np
+
+from gpusim.isa import OPS, Program, text_of
 from gpusim.tracing.block_steps import BlockStep, BlockSteps, WarpPart, Written
 
 MOST_CHARACTERS = 700_000
-WORD_BYTES = 4
+WORD_BYTES, WORD_BITS, WORD_MASK = 4, 32, 0xFFFFFFFF
+DOUBLE_BYTES = 8
 MOST_WORDS = 2048
 
 
 def stepper_document(kept: BlockSteps, threads: int, most: int = MOST_CHARACTERS) -> dict[str, Any]:
     """Return a block's steps for the page's script, cut where they grow beyond `most` characters.
 
-    `code` has line and text of each pc. A step is pc, barrier interval, its warps and what it
-    wrote. Warps that do the same are one entry: first and last, then lanes that are active, on
-    and taken as the bits of a number, then where each lane that is on touches shared memory. What
-    is written is byte, width and value.
+    `code` has line and text of each pc, and the type of what it moves to or from shared memory. A
+    step is pc, barrier interval, its warps and what it wrote. Warps that do the same are one entry:
+    first and last, then lanes that are active, on and taken as the bits of a number, then where
+    each lane that is on touches shared memory. What is written is byte, width and bits, as a signed
+    number, and as text where JSON's numbers have too few bits. `types` are those that occur.
     """
     assert kept.program is not None
     program = kept.program
+    types = _types(program)
     steps: list[Any] = []
     room = most
     for step in kept.steps:
-        entry = _step(step, _kind(program.instructions[step.pc].op))
+        entry = _step(step, program, types.get(step.pc, ""))
         room -= len(str(entry))
         if room < 0:
             break
@@ -35,24 +40,64 @@ def stepper_document(kept: BlockSteps, threads: int, most: int = MOST_CHARACTERS
     return {
         "threads": threads,
         "words": _words(kept.steps[: len(steps)]),
-        "code": [[one.line, text_of(one, program.immediates)] for one in program.instructions],
+        "code": [
+            [one.line, text_of(one, program.immediates), types.get(pc, "")]
+            for pc, one in enumerate(program.instructions)
+        ],
+        "types": sorted(set(types.values())),
+        "is_typed": not program.compiler,
         "steps": steps,
         "whole": len(steps) == len(kept.steps) and kept.is_complete,
     }
 
 
-def _kind(op: str) -> str:
-    """Return "load", "store" or "atomic" for what touches memory, else nothing."""
-    return OPS[op].access
+def _types(program: Program) -> Mapping[int, str]:
+    """Return by pc the type of what an access moves to or from shared memory."""
+    if program.compiler:
+        from gpusim.sass.value_types import shared_types
+
+        return shared_types(program)
+    return {
+        pc: one.memory.dtype.name
+        for pc, one in enumerate(program.instructions)
+        if one.memory is not None and one.memory.space == "shared"
+    }
 
 
-def _step(step: BlockStep, kind: str) -> list[Any]:
+def _step(step: BlockStep, program: Program, kind: str) -> list[Any]:
+    instruction = program.instructions[step.pc]
     warps = [
         [first.warp, last.warp, *facts]
         for first, last, facts in _alike([(part, _facts(part)) for part in step.warps])
     ]
-    written = [[w.address, w.width_bytes, _text(w)] for w in step.written]
-    return [step.pc, step.interval, warps, written, kind]
+    written: list[list[Any]] = []
+    if step.written and instruction.memory is not None:
+        wide = kind and np.dtype(kind).itemsize > instruction.memory.dtype.itemsize
+        elements = _bits_of(step.written, instruction.memory.dtype)
+        written = _joined(elements) if wide else elements
+    return [step.pc, step.interval, warps, written, OPS[instruction.op].access]
+
+
+def _bits_of(written: Sequence[Written], dtype: np.dtype[Any]) -> list[list[Any]]:
+    """Return byte, width and bits of elements, these as a signed number."""
+    values = np.array([one.value for one in written], dtype)
+    bits = values.view(f"i{dtype.itemsize}").tolist()
+    return [
+        [one.address, one.width_bytes, number if dtype.itemsize < DOUBLE_BYTES else str(number)]
+        for one, number in zip(written, bits, strict=True)
+    ]
+
+
+def _joined(words: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return words with two that lie in a place of 8 bytes made one element."""
+    left = {address: [address, width, bits] for address, width, bits in words}
+    for address in sorted(left):
+        high = left.get(address + WORD_BYTES)
+        if address % DOUBLE_BYTES == 0 and high is not None:
+            low = left[address][2] & WORD_MASK
+            left[address] = [address, DOUBLE_BYTES, str((high[2] << WORD_BITS) | low)]
+            del left[address + WORD_BYTES]
+    return list(left.values())
 
 
 def _facts(part: WarpPart) -> list[Any]:
@@ -75,11 +120,6 @@ def _alike(
 
 def _bits(lanes: Sequence[bool]) -> int:
     return sum(1 << lane for lane, is_set in enumerate(lanes) if is_set)
-
-
-def _text(written: Written) -> str:
-    value = written.value
-    return f"{value:.6g}" if isinstance(value, float) else str(int(value))
 
 
 def _words(steps: Sequence[BlockStep]) -> int:

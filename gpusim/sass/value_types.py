@@ -1,0 +1,105 @@
+"""What type the words of shared memory have, judged by the instructions that make and use them.
+
+Machine code loads and stores bits. What adds them as floats says that they are floats: each row of
+the table of mnemonics knows for what it takes its operands, and copies pass that on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from gpusim.isa import OPS, Instruction, Program
+from gpusim.sass.form import REGISTERS, Form
+
+# Codes of operands that say what bits are; the others are those of whatever has 32 or 64 bits.
+TYPES: Mapping[str, str] = {"f": "float32", "d": "float64", "i": "int32", "I": "int64"}
+HALF = "int64"  # of a register that carries into another, or takes a carry
+UNTYPED = "uint32"  # of an access that moves whole words
+DEFAULT = "int32"
+
+
+def shared_types(program: Program) -> dict[int, str]:
+    """Return by pc the type of what each access to shared memory loads or stores.
+
+    Where nothing is done with the values of an access, its type is the one that most others have,
+    and int32 where there is none.
+    """
+    same, fixed = _Copies(program), program.immediates.keys() | program.constants.keys()
+    votes: dict[int, Counter[str]] = {}
+    for instruction in program.instructions:
+        for register, kind in _uses(instruction):
+            if register not in fixed:
+                votes.setdefault(same.of(register), Counter())[kind] += 1
+    found: dict[int, str] = {}
+    silent = []
+    for pc, instruction in enumerate(program.instructions):
+        memory = instruction.memory
+        if memory is None or memory.space != "shared":
+            continue
+        if memory.dtype.name != UNTYPED:
+            found[pc] = memory.dtype.name
+            continue
+        heard = sum((votes.get(same.of(one), Counter()) for one in _moved(instruction)), Counter())
+        if heard:
+            found[pc] = heard.most_common(1)[0][0]
+        else:
+            silent.append(pc)
+    usual = Counter(found.values()).most_common(1)
+    return found | dict.fromkeys(silent, usual[0][0] if usual else DEFAULT)
+
+
+def _uses(instruction: Instruction) -> Iterator[tuple[int, str]]:
+    """Yield registers with the types that an instruction takes or gives them for."""
+    form = instruction.detail
+    if not isinstance(form, Form):
+        return
+    results = "".join(form.results[number] for number in form.kept)
+    types = {**TYPES, "u": HALF, "r": HALF} if _carries(form, results) else TYPES
+    for codes, registers in ((form.sources, instruction.src), (results, instruction.dst)):
+        place = 0
+        for code in codes:
+            for register in registers[place : place + REGISTERS[code]]:
+                if code in types:
+                    yield register, types[code]
+            place += REGISTERS[code]
+
+
+def _carries(form: Form, results: str) -> bool:
+    """Return whether an addition is one half of a wider one."""
+    return "X" in form.modifiers or ("p" in results and results[0] != "p")
+
+
+def _moved(instruction: Instruction) -> tuple[int, ...]:
+    """Return the registers that an access fills or stores; the first source is the address."""
+    return instruction.dst or instruction.src[1:]
+
+
+class _Copies:
+    """Registers that hold the same value at some time, by one of them (union-find)."""
+
+    def __init__(self, program: Program) -> None:
+        self._parent: dict[int, int] = {}
+        fixed = program.immediates.keys() | program.constants.keys()
+        for instruction in program.instructions:
+            for source in _copied(instruction):
+                if source not in fixed:
+                    self._parent[self.of(source)] = self.of(instruction.dst[0])
+
+    def of(self, register: int) -> int:
+        """Return the register that stands for all that are copies of this one."""
+        while register in self._parent and self._parent[register] != register:
+            register = self._parent[register]
+        return register
+
+
+def _copied(instruction: Instruction) -> tuple[int, ...]:
+    """Return the sources of which the result is a copy."""
+    form = instruction.detail
+    if OPS[instruction.op].is_copy or instruction.op == "SHFL.LANES":
+        return instruction.src[:1]
+    if not isinstance(form, Form):
+        return ()
+    if form.name.startswith(("SEL", "USEL")):
+        return instruction.src[:2]
+    return instruction.src[2:] if "MOV" in form.modifiers else ()
