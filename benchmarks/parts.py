@@ -26,6 +26,9 @@ REPEATS = 3
 MEMORY_KERNEL = "reduce3"
 MEMORY_ELEMENTS = 2**26
 
+# Kernels of tests/others that are templates, and the instance that is run.
+TEMPLATES = {"transpose_tile": "transpose_tile<32>", "transpose_padded": "transpose_tile<33>"}
+
 # Those that say nothing numba lacks. They take it seconds at this size; its threads are Python's.
 COMMON = ("reduce1", "reduce2", "reduce3", "reduce4")
 NUMBA_ELEMENTS = 2**10
@@ -58,13 +61,13 @@ def speed() -> dict[str, Any]:
             call = catalogue.find(name).call(data, block=block)
             traced, plain, instructions = [], [], 0
             for _ in range(REPEATS):
-                started = time.perf_counter()
+                started = time.process_time()
                 trace = gpusim.trace(call.configured, *call.arguments)
-                traced.append(time.perf_counter() - started)
+                traced.append(time.process_time() - started)
                 instructions = trace.counters["instructions"]
-                started = time.perf_counter()
+                started = time.process_time()
                 call.run()
-                plain.append(time.perf_counter() - started)
+                plain.append(time.process_time() - started)
             seconds = statistics.median(traced)
             threads = call.launch.blocks * block
             rows.append(
@@ -81,6 +84,60 @@ def speed() -> dict[str, Any]:
                 }
             )
     return {"elements": ELEMENTS, "repeats": REPEATS, "rows": rows}
+
+
+def others() -> dict[str, Any]:
+    """Run kernels of other kinds in nvcc's own code, the smallest launch of each."""
+    import numpy as np
+
+    from gpusim import machine
+    from gpusim.arguments import ArraySpec
+    from gpusim.errors import GpusimError
+    from gpusim.launch import ComputeCapability
+    from gpusim.sass.kernels import cuda_file
+    from gpusim.tracing.counting import Counters
+
+    tests = Path(__file__).resolve().parent.parent / "tests"
+    sys.path.insert(0, str(tests))
+    from others.kernels import launches
+
+    cc = ComputeCapability(9, 0)
+    file = cuda_file(tests / "others" / "others.cu")
+    seen: dict[str, Any] = {}
+    for one in sorted(launches(), key=lambda launch: launch.n):
+        seen.setdefault(one.name, one)
+    rows = []
+    for one in seen.values():
+        filled = (
+            np.zeros(value.shape, value.dtype) if isinstance(value, ArraySpec) else value
+            for value in one.arguments
+        )
+        try:
+            kernel = file[TEMPLATES.get(one.name, one.name)]
+            configured = kernel[one.grid, one.threads]
+            prepared = kernel.prepare(configured.launch, tuple(filled), cc)
+        except GpusimError as error:
+            return {"missing": str(error)}
+        traced, plain = [], []
+        for _ in range(REPEATS):
+            counters = Counters(cc)
+            started = time.process_time()
+            machine.run(prepared, observers=(counters,))
+            traced.append(time.process_time() - started)
+            started = time.process_time()
+            machine.run(prepared)
+            plain.append(time.process_time() - started)
+        instructions = counters.named(counters.by_pc.sum(axis=0))["instructions"]
+        rows.append(
+            {
+                "kernel": one.name,
+                "n": one.n,
+                "warp_instructions": instructions,
+                "warp_instructions_per_s": instructions / min(traced),
+                "times_as_long": min(traced) / min(plain),
+            }
+        )
+    return {"rows": rows}
 
 
 def memory() -> dict[str, Any]:
@@ -210,7 +267,7 @@ def clock() -> dict[str, Any]:
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (speed, clock, memory, numba, cold)
+    part.__name__: part for part in (speed, others, clock, memory, numba, cold)
 }
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,8 +53,7 @@ class Placement:
         return rows % self.warps_per_block
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One instruction, run by the warps in `rows` of a batch.
 
     `active` are the lanes that run it, `on` those of them whose guard lets them take part;
@@ -64,6 +63,8 @@ class Step:
     stores, `left` what an atomic leaves in shared memory when all lanes are through, `mask` is
     the operand that names lanes to a shuffle, vote or warp barrier, as bits; all three are to be
     broadcast. A row may be a part of a warp: lanes that diverged run as rows of their own.
+
+    It is a tuple because one is made for every instruction: a dataclass takes four times as long.
     """
 
     pc: int

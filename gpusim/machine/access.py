@@ -15,14 +15,11 @@ from gpusim.machine.banks import LOCAL_HIGH, SHARED_HIGH
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.repetition import BEGIN
+from gpusim.machine.touched import Touched, TouchedAlike
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
 WORD_BYTES = 4
-
-# A memory: its elements, flat (None for an array that has none), each lane's first one, and which
-# lanes touch it.
-Touched = tuple[Array | None, Array, Array]
 
 
 def load(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -39,13 +36,13 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
     context.report(group, instruction, on, addresses)
 
 
-def _loaded(touched: Sequence[Touched], position: int, memory: Memory) -> Array:
+def _loaded(touched: Sequence[Touched | TouchedAlike], position: int, memory: Memory) -> Array:
     """Return the elements that lanes load, so many behind their first ones."""
     value = np.zeros((1, 1, 1), dtype=memory.dtype)
-    for number, (elements, index, mine) in enumerate(touched):
-        if elements is not None:
-            there = elements.take(index + position if position else index, mode="clip")
-            value = there if not number else np.where(mine, there, value)
+    for number, one in enumerate(touched):
+        there = one.loaded(position)
+        if there is not None:
+            value = there if not number else np.where(one.mine, there, value)
     return value
 
 
@@ -57,16 +54,9 @@ def store(context: Context, group: Group, instruction: Instruction, on: Array) -
     if on.any():
         touched, on = _touched(context, group, instruction, addresses, on)
         context.changes.count += 1
-        for elements, index, mine in touched:
+        for one in touched:
             for position, stored in enumerate(values):
-                if elements is None:
-                    break
-                where = index + position if position else index
-                where, value, taking = np.broadcast_arrays(where, stored, mine)
-                if taking.all():
-                    elements[where.reshape(-1)] = value.reshape(-1)
-                else:
-                    elements[where[taking]] = value[taking]
+                one.set(position, stored)
     context.report(group, instruction, on, addresses, values=tuple(values))
 
 
@@ -81,8 +71,10 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
         # Block after block, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
         result: Array | None = None
-        for elements, index, mine in touched:
-            index, taking, _, *operands = np.broadcast_arrays(index, mine, every, *given)
+        for one in touched:
+            flat = one.apart()
+            elements = flat.elements
+            index, taking, _, *operands = np.broadcast_arrays(flat.index, flat.mine, every, *given)
             values = [operand[taking].astype(memory.dtype, copy=False) for operand in operands]
             old = None
             if elements is not None:
@@ -154,7 +146,7 @@ def _memory(instruction: Instruction) -> Memory:
 def _addresses(group: Group, instruction: Instruction, memory: Memory) -> Array:
     if not instruction.src:
         return np.full((1, 1, 1), memory.offset, dtype=np.int64)
-    address = group.read(instruction.src[0]).astype(np.int64)
+    address = group.read(instruction.src[0]).astype(np.int64, copy=False)
     return address + memory.offset if memory.offset else address
 
 
@@ -180,7 +172,7 @@ def _allowed(
 
 def _touched(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[Touched], Array]:
+) -> tuple[list[Touched | TouchedAlike], Array]:
     """Return the memories that lanes touch, and the lanes whose access is no fault."""
     memory, batch = _memory(instruction), group.batch
     if memory.space == "generic":
@@ -189,31 +181,34 @@ def _touched(
         return _found(context, group, instruction, addresses, on)
     if memory.space == "global":
         allocation = context.allocations[memory.name]
-        index = storage.element_index(addresses, allocation.start, memory)
+        index = storage.element_index(addresses, allocation.start, memory.dtype.itemsize)
         on = _within(context, group, instruction, index, on, allocation.elements)
-        return [(allocation.flat, index, on)], on
+        return [Touched(allocation.flat, index, on)], on
     if memory.by_address:
         on = _aligned(context, group, instruction, addresses, on)
     item = memory.dtype.itemsize
     size = memory.size or batch.bytes_of(memory) // item
-    index = storage.element_index(addresses, memory.base, memory)
+    index = storage.element_index(addresses, memory.base, item)
     on = _within(context, group, instruction, index, on, size)
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
+    index = index + memory.base // item if memory.base else index
+    if memory.space == "shared" and batch.placement.folded and len(index) == len(on) == 1:
+        return [TouchedAlike(bytes_each.view(memory.dtype), index, on)], on
     elements = bytes_each.reshape(-1).view(memory.dtype)
     # Owners are few where all lanes of a block share one: they are added up before the lanes.
-    return [(elements, (owner * bytes_each.shape[-1] + memory.base) // item + index, on)], on
+    return [Touched(elements, owner * (bytes_each.shape[-1] // item) + index, on)], on
 
 
 def _anywhere(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[Touched], Array]:
+) -> tuple[list[Touched | TouchedAlike], Array]:
     """Return the memories that lanes touch whose addresses say which: each has its window."""
     window = addresses >> np.int64(32)
     layout = context.batch.program.layout
     start = 0 if layout is None else layout.shared_start
     within = addresses & np.int64(0xFFFFFFFF)
     shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
-    touched: list[Touched] = []
+    touched: list[Touched | TouchedAlike] = []
     good = np.zeros_like(on)
     for space, mine, places in (
         ("shared", on & shared, within - start),
@@ -230,15 +225,15 @@ def _anywhere(
 
 def _found(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[Touched], Array]:
+) -> tuple[list[Touched | TouchedAlike], Array]:
     """Return the arrays that lie at the addresses; lanes where there is none are faults."""
     on = _aligned(context, group, instruction, addresses, on)
-    touched: list[Touched] = []
+    touched: list[Touched | TouchedAlike] = []
     good = np.zeros_like(on)
     for allocation, mine, index in addressed.places(context, group, instruction, addresses, on):
         if not OPS[instruction.op].reads_memory or OPS[instruction.op].writes_memory:
             mine = _allowed(context, instruction, allocation, mine)
-        touched.append((addressed.elements(allocation, _memory(instruction)), index, mine))
+        touched.append(Touched(addressed.elements(allocation, _memory(instruction)), index, mine))
         good = good | mine
     return touched, good
 

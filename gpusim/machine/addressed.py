@@ -15,7 +15,7 @@ from gpusim.errors import MisalignedError, OutOfBoundsError
 from gpusim.isa import Instruction, Memory
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.storage import Allocation, Lanes, Misfit
+from gpusim.machine.storage import Allocation, Lanes, Misfit, element_index
 
 Array = np.ndarray[Any, Any]
 WORD = np.dtype(np.uint32)
@@ -37,6 +37,11 @@ def places(
     """
     memory = instruction.memory
     assert memory is not None
+    item = memory.dtype.itemsize
+    common = _holder_of_all(context, addresses, memory.width_bytes)
+    if common is not None:
+        yield common, on, element_index(addresses, common.address, item)
+        return
     shape = np.broadcast_shapes(addresses.shape, on.shape)
     left = on
     while left.any():
@@ -49,20 +54,17 @@ def places(
             context.fault(_nowhere(context, group, instruction, addresses, wrong, first))
             left = left & ~wrong
             continue
-        index = (addresses - found.address) // memory.dtype.itemsize
-        inside = _inside(addresses, found, memory.width_bytes)
-        yield found, left if inside is None else left & inside, index
-        if inside is None:
-            return
+        last = found.address + found.array.nbytes - memory.width_bytes
+        inside = (addresses >= found.address) & (addresses <= last)
+        yield found, left & inside, element_index(addresses, found.address, item)
         left = left & ~inside
 
 
-def _inside(addresses: Array, found: Allocation, width: int) -> Array | None:
-    """Return which addresses lie in an array; None where all do."""
-    last = found.address + found.array.nbytes - width
-    if addresses.size and addresses.min() >= found.address and addresses.max() <= last:
-        return None
-    return (addresses >= found.address) & (addresses <= last)
+def _holder_of_all(context: Context, addresses: Array, width: int) -> Allocation | None:
+    """Return the array in which all addresses lie, also those of lanes that are off."""
+    found = _holder(context, int(addresses.min()), width)
+    inside = found is not None and addresses.max() <= found.address + found.array.nbytes - width
+    return found if inside else None
 
 
 def _holder(context: Context, address: int, width: int) -> Allocation | None:

