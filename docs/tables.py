@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import gpusim
-from gpusim import catalogue
+from gpusim import catalogue, device
 from gpusim.catalogue import Call, Entry
 from gpusim.checking.rules import RULES
 from gpusim.cli.plot import PICTURES
 from gpusim.cli.validation import measured_gbps
+from gpusim.device import KEYS
 from gpusim.errors import GpusimError
 from gpusim.lowering.passes.optimise import PASSES
 from gpusim.lowering.passes.simplify import simplify
@@ -170,6 +171,49 @@ def _traced_part(name: str, block: int) -> tuple[Trace, int]:
     return gpusim.trace(call.configured, *call.arguments), part
 
 
+# The letters of docs/model.md, and the keys of a device file that they are.
+LETTERS = {
+    "t_launch": "interval_cycles.block_launch",
+    "t_start": "latency_cycles.block_start",
+    "t_warp": "latency_cycles.warp_start",
+    "t_end": "latency_cycles.block_end",
+    "t_completion": "interval_cycles.block_completion",
+    "t_cold": "latency_cycles.cold_start",
+    "λ, ALU": "latency_cycles.alu",
+    "λ, FMA": "latency_cycles.fma",
+    "λ, multiplier": "latency_cycles.imad",
+    "λ, FP64": "latency_cycles.fp64",
+    "λ of a guard": "latency_cycles.predicate",
+    "λ_xu": "latency_cycles.xu",
+    "I_xu": "interval_cycles.xu",
+    "I_wide": "interval_cycles.imad_wide",
+    "S_wide": "interval_cycles.imad_wide_dispatch",
+    "I of the ALU": "interval_cycles.alu",
+    "I of FMA": "interval_cycles.fma",
+    "I of FP64": "interval_cycles.fp64",
+    "t_control": "latency_cycles.control",
+    "t_branch": "latency_cycles.branch",
+    "I_adu": "interval_cycles.adu",
+    "λ_special": "latency_cycles.special_register",
+    "λ_constant": "latency_cycles.constant",
+    "lsu_depth": "queue.lsu_depth",
+    "t_per warp": "latency_cycles.barrier_per_warp",
+    "t_barrier": "latency_cycles.barrier",
+    "t_overhead": "host.launch_overhead_us",
+    "t_gap": "host.pass_gap_us",
+}
+
+
+def letters() -> str:
+    """What the letters of the model's formulae are on an H200."""
+    facts = device.load("h200").facts
+    rows = (
+        (f"`{letter}`", f"{facts[key].value:g} {facts[key].unit}", f"`{key}`", KEYS[key].doc)
+        for letter, key in LETTERS.items()
+    )
+    return _table(("letter", "H200", "key", "what it is"), rows)
+
+
 def benchmark() -> str:
     """The report of the newest benchmark that is kept."""
     newest = max((ROOT / "benchmarks" / "results").glob("*.json"))
@@ -258,6 +302,7 @@ TABLES: dict[str, Table] = {
         pictures,
         rules,
         sanitizer,
+        letters,
         benchmark,
         mnemonics,
     )
