@@ -20,7 +20,7 @@ PACKAGE = Path(gpusim.__file__).parent
 LAYERS = [
     {"errors", "floats", "fused"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "occupancy"}
-    | {"files", "journal", "views", "workers"},
+    | {"files", "disk_cache", "journal", "views", "workers"},
     {"cuda", "compiler", "lowering", "programs", "generators", "catalogue", "kernels", "sass"},
     {"machine"},
     {"tracing", "prediction", "checking"},

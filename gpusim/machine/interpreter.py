@@ -102,10 +102,9 @@ class Interpreter:
     def _next_group(self) -> Group | None:
         splits = self.batch.splits
         ready = splits.state == READY
-        count = np.count_nonzero(ready)
-        if not count:
+        if not ready.any():
             return None
-        if count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
+        if not ready.all() or (splits.pc != splits.pc[0]).any():
             last_run = np.where(ready, splits.last_run, LATEST)
             pc = splits.pc[int(last_run.argmin())]
             which = np.flatnonzero(ready & (splits.pc == pc))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpusim.disk_cache import key
 from gpusim.errors import GpusimError, InputError
 from gpusim.launch import ComputeCapability
 from gpusim.sass import cache, wheels
@@ -77,7 +78,7 @@ def compiled(
         *(f"--define-macro={definition}" for definition in options.definitions),
         *(f"--include-path={folder}" for folder in [*folders, *map(str, wheels.headers())]),
     ]
-    name = cache.key(
+    name = key(
         [
             wheels.stamp(library), wheels.stamp(program), wheels.stamp(WORKER), text, file,
             *expressions, *arguments, *included,

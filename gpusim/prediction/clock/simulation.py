@@ -13,6 +13,7 @@ from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.steps import WarpSteps
 from gpusim.prediction.clock.watch import Unwatched, Watched
+from gpusim.prediction.fast.player import is_played
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.ticks import TICKS
 
@@ -51,7 +52,8 @@ def simulate(
     sm = StreamingMultiprocessor(device, share, blocks, resident, watch, is_steady=is_steady)
     for observer in observers:
         observer.begin(len(blocks))
-    play(sm)
+    if observers or not is_played(sm):
+        play(sm)
     outcome = _outcome(sm)
     for observer in observers:
         observer.end(outcome.cycles)

@@ -1,0 +1,68 @@
+"""What took long to make, kept on disk: by a hash of all that it was made from.
+
+Each entry begins with the checksum of the rest; what does not match is as if it were not there.
+Where nothing can be written, all goes on without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_DIGEST = 64
+
+
+def key(parts: Iterable[str]) -> str:
+    """Return the name of the entry for what was made from these."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class DiskCache:
+    """Entries of one kind, in a folder of their own that holds so many bytes at most."""
+
+    kind: str
+    most_bytes: int
+
+    @property
+    def folder(self) -> Path:
+        """Where the entries are; RuntimeError for a user without a home."""
+        root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        return Path(root) / "gpusim" / self.kind
+
+    def load(self, name: str) -> bytes | None:
+        """Return an entry, None where there is none or it is damaged."""
+        try:
+            held = (self.folder / name).read_bytes()
+            digest, body = held[:_DIGEST], held[_DIGEST:]
+            if hashlib.sha256(body).hexdigest().encode() != digest:
+                return None
+            os.utime(self.folder / name)
+        except (OSError, RuntimeError):
+            return None
+        return body
+
+    def store(self, name: str, body: bytes) -> None:
+        """Keep an entry, and drop the oldest where there is too much."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
+                file.write(hashlib.sha256(body).hexdigest().encode() + body)
+            Path(file.name).replace(self.folder / name)
+            self._shrink()
+
+    def _shrink(self) -> None:
+        entries = sorted(
+            ((file.stat().st_mtime, file.stat().st_size, file) for file in self.folder.iterdir()),
+            reverse=True,
+        )
+        total = 0
+        for _, size, file in entries:
+            total += size
+            if total > self.most_bytes:
+                file.unlink(missing_ok=True)

@@ -1,0 +1,104 @@
+"""The clock as a module of WebAssembly: translated, compiled, kept on disk, and played."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from array import array
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusim import prediction
+from gpusim.disk_cache import DiskCache, key
+from gpusim.prediction.clock.agenda import Agenda
+from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.clock.runs import Runs
+from gpusim.prediction.clock.scheduler import Multiprocessor
+from gpusim.prediction.fast.events import Events, play
+from gpusim.prediction.fast.image import BASE, Image
+from gpusim.prediction.fast.kinds import SLOT
+from gpusim.prediction.fast.layouts import Layouts
+from gpusim.prediction.memory import GlobalMemory
+
+if TYPE_CHECKING:
+    import wasmtime
+
+BINDINGS = {Multiprocessor: StreamingMultiprocessor, Agenda: Events}
+# What is read back when all has been played.
+RESULTS: dict[type, tuple[str, ...]] = {
+    StreamingMultiprocessor: ("end", "block_ends"),
+    GlobalMemory: ("end",),
+    Runs: ("count", "spent", "marks"),
+}
+_MODULES = DiskCache("clock", most_bytes=1 << 23)
+_PAGE = 1 << 16
+
+
+class CompiledClock:
+    """Plays what an SM does; each time in a memory of its own."""
+
+    def __init__(self) -> None:
+        import wasmtime
+
+        self._layouts = Layouts(BINDINGS)
+        config = wasmtime.Config()
+        config.parallel_compilation = False  # threads would not live through a fork
+        self._engine = wasmtime.Engine(config)
+        self._module = _compiled(self._engine)
+
+    def play(self, sm: StreamingMultiprocessor) -> None:
+        """Let an SM's blocks come and go, until the last has left.
+
+        Raises TypeError for what does not lie in memory, wasmtime.Trap for what cannot be
+        computed there; then nothing has happened.
+        """
+        import wasmtime
+
+        events = Events(len(sm.schedulers))
+        sm.agenda = events
+        image = Image(self._layouts)
+        image.add(sm)
+        store = wasmtime.Store(self._engine)
+        exports: Any = wasmtime.Instance(store, self._module, []).exports(store)
+        memory = exports["memory"]
+        missing = image.end - memory.data_len(store)
+        if missing > 0:
+            memory.grow(store, missing // _PAGE + 1)
+        memory.write(store, image.bytes(), BASE)
+        exports["begin"](store, image.end)
+        exports["play"](store, image.address(sm), image.address(events))
+        for one in (sm, sm.units.memory, *sm.runs.values()):
+            image.read_back(one, RESULTS[type(one)], partial(_slots, store, memory))
+
+
+def _slots(store: wasmtime.Store, memory: Any, address: int, count: int) -> list[int]:
+    """Return what lies in some slots of memory."""
+    return array("q", memory.read(store, address, address + SLOT * count)).tolist()
+
+
+def _compiled(engine: wasmtime.Engine) -> wasmtime.Module:
+    """Return the module, from disk where it is there for this source, library and machine."""
+    import wasmtime
+
+    name = key([_source(), str(wasmtime.__file__), platform.machine()])
+    kept = _MODULES.load(name)
+    if kept is not None:
+        try:
+            return wasmtime.Module.deserialize(engine, kept)
+        except wasmtime.WasmtimeError:  # by another version of it, or for another processor
+            pass
+    from gpusim.prediction.fast.module import module_of
+
+    module = wasmtime.Module(engine, bytes(wasmtime.wat2wasm(module_of(play, BINDINGS))))
+    _MODULES.store(name, bytes(module.serialize()))
+    return module
+
+
+def _source() -> str:
+    """Return a digest of all that the module is made from: the source of this package."""
+    digest = hashlib.sha256()
+    root = Path(prediction.__path__[0])
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.wat")]):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,79 @@
+"""The agenda of the compiled clock: what is to happen, in a heap; and the loop that lets it happen.
+
+It does what SimPy's queue and processes do (`clock.processes`), event for event: what is said first
+happens first, of what happens at the same time.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.clock.warp import Block
+
+RUN, WAKE, END_BLOCK = range(3)
+
+
+class Events:
+    """An agenda: when, under which name in the order in which it was said, and what happens."""
+
+    heap: list[tuple[int, int, int, int]]
+    said: int
+    # By scheduler: the event at which it runs again, and when that is.
+    alarms: list[int]
+    alarms_at: list[int]
+    woken: list[list[int]]
+    ending: list[Block]
+
+    def __init__(self, schedulers: int) -> None:
+        self.heap = []
+        self.said = 0
+        self.alarms = [0] * schedulers
+        self.alarms_at = [0] * schedulers
+        self.woken = []
+        self.ending = []
+
+    def next(self) -> int:
+        """Return when the next of what was said happens, NEVER where nothing does."""
+        return self.heap[0][0] if self.heap else NEVER
+
+    def wake(self, at: int, schedulers: list[int]) -> None:
+        """Let schedulers look at a time at what they have, by number, in this order."""
+        self._say(at, WAKE, len(self.woken))
+        self.woken.append(schedulers)
+
+    def end_block(self, at: int, block: Block) -> None:
+        """Let a block leave the SM at a time."""
+        self._say(at, END_BLOCK, len(self.ending))
+        self.ending.append(block)
+
+    def run_again(self, at: int, scheduler: int) -> None:
+        """Let a scheduler run at a time, and at no other that was said before."""
+        self.alarms_at[scheduler] = at
+        if at < NEVER:
+            self._say(at, RUN, scheduler)
+            self.alarms[scheduler] = self.said
+        else:
+            self.alarms[scheduler] = 0
+
+    def _say(self, at: int, kind: int, number: int) -> None:
+        self.said += 1
+        heappush(self.heap, (at, self.said, kind, number))
+
+
+def play(sm: StreamingMultiprocessor, events: Events) -> None:
+    """Let an SM's blocks come and go, until the last has left. `events` are its agenda."""
+    for number in range(len(sm.schedulers)):
+        events.run_again(0, number)
+    sm.start_blocks(0)
+    while events.heap:
+        now, name, kind, number = heappop(events.heap)
+        if kind == END_BLOCK:
+            sm.end_block(events.ending[number], now)
+        elif kind == WAKE:
+            for scheduler in events.woken[number]:
+                if events.alarms_at[scheduler] > now:
+                    events.run_again(now, scheduler)
+        elif events.alarms[number] == name:
+            events.run_again(sm.schedulers[number].run(now), number)

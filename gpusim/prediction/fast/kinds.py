@@ -1,0 +1,120 @@
+"""Kinds of values that are played, and what they are in WebAssembly.
+
+Each takes a slot of eight bytes in memory, a tuple one for each element. Objects and lists are
+addresses; that of None is 0.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+SLOT = 8
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number, a truth value, or what stands for them on the way."""
+
+    name: str
+    wasm: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+INT, FLOAT, BOOL = Scalar("int", "i64"), Scalar("float", "f64"), Scalar("bool", "i32")
+LOW_BITS = Scalar("the low 64 bits of an int", "i64")
+NONE = Scalar("None", "i32")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An object of a class, or None."""
+
+    cls: type
+    wasm: str = "i32"
+
+    def __str__(self) -> str:
+        return self.cls.__name__
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list, or a tuple of any length: of one kind of elements."""
+
+    element: Kind
+    wasm: str = "i32"
+
+    def __str__(self) -> str:
+        return f"list[{self.element}]"
+
+
+@dataclass(frozen=True)
+class TupleOf:
+    """A tuple of known length, which is nothing of its own: its elements side by side."""
+
+    elements: tuple[Kind, ...]
+
+    def __str__(self) -> str:
+        return f"tuple[{', '.join(map(str, self.elements))}]"
+
+
+Kind = Scalar | Reference | ListOf | TupleOf
+NOTHING = TupleOf(())
+Bindings = Mapping[Any, Any]  # what type variables and protocols stand for
+
+
+def flat(kind: Kind) -> list[Scalar | Reference | ListOf]:
+    """Return the kinds of the slots that a value takes."""
+    if isinstance(kind, TupleOf):
+        return [one for element in kind.elements for one in flat(element)]
+    return [kind]
+
+
+def size_of(kind: Kind) -> int:
+    """Return the bytes that a value takes in memory."""
+    return SLOT * len(flat(kind))
+
+
+def is_whole(kind: Kind) -> bool:
+    """Whether a value lies in memory as a whole number."""
+    return kind in (INT, BOOL)
+
+
+def kind_of(annotation: Any, bindings: Bindings) -> Kind | None:
+    """Return what an annotation says, None where that is not played."""
+    if isinstance(annotation, TypeVar) or annotation in bindings:
+        annotation = bindings.get(annotation)
+    if isinstance(annotation, Scalar | Reference | ListOf | TupleOf):
+        return annotation
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        rest = [part for part in parts if part is not type(None)]
+        kind = kind_of(rest[0], bindings) if len(rest) == 1 else None
+        return kind if isinstance(kind, Reference) else None
+    if origin in (list, Sequence) or (origin is tuple and parts[1:] == (...,)):
+        element = kind_of(parts[0], bindings)
+        return None if element is None else ListOf(element)
+    if origin is tuple:
+        elements = [kind_of(part, bindings) for part in parts]
+        return None if None in elements else TupleOf(tuple(e for e in elements if e is not None))
+    if isinstance(annotation, type) and origin is None:
+        if issubclass(annotation, IntEnum):
+            return INT
+        return Reference(annotation) if annotation.__module__ != "builtins" else None
+    return None
+
+
+_PLAIN: dict[Any, Kind] = {
+    int: INT,
+    float: FLOAT,
+    bool: BOOL,
+    None: NOTHING,
+    type(None): NOTHING,
+}

@@ -1,0 +1,57 @@
+"""Where the clock is played compiled: where the extra is installed and serves this machine."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+
+if TYPE_CHECKING:
+    from gpusim.prediction.fast.clock import CompiledClock
+
+SWITCH = "GPUSIM_FAST"
+
+
+def is_played(sm: StreamingMultiprocessor) -> bool:
+    """Play what an SM does; return False where that is left to SimPy, and nothing has happened.
+
+    `GPUSIM_FAST=0` leaves all to it. What goes wrong is said once: SimPy gives the same.
+    """
+    if os.environ.get(SWITCH) == "0":
+        return False
+    clock = _clock()
+    if clock is None:
+        return False
+    try:
+        clock.play(sm)
+    except Exception as error:
+        _say(f"SimPy plays what the compiled clock could not: {error}")
+        return False
+    return True
+
+
+@cache
+def _clock() -> CompiledClock | None:
+    """Return the compiled clock, None where the extra is missing or does not serve this machine."""
+    try:
+        import wasmtime  # noqa: F401
+    except ModuleNotFoundError:
+        return None
+    except Exception as error:
+        _say(f"the extra 'fast' does not serve this machine ({error}); SimPy does")
+        return None
+    try:
+        from gpusim.prediction.fast.clock import CompiledClock
+
+        return CompiledClock()
+    except Exception as error:
+        _say(f"the clock is not compiled ({error}); SimPy plays it")
+        return None
+
+
+@cache
+def _say(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=2)

@@ -1,0 +1,101 @@
+;; What every module has: memory that is only taken, lists, and arithmetic as Python does it.
+
+(memory (export "memory") 32)
+(global $free (mut i32) (i32.const 0))
+
+;; Let memory be taken from an address on.
+(func (export "begin") (param $free i32)
+  (global.set $free (local.get $free)))
+
+(func $allocate (param $size i32) (result i32) (local $at i32) (local $missing i32)
+  (local.set $at (global.get $free))
+  (global.set $free (i32.add (local.get $at) (local.get $size)))
+  (local.set $missing (i32.sub (i32.shr_u (global.get $free) (i32.const 16)) (memory.size)))
+  (if (i32.ge_s (local.get $missing) (i32.const 0))
+    (then (if (i32.lt_s (memory.grow (i32.add (local.get $missing) (i32.const 256)))
+                        (i32.const 0))
+      (then (unreachable)))))
+  (local.get $at))
+
+;; A list: where its elements lie, how many there are, and for how many there is room.
+(func $list (param $data i32) (result i32) (local $at i32)
+  (local.set $at (call $allocate (i32.const 24)))
+  (i32.store (local.get $at) (local.get $data))
+  (i32.store offset=8 (local.get $at) (i32.const 0))
+  (i32.store offset=16 (local.get $at) (i32.const 0))
+  (local.get $at))
+
+;; [item] * times, of whole numbers.
+(func $filled (param $item i64) (param $times i64) (result i32)
+  (local $list i32) (local $at i32) (local $end i32)
+  (local.set $at (call $allocate (i32.shl (i32.wrap_i64 (local.get $times)) (i32.const 3))))
+  (local.set $list (call $list (local.get $at)))
+  (local.set $end (i32.add (local.get $at)
+    (i32.shl (i32.wrap_i64 (local.get $times)) (i32.const 3))))
+  (i32.store offset=8 (local.get $list) (i32.wrap_i64 (local.get $times)))
+  (i32.store offset=16 (local.get $list) (i32.wrap_i64 (local.get $times)))
+  (block $out (loop $again
+    (br_if $out (i32.ge_u (local.get $at) (local.get $end)))
+    (i64.store (local.get $at) (local.get $item))
+    (local.set $at (i32.add (local.get $at) (i32.const 8)))
+    (br $again)))
+  (local.get $list))
+
+;; Make room for one more element of a size; return its address.
+(func $append (param $list i32) (param $size i32) (result i32)
+  (local $length i32) (local $capacity i32) (local $data i32)
+  (local.set $length (i32.load offset=8 (local.get $list)))
+  (if (i32.eq (local.get $length) (i32.load offset=16 (local.get $list)))
+    (then
+      (local.set $capacity (i32.add (i32.const 8) (i32.mul (local.get $length) (i32.const 2))))
+      (local.set $data (call $allocate (i32.mul (local.get $capacity) (local.get $size))))
+      (memory.copy (local.get $data) (i32.load (local.get $list))
+        (i32.mul (local.get $length) (local.get $size)))
+      (i32.store (local.get $list) (local.get $data))
+      (i32.store offset=16 (local.get $list) (local.get $capacity))))
+  (i32.store offset=8 (local.get $list) (i32.add (local.get $length) (i32.const 1)))
+  (i32.add (i32.load (local.get $list)) (i32.mul (local.get $length) (local.get $size))))
+
+(func $delete (param $list i32) (param $place i32) (param $size i32)
+  (local $left i32) (local $at i32)
+  (local.set $left (i32.sub (i32.load offset=8 (local.get $list)) (i32.const 1)))
+  (if (i32.gt_u (local.get $place) (local.get $left)) (then (unreachable)))
+  (if (i32.lt_s (local.get $left) (i32.const 0)) (then (unreachable)))
+  (i32.store offset=8 (local.get $list) (local.get $left))
+  (local.set $at (i32.add (i32.load (local.get $list))
+    (i32.mul (local.get $place) (local.get $size))))
+  (memory.copy (local.get $at) (i32.add (local.get $at) (local.get $size))
+    (i32.mul (i32.sub (local.get $left) (local.get $place)) (local.get $size))))
+
+(func $floor_divided (param $a i64) (param $b i64) (result i64)
+  (i64.sub (i64.div_s (local.get $a) (local.get $b))
+    (i64.extend_i32_u (i32.and
+      (i64.ne (i64.rem_s (local.get $a) (local.get $b)) (i64.const 0))
+      (i64.lt_s (i64.xor (local.get $a) (local.get $b)) (i64.const 0))))))
+
+(func $modulo (param $a i64) (param $b i64) (result i64) (local $rest i64)
+  (local.set $rest (i64.rem_s (local.get $a) (local.get $b)))
+  (select (i64.add (local.get $rest) (local.get $b)) (local.get $rest)
+    (i32.and (i64.ne (local.get $rest) (i64.const 0))
+      (i64.lt_s (i64.xor (local.get $rest) (local.get $b)) (i64.const 0)))))
+
+(func $divided (param $a f64) (param $b f64) (result f64)
+  (if (f64.eq (local.get $b) (f64.const 0)) (then (unreachable)))
+  (f64.div (local.get $a) (local.get $b)))
+
+;; math.frexp and math.ldexp, of what is neither zero, infinite nor subnormal.
+(func $frexp (param $x f64) (result f64 i64) (local $bits i64) (local $exponent i64)
+  (local.set $bits (i64.reinterpret_f64 (local.get $x)))
+  (local.set $exponent
+    (i64.and (i64.shr_u (local.get $bits) (i64.const 52)) (i64.const 0x7ff)))
+  (if (i64.gt_u (i64.sub (local.get $exponent) (i64.const 1)) (i64.const 0x7fd))
+    (then (unreachable)))
+  (f64.reinterpret_i64 (i64.or (i64.const 0x3fe0000000000000)
+    (i64.and (local.get $bits) (i64.const 0x800fffffffffffff))))
+  (i64.sub (local.get $exponent) (i64.const 1022)))
+
+(func $ldexp (param $x f64) (param $exponent i64) (result f64)
+  (if (i64.gt_u (i64.add (local.get $exponent) (i64.const 1022)) (i64.const 2045))
+    (then (unreachable)))
+  (f64.mul (local.get $x) (f64.reinterpret_i64
+    (i64.shl (i64.add (local.get $exponent) (i64.const 1023)) (i64.const 52)))))

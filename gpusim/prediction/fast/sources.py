@@ -1,0 +1,78 @@
+"""The source of what is translated: a function's syntax tree, and carets under it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import SourceLocation
+
+Function = Callable[..., Any]
+
+
+class NotTranslatedError(Exception):
+    """What is played says something that cannot be translated."""
+
+    def __init__(self, message: str, location: SourceLocation) -> None:
+        super().__init__(f"{location.file}:{location.line}: {message}\n{location.caret()}")
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A function and its syntax tree."""
+
+    function: Function
+    tree: ast.FunctionDef
+    file: str
+
+    def refusal(self, message: str, node: ast.AST) -> NotTranslatedError:
+        """Return the error that marks a piece of the function."""
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        end = getattr(node, "end_col_offset", None)
+        if getattr(node, "end_lineno", line) != line or end is None:
+            end = 1 << 30
+        text = Path(self.file).read_text(encoding="utf-8").splitlines()[line - 1]
+        return NotTranslatedError(message, SourceLocation(self.file, line, text, column, end))
+
+
+def source_of(function: Function) -> Source:
+    """Return a function's source."""
+    file = inspect.getsourcefile(function)
+    if file is None:
+        raise TypeError(f"{function} has no source")
+    return Source(function, _functions(file)[function.__qualname__], file)
+
+
+def origin(file: str, name: str) -> str:
+    """Return the module from which a file imports a name, "" where it is the file's own."""
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.ImportFrom) and name in [a.asname or a.name for a in node.names]:
+            return node.module or ""
+    return ""
+
+
+@cache
+def _tree(file: str) -> ast.Module:
+    return ast.parse(Path(file).read_text(encoding="utf-8"))
+
+
+@cache
+def _functions(file: str) -> dict[str, ast.FunctionDef]:
+    """Return the functions and methods of a file by their qualified names."""
+    found: dict[str, ast.FunctionDef] = {}
+
+    def walk(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                found[prefix + node.name] = node
+                walk(node.body, f"{prefix}{node.name}.<locals>.")
+            elif isinstance(node, ast.ClassDef):
+                walk(node.body, f"{prefix}{node.name}.")
+
+    walk(_tree(file).body, "")
+    return found
