@@ -9,6 +9,8 @@ anything. What a page may hold:
 - a `python` block is executed, after those before it on the page. A `text` block right after it
   is what it prints. With a file name beside `python` it is also written to that file, for
   commands to use.
+- a `cuda` block with a file name is written to that file. Commands and `python` blocks that name a
+  `.cu` file need the wheels of the extra `nvcc`: without them they stand as they are.
 - between `<!-- table: NAME -->` and `<!-- end -->` stands a table of docs/tables.py.
 
 Other blocks, such as `sh`, are left alone.
@@ -33,6 +35,7 @@ import tables
 from gpusim.cli.app import INPUT_ERROR
 from gpusim.cli.app import main as gpusim
 from gpusim.generators import LOWERING, VARIABLE
+from gpusim.sass import wheels
 
 os.environ[VARIABLE] = LOWERING  # what the pages show needs no compiler
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,8 +46,9 @@ PAGES = (
 )
 
 # What differs from run to run: the old text stays where nothing else has changed.
-VARYING = re.compile(r"in [\d.,]+ s: [\d,]+ threads/s simulated")
+VARYING = re.compile(r"in [\d.,]+ s: [\d,]+ threads/s simulated|NVRTC [\d.]+")
 
+_COMPILED = re.compile(r"\.cu\b")
 _PIECE = re.compile(
     r"^```(?P<language>\w*)[ ]?(?P<name>[\w.]*)\n(?P<body>.*?)^```\n"
     r"|^<!-- table: (?P<table>\w+) -->\n(?P<rows>.*?)^<!-- end -->\n",
@@ -79,11 +83,14 @@ class Page:
         if piece["table"]:
             table = tables.TABLES[piece["table"]]()
             return f"<!-- table: {piece['table']} -->\n\n{table}\n\n<!-- end -->\n"
+        if language == "cuda" and piece["name"]:
+            (self.directory / piece["name"]).write_text(piece["body"], encoding="utf-8")
+            return whole
         if language == "text" and self.printed:
             printed, self.printed = self.printed, ""
             return f"```text\n{_kept(piece['body'], printed)}```\n"
         self._claim(f"a {language} block")
-        if language == "python":
+        if language == "python" and not _lacks_compiler(piece["body"]):
             self.printed = self._execute(piece["body"], piece["name"])
         elif language == "console":
             return f"```console\n{''.join(self._commands(piece['body']))}```\n"
@@ -115,6 +122,9 @@ class Page:
                 command += "\n" + more
             if not command.startswith("$ gpusim"):
                 raise ValueError(f"{self.name}: only gpusim commands are run, not {command!r}")
+            if _lacks_compiler(command):
+                yield part
+                continue
             fails = old.startswith("gpusim: ")
             yield f"{command}\n{_kept(old, self._run(command[2:], fails))}"
 
@@ -153,6 +163,11 @@ class Page:
 
     def _shown(self, printed: str) -> str:
         return printed.replace(str(self.directory), "/home/me")
+
+
+def _lacks_compiler(code: str) -> bool:
+    """Return whether code needs nvcc's compiler where it is not installed."""
+    return bool(_COMPILED.search(code)) and not wheels.are_there()
 
 
 def _kept(old: str, new: str) -> str:

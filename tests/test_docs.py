@@ -11,9 +11,11 @@ import pytest
 
 from gpusim import cuda
 from gpusim.catalogue import entries
+from gpusim.cli import app
 from gpusim.compiler.calls import INTRINSICS, MATH_NAMES
 from gpusim.compiler.types import DTYPES
 from gpusim.tracing.counters import COUNTERS
+from validate import commands
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
@@ -85,6 +87,49 @@ def test_the_first_command_of_the_readme_is_shown_with_what_it_prints() -> None:
     command = re.search(r"&& \.venv/bin/(gpusim .*)$", page, re.MULTILINE)
     assert command is not None
     assert f"$ {command[1]} | " in page
+
+
+def parsed(command: str) -> None:
+    """Let a command's parser read its words; InputError for what it does not know."""
+    words = shlex.split(command.replace("\\\n", " ").partition(" > ")[0], comments=True)[1:]
+    if words[0] == "validate":
+        commands.parser().parse_args(words[1:])
+    else:
+        app.parser([words[0]]).parse_args(words)
+
+
+def commands_in(prose: str) -> list[str]:
+    """The commands that begin a line, each with its continued lines."""
+    found = re.findall(r"^ *(gpusim [a-z](?:.*\\\n)*.*)$", prose, re.MULTILINE)
+    return [
+        re.split(r" {3,}", command)[0] if "\\\n" not in command else command for command in found
+    ]
+
+
+@pytest.mark.parametrize("page", refresh.PAGES, ids=lambda page: page.name)
+def test_commands_that_are_shown_without_being_run_are_understood(page: Path) -> None:
+    """Those that need a GPU, or minutes: each option is one that the command has."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    for command in commands_in("".join(blocks)):
+        parsed(command)
+
+
+@pytest.mark.parametrize("name", app.MODULES)
+def test_the_examples_of_a_commands_help_are_understood(name: str) -> None:
+    examples = commands_in("\n".join(app.command(name).notes))
+    assert examples
+    for example in examples:
+        parsed(example)
+
+
+def test_the_examples_of_the_whole_help_are_understood() -> None:
+    every = (app.EXAMPLES, commands.EXAMPLES, commands.RUN_EXAMPLES, commands.COUNTERS_EXAMPLES,
+             commands.CALIBRATE_EXAMPLES, commands.COMPARE_EXAMPLES)  # fmt: skip
+    for examples in every:
+        found = [one for one in commands_in(examples) if "COMMAND" not in one]
+        assert found
+        for example in found:
+            parsed(example)
 
 
 # -- nothing is left out -------------------------------------------------------------------

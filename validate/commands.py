@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpusim import device as devices
 from gpusim import files as documents
+from gpusim import generators
 from gpusim.catalogue import find
 from gpusim.cli import inputs, output
 from gpusim.cli.options import Parser, print_json
@@ -30,9 +31,11 @@ from .cases import Pair
 from .compilers import Stored
 from .measure import measure_all, median_of, today
 from .records import Measurement, Measurements
-from .report import all_misses, pieces, report
+from .report import all_misses, codes_of, pieces, report
 
 SAVED_EVERY = 100
+PIECES_AT_ONCE = 300  # more launches than that are announced
+PIECES_A_MINUTE = 200
 PUBLISHED = "k40m,gtx1650,rtx3060ti"
 
 RUN_EXAMPLES = """examples:
@@ -98,6 +101,11 @@ def parser() -> argparse.ArgumentParser:
     held.add_argument("--page", type=Path, help="write all as a Markdown page", metavar="FILE")
     held.add_argument(
         "--picture", type=Path, help="draw it: a file that ends in .png or .svg", metavar="FILE"
+    )
+    held.add_argument(
+        "--code",
+        help=f"whose machine code is played: {', '.join(generators.CODES)} (auto: both)",
+        metavar="CODE",
     )
     held.add_argument("--json", action="store_true", help="print JSON")
     held.add_argument("--workers", help="processes at work (one for each core)", metavar="N")
@@ -213,9 +221,17 @@ def compare(chosen: argparse.Namespace) -> int:
         canvas.check(chosen.picture)
     _check_places(chosen.page, chosen.picture)
     held = [_only(files.load(name), wanted) for name in inputs.listed(chosen.against, "--against")]
-    with Bar(sum(map(pieces, held)), "launches") as bar:
+    codes = [codes_of(one, chosen.code) for one in held]
+    total = sum(map(pieces, held, codes))
+    if total > PIECES_AT_ONCE:
+        minutes = f"{total / PIECES_A_MINUTE:.0f} minutes of one core"
+        output.complain(f"{total:,} launches are simulated, which takes some {minutes}")
+    with Bar(total, "launches") as bar:
         bar.start()
-        reports = [report(one, workers=workers, done=bar.advance) for one in held]
+        reports = [
+            report(one, made, workers=workers, done=bar.advance)
+            for one, made in zip(held, codes, strict=True)
+        ]
     if chosen.picture:
         picture.draw(reports, chosen.picture)
     if chosen.page:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
+from statistics import median
 
 from .predicted import Compared
 from .records import Measurement
@@ -64,7 +65,7 @@ KINDS = (
         "a single pass, cold L2, up to 2^26 elements",
         "cold",
         lambda one: _is(one, "cold", "single") and one.case.n <= MOST_ELEMENTS_HELD,
-        (ORDER, TIME, TAU),
+        (TIME, TAU),
     ),
     Kind("a single pass, warm L2", "warm", lambda one: _is(one, "warm", "single")),
     Kind("all passes, the first with a cold L2", "all passes", lambda one: _is(one, "cold", "all")),
@@ -114,6 +115,7 @@ class Summary:
 
     cases: int
     mean_error: float
+    median_error: float
     percentile_90: float
     worst: float
     roofline_mean_error: float
@@ -123,7 +125,7 @@ class Summary:
 
 
 def summary(cases: Sequence[Compared]) -> Summary:
-    """Return mean and 90th percentile of the absolute errors, and how right the order is.
+    """Return mean, median and 90th percentile of the absolute errors, and how right the order is.
 
     Order is looked at within each size, tau only where a size has ten cases. The percentile is
     the least error that nine tenths of the cases do not exceed.
@@ -133,6 +135,7 @@ def summary(cases: Sequence[Compared]) -> Summary:
     return Summary(
         cases=len(cases),
         mean_error=sum(errors) / len(errors),
+        median_error=median(errors),
         percentile_90=errors[ceil(0.9 * len(errors)) - 1],
         worst=errors[-1],
         roofline_mean_error=sum(abs(c.roofline_error) for c in cases) / len(cases),

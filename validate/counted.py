@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from gpusim.generators import LOWERING
 from gpusim.tracing.counters import COUNTERS
 from gpusim.workers import Listener, ignored, worked_out
 
+from . import twins
 from .arrays import random_data
 from .counters import SOURCE_VIEW
-from .records import Case, Counts
+from .records import Case, Counts, in_code
 
 # Nsight's raw sums of bank conflicts, beside the metric of the source view that gpusim names.
 RAW_CONFLICTS = {
@@ -39,8 +40,8 @@ OF_EVERY_INSTRUCTION = (INSTRUCTIONS, "thread_instructions", "thread_instruction
 class Metric:
     """A metric of Nsight Compute and the counter of gpusim that stands beside it.
 
-    `kind` is the counter's. Whatever it is, the launches that are compared hold all but the
-    counts of every instruction to be equal.
+    `kind` is the counter's in the code that is run. Whatever it is, the launches that are compared
+    hold all to be equal but, with the lowering's code, the counts of every instruction.
     """
 
     name: str
@@ -50,7 +51,7 @@ class Metric:
     @property
     def is_held_equal(self) -> bool:
         """Whether anything but the hardware's number, noise apart, misses the bar."""
-        return self.counter not in OF_EVERY_INSTRUCTION
+        return self.kind == "exact" or self.counter not in OF_EVERY_INSTRUCTION
 
     @property
     def is_noisy(self) -> bool:
@@ -65,11 +66,12 @@ class Metric:
         return f"within {NEAR:.0%}" if self.counter == INSTRUCTIONS else ""
 
 
-def metrics() -> list[Metric]:
+def metrics(code: str = LOWERING) -> list[Metric]:
     """Return what gpusim and the hardware both count, in the order of gpusim's counters."""
+    compiler = code if code != LOWERING else ""
     named = {name: RAW_CONFLICTS.get(name, spec.ncu) for name, spec in COUNTERS.items()}
     return [
-        Metric(ncu, name, COUNTERS[name].kind)
+        Metric(ncu, name, COUNTERS[name].kind_with(compiler))
         for name, ncu in named.items()
         if ncu and not ncu.startswith(SOURCE_VIEW)
     ]
@@ -118,10 +120,13 @@ class Launch:
     reason: str = ""
 
 
-def compare_counters(counts: Counts) -> Launch:
-    """Return what the hardware counted in a launch beside what gpusim counts, on fresh data."""
+def compare_counters(counts: Counts, code: str = LOWERING) -> Launch:
+    """Return what the hardware counted in a launch beside what gpusim counts, on fresh data.
+
+    `code` is "lowering" for the Python kernel, "nvcc" for its twin in CUDA C++.
+    """
     try:
-        predicted = _predicted(counts)
+        predicted = _predicted(counts, code)
     except GpusimError as error:
         reason = str(error).splitlines()[0]
         return Launch(counts.kernel, counts.case, (), is_held=False, reason=reason)
@@ -135,16 +140,17 @@ def compare_counters(counts: Counts) -> Launch:
             predicted[metric.counter],
             noise if metric.is_noisy else 0,
         )
-        for metric in metrics()
+        for metric in metrics(code)
         if metric.name in counts.values
     )
     return Launch(counts.kernel, counts.case, pairs, is_held=counts.entry.defect is None)
 
 
-def _predicted(counts: Counts) -> dict[str, int]:
+def _predicted(counts: Counts, code: str) -> dict[str, int]:
     setup = counts.case.setups(counts.entry)[0]
     call = setup.call(random_data(np.random.default_rng(), setup.n, setup.dtype))
-    return trace(call.configured, *call.arguments, code=LOWERING).counters
+    configured = call.configured if code == LOWERING else twins.configured(setup)
+    return trace(configured, *call.arguments, code=code).counters
 
 
 def _noise(measured: Mapping[str, float], predicted: Mapping[str, int]) -> float:
@@ -171,9 +177,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Counted:
-    """The counters of all launches that one file holds."""
+    """The counters of all launches that one file holds, beside those of one code."""
 
     launches: tuple[Launch, ...]
+    code: str = LOWERING
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -183,7 +190,7 @@ class Counted:
     @cached_property
     def agreements(self) -> list[Agreement]:
         """What the launches come to, a row for each metric that was measured."""
-        by_metric: dict[Metric, list[Pair]] = {metric: [] for metric in metrics()}
+        by_metric: dict[Metric, list[Pair]] = {metric: [] for metric in metrics(self.code)}
         for pair in self.pairs:
             by_metric[pair.metric].append(pair)
         missed = [pair.metric for pair in self.missed]
@@ -229,6 +236,7 @@ class Counted:
         """Return which bars are missed, each as a sentence."""
         return [
             f"{a.metric.counter} ({a.metric.name}): {a.missed} launches are not {a.metric.bar}"
+            f"{in_code(self.code)}"
             for a in self.agreements
             if a.missed
         ]
@@ -236,13 +244,14 @@ class Counted:
 
 def compare_all(
     counts: Sequence[Counts],
+    code: str = LOWERING,
     *,
     workers: int | None = None,
     done: Listener = ignored,
 ) -> Counted:
     """Return all counters beside gpusim's; `done` is called for each that is finished."""
     found: dict[int, Launch] = {}
-    for number, launch in worked_out(compare_counters, counts, workers):
+    for number, launch in worked_out(partial(compare_counters, code=code), counts, workers):
         found[number] = launch
         done(launch.kernel)
-    return Counted(tuple(found[number] for number in range(len(counts))))
+    return Counted(tuple(found[number] for number in range(len(counts))), code)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from .compare import BARS, ORDER, by_size, wrong_pairs
+from gpusim.generators import LOWERING, NVCC
+
+from .compare import BARS, ORDER, TAU, Kind, by_size, wrong_pairs
 from .counted import INSTRUCTIONS, Counted, Pair
 from .defects import Correctness, results
 from .predicted import Compared, Refused
@@ -13,6 +15,10 @@ from .report import Report, Section
 
 MOST_ROWS = 50  # a longer table has a row for each kernel, not for each case
 MOST_WRONG_PAIRS = 20
+WHOSE_COUNTERS = {
+    LOWERING: ("Counters", "with the lowering's code of the Python kernels"),
+    NVCC: ("Counters with nvcc's code", "with nvcc's code of the twins that were counted"),
+}
 
 INTRODUCTION = """# Accuracy
 
@@ -20,7 +26,9 @@ Predicted beside measured, misses as plainly as hits. `error` is predicted over 
 one. Two launches of one size have an order where their measured times differ by more than 5 %.
 No number was fitted to these: one choice, the scheduler's policy, is of three the one that comes
 closest to the H200's times, and profiles of some of its kernels showed which mechanisms to
-measure with microbenchmarks. The page is written by
+measure with microbenchmarks. Predictions are made twice where nvcc's compiler makes code for the
+GPU: with the machine code of gpusim's lowering, from the Python kernel, and with nvcc's, from the
+very CUDA C++ that was measured. The page is written by
 
 ```sh
 {command}
@@ -29,7 +37,7 @@ measure with microbenchmarks. The page is written by
 Exit code 1 says that a stated bar is missed. Launches are held to these, as the first tables say:
 
 {bars}
-- counters: equal as integers, instructions within 5 %, of kernels that are right
+- counters: equal as integers, of kernels that are right; the lowering's instructions within 5 %
 - results: kernels are wrong where the catalogue says so, and right elsewhere
 """
 
@@ -51,12 +59,11 @@ def section(report: Report) -> str:
         parts += [_summaries(report.sections), _errors(report.sections)]
         for one in report.sections:
             parts.append(_refused(one))
-            if ORDER in one.kind.bars:
-                parts.append(_wrong_order(one.cases))
+            if {ORDER, TAU} & set(one.kind.bars):
+                parts.append(_wrong_order(one))
     if report.correctness:
         parts.append(_correctness(report.correctness))
-    if report.counted.launches:
-        parts.append(_counters(report.counted))
+    parts += [_counters(one) for one in (report.counted, report.counted_in_nvcc) if one.launches]
     parts.append([f"- missed: {miss}" for miss in report.misses()])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -90,13 +97,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) 
 
 
 def _summaries(sections: Sequence[Section]) -> list[str]:
-    """Return how far off each kind of launches is, then Kendall's tau by size."""
+    """Return how far off each kind of launches is in each code, then Kendall's tau by size."""
     head = (
-        "launches", "held to", "cases", "mean error", "90th perc.", "worst", "bare roofline",
-        "pairs apart", "in wrong order",
+        "launches", "held to", "code", "cases", "mean error", "median", "90th perc.", "worst",
+        "bare roofline", "pairs apart", "in wrong order",
     )  # fmt: skip
     rows, taus = [], []
-    for one in sections:
+    for one in _side_by_side(sections):
         found = one.summary
         if found is None:
             continue
@@ -104,8 +111,10 @@ def _summaries(sections: Sequence[Section]) -> list[str]:
             (
                 one.kind.title,
                 ", ".join(one.kind.bars) or "nothing",
+                one.code,
                 found.cases,
                 f"{found.mean_error:.1%}",
+                f"{found.median_error:.1%}",
                 f"{found.percentile_90:.1%}",
                 f"{found.worst:.1%}",
                 f"{found.roofline_mean_error:.1%}",
@@ -115,46 +124,70 @@ def _summaries(sections: Sequence[Section]) -> list[str]:
         )
         if found.tau_by_size:
             sizes = ", ".join(f"{n:,}: {tau:.2f}" for n, tau in found.tau_by_size.items())
-            taus.append(f"Kendall's tau by size, {one.kind.title}: {sizes}.")
-    return [*table(head, rows, text=2), *(line for tau in taus for line in ("", tau))]
+            taus.append(f"Kendall's tau by size, {one.kind.title}, {one.code}: {sizes}.")
+    return [*table(head, rows, text=3), *(line for tau in taus for line in ("", tau))]
+
+
+def _side_by_side(sections: Sequence[Section]) -> Iterator[Section]:
+    """Yield the sections kind by kind, each in every code."""
+    for kind in dict.fromkeys(section.kind for section in sections):
+        yield from (section for section in sections if section.kind == kind)
 
 
 def _errors(sections: Sequence[Section]) -> list[str]:
     """Return a row for each case of a short comparison, for each kernel of a long one."""
-    first, *others = sections
-    if len(first.cases) <= MOST_ROWS:
-        return table(
-            ("kernel", "n", "block", "measured us", "predicted us", "error"),
-            (
-                (
-                    _name(one),
-                    f"{one.case.n:,}",
-                    one.case.block,
-                    f"{one.measured_us:,.1f}",
-                    f"{one.predicted_us:,.1f}",
-                    f"{one.error:+.1%}",
-                )
-                for one in first.cases
-            ),
-        )
-    kernels = dict.fromkeys(one.kernel for one in first.cases)
+    first = [one for one in sections if one.kind == sections[0].kind]
+    if len(first[0].cases) <= MOST_ROWS:
+        return _case_by_case(first)
+    others = [one for one in sections if one.kind != first[0].kind]
+    return _kernel_by_kernel(first, others)
+
+
+def _case_by_case(sections: Sequence[Section]) -> list[str]:
+    """Return a table of launches: measured, and for each code predicted."""
+    codes = [section.code for section in sections]
+    head = ("kernel", "n", "block", "measured us", *(f"{code} us" for code in codes))
+    by_case = [{(one.kernel, one.case): one for one in section.cases} for section in sections]
     rows = []
-    for kernel in kernels:
-        errors = _errors_of(kernel, first)
-        elsewhere = [_errors_of(kernel, other) for other in others]
+    for key, one in by_case[0].items():
+        found = [known.get(key) for known in by_case]
         rows.append(
             (
-                kernel,
-                len(errors),
-                _mean(errors),
-                f"{min(errors):+.1%}",
-                f"{max(errors):+.1%}",
-                *(_mean(other) if other else "" for other in elsewhere),
+                _name(one),
+                f"{one.case.n:,}",
+                one.case.block,
+                f"{one.measured_us:,.1f}",
+                *(f"{each.predicted_us:,.1f}" if each else "" for each in found),
+                *(f"{each.error:+.1%}" if each else "" for each in found),
             )
         )
-    head = ("kernel", "cases", "mean error", "lowest", "highest")
-    text = f"By kernel: {first.kind.title}; in the last columns the mean error elsewhere."
-    return [text, "", *table((*head, *(one.kind.short for one in others)), rows)]
+    return table((*head, *(f"error, {code}" for code in codes)), rows)
+
+
+def _kernel_by_kernel(first: Sequence[Section], others: Sequence[Section]) -> list[str]:
+    """Return a table of kernels: errors of the first kind in each code, mean errors elsewhere."""
+    elsewhere = dict.fromkeys(one.kind for one in others)
+    head = ["kernel", "cases"]
+    for section in first:
+        head += [f"{section.code}: mean error", "lowest", "highest"]
+    head += [f"{kind.short}, {_codes(others, kind)}" for kind in elsewhere]
+    rows = []
+    for kernel in dict.fromkeys(one.kernel for one in first[0].cases):
+        row: list[object] = [kernel, len(_errors_of(kernel, first[0]))]
+        for section in first:
+            errors = _errors_of(kernel, section)
+            known = (_mean(errors), f"{min(errors):+.1%}", f"{max(errors):+.1%}") if errors else ()
+            row += known or ("", "", "")
+        for kind in elsewhere:
+            of_kind = [_errors_of(kernel, one) for one in others if one.kind == kind]
+            row.append(", ".join(_mean(errors) for errors in of_kind if errors))
+        rows.append(row)
+    text = f"By kernel: {first[0].kind.title}; in the last columns the mean error elsewhere."
+    return [text, "", *table(head, rows)]
+
+
+def _codes(sections: Sequence[Section], kind: Kind) -> str:
+    return ", ".join(one.code for one in sections if one.kind == kind)
 
 
 def _errors_of(kernel: str, section: Section) -> list[float]:
@@ -172,12 +205,12 @@ def _refused(section: Section) -> list[str]:
     ]
 
 
-def _wrong_order(cases: Sequence[Compared]) -> list[str]:
+def _wrong_order(section: Section) -> list[str]:
     """Return the pairs in the wrong order, the widest apart first; at most twenty."""
-    wrong = [pair for group in by_size(cases).values() for pair in wrong_pairs(group)]
+    wrong = [pair for group in by_size(section.cases).values() for pair in wrong_pairs(group)]
     wrong.sort(key=lambda pair: pair[1].measured_us / pair[0].measured_us)
     if not wrong:
-        return ["Every pair is in the right order."]
+        return [f"Every pair is in the right order ({section.code})."]
     shown = [
         f"- n {slow.case.n:,}: {_name(slow)} at block {slow.case.block} took "
         f"{slow.measured_us:,.1f} us and {_name(fast)} at block {fast.case.block} "
@@ -185,8 +218,9 @@ def _wrong_order(cases: Sequence[Compared]) -> list[str]:
         f"{fast.predicted_us:,.1f} us"
         for slow, fast in wrong[:MOST_WRONG_PAIRS]
     ]
+    about = f"{section.code}; {len(wrong):,} in all, the widest apart first"
     return [
-        f"Pairs in the wrong order ({len(wrong):,} in all, the widest apart first):",
+        f"Pairs in the wrong order ({about}):",
         "",
         *shown,
     ]
@@ -238,12 +272,12 @@ def _counters(found: Counted) -> list[str]:
         for row in found.agreements
     )
     held = sum(launch.is_held for launch in found.launches)
+    title, whose = WHOSE_COUNTERS[found.code]
     return [
-        "### Counters",
+        f"### {title}",
         "",
-        f"Nsight Compute's counts of {len(found.launches)} launches beside gpusim's. The {held} of "
-        "kernels that run correctly are held to the bar: equal, or near where the count depends "
-        "on the compiler.",
+        f"Nsight Compute's counts of {len(found.launches)} launches beside gpusim's, {whose}. The "
+        f"{held} of kernels that run correctly are held to the bar.",
         "",
         *table(("metric", "counter", "kind", "held to", "equal", "within 5%"), rows, text=4),
         "",

@@ -13,9 +13,11 @@ from gpusim.catalogue import Request, find
 from gpusim.errors import GpusimError
 from gpusim.generators import LOWERING
 from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.predict import predict
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.workers import Listener, ignored, worked_out
 
+from . import twins
 from .records import Case, Measurement
 
 # Launches that one process keeps: those of a case, and what its next cases have in common.
@@ -55,27 +57,34 @@ class Refused:
 Result = Compared | Refused
 
 
-def predictions(kernel: str, case: Case, device: str) -> list[Prediction]:
-    """Return the predictions of a case's launches, in order; later ones find a warm L2."""
+def predictions(kernel: str, case: Case, device: str, code: str = LOWERING) -> list[Prediction]:
+    """Return the predictions of a case's launches, in order; later ones find a warm L2.
+
+    `code` is "lowering" for the Python kernel, "nvcc" for its twin in CUDA C++, which is what was
+    measured.
+    """
     setups = case.setups(find(kernel))
     return [
-        _of_launch(Request.of(setup), "warm" if number else case.l2, device)
+        _of_launch(Request.of(setup), "warm" if number else case.l2, device, code)
         for number, setup in enumerate(setups)
     ]
 
 
 @lru_cache(maxsize=KEPT_PREDICTIONS)
-def _of_launch(request: Request, l2: str, device: str) -> Prediction:
+def _of_launch(request: Request, l2: str, device: str, code: str) -> Prediction:
     """Return the prediction of a single launch; several cases begin with the same one."""
-    return catalogue_job(request).in_code(LOWERING).on(device, l2=l2).first
+    if code == LOWERING:
+        return catalogue_job(request).in_code(LOWERING).on(device, l2=l2).first
+    setup = request.setup()
+    return predict(twins.configured(setup), *setup.specs, device=device, l2=l2)
 
 
-def compared(measured: Measurement, device: str) -> Result:
+def compared(measured: Measurement, device: str, code: str = LOWERING) -> Result:
     """Return a measurement that has a time beside its prediction."""
     assert measured.time_us is not None
     case = measured.case
     try:
-        passes = predictions(measured.kernel, case, device)
+        passes = predictions(measured.kernel, case, device, code)
     except GpusimError as error:
         return Refused(measured.kernel, case, str(error).splitlines()[0])
     gpu = devices.load(device)
@@ -91,14 +100,15 @@ def compared(measured: Measurement, device: str) -> Result:
 def compare(
     times: Sequence[Measurement],
     device: str,
+    code: str = LOWERING,
     *,
     workers: int | None = None,
     done: Listener = ignored,
 ) -> list[Result]:
     """Return measurements beside their predictions, in order; those without a time are left out.
 
-    `device` is a device file's name, `workers` a number of processes; `done` is called for
-    each that is finished.
+    `device` is a device file's name, `code` whose machine code is played, `workers` a number of
+    processes; `done` is called for each that is finished.
     """
     timed = [one for one in times if one.time_us is not None]
     groups: dict[tuple[object, ...], list[Measurement]] = {}
@@ -108,13 +118,15 @@ def compare(
         groups.setdefault(key, []).append(one)
     pieces = list(groups.values())
     found: dict[Measurement, Result] = {}
-    for number, results in worked_out(partial(_of_group, device=device), pieces, workers):
+    for number, results in worked_out(
+        partial(_of_group, device=device, code=code), pieces, workers
+    ):
         found.update(zip(pieces[number], results, strict=True))
         for _ in results:
             done(pieces[number][0].kernel)
     return [found[one] for one in timed]
 
 
-def _of_group(group: Sequence[Measurement], device: str) -> list[Result]:
+def _of_group(group: Sequence[Measurement], device: str, code: str) -> list[Result]:
     """Return cases that have launches in common, each beside its prediction."""
-    return [compared(one, device) for one in group]
+    return [compared(one, device, code) for one in group]

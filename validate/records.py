@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpusim.catalogue import REDUCTION, Entry, Request, Setup, find
+from gpusim.generators import LOWERING
 
 L2_STATES = ("cold", "warm")
 
@@ -49,6 +50,11 @@ class Case:
             self.coarse,
             "one" if is_one else "all",
         )
+
+
+def in_code(code: str) -> str:
+    """Return what is added to a miss with nvcc's code; nothing with the lowering's."""
+    return "" if code == LOWERING else f", in {code}'s code"
 
 
 def launch_name(kernel: str, case: Case) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from gpusim import device as devices
+from gpusim import generators
+from gpusim.generators import AUTO, LOWERING, NVCC, OPTIMISED
 from gpusim.workers import Listener, ignored
 
 from . import compare, counted, defects, predicted
@@ -14,15 +17,16 @@ from .compare import KINDS, Kind, Summary
 from .counted import Counted, compare_all
 from .defects import Correctness
 from .predicted import Compared, Refused, Result
-from .records import Measurement, Measurements
+from .records import Measurement, Measurements, in_code
 
 
 @dataclass(frozen=True)
 class Section:
-    """Launches of one kind beside their predictions."""
+    """Launches of one kind beside their predictions, with the machine code of `code`."""
 
     kind: Kind
     results: tuple[Result, ...]
+    code: str = LOWERING
 
     @cached_property
     def cases(self) -> list[Compared]:
@@ -41,22 +45,33 @@ class Section:
 
     def misses(self) -> list[str]:
         """Return which of its bars the section misses."""
-        return compare.misses(self.summary, self.kind.bars) if self.summary else []
+        missed = compare.misses(self.summary, self.kind.bars) if self.summary else []
+        return [f"{miss}{in_code(self.code)}" for miss in missed]
 
 
 @dataclass(frozen=True)
 class Report:
-    """One file of measurements beside what gpusim predicts, counts and knows."""
+    """One file of measurements beside what gpusim predicts, counts and knows.
+
+    Each kind of launches has a section for each code, and so have the counters: `counted` with the
+    lowering's, `counted_in_nvcc` with nvcc's.
+    """
 
     measurements: Measurements
     sections: tuple[Section, ...]
     correctness: tuple[Correctness, ...]
     counted: Counted
+    counted_in_nvcc: Counted = field(default=Counted((), NVCC))
+
+    def of_code(self, code: str) -> list[Section]:
+        """Return the sections with one code, in order."""
+        return [section for section in self.sections if section.code == code]
 
     def misses(self) -> list[str]:
         """Return which of the stated bars are missed, each as a sentence."""
         times = [miss for section in self.sections for miss in section.misses()]
-        return [*times, *self.counted.misses(), *defects.misses(self.correctness)]
+        counts = [*self.counted.misses(), *self.counted_in_nvcc.misses()]
+        return [*times, *counts, *defects.misses(self.correctness)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""
@@ -65,12 +80,26 @@ class Report:
             "times": [_section_dict(section) for section in self.sections],
             "wrong_results": [_correctness_dict(one) for one in self.correctness],
             "counters": _counted_dict(self.counted),
+            "counters_in_nvcc": _counted_dict(self.counted_in_nvcc),
             "missed": self.misses(),
         }
 
 
+def codes_of(measurements: Measurements, code: str | None = None) -> tuple[str, ...]:
+    """Return whose machine code predictions are made with: both, or the one that is chosen.
+
+    nvcc's is that of GPUs that its compiler makes code for, and only where that is installed.
+    """
+    chosen = generators.chosen(code)
+    refused = generators.refusal(devices.load(measurements.machine.device).cc, OPTIMISED)
+    if chosen != AUTO:
+        return () if chosen == NVCC and refused else (chosen,)
+    return (LOWERING,) if refused or not generators.is_installed() else (LOWERING, NVCC)
+
+
 def report(
     measurements: Measurements,
+    codes: Sequence[str] = (LOWERING,),
     *,
     workers: int | None = None,
     done: Listener = ignored,
@@ -79,28 +108,38 @@ def report(
     kinds = [(kind, [t for t in measurements.times if kind.wanted(t)]) for kind in KINDS]
     every = [one for _, times in kinds for one in times]
     device = measurements.machine.device
-    results = dict(
-        zip(every, predicted.compare(every, device, workers=workers, done=done), strict=True)
-    )
+    sections = []
+    for code in codes:
+        found = predicted.compare(every, device, code, workers=workers, done=done)
+        results = dict(zip(every, found, strict=True))
+        sections += [
+            Section(kind, tuple(results[one] for one in times), code)
+            for kind, times in kinds
+            if times
+        ]
     return Report(
         measurements,
-        tuple(
-            Section(kind, tuple(results[one] for one in times)) for kind, times in kinds if times
-        ),
+        tuple(sections),
         tuple(defects.correctness(measurements.times)),
-        compare_all(measurements.counters, workers=workers, done=done),
+        *(
+            compare_all(measurements.counters, code, workers=workers, done=done)
+            if code in codes
+            else Counted((), code)
+            for code in (LOWERING, NVCC)
+        ),
     )
 
 
-def pieces(measurements: Measurements) -> int:
+def pieces(measurements: Measurements, codes: Sequence[str]) -> int:
     """Return how many pieces of work `report` has."""
     times = sum(kind.wanted(one) for kind in KINDS for one in measurements.times)
-    return times + len(measurements.counters)
+    return (times + len(measurements.counters)) * len(codes)
 
 
 def _section_dict(section: Section) -> dict[str, Any]:
     return {
         "kind": section.kind.title,
+        "code": section.code,
         "bars": list(section.kind.bars),
         "summary": asdict(section.summary) if section.summary else None,
         "cases": [

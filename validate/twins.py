@@ -10,10 +10,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpusim.catalogue import Entry, Setup, entries
+from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import GpusimError
+
+if TYPE_CHECKING:
+    from gpusim.sass.kernels import CodeKernel
 
 FOLDER = Path(__file__).parent
 INCLUDED = FOLDER / "kernels"
@@ -71,6 +77,21 @@ def _is_declared(entry: Entry) -> bool:
     path = FOLDER / _file_name(entry)
     declared = rf"__global__ void {re.escape(entry.name)}\("
     return path.is_file() and bool(re.search(declared, path.read_text(encoding="utf-8")))
+
+
+def configured(setup: Setup) -> ConfiguredKernel:
+    """Return a launch of a kernel's twin, in nvcc's own code, as what the simulator runs."""
+    twin, launch = twin_of(setup), setup.launch
+    kernel = _code_of(twin)
+    return kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+
+
+@cache
+def _code_of(twin: Twin) -> CodeKernel:
+    """Return a twin's machine code, made once for each GPU."""
+    from gpusim.sass.kernels import cuda_file
+
+    return cuda_file(FOLDER / twin.file)[twin.expression]
 
 
 def twin_of(setup: Setup) -> Twin:

@@ -27,7 +27,7 @@ def source_branch(context: Context, group: Group, instruction: Instruction, on: 
 def branch(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Send the lanes whose guard is true to the target, and part splits that disagree."""
     splits = context.batch.splits
-    if instruction.guard is None:
+    if on is group.mask:
         context.report(group, instruction, on, taken=on)
         splits.pc[group.which] = instruction.target
         return True

@@ -25,13 +25,15 @@ class Group:
 
     def __init__(self, batch: Batch, which: Array) -> None:
         splits = batch.splits
+        everyone = len(which) == len(splits)
         self.batch = batch
         self.which = which
         self.pc = int(splits.pc[which[0]])
-        self.rows = splits.row if len(which) == len(splits) else splits.row[which]
-        self.is_all = len(which) == batch.rows and bool((self.rows == np.arange(batch.rows)).all())
-        self.mask = splits.mask if len(which) == len(splits) else splits.mask[:, which]
-        self.is_full = bool(self.mask.all())
+        self.rows = splits.row if everyone else splits.row[which]
+        self.is_all = len(which) == batch.rows and is_range(self.rows)
+        self.mask = splits.mask if everyone else splits.mask[:, which]
+        self._lanes = np.count_nonzero(self.mask)
+        self.is_full = self._lanes == self.mask.size
         # The last guard that was read, and its lanes: instructions in a row mostly share one.
         self._guarded: tuple[Array | None, bool, Array] | None = None
 
@@ -57,16 +59,20 @@ class Group:
         splits.state[self.which] = state
 
     def lanes_on(self, instruction: Instruction) -> Array:
-        """Return the lanes whose guard is true."""
+        """Return the lanes whose guard is true: the mask itself where all are."""
         if instruction.guard is None:
             return self.mask
         guard, negated = self.batch.registers[instruction.guard], instruction.negated
         known = self._guarded
         if known is None or known[0] is not guard or known[1] is not negated:
             held = self.read(instruction.guard)
-            on = one_copy(self.mask & (~held if negated else held))
-            known = self._guarded = guard, negated, on
+            known = self._guarded = guard, negated, self._of_mask(~held if negated else held)
         return known[2]
+
+    def _of_mask(self, lanes: Array) -> Array:
+        on = self.mask & lanes
+        copies = len(on) // len(self.mask)
+        return self.mask if np.count_nonzero(on) == self._lanes * copies else one_copy(on)
 
     def of_rows(self, value: Array) -> Array:
         """Return the group's rows of an array that has all rows, or one for all of them."""
@@ -132,6 +138,11 @@ def chosen(on: Array, value: Array, old: Array) -> Array:
     before = old.view(bits)
     changed = before ^ value.view(bits)
     return np.asarray(before ^ (changed & -on.astype(bits))).view(value.dtype)
+
+
+def is_range(rows: Array) -> bool:
+    """Return whether rows are 0, 1, 2 ... in order."""
+    return not np.count_nonzero(rows != np.arange(len(rows)))
 
 
 def agreed(outcome: Array) -> Array:

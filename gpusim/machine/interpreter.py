@@ -102,9 +102,10 @@ class Interpreter:
     def _next_group(self) -> Group | None:
         splits = self.batch.splits
         ready = splits.state == READY
-        if not ready.any():
+        count = np.count_nonzero(ready)
+        if not count:
             return None
-        if not ready.all() or (splits.pc != splits.pc[0]).any():
+        if count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
             last_run = np.where(ready, splits.last_run, LATEST)
             pc = splits.pc[int(last_run.argmin())]
             which = np.flatnonzero(ready & (splits.pc == pc))

@@ -1,7 +1,8 @@
 """Timelines as trace events, which Perfetto and chrome://tracing open.
 
 The format is the JSON of Chromium's "Trace Event Format". Its times are microseconds: here one of
-them stands for one cycle, or for one step.
+them stands for one cycle, or for one step. Perfetto takes process 0 for the idle one, tells threads
+apart by their numbers alone, and draws no spans of a thread that overlap.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.files import write_whole
-from gpusim.isa import Program, text_of
+from gpusim.isa import Instruction, Program, text_of
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.timeline import Timeline, WarpLife
 from gpusim.tracing.block_steps import BlockSteps
@@ -21,6 +22,8 @@ from gpusim.tracing.records import Trace
 Event = dict[str, Any]
 
 WINDOWS = 200  # of a counter over a timeline
+FIRST_PROCESS = 1
+FIRST_THREAD = 101  # below are threads of the processes' own numbers, for their names and counters
 SELECTED = "selected"
 
 
@@ -37,10 +40,11 @@ def prediction_events(prediction: Prediction, timeline: Timeline) -> dict[str, A
     program = prediction.prepared.program
     events: list[Event] = []
     for scheduler in range(timeline.schedulers):
-        events.append(_named("process_name", f"SM 0, scheduler {scheduler}", scheduler))
-    for thread, life in enumerate(timeline.warps):
+        process = FIRST_PROCESS + scheduler
+        events.append(_named("process_name", f"SM 0, scheduler {scheduler}", process, process))
+    for thread, life in enumerate(timeline.warps, FIRST_THREAD):
         name = f"block {life.block}, warp {life.warp}"
-        events.append(_named("thread_name", name, life.scheduler, thread))
+        events.append(_named("thread_name", name, FIRST_PROCESS + life.scheduler, thread))
         events += _spans(life, program, thread)
     events += _counters(timeline)
     about = {"kernel": prediction.kernel, "device": prediction.device.gpu.name}
@@ -51,15 +55,19 @@ def trace_events(trace: Trace, steps: BlockSteps) -> dict[str, Any]:
     """Return the steps of one block: a thread for each warp, each step one unit of time long."""
     assert steps.program is not None
     program, block = steps.program, steps.block_index
-    events = [_named("process_name", f"{trace.kernel}, block {block}", 0)]
+    process = FIRST_PROCESS
+    events = [_named("process_name", f"{trace.kernel}, block {block}", process, process)]
     for warp in range(trace.launch.warps_per_block):
-        events.append(_named("thread_name", f"warp {warp}", 0, warp))
+        events.append(_named("thread_name", f"warp {warp}", process, FIRST_THREAD + warp))
     for at, step in enumerate(steps.steps):
         one = program.instructions[step.pc]
         for part in step.warps:
             args = {"line": one.line, "pc": step.pc, "lanes_on": sum(part.on)}
             text = text_of(one, program.immediates)
-            events.append(_complete(one.op, "step", at, 1, 0, part.warp, text=text, **args))
+            thread = FIRST_THREAD + part.warp
+            events.append(
+                _complete(_mnemonic(one), "step", at, 1, process, thread, text=text, **args)
+            )
         events.append(_counter("lanes on", at, lanes=step.lanes_on))
         events.append(_counter("barrier interval", at, interval=step.interval))
     return _document(events, "step", kernel=trace.kernel, steps_are_all=steps.is_complete)
@@ -69,10 +77,18 @@ def _spans(life: WarpLife, program: Program, thread: int) -> Iterator[Event]:
     for span in life.spans:
         one = program.instructions[span.pc] if span.pc >= 0 else None
         is_issue = span.reason == SELECTED and one is not None
-        name, kind = (one.op, "issue") if is_issue and one else (span.reason, "stall")
-        args = {} if one is None else {"line": one.line, "pc": span.pc, "instruction": one.op}
+        op = _mnemonic(one) if one is not None else ""
+        name, kind = (op, "issue") if is_issue else (span.reason, "stall")
+        args = {} if one is None else {"line": one.line, "pc": span.pc, "instruction": op}
         length = span.end - span.start
-        yield _complete(name, kind, span.start, length, life.scheduler, thread, **args)
+        process = FIRST_PROCESS + life.scheduler
+        yield _complete(name, kind, span.start, length, process, thread, **args)
+
+
+def _mnemonic(instruction: Instruction) -> str:
+    """Return an instruction without guard and operands, as a disassembler writes it if one did."""
+    words = instruction.text.split()
+    return next((word for word in words if not word.startswith("@")), instruction.op)
 
 
 def _counters(timeline: Timeline) -> Iterator[Event]:
@@ -94,7 +110,7 @@ def _counters(timeline: Timeline) -> Iterator[Event]:
         yield _counter("warps by reason", number * width, **warps)
 
 
-def _named(kind: str, name: str, process: int, thread: int = 0) -> Event:
+def _named(kind: str, name: str, process: int, thread: int) -> Event:
     return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
 
 
@@ -108,12 +124,12 @@ def _complete(
 
 
 def _counter(name: str, at: float, **values: float) -> Event:
-    return {"ph": "C", "name": name, "ts": at, "pid": 0, "tid": 0, "args": values}
+    process = FIRST_PROCESS
+    return {"ph": "C", "name": name, "ts": at, "pid": process, "tid": process, "args": values}
 
 
 def _document(events: Iterable[Event], unit: str, **about: Any) -> dict[str, Any]:
     return {
-        "traceEvents": list(events),
-        "displayTimeUnit": "ns",
+        "traceEvents": sorted(events, key=lambda event: event.get("ts", -1.0)),
         "otherData": {"one microsecond is": f"one {unit}", **about},
     }

@@ -50,7 +50,7 @@ class BlockLog(Observer):
 
     def step(self, step: Step) -> None:
         """Keep the part of a step that is this block's."""
-        if not self._wanted[step.pc]:
+        if not self.is_complete or not self._wanted[step.pc]:
             return
         part = part_of(step, self.block_index)
         if part is None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,6 +15,9 @@ import gpusim
 from gpusim import cuda
 from gpusim.cuda import Kernel
 from gpusim.errors import KernelSourceError, NoProgressError
+from gpusim.launch import ComputeCapability
+from gpusim.prediction.streams import classify
+from gpusim.programs import prepare
 
 
 @cuda.jit
@@ -87,6 +94,71 @@ def test_an_endless_loop_ends_a_prediction_as_well() -> None:
     for kernel in (waits_for_a_flag, counts_for_ever):
         with pytest.raises(NoProgressError, match="go round for ever"):
             gpusim.predict(kernel[2, 64], np.zeros(64, np.int32), device="h200")
+
+
+@cuda.jit
+def grows(out):
+    x = 1.0
+    while x > 0:
+        x = x * 1.0000001 + 1.0
+
+
+@cuda.jit
+def grows_in_shared_memory(out):
+    shared = cuda.shared.array(32, np.float64)
+    x = 1.0 + cuda.threadIdx.x
+    while x > 0:
+        x = x * 1.0000001 + 1.0
+        shared[cuda.threadIdx.x] = x
+
+
+@cuda.jit
+def leaps_through_memory(out):
+    x = 1.0
+    k = 1
+    while x > 0:
+        k = (k * 5 + 3) & 0xFFFFF
+        out[(k * 7 + cuda.threadIdx.x) & 31] = k
+        for _ in range(3):
+            x = x * 1.0000001 + 1.0
+
+
+GROWING = [grows, grows_in_shared_memory, leaps_through_memory]
+
+
+@pytest.mark.parametrize("kernel", GROWING)
+def test_a_prediction_keeps_little_of_a_loop_until_it_comes_to_the_step_limit(
+    kernel: Kernel,
+) -> None:
+    """A few hundred bytes for what is new in an iteration, a few for what is not."""
+    prepared = prepare(kernel[1, 32], (np.zeros(32, np.int32),), ComputeCapability(9, 0))
+    tracemalloc.start()
+    try:
+        with pytest.raises(NoProgressError, match="ran 10000 instructions without finishing"):
+            classify(prepared, step_limit=10_000)
+        assert tracemalloc.get_traced_memory()[1] < 4e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", GROWING)
+@pytest.mark.parametrize("command", ["trace", "predict"])
+def test_an_endless_loop_that_computes_ends_within_20_seconds_and_300_megabytes(
+    kernel: Kernel, command: str
+) -> None:
+    name, array = kernel.__name__, "out=int32[32]=zeros"
+    arguments = [f"{__file__}:{name}", "--grid", "1", "--block", "32", "--arg", array]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpusim", command, *arguments], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 2
+    assert "ran 1000000 instructions without finishing" in said
+    assert used.ru_utime < 20
+    assert used.ru_maxrss < 300_000
 
 
 def test_blocks_that_wait_for_one_of_a_later_chunk_do_not_go_round_for_ever() -> None:

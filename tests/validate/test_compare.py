@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from gpusim import generators
 from gpusim.cli.app import main
+from gpusim.sass import wheels
 from validate import files
 from validate.compare import KINDS, ORDER, TAU, TIME, kendall_tau, misses, summary, wrong_pairs
 from validate.page import page, section
-from validate.predicted import Compared, Refused, compare
+from validate.predicted import Compared, Refused, compare, predictions
 from validate.records import Case, Machine, Measurement, Measurements
-from validate.report import Report, Section, report
+from validate.report import Report, Section, codes_of, report
 
 MADE = Machine("a GPU", "h200", "made by hand")
-HELD = KINDS[1]
+HELD, WARM = KINDS[1:3]
 
 
 def case(measured: float, predicted: float, n: int = 1024, kernel: str = "reduce3") -> Compared:
@@ -72,7 +74,7 @@ def test_a_summary_adds_up() -> None:
     cases = [case(10, 10), case(20, 22), case(30, 24), case(10, 15, n=2048)]
     found = summary(cases)
     assert found.cases == 4
-    assert found.mean_error == pytest.approx(0.2)
+    assert (found.mean_error, found.median_error) == pytest.approx((0.2, 0.15))
     assert found.percentile_90 == found.worst == pytest.approx(0.5)
     assert found.roofline_mean_error == pytest.approx(0.5)
     assert (found.pairs_apart, found.pairs_wrong) == (3, 0)
@@ -135,7 +137,7 @@ def test_a_launch_belongs_to_one_kind(one: Measurement, short: str | None) -> No
 
 def test_only_cold_single_passes_and_published_orders_are_held_to_bars() -> None:
     held = {kind.short: kind.bars for kind in KINDS if kind.bars}
-    assert held == {"published": (ORDER,), "cold": (ORDER, TIME, TAU)}
+    assert held == {"published": (ORDER,), "cold": (TIME, TAU)}
 
 
 # -- predictions ----------------------------------------------------------------------------------
@@ -154,6 +156,18 @@ def test_predictions_are_the_same_with_any_number_of_workers() -> None:
     assert compare(times, "h200", workers=1) == compare(times, "h200", workers=2)
 
 
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_nvccs_code_is_that_of_the_twin_which_was_measured() -> None:
+    times = [timed("reduce2"), timed("reduce2", scope="all")]
+    one, whole = compare(times, "h200", "nvcc", workers=1)
+    assert isinstance(one, Compared)
+    assert isinstance(whole, Compared)
+    (played,) = predictions("reduce2", times[0].case, "h200", "nvcc")
+    assert played.prepared.program.compiler.startswith("NVRTC")
+    assert played.prepared.source_file.endswith("kernels/reduce.cu")
+    assert one.predicted_us == played.time_us < whole.predicted_us
+
+
 def test_a_launch_that_cannot_be_predicted_is_told_with_the_reason() -> None:
     (found,) = compare([timed(block=96)], "h200", workers=1)
     assert isinstance(found, Refused)
@@ -170,14 +184,51 @@ def test_a_page_names_the_pairs_in_the_wrong_order() -> None:
     text = plain(section(made(case(100, 100, kernel="reduce1"), case(50, 120, kernel="reduce2"))))
     assert "reduce1 at block 128 took 100.0 us and reduce2 at block 128 50.0 us" in text
     assert "| reduce2 | 1,024 | 128 | 50.0 | 120.0 | +140.0% |" in text
-    assert "missed: 1 of 1 pairs are in the wrong order" in text
+    assert "(lowering; 1 in all, the widest apart first)" in text
+    assert "- missed: 1 of 1" not in text  # the order is shown, but no bar
+
+
+def test_a_page_shows_both_codes_beside_what_was_measured() -> None:
+    by_lowering, by_nvcc = case(10, 11), case(10, 13)
+    both = (Section(HELD, (by_lowering,)), Section(HELD, (by_nvcc,), "nvcc"))
+    text = plain(section(Report(Measurements(MADE), both, (), made().counted)))
+    assert "| measured us | lowering us | nvcc us | error, lowering | error, nvcc |" in text
+    assert "| reduce3 | 1,024 | 128 | 10.0 | 11.0 | 13.0 | +10.0% | +30.0% |" in text
+    assert "| time, tau | nvcc | 1 | 30.0% | 30.0% | 30.0% | 30.0% |" in text
+    assert "missed: the mean error is 30.0%, above 10%, in nvcc's code" in text
+
+
+def test_a_long_page_has_a_row_for_each_kernel_with_both_codes() -> None:
+    """Errors of 1 to 60 % with the lowering's code, half as much with nvcc's."""
+
+    def of(code: str, share: float) -> tuple[Section, Section]:
+        cold = [case(1000, 1000 + 10 * share * k, n=1024 * k) for k in range(1, 61)]
+        return Section(HELD, tuple(cold), code), Section(WARM, (case(100, 100 + 4 * share),), code)
+
+    sections = (*of("lowering", 1.0), *of("nvcc", 0.5))
+    text = plain(section(Report(Measurements(MADE), sections, (), made().counted)))
+    assert "| lowering: mean error | lowest | highest | nvcc: mean error | lowest | " in text
+    assert "| reduce3 | 60 | 30.5% | +1.0% | +60.0% | 15.2% | +0.5% | +30.0% | 4.0%, 2.0% |" in text
+
+
+def test_codes_are_both_but_where_one_is_chosen_or_a_gpu_is_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    h200, k40m = Measurements(MADE), files.load("k40m")
+    monkeypatch.setattr(generators, "is_installed", lambda: True)
+    assert codes_of(h200) == ("lowering",)  # which the tests pin
+    assert codes_of(h200, "auto") == ("lowering", "nvcc")
+    assert codes_of(k40m, "auto") == ("lowering",)
+    assert (codes_of(h200, "nvcc"), codes_of(k40m, "nvcc")) == (("nvcc",), ())
+    monkeypatch.setattr(generators, "is_installed", lambda: False)
+    assert codes_of(h200, "auto") == ("lowering",)
 
 
 def test_a_page_says_how_it_is_written_and_shows_its_picture() -> None:
     text = page([made(case(10, 10))], "gpusim validate compare --page x.md", "x.svg")
     assert "\ngpusim validate compare --page x.md\n" in text
     assert "](x.svg)" in text
-    assert "Every pair is in the right order." in text
+    assert "Every pair is in the right order (lowering)." in text
 
 
 def test_compare_exits_with_1_where_a_bar_is_missed(
@@ -206,7 +257,7 @@ def test_compare_exits_with_0_where_every_bar_is_kept(
     files.write(mine, Measurements(MADE, (timed(time_us=one.predicted_us * 1.01),)))
     words = ["--against", str(mine), "--workers", "1", "--page", str(written)]
     assert main(["validate", "compare", *words]) == 0
-    assert "| 1 | 1.0% | 1.0% | 1.0% |" in plain(capsys.readouterr().out)
+    assert "| 1 | 1.0% | 1.0% | 1.0% | 1.0% |" in plain(capsys.readouterr().out)
     assert "gpusim validate compare --against" in written.read_text(encoding="utf-8")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpusim.cli.app import main
+from gpusim.sass import wheels
 from gpusim.tracing.counters import COUNTERS
 from validate import files
 from validate.counted import Counted, Launch, compare_counters, metrics
@@ -100,6 +101,22 @@ def test_a_launch_that_gpusim_cannot_run_is_told_with_the_reason() -> None:
     assert isinstance(one, Launch)
     assert "out of bounds" in one.reason
     assert not one.is_held
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_with_nvccs_code_every_count_of_an_h200_is_held_equal() -> None:
+    """The code that was counted is the code that is run."""
+    counts = next(
+        one for one in files.load("h200").counters if (one.kernel, one.case.block) == ("step1", 64)
+    )
+    launch = compare_counters(counts, "nvcc")
+    assert {pair.metric.kind for pair in launch.pairs} == {"exact"}
+    assert all(pair.metric.is_held_equal and pair.is_equal for pair in launch.pairs)
+    more = dict(counts.values) | {INSTRUCTIONS: counts.values[INSTRUCTIONS] + 1}
+    found = Counted((compare_counters(Counts("step1", counts.case, more), "nvcc"),), "nvcc")
+    assert found.misses() == [
+        f"instructions ({INSTRUCTIONS}): 1 launches are not equal, in nvcc's code"
+    ]
 
 
 def told(report: Report) -> str:

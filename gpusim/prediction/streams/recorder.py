@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,8 @@ Array = np.ndarray[Any, Any]
 YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 ZERO = np.zeros((1, 1), dtype=np.int64)
 NOWHERE = np.full((1, 1), -1, dtype=np.int64)
+
+MOST_COMPARED_BYTES = 1 << 15  # more cost as much to compare as what they come to
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,23 @@ class _Recorded:
         self.placement = placement
         self.steps: list[_Row] = []
         self.skips: list[tuple[int, Skip]] = []
+        self._latest: dict[int, tuple[Step, _Row]] = {}
+
+    def add(self, step: Step, made: Callable[[Step], _Row]) -> None:
+        """Keep a step: as the latest of its instruction once more, where both do the same."""
+        latest = self._latest.get(step.pc)
+        if latest is None or not _is_again(latest[0], step):
+            latest = self._latest[step.pc] = step, made(step)
+        self.steps.append(latest[1])
 
     def unfold(self, placement: Placement) -> None:
         """Spread what was recorded of a folded batch over the rows of an unfolded one."""
         copies = len(placement.blocks)
         every = np.arange(copies)[:, None] * placement.warps_per_block
         self.placement = placement
-        self.steps = [row.unfolded(every) for row in self.steps]
+        self._latest.clear()
+        spread = {id(row): row.unfolded(every) for row in self.steps}
+        self.steps = [spread[id(row)] for row in self.steps]
         self.skips = [(at, _unfolded(skip, placement, every)) for at, skip in self.skips]
 
     @cached_property
@@ -165,6 +177,26 @@ class _Recorded:
         return times.reshape(-1, self.placement.warps_per_block)
 
 
+def _is_again(before: Step, step: Step) -> bool:
+    """Return whether an instruction does again what it did, for the same lanes and places."""
+    return (
+        _is_same(before.rows, step.rows)
+        and _is_same(before.active, step.active)
+        and _is_same(before.on, step.on)
+        and _is_same(before.taken, step.taken)
+        and _is_same(before.addresses, step.addresses)
+    )
+
+
+def _is_same(a: Array | None, b: Array | None) -> bool:
+    """Return whether two arrays are equal, as far as that is found out at little cost."""
+    if a is b:
+        return True
+    if a is None or b is None or a.shape != b.shape or a.nbytes > MOST_COMPARED_BYTES:
+        return False
+    return a.tobytes() == b.tobytes()
+
+
 def _unfolded(skip: Skip, placement: Placement, every: Array) -> Skip:
     times = np.broadcast_to(skip.times, (len(every), len(skip.rows))).reshape(1, -1)
     rows = (skip.rows + every).reshape(-1)
@@ -195,9 +227,11 @@ class Recorder(Observer):
 
     def step(self, step: Step) -> None:
         """Keep what the clock needs of a step."""
+        if OPS[step.instruction.op].issued:
+            self._of(step.placement).add(step, self._row)
+
+    def _row(self, step: Step) -> _Row:
         instruction = step.instruction
-        if not OPS[instruction.op].issued:
-            return
         is_on, is_taken, cost, lines, touched = YES, NO, ZERO, ZERO, None
         lowest, gaps = NOWHERE, ZERO
         if OPS[instruction.op].kind != "compute":
@@ -210,8 +244,7 @@ class Recorder(Observer):
                 lowest, gaps = distances.within(step.addresses, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
         columns = (is_on, is_taken, cost, lines, lanes, lowest, gaps)
-        row = _Row(step.pc, OPS[instruction.op].kind == "store", step.rows, columns, touched)
-        self._of(step.placement).steps.append(row)
+        return _Row(step.pc, OPS[instruction.op].kind == "store", step.rows, columns, touched)
 
     def skip(self, skip: Skip) -> None:
         """Keep how often the iterations before it stand for those that it leaves out."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.fused import fused_multiply_add
 from gpusim.isa import Array
 from gpusim.sass.form import Form
 from gpusim.sass.mnemonics.floating import (
@@ -13,6 +14,7 @@ from gpusim.sass.mnemonics.floating import (
     ORDERED,
     ROUNDINGS,
     _to_odd,
+    is_directed,
     least_or_most,
     two_sum,
 )
@@ -21,7 +23,6 @@ from gpusim.sass.table import row
 
 F64 = np.float64
 _SPLITTER = F64(2**27 + 1)
-_MOST = F64(2.0**480)  # products beyond this, or below its inverse, may lose their error term
 
 
 def _directed(form: Form, total: Array, error: Array) -> Array:
@@ -62,7 +63,9 @@ def multiply_doubles(form: Form, a: Array, b: Array) -> Array:
 
 @row("DFMA", "fp64", "d", "ddd", ROUNDINGS)
 def multiply_add_doubles(form: Form, a: Array, b: Array, c: Array) -> Array:
-    """Multiply and add with one rounding (Boldo and Melquiond)."""
+    """Multiply and add with one rounding (Boldo and Melquiond, where it is directed)."""
+    if not is_directed(form):
+        return fused_multiply_add(a, b, c)
     product, left = _two_product(a, b)
     total, error = two_sum(product, c)
     rest, rest_error = two_sum(error, left)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.fused import fused_multiply_add
 from gpusim.isa import Array
 from gpusim.sass.form import Form
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
@@ -79,14 +80,15 @@ def _finished(form: Form, value: Array) -> Array:
     return value
 
 
-def _is_directed(form: Form) -> bool:
+def is_directed(form: Form) -> bool:
+    """Return whether a row rounds down, up or towards zero rather than to nearest."""
     return bool(form.modifiers & {"RM", "RP", "RZ"})
 
 
 @row("FADD", "fma", "f", "ff", f"FTZ SAT {ROUNDINGS}")
 def add_floats(form: Form, a: Array, b: Array) -> Array:
     a, b = flushed(form, a), flushed(form, b)
-    if _is_directed(form):
+    if is_directed(form):
         total, error = two_sum(a.astype(F64), b.astype(F64))
         return _finished(form, narrowed(form, total, error))
     return _finished(form, a + b)
@@ -95,33 +97,20 @@ def add_floats(form: Form, a: Array, b: Array) -> Array:
 @row("FMUL", "fma", "f", "ff", f"FTZ SAT {ROUNDINGS}")
 def multiply_floats(form: Form, a: Array, b: Array) -> Array:
     a, b = flushed(form, a), flushed(form, b)
-    if _is_directed(form):
+    if is_directed(form):
         product = a.astype(F64) * b.astype(F64)
         return _finished(form, narrowed(form, product, np.zeros_like(product)))
     return _finished(form, a * b)
-
-
-# Where the bits that single precision drops are exactly a half, a second rounding may go wrong.
-_DROPPED, _HALF = np.int64(0x1FFFFFFF), np.int64(0x10000000)
 
 
 @row("FFMA", "fma", "f", "fff", f"FTZ SAT {ROUNDINGS}")
 def multiply_add_floats(form: Form, a: Array, b: Array, c: Array) -> Array:
     """Multiply and add with one rounding."""
     a, b, c = flushed(form, a), flushed(form, b), flushed(form, c)
-    product, addend = a.astype(F64) * b.astype(F64), c.astype(F64)
-    total = product + addend
-    if _is_directed(form) or _may_be_rounded_twice(total):
-        return _finished(form, narrowed(form, *two_sum(product, addend)))
-    return _finished(form, total.astype(F32))
-
-
-def _may_be_rounded_twice(total: Array) -> bool:
-    """Return whether a sum lies where a second rounding may go wrong: at a half, or near zero."""
-    if bool(((total.view(np.int64) & _DROPPED) == _HALF).any()):
-        return True
-    is_small = np.abs(total) < LEAST_NORMAL
-    return bool(is_small.any()) and bool((total[is_small] != 0).any())
+    if not is_directed(form):
+        return _finished(form, fused_multiply_add(a, b, c))
+    product = a.astype(F64) * b.astype(F64)
+    return _finished(form, narrowed(form, *two_sum(product, c.astype(F64))))
 
 
 def least_or_most(a: Array, b: Array, least: Array) -> Array:
