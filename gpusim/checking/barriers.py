@@ -6,8 +6,8 @@ import numpy as np
 
 from gpusim.checking.clocks import Clocks, names
 from gpusim.checking.findings import Finding, Place, Thread
-from gpusim.checking.shadow import Array
 from gpusim.checking.sink import Sink
+from gpusim.checking.touch import Array
 from gpusim.events import BarrierOpened, Placement, Step
 from gpusim.isa import OPS, Program
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from gpusim.checking.barriers import STAYED
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.shadow import Array, Shadow
+from gpusim.checking.history import History
+from gpusim.checking.shadow import Shadow
+from gpusim.checking.touch import Array
 from gpusim.checking.touching import threads_of
 from gpusim.events import Placement, Step
 
@@ -47,15 +49,18 @@ class Batch:
         self._copy_shared(copies)
         self._copy_local(copies)
 
-    def shared_for(self, step: Step, elements: int) -> Shadow:
-        """Return the shadow of shared memory, with as many copies as a step tells apart."""
+    def shared_for(self, step: Step, elements: int, history: History | None) -> Shadow:
+        """Return the shadow of shared memory, with as many copies as a step tells apart.
+
+        With a history every block has its own.
+        """
         placement = self.clocks.placement
-        told_apart = _told_apart(step)
+        told_apart = _told_apart(step) if history is None else placement.copies
         if placement.folded and told_apart > self.shared_copies:
             self._copy_shared(told_apart)
         if self.shared is None:
             each = self.shared_copies if placement.folded else len(placement.blocks)
-            self.shared = Shadow(elements * each)
+            self.shared = Shadow(elements * each, history)
         return self.shared
 
     def local_for(self, step: Step, elements: int) -> Array:
@@ -67,6 +72,11 @@ class Batch:
             each = self.local_copies if placement.folded else 1
             self.local = np.zeros(each * placement.rows * 32 * elements, dtype=bool)
         return self.local
+
+    def forget(self) -> None:
+        """Forget accesses to shared memory that barriers order before all that comes."""
+        if self.shared is not None and self.shared.history is not None:
+            self.shared.history.forget(int(self.clocks.barrier.min()))
 
     def _copy_shared(self, copies: int) -> None:
         if self.shared is not None and self.shared_copies == 1:

@@ -6,16 +6,20 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from gpusim.checking import history
+from gpusim.checking.access import Access, Timeline
 from gpusim.checking.barriers import Barriers
 from gpusim.checking.batch import Batch
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
+from gpusim.checking.history import History
 from gpusim.checking.polling import guesses, polls
-from gpusim.checking.races import Access, Name, Races, Timeline
+from gpusim.checking.races import Name, Races
 from gpusim.checking.releases import Releases
 from gpusim.checking.remarks import never_written, order_of_sums, undefined
-from gpusim.checking.shadow import LATEST_TIME, MOST_BLOCKS, Array, Shadow, Touch
+from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
+from gpusim.checking.touch import LATEST_TIME, MOST_BLOCKS, Array, Touch
 from gpusim.checking.touching import Layout, owners, touch_of
 from gpusim.errors import InputError
 from gpusim.events import BarrierOpened, Observer, Placement, Step
@@ -57,15 +61,31 @@ class Checker(Observer):
         }
         self._accesses = accesses
         self._layout = Layout(program, launch, self._allocations)
+        self._recorded = frozenset(
+            space for space in ("global", "shared") if history.is_needed(program, self._of(space))
+        )
+        releases = Releases() if self._recorded else None
         has_fences = any(OPS[row.op].kind == "fence" for row in rows)
-        releases = Releases() if has_fences else None
-        self._flags = Flags(releases, accesses)
+        self._flags = None if releases is None else Flags(releases, accesses, has_fences=has_fences)
         self._barriers = Barriers(self._sink, program)
         lockstep = self._cc.major < INDEPENDENT_THREADS
         lines = [row.line for row in rows]
         self._races = Races(self._sink, self._timeline, accesses, lines, releases, lockstep)
-        self._global = Shadow(self._layout.sizes["global"])
+        self._global = Shadow(self._layout.sizes["global"], self._history("global"))
         self._actions = [self._action(pc, row) for pc, row in enumerate(rows)]
+
+    def _of(self, space: str) -> list[Access]:
+        """Return the accesses to a memory that may race."""
+        every = self._accesses.values()
+        return [
+            access
+            for access in every
+            if access.space == space and self._layout.may_race(access.instruction)
+        ]
+
+    def _history(self, space: str) -> History | None:
+        """Return what keeps accesses to a memory by name; None where that is not needed."""
+        return History(self._timeline, self._accesses) if space in self._recorded else None
 
     def _action(self, pc: int, row: Instruction) -> Callable[[Step, Batch], None] | None:
         """Return what is done at a row; None for those that matter to no rule."""
@@ -102,6 +122,7 @@ class Checker(Observer):
         batch = self._batch(opened.placement)
         self._barriers.open(opened, batch.clocks, batch.gone_at)
         batch.clocks.open(opened, self._time(int(opened.pcs[0])))
+        batch.forget()
 
     def batch_end(self, blocks: Array) -> None:
         """Forget blocks that have finished."""
@@ -132,14 +153,14 @@ class Checker(Observer):
         if step.on.any():
             element = (step.addresses - FIRST_ADDRESS) // self._layout.element_bytes["global"]
             touch = self._touch(step, batch, element, step.placement.copies)
-            self._judge(touch, self._accesses[step.pc], self._global, 0)
+            self._judge(touch, self._accesses[step.pc], self._global)
 
     def _access_shared(self, step: Step, batch: Batch) -> None:
         assert step.addresses is not None
         if not step.on.any():
             return
         placement, elements = step.placement, self._layout.sizes["shared"]
-        shadow = batch.shared_for(step, elements)
+        shadow = batch.shared_for(step, elements, self._history("shared"))
         copies = batch.shared_copies if placement.folded else 1
         element = step.addresses // self._layout.element_bytes["shared"]
         if copies > 1 or not placement.folded:
@@ -149,7 +170,7 @@ class Checker(Observer):
             never = shadow.writer[touch.element] == 0
             name = self._name(access, touch.element)
             self._tell(never_written(never, touch.thread, access, name, touch.blocks))
-        self._judge(touch, access, shadow, int(placement.blocks[0]) + 1)
+        self._judge(touch, access, shadow)
 
     def _access_local(self, step: Step, batch: Batch) -> None:
         """Hold a thread's own memory against what it has written."""
@@ -180,15 +201,16 @@ class Checker(Observer):
         shape = (copies, len(step.rows), 32)
         return touch_of(step, time, batch.clocks, batch.threads, element, each, shape)
 
-    def _judge(self, touch: Touch, access: Access, shadow: Shadow, memory: int) -> None:
+    def _judge(self, touch: Touch, access: Access, shadow: Shadow) -> None:
         name = self._name(access, touch.element)
         if access.kind == "atomic" and access.pc not in self._told_of_order:
             found = order_of_sums(shadow, touch, access, name)
             if found is not None:
                 self._told_of_order.add(access.pc)
             self._tell(found)
+        if self._flags is not None and access.space in self._recorded:
+            self._flags.touch(touch, access)
         self._races.touch(shadow, touch, access, name)
-        self._flags.touch(touch, access, memory)
 
     def _name(self, access: Access, element: Array) -> Name:
         """Return what gives an entry's array and index."""
@@ -225,6 +247,7 @@ class Checker(Observer):
         time = self._time(step.pc)
         zero = np.zeros((1, 1, 1), dtype=np.int64)
         touch = touch_of(step, time, batch.clocks, batch.threads, zero, 1, shape)
+        assert self._flags is not None
         self._flags.fence(touch, str(step.instruction.detail))
 
     def _leave(self, step: Step, batch: Batch) -> None:

@@ -4,53 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.checking.fences import everyone
-from gpusim.checking.races import Access
+from gpusim.checking.access import Access
 from gpusim.checking.releases import Releases
-from gpusim.checking.shadow import Touch
-from gpusim.isa import Instruction
+from gpusim.checking.touch import Touch
+from gpusim.isa import Memory
 
 
 class Flags:
     """Tells `releases` what steps do to flags."""
 
-    def __init__(self, releases: Releases | None, accesses: Mapping[int, Access]) -> None:
+    def __init__(
+        self, releases: Releases, accesses: Mapping[int, Access], *, has_fences: bool
+    ) -> None:
         self._releases = releases
-        self._polled = {
-            (access.space, _name(access.instruction))
-            for access in accesses.values()
-            if access.polls
+        every = accesses.values()
+        self._polled = {_memory(access).place for access in every if access.polls}
+        # Without fences only atomics' own elements are ordered by them.
+        self._acquired = {
+            _memory(access).place
+            for access in every
+            if _acquires(access) and (has_fences or access.kind == "atomic")
         }
 
     def fence(self, touch: Touch, scope: str) -> None:
         """Take note of threads that run a fence."""
-        assert self._releases is not None
         self._releases.fence(touch, scope)
 
-    def touch(self, touch: Touch, access: Access, memory: int) -> None:
+    def touch(self, touch: Touch, access: Access) -> None:
         """Take note of an access to what may be a flag."""
-        acquires, publishes = self._acquires(access), self._publishes(access)
-        if self._releases is None or not (acquires or publishes) or not self._releases.has_fences:
-            return
-        for who, element in zip(everyone(touch), touch.element.tolist(), strict=True):
-            location = (memory, element)
-            if acquires:
-                self._releases.acquire(who, location)
-            if publishes:
-                self._releases.release(who, location)
-
-    def _acquires(self, access: Access) -> bool:
-        if access.kind == "atomic":
-            return bool(access.instruction.dst)
-        return access.kind == "load" and (access.is_volatile or access.polls)
+        acquires, releases = _acquires(access), self._publishes(access)
+        if (acquires or releases) and _memory(access).may_touch(self._acquired):
+            self._releases.visit(touch, acquires=acquires, releases=releases)
 
     def _publishes(self, access: Access) -> bool:
-        polled = (access.space, _name(access.instruction)) in self._polled
-        return access.kind == "atomic" or (
-            access.kind == "store" and (access.is_volatile or polled)
-        )
+        if access.kind == "store":
+            return access.is_volatile or _memory(access).may_touch(self._polled)
+        return access.kind == "atomic"
 
 
-def _name(row: Instruction) -> str:
-    assert row.memory is not None
-    return row.memory.name
+def _acquires(access: Access) -> bool:
+    if access.kind == "atomic":
+        return bool(access.instruction.dst)
+    return access.kind == "load" and (access.is_volatile or access.polls)
+
+
+def _memory(access: Access) -> Memory:
+    assert access.instruction.memory is not None
+    return access.instruction.memory

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gpusim.checking.fences import Knowledge, everyone
+from gpusim.checking.access import Access, Timeline
 from gpusim.checking.findings import Finding, Place, Thread
+from gpusim.checking.history import History
+from gpusim.checking.knowledge import knowledge, knows
 from gpusim.checking.releases import Releases
-from gpusim.checking.shadow import (
-    ATOMIC,
-    BLOCK_SHIFT,
-    Array,
-    Shadow,
-    Touch,
-    thread_of,
-    time_of,
-    unordered,
-)
+from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
-from gpusim.isa import OPS, Instruction
+from gpusim.checking.touch import ATOMIC, BLOCK_SHIFT, Array, Touch, thread_of, time_of, unordered
 
 DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 HAZARDS = {
@@ -32,67 +24,11 @@ HAZARDS = {
     ("load", "atomic"): "write after read",
 }
 WRITES_TWICE = "write after write"
+# Two accesses that change nothing for each other.
+HARMLESS = {("load", "load"), ("atomic", "atomic")}
 
 # An entry's array and index.
 Name = Callable[[int], tuple[str, int]]
-
-
-@dataclass(frozen=True)
-class Access:
-    """A row of the program that touches memory, with what the rules ask about it.
-
-    It `polls` where a loop repeats it until its value changes; it `guesses` where an atomic
-    compare-and-swap sees whether its value is still true.
-    """
-
-    pc: int
-    instruction: Instruction
-    polls: bool
-    guesses: bool
-
-    @property
-    def kind(self) -> str:
-        """Whether it is a load, a store or an atomic."""
-        return OPS[self.instruction.op].kind
-
-    @property
-    def space(self) -> str:
-        """The memory that it touches."""
-        assert self.instruction.memory is not None
-        return self.instruction.memory.space
-
-    @property
-    def line(self) -> int:
-        """Its source line."""
-        return self.instruction.line
-
-    @property
-    def is_volatile(self) -> bool:
-        """Whether it is made as it stands, in order."""
-        return self.instruction.memory is not None and self.instruction.memory.volatile
-
-    @property
-    def is_strong(self) -> bool:
-        """Whether others may access the same element at the same time: a flag's accesses."""
-        return self.kind == "atomic" or self.is_volatile
-
-
-class Timeline:
-    """What happened at which time: the pc of each step, and a value that all its lanes stored."""
-
-    def __init__(self) -> None:
-        self.pcs: list[int] = [-1]
-        self.stored: dict[int, Any] = {}
-
-    def pcs_at(self, times: Array) -> Array:
-        """Return which pc was run at each of some times."""
-        once, inverse = np.unique(times, return_inverse=True)
-        return np.array([self.pcs[time] for time in once.tolist()])[inverse]
-
-    def next(self, pc: int) -> int:
-        """Return a new time, at which this pc is run."""
-        self.pcs.append(pc)
-        return len(self.pcs) - 1
 
 
 class Races:
@@ -123,6 +59,8 @@ class Races:
         self._against(shadow.writer[touch.element], touch, now, name)
         if kind != "load":
             self._against(shadow.reader[touch.element], touch, now, name)
+        if shadow.history is not None:
+            self._against_history(shadow.history, touch, now, name)
         if kind == "load":
             shadow.read(touch)
         elif kind == "atomic":
@@ -130,7 +68,14 @@ class Races:
         else:
             lost = shadow.write(touch)
             if lost is not None:
-                self._at_once(lost, touch, shadow, now, name)
+                self._at_once(lost, touch, now, name)
+
+    def _against_history(self, history: History, touch: Touch, now: Access, name: Name) -> None:
+        def may_race(before: Access) -> bool:
+            return (before.kind, now.kind) not in HARMLESS and not _may_overlap(before, now)
+
+        for entries, earlier in history.against(touch, may_race):
+            self._against(earlier, touch.take(entries), now, _renamed(name, entries))
 
     def _against(self, earlier: Array, touch: Touch, now: Access, name: Name) -> None:
         if not earlier.any():
@@ -155,34 +100,21 @@ class Races:
             before = self._accesses[pc]
             if _may_overlap(before, now):
                 continue
-            some = self._without_released(which[pcs == pc], earlier, touch, before)
+            some = which[pcs == pc]
+            some = some[~self._are_ordered(earlier[some], touch.take(some), before)]
             if len(some):
                 self._report(some, earlier, touch, before, now, space, name)
 
-    def _without_released(
-        self, which: Array, earlier: Array, touch: Touch, before: Access
-    ) -> Array:
-        """Leave out what fences and flags order."""
-        fenced = self._releases is not None and self._releases.has_fences
-        counted = before.kind == "atomic" and bool(before.instruction.dst)
-        if not fenced and not counted:
-            return which
-        part = touch.take(which)
-        threads, times = thread_of(earlier[which]), time_of(earlier[which])
-        who = everyone(part)
-        late = [
-            not self._is_ordered(thread, time, one, counted)
-            for thread, time, one in zip(threads.tolist(), times.tolist(), who, strict=True)
-        ]
-        kept: Array = which[np.array(late, dtype=bool)]
-        return kept
-
-    def _is_ordered(self, thread: int, time: int, who: Knowledge, counted: bool) -> bool:
-        # An atomic that gives the old value comes after all others on its element so far.
-        same_block = thread >> BLOCK_SHIFT == who.block
-        if counted and same_block and who.learns_from(thread, time):
-            return True
-        return self._releases is not None and self._releases.orders(thread, time, who)
+    def _are_ordered(self, earlier: Array, touch: Touch, before: Access) -> Array:
+        """Return which earlier accesses fences and flags order."""
+        thread, time = thread_of(earlier), time_of(earlier)
+        by_atomic = before.kind == "atomic"
+        if self._releases is not None:
+            return self._releases.orders(thread, time, touch, by_atomic=by_atomic)
+        if by_atomic and before.instruction.dst:
+            # It gives the old value: it comes after all others on its element so far.
+            return knows(knowledge(touch), thread, time)
+        return np.zeros(len(earlier), dtype=bool)
 
     def _report(
         self,
@@ -220,9 +152,9 @@ class Races:
     def _since(self, touch: Touch, at: Any) -> int:
         """Return the line of the barrier before a touch; 0 where there was none."""
         time = int(touch.barrier[at] if touch.barrier.ndim else touch.barrier)
-        return self._lines[self._timeline.pcs[time]] if time else 0
+        return self._lines[self._timeline.pc_at(time)] if time else 0
 
-    def _at_once(self, lost: Array, touch: Touch, shadow: Shadow, now: Access, name: Name) -> None:
+    def _at_once(self, lost: Array, touch: Touch, now: Access, name: Name) -> None:
         """Report threads that store to one element in one and the same instruction."""
         elements = np.unique(touch.element[lost])
         among = np.flatnonzero(np.isin(touch.element, elements))
@@ -262,6 +194,11 @@ class Races:
             "comes first"
         )
         self._sink.add(Finding(rule, message, places, array, index, hazard, count))
+
+
+def _renamed(name: Name, entries: Array) -> Name:
+    """Return what gives array and index where some entries are taken."""
+    return lambda entry: name(int(entries[entry]))
 
 
 def _alike(stored: Array) -> Array:

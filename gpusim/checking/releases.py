@@ -1,129 +1,194 @@
 """Order between threads by fences and flags: who released what, and who has acquired it.
 
 A thread that runs a fence and then an atomic operation (or stores to a flag that others wait for)
-releases what it wrote before the fence, and what it knew of others by then; a thread whose atomic
-or whose waiting load comes to that place later acquires it. What barriers order is added on both
-sides.
+releases what it knew at the fence; a thread whose atomic or whose waiting load comes to that place
+later acquires it, and releases it in turn by a fence of its own. What barriers order is added on
+all sides: the fence may be another thread's, if a barrier stands between the two.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from gpusim.checking.fences import Fences, Knowledge
-from gpusim.checking.shadow import BLOCK_SHIFT, Touch
+import numpy as np
 
-Location = tuple[int, int]  # which memory, and the element in its shadow
+from gpusim.checking.horizon import Horizon, Sights
+from gpusim.checking.knowledge import (
+    KEY,
+    PLACE,
+    THREAD,
+    TIME,
+    TURN,
+    knowledge,
+    knows,
+    locations,
+)
+from gpusim.checking.ledger import Ledger
+from gpusim.checking.touch import BLOCK_SHIFT, Array, Touch
 
-
-@dataclass(frozen=True)
-class Release:
-    """What a thread published: how things stood at the atomic, and at its last fences before.
-
-    `fences` are the last one of any scope, and the last one that reaches other blocks.
-    """
-
-    at: Knowledge
-    fences: tuple[Knowledge | None, Knowledge | None]
-    turn: int
-
-
-@dataclass(frozen=True)
-class Acquisition:
-    """Who has seen what was released at a location before its turn."""
-
-    at: Knowledge
-    location: Location
-    turn: int
+# A place that many release is looked through from the last one on, so many first, then more.
+FIRST_LOOKED_AT = 64
+NEVER = np.iinfo(np.int64).max  # the turn of what is no atomic
 
 
 class Releases:
-    """All releases and acquisitions of a launch, by location and by block."""
+    """All fences, releases and acquisitions of a launch."""
 
     def __init__(self) -> None:
         # Those of any scope, and those that reach other blocks.
-        self._fences = (Fences(), Fences())
-        self._released: dict[Location, dict[int, list[Release]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        self._acquired: dict[int, list[Acquisition]] = defaultdict(list)
-        self._last: dict[tuple[int, Location], int] = {}
-        self._reach: dict[tuple[int, ...], dict[int, list[Release]]] = {}
-        self._turn = 0  # atomics of one step take turns too
+        self._fences = (Ledger(), Ledger())
+        self._released = Ledger()
+        self._acquired = Ledger()
+        self._turn = 0
+        self._last_released: dict[int, int] = {}
+        self._last_seen: dict[tuple[int, int], int] = {}
+        self._reaches: dict[tuple[int, ...], _Reach] = {}
 
     def fence(self, touch: Touch, scope: str) -> None:
         """Take note of a fence; one of scope "block" does not reach other blocks."""
         for fences in self._fences[: 1 if scope == "block" else 2]:
-            fences.add(touch)
+            fences.add(knowledge(touch))
 
-    @property
-    def has_fences(self) -> bool:
-        """Whether a thread has run a fence."""
-        return bool(self._fences[0])
+    def visit(self, touch: Touch, *, acquires: bool, releases: bool) -> None:
+        """Take note of accesses to flags; those of one step take turns."""
+        rows = knowledge(touch)
+        rows[:, PLACE] = locations(touch)
+        rows[:, TURN] = self._turn + 2 * np.arange(1, len(rows) + 1)
+        self._turn += 2 * len(rows)
+        if acquires:
+            self._acquired.add(rows if releases else rows[self._is_news(rows)])
+        if releases:
+            made = rows.copy()
+            made[:, KEY] = made[:, PLACE]
+            made[:, TURN] += 1
+            self._released.add(made)
+            self._last_released.update(made[:, [PLACE, TURN]].tolist())
 
-    def release(self, who: Knowledge, location: Location) -> None:
-        """Take note of an atomic operation or a store to a flag."""
-        self._turn += 1
-        near, far = ([None, *fences.of(who.thread)][-1] for fences in self._fences)
-        made = Release(who, (near, far), self._turn)
-        self._released[location][who.block].append(made)
+    def _is_news(self, rows: Array) -> Array:
+        """Return which loads of flags see what their thread has not seen: others only wait."""
+        news = []
+        for thread, place in rows[:, [THREAD, PLACE]].tolist():
+            there = self._last_released.get(place, 0)
+            news.append(there > self._last_seen.get((thread, place), 0))
+            self._last_seen[thread, place] = there
+        return np.array(news, dtype=bool)
 
-    def acquire(self, who: Knowledge, location: Location) -> None:
-        """Take note of a load that sees what was released."""
-        if location not in self._released:
-            return
-        made = Acquisition(who, location, self._turn)
-        known = self._acquired[who.block]
-        position = self._last.get((who.thread, location))
-        if position is not None and known[position].at.barrier == who.barrier:
-            known[position] = made
-        else:
-            self._last[who.thread, location] = len(known)
-            known.append(made)
+    def orders(self, thread: Array, time: Array, touch: Touch, *, by_atomic: bool) -> Array:
+        """Return which earlier accesses, one for each entry of a touch, are known there.
 
-    def orders(self, thread: int, time: int, who: Knowledge) -> bool:
-        """Return whether an access by a thread is known to another one."""
-        block = thread >> BLOCK_SHIFT
-        far = block != who.block
-        for seen in self._acquired.get(who.block, ()):
-            if not who.learns_from(seen.at.thread, seen.at.time):
-                continue
-            for release in self._released[seen.location].get(block, ()):
-                if release.turn <= seen.turn and self._covers(release, thread, time, far):
-                    return True
-        reached = self._reached(who)
-        return any(self._covers(release, thread, time, far) for release in reached.get(block, ()))
-
-    def _covers(self, release: Release, thread: int, time: int, far: bool) -> bool:
-        """Return whether a release published an access; `far`, to other blocks."""
-        fence = release.fences[far]
-        if fence is not None and time <= fence.time and fence.learns_from(thread, time):
-            return True
-        if not release.at.learns_from(thread, time):
-            return False
-        own = self._fences[far].of(thread)
-        return any(time <= fence.time <= release.at.time for fence in own)
-
-    def _reached(self, who: Knowledge) -> dict[int, list[Release]]:
-        """Return, by block, the releases that a thread knows of through others."""
-        key = (who.thread, who.barrier, who.warp_sync, self._turn)
-        if key in self._reach:
-            return self._reach[key]
-        found: dict[int, list[Release]] = defaultdict(list)
-        seen: set[int] = set()
-        work = [who]
-        while work:
-            reader = work.pop()
-            for acquired in self._acquired.get(reader.block, ()):
-                at = acquired.at
-                if at.time > reader.time or not reader.learns_from(at.thread, at.time):
-                    continue
-                for block, releases in self._released[acquired.location].items():
-                    for release in releases:
-                        if release.turn <= acquired.turn and release.turn not in seen:
-                            seen.add(release.turn)
-                            found[block].append(release)
-                            work.append(release.at)
-        self._reach[key] = found
+        An earlier atomic is known, too, to those who have seen its element since.
+        """
+        found = np.zeros(len(thread), dtype=bool)
+        if not (by_atomic or self._fences[0]):
+            return found
+        where = locations(touch)
+        turns = self._turns(where, thread, time) if by_atomic else np.full(len(where), NEVER)
+        accesses = np.stack([thread, time, where, turns])
+        for entries, seen in self._acquired_by(knowledge(touch)):
+            found[entries] = self._reach(seen).covers(accesses[:, entries])
         return found
+
+    def _turns(self, where: Array, thread: Array, time: Array) -> Array:
+        """Return when atomics had their turn at a place."""
+        turns = np.full(len(where), NEVER)
+        entries, rows = self._released.find(where)
+        if len(rows):
+            its = (rows[:, THREAD] == thread[entries]) & (rows[:, TIME] == time[entries])
+            turns[entries[its]] = rows[its, TURN]
+        return turns
+
+    def _acquired_by(self, who: Array) -> Iterator[tuple[Array, Array]]:
+        """Return, for threads that know of the same acquisitions, which they are, and those."""
+        for block in np.unique(who[:, KEY]):
+            mine = np.flatnonzero(who[:, KEY] == block)
+            _, rows = self._acquired.find(np.array([block]))
+            if not len(rows):
+                continue
+            shape = len(mine), len(rows)
+            each, other = (part.reshape(-1) for part in np.indices(shape))
+            known = knows(who[mine[each]], rows[other, THREAD], rows[other, TIME]).reshape(shape)
+            patterns, which = np.unique(known, axis=0, return_inverse=True)
+            for number, pattern in enumerate(patterns):
+                if pattern.any():
+                    yield mine[which.reshape(-1) == number], rows[pattern]
+
+    def _reach(self, seen: Array) -> _Reach:
+        """Return what is known by some acquisitions."""
+        key = tuple(np.sort(seen[:, TURN]).tolist())
+        if key not in self._reaches:
+            self._reaches[key] = _Reach(self._walk(seen))
+        return self._reaches[key]
+
+    def _walk(self, seen: Array) -> Iterator[Horizon | Sights]:
+        """Yield what acquisitions tell, going back from flag to flag."""
+        done: dict[tuple[int, int], int] = {}
+        while len(seen):
+            yield Sights.of(seen)
+            found = []
+            for fences in self._fences_behind(seen, done):
+                if len(fences):
+                    yield Horizon.of(fences)
+                    found.append(fences)
+            if not found:
+                return
+            before = [self._acquired_before(fences) for fences in found]
+            seen = np.concatenate([rows for rows in before if len(rows)] or before[:1])
+
+    def _fences_behind(self, seen: Array, done: dict[tuple[int, int], int]) -> Iterator[Array]:
+        """Yield the fences whose release some acquisitions see, the latest releases first."""
+        order = np.lexsort((-seen[:, TURN], seen[:, PLACE], seen[:, KEY]))
+        for block, place, turn in seen[order][:, [KEY, PLACE, TURN]].tolist():
+            known = done.get((block, place), 0)
+            if turn <= known:
+                continue
+            done[block, place] = turn
+            _, rows = self._released.find(np.array([place]))
+            if not len(rows):
+                continue
+            rows = rows[(rows[:, TURN] > known) & (rows[:, TURN] < turn)]
+            rows = rows[np.argsort(-rows[:, TURN])]
+            first, size = 0, FIRST_LOOKED_AT
+            while first < len(rows):
+                yield from self._fences_of(rows[first : first + size], block)
+                first, size = first + size, 2 * size
+
+    def _fences_of(self, releases: Array, reader: int) -> Iterator[Array]:
+        """Yield the fences that releases stand behind: to others only those that reach them."""
+        by = releases[:, THREAD] >> BLOCK_SHIFT
+        for fences, some in zip(self._fences, (by == reader, by != reader), strict=True):
+            made = releases[some]
+            entries, rows = fences.find(by[some])
+            if len(rows):
+                yield rows[knows(made[entries], rows[:, THREAD], rows[:, TIME])]
+
+    def _acquired_before(self, fences: Array) -> Array:
+        """Return the acquisitions that threads knew of when they ran fences."""
+        entries, rows = self._acquired.find(fences[:, KEY])
+        if not len(rows):
+            return rows
+        known = rows[knows(fences[entries], rows[:, THREAD], rows[:, TIME])]
+        return np.unique(known, axis=0)
+
+
+class _Reach:
+    """What some acquisitions tell, worked out only as far back as is asked for."""
+
+    def __init__(self, walk: Iterator[Horizon | Sights]) -> None:
+        self._walk = walk
+        self._known: list[Horizon | Sights] = []
+
+    def covers(self, accesses: Array) -> Array:
+        """Return which accesses are known, given their threads, times, places and turns."""
+        found = np.zeros(accesses.shape[1], dtype=bool)
+        for one in self._all():
+            left = np.flatnonzero(~found)
+            found[left] = one.covers(accesses[:, left])
+            if found.all():
+                break
+        return found
+
+    def _all(self) -> Iterator[Horizon | Sights]:
+        yield from self._known
+        for one in self._walk:
+            self._known.append(one)
+            yield one

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.checking.access import Access
 from gpusim.checking.findings import Finding, Place
-from gpusim.checking.races import Access, Name, thread_named
+from gpusim.checking.races import Name, thread_named
 from gpusim.checking.rules import RULES
-from gpusim.checking.shadow import ATOMIC, Array, Shadow, Touch, thread_of
+from gpusim.checking.shadow import Shadow
+from gpusim.checking.touch import ATOMIC, Array, Touch, thread_of
 from gpusim.checking.touching import Spread
 from gpusim.events import Step
 

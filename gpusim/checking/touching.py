@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.shadow import BLOCK_SHIFT, Array, Touch
+from gpusim.checking.touch import BLOCK_SHIFT, Array, Touch
 from gpusim.events import Placement, Step
 from gpusim.isa import ANY_ARRAY, OPS, Instruction, Memory, Program
 from gpusim.launch import Launch
@@ -161,7 +161,13 @@ def touch_of(
         None if pairs is None else _pairs(spread, pairs, elements_each),
         lambda: _values(step, spread, elements_each),
         step.placement.copies // shape[0],
+        _memory_number(step),
     )
+
+
+def _memory_number(step: Step) -> int:
+    memory = step.instruction.memory
+    return 0 if memory is None or memory.space == "global" else int(step.placement.blocks[0]) + 1
 
 
 def _repeater(count: int) -> Callable[[Array], Array]:

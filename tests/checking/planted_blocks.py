@@ -649,3 +649,32 @@ def loop_whose_counter_never_moves():
             i += 1
 
     return bug, twin
+
+
+@planted("block-race", 3, 1, ints(1), zeros(2), zeros(1))
+def overwrite_after_one_of_two_readers_has_said_so():
+    @cuda.jit
+    def bug(data, out, flag):
+        if cuda.blockIdx.x == 0:
+            out[0] = data[0]  # <-
+        elif cuda.blockIdx.x == 1:
+            out[1] = data[0]
+            cuda.threadfence()
+            cuda.atomic.add(flag, 0, 1)
+        else:
+            while cuda.atomic.add(flag, 0, 0) < 1:
+                pass
+            data[0] = 7  # <-
+
+    @cuda.jit
+    def twin(data, out, flag):
+        if cuda.blockIdx.x < 2:
+            out[cuda.blockIdx.x] = data[0]
+            cuda.threadfence()
+            cuda.atomic.add(flag, 0, 1)
+        else:
+            while cuda.atomic.add(flag, 0, 0) < 2:
+                pass
+            data[0] = 7
+
+    return bug, twin

@@ -711,3 +711,44 @@ def flag_in_plain_shared_memory():
             out[0] = s[0]
 
     return bug, twin
+
+
+@planted("shared-race", 1, 64, zeros(1))
+def clearing_that_atomics_of_its_own_warp_come_behind():
+    @cuda.jit
+    def bug(out):
+        s = cuda.shared.array(1, np.int32)
+        t = cuda.threadIdx.x
+        if t == 0:
+            s[0] = 0  # <-
+        cuda.syncwarp()
+        if t < 32:
+            cuda.atomic.add(s, 0, 1)
+        else:
+            steps = 0
+            while steps < t:
+                steps += 1
+            cuda.atomic.add(s, 0, steps)  # <-
+        cuda.syncthreads()
+        if t == 0:
+            out[0] = s[0]
+
+    @cuda.jit
+    def twin(out):
+        s = cuda.shared.array(1, np.int32)
+        t = cuda.threadIdx.x
+        if t == 0:
+            s[0] = 0
+        cuda.syncthreads()
+        if t < 32:
+            cuda.atomic.add(s, 0, 1)
+        else:
+            steps = 0
+            while steps < t:
+                steps += 1
+            cuda.atomic.add(s, 0, steps)
+        cuda.syncthreads()
+        if t == 0:
+            out[0] = s[0]
+
+    return bug, twin

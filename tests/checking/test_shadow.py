@@ -1,155 +1,236 @@
-"""The shadow's sixteen bytes against the whole history: both see the same races."""
+"""What the checker keeps of a launch against the whole history: both see the same races."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from checking.happens_before import Access, Event, Fence, Meeting, Thread, races, who
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusim.checking.races import Access, Races, Timeline
-from gpusim.checking.shadow import BLOCK_SHIFT, Shadow, Touch
+from gpusim.checking.checker import Checker
 from gpusim.checking.sink import Sink
-from gpusim.isa import Instruction, Memory
+from gpusim.events import BarrierOpened, Placement, Step
+from gpusim.isa import Instruction, Memory, Program
+from gpusim.launch import ComputeCapability, Launch
+from gpusim.machine.storage import FIRST_ADDRESS, allocate
 
-KINDS = {"load": 0, "store": 1, "atomic": 2}
-OPS = {"load": "LDG", "store": "STG", "atomic": "RED"}
-ELEMENTS = 3
-
-
-@dataclass(frozen=True)
-class Accesses:
-    """One instruction: lanes, as (block, thread), each with an element."""
-
-    kind: str
-    lanes: tuple[tuple[tuple[int, int], int], ...]
-
-
-@dataclass(frozen=True)
-class Barrier:
-    """All threads of a block meet, or the lanes of one of its warps."""
-
-    block: int
-    warp: int | None = None
+ELEMENTS, BLOCKS, WARPS = 3, 2, 2
+OPS = {
+    "global": {"load": "LDG", "store": "STG", "atomic": "ATOMG"},
+    "shared": {"load": "LDS", "store": "STS", "atomic": "ATOMS"},
+}
+PLACEMENT = Placement(np.arange(BLOCKS), WARPS, folded=False)
+RULES = {"shared-race", "global-race", "block-race", "warp-race", "volatile-warp-race"}
+LANES = [0, 1, 2, 32, 33]  # of a block, some of which do something
 
 
-Event = Accesses | Barrier
-threads = st.tuples(st.integers(0, 1), st.sampled_from([0, 1, 2, 32, 33]))
-lanes = st.dictionaries(threads, st.integers(0, ELEMENTS - 1), min_size=1, max_size=4)
-events = st.lists(
-    st.one_of(
-        st.builds(
-            Accesses, st.sampled_from(list(KINDS)), lanes.map(lambda d: tuple(sorted(d.items())))
-        ),
-        st.builds(Barrier, st.integers(0, 1)),
-        st.builds(Barrier, st.integers(0, 1), st.integers(0, 1)),
-    ),
-    max_size=12,
+def threads_of(block: int, numbers: Sequence[int]) -> tuple[Thread, ...]:
+    return tuple((block, number) for number in sorted(numbers))
+
+
+def whole(block: int, warp: int | None = None) -> Meeting:
+    numbers = range(64) if warp is None else range(32 * warp, 32 * warp + 32)
+    return Meeting(threads_of(block, numbers))
+
+
+threads = st.tuples(st.integers(0, BLOCKS - 1), st.sampled_from(LANES))
+of_elements = st.dictionaries(threads, st.integers(0, ELEMENTS - 1), min_size=1, max_size=4).map(
+    lambda found: tuple(sorted(found.items()))
+)
+barriers = st.one_of(
+    st.builds(whole, st.integers(0, BLOCKS - 1)),
+    st.builds(whole, st.integers(0, BLOCKS - 1), st.integers(0, WARPS - 1)),
+)
+some_lanes = st.builds(
+    lambda block, numbers: Meeting(threads_of(block, list(numbers))),
+    st.integers(0, BLOCKS - 1),
+    st.sets(st.sampled_from(LANES[:3]), min_size=2),
+)
+fences = st.builds(
+    Fence, st.sets(threads, min_size=1, max_size=3).map(lambda f: tuple(sorted(f))), st.booleans()
 )
 
-
-def finds_a_race(history: Sequence[Event]) -> bool:
-    """What gpusim says, told step by step."""
-    memory = Memory("global", "x", np.dtype(np.int32))
-    rows = [Instruction(OPS[kind], memory=memory, line=1 + n) for kind, n in KINDS.items()]
-    accesses = {pc: Access(pc, row, polls=False, guesses=False) for pc, row in enumerate(rows)}
-    sink, timeline = Sink(), Timeline()
-    races = Races(sink, timeline, accesses, [1, 2, 3], None, is_lockstep=False)
-    shadow = Shadow(ELEMENTS)
-    opened = np.zeros(2, np.int64)
-    met = np.zeros((2, 2), np.int64)
-    for event in history:
-        if isinstance(event, Barrier):
-            time = timeline.next(-1)
-            if event.warp is None:
-                opened[event.block] = time
-                met[event.block] = time
-            else:
-                met[event.block, event.warp] = time
-            continue
-        pc = KINDS[event.kind]
-        who = np.array([lane for lane, _ in event.lanes], dtype=np.int64)
-        touch = Touch(
-            timeline.next(pc),
-            np.array([element for _, element in event.lanes]),
-            (who[:, 0] << BLOCK_SHIFT) | who[:, 1],
-            opened[who[:, 0]],
-            met[who[:, 0], who[:, 1] // 32],
-            None,
-            lambda: np.arange(9),  # each lane stores another value
-        )
-        races.touch(shadow, touch, accesses[pc], lambda entry: ("x", entry))
-    return bool(sink.sorted())
+PLAINLY = st.just(False)
 
 
-def has_a_race(history: Sequence[Event]) -> bool:
-    """What the definition says: every pair of accesses is looked at."""
-    done: list[tuple[int, str, tuple[int, int], int]] = []
-    for time, event in enumerate(history):
-        if isinstance(event, Accesses):
-            done += [(time, event.kind, lane, element) for lane, element in event.lanes]
-    return any(
-        a[3] == b[3] and a[2] != b[2] and conflict(a[1], b[1]) and not ordered(history, a, b)
-        for n, a in enumerate(done)
-        for b in done[n + 1 :]
+def accesses(kinds: Sequence[str], volatile: Any = PLAINLY) -> Any:
+    return st.builds(Access, st.sampled_from(kinds), volatile, st.booleans(), of_elements)
+
+
+PLAIN = st.lists(st.one_of(accesses(["load", "store"]), barriers), max_size=12)
+
+
+def release(thread: Thread, of_block: bool, how: Access) -> list[Event]:
+    """A fence, then an access that others may see."""
+    return [Fence((thread,), of_block), Access(how.kind, True, how.gives_old, ((thread, 2),))]
+
+
+def acquire(thread: Thread, kind: str) -> list[Event]:
+    """An access that sees what was released."""
+    return [Access(kind, True, True, ((thread, 2),))]
+
+
+EVERYTHING = st.lists(
+    st.one_of(
+        accesses(["load", "store"]).map(lambda one: [one]),
+        accesses(["load", "store", "atomic"], st.booleans()).map(lambda one: [one]),
+        accesses(["atomic"]).map(lambda one: [one]),
+        st.one_of(barriers, some_lanes, fences).map(lambda one: [one]),
+        st.builds(release, threads, st.booleans(), accesses(["store", "atomic"])),
+        st.builds(acquire, threads, st.sampled_from(["load", "atomic"])),
+    ),
+    max_size=12,
+).map(lambda parts: [event for part in parts for event in part])
+
+
+def row(event: Event, number: int, space: str) -> Instruction:
+    """An event as an instruction, in a line of its own."""
+    if isinstance(event, Access):
+        memory = Memory(space, "x", np.dtype(np.int32), size=ELEMENTS, volatile=event.volatile)
+        dst = (7,) if event.kind == "load" or event.gives_old else ()
+        return Instruction(OPS[space][event.kind], dst, (5,), memory=memory, line=number)
+    if isinstance(event, Fence):
+        return Instruction("MEMBAR", detail="block" if event.of_block else "gpu", line=number)
+    if len(event.lanes) == 64:
+        return Instruction("BAR", detail="sync", line=number)
+    return Instruction("WARPSYNC", src=(number,), line=number)
+
+
+def mask(event: Event) -> np.uint32:
+    return np.uint32(sum(1 << (number % 32) for _, number in who(event)[:32]))
+
+
+def step(event: Event, pc: int, instruction: Instruction) -> Step:
+    rows = np.array(sorted({WARPS * block + number // 32 for block, number in who(event)}))
+    active = np.zeros((1, len(rows), 32), dtype=bool)
+    addresses = np.zeros(active.shape, dtype=np.int64)
+    element = dict(event.lanes) if isinstance(event, Access) else {}
+    for block, number in who(event):
+        at = (0, int(np.searchsorted(rows, WARPS * block + number // 32)), number % 32)
+        active[at] = True
+        addresses[at] = 4 * element.get((block, number), 0)
+    memory = instruction.memory
+    start = FIRST_ADDRESS if memory is not None and memory.space == "global" else 0
+    differing = np.arange(active.size).reshape(active.shape)
+    return Step(
+        pc,
+        instruction,
+        PLACEMENT,
+        rows,
+        active,
+        active,
+        addresses + start,
+        values=(differing,) if OPS["global"]["store"][:2] == instruction.op[:2] else (),
+        mask=np.broadcast_to(mask(event), active.shape),
     )
 
 
-def mixes(history: Sequence[Event]) -> bool:
-    """Return whether an element is both stored to and updated by atomics."""
-    done = {
-        (event.kind, element)
+def found_races(history: Sequence[Event], space: str) -> set[tuple[int, int]]:
+    """The pairs of events that gpusim names, told step by step."""
+    rows = tuple(row(event, number, space) for number, event in enumerate(history))
+    masks = {number: mask(event) for number, event in enumerate(history)}
+    program = Program("k", rows, 8, immediates=masks, shared_bytes=4 * ELEMENTS)
+    allocations = allocate({"x": np.zeros(ELEMENTS, np.int32)})
+    sink = Sink()
+    checker = Checker(sink, ComputeCapability(9, 0), allocations)
+    checker.begin(program, Launch((BLOCKS, 1, 1), (32 * WARPS, 1, 1)))
+    for pc, event in enumerate(history):
+        made = step(event, pc, rows[pc])
+        checker.step(made)
+        if rows[pc].op == "BAR":
+            held = made.rows
+            checker.barrier_opened(BarrierOpened(PLACEMENT, held, np.full(len(held), pc), made))
+    found = [f for f in sink.sorted() if f.hazard]
+    return {(f.places[0].line, f.places[1].line) for f in found}
+
+
+def in_shared(history: Sequence[Event]) -> set[tuple[int, int]]:
+    """The races where each block has elements of its own."""
+    apart = [
+        Access(
+            event.kind,
+            event.volatile,
+            event.gives_old,
+            tuple((who, element + ELEMENTS * who[0]) for who, element in event.lanes),
+        )
+        if isinstance(event, Access)
+        else event
         for event in history
-        if isinstance(event, Accesses)
-        for _, element in event.lanes
-    }
-    return any({("store", n), ("atomic", n)} <= done for n in range(ELEMENTS))
-
-
-def conflict(first: str, second: str) -> bool:
-    return "store" in (first, second) or {first, second} == {"load", "atomic"}
-
-
-def ordered(history: Sequence[Event], a: Any, b: Any) -> bool:
-    (early, _, (block, thread), _), (late, _, (other, another), _) = a, b
-    if block != other:
-        return False
-    between = [event for event in history[early + 1 : late] if isinstance(event, Barrier)]
-    warps = {None, thread // 32} if thread // 32 == another // 32 else {None}
-    return any(barrier.block == block and barrier.warp in warps for barrier in between)
-
-
-@settings(max_examples=250, deadline=None)
-@given(events)
-def test_a_race_is_seen_where_the_whole_history_has_one(history: list[Event]) -> None:
-    found, there = finds_a_race(history), has_a_race(history)
-    # Of a plain store and the atomics behind it one is kept: where others race with both, it may be
-    # the one that they do not race with.
-    assert found == there or (there and mixes(history))
-
-
-def test_an_atomic_does_not_hide_the_plain_store_before_it() -> None:
-    mine, yours = ((0, 0), 0), ((0, 1), 0)
-    history = [
-        Accesses("store", (mine,)),
-        Accesses("atomic", (mine,)),
-        Accesses("atomic", (yours,)),
     ]
-    assert finds_a_race(history)
+    return races(apart)
 
 
-def test_a_barrier_of_one_warp_orders_no_other() -> None:
-    store = Accesses("store", (((0, 0), 0),))
-    load = Accesses("load", (((0, 33), 0),))
-    assert finds_a_race([store, Barrier(0, 0), Barrier(0, 1), load])
-    assert not finds_a_race([store, Barrier(0), load])
+def hold(history: Sequence[Event]) -> None:
+    """Assert that all accesses that race with an earlier one are named, with one of those."""
+    for space, real in (("global", races(history)), ("shared", in_shared(history))):
+        found = found_races(history, space)
+        assert {later for _, later in found} == {later for _, later in real}, space
+        if any(isinstance(event, Fence) for event in history):
+            assert found <= real, space
 
 
-def test_readers_of_several_warps_are_remembered_behind_the_last() -> None:
-    read = Accesses("load", (((0, 0), 0), ((0, 32), 0)))
-    write = Accesses("store", (((0, 32), 0),))
-    assert finds_a_race([read, write])
-    assert not finds_a_race([read, Barrier(0), write])
+@settings(max_examples=150, deadline=None)
+@given(PLAIN)
+def test_races_are_those_of_the_whole_history_where_barriers_alone_order(
+    history: list[Event],
+) -> None:
+    hold(history)
+
+
+@settings(max_examples=300, deadline=None)
+@given(EVERYTHING)
+def test_races_are_those_of_the_whole_history_with_atomics_fences_flags_and_masks(
+    history: list[Event],
+) -> None:
+    hold(history)
+
+
+def test_a_later_reader_of_the_writers_warp_does_not_hide_an_earlier_one_of_another() -> None:
+    early = Access("load", False, False, (((0, 33), 0),))
+    late = Access("load", False, False, (((0, 0), 0),))
+    write = Access("store", False, False, (((0, 0), 0),))
+    assert found_races([early, late, write], "shared")
+    assert not found_races([early, late, whole(0), write], "shared")
+
+
+def test_atomics_of_others_do_not_hide_a_plain_store_before_them() -> None:
+    # The second atomic comes after the store by its own warp's barrier, the third by nothing.
+    store = Access("store", False, False, (((0, 0), 0),))
+    first, second, third = (
+        Access("atomic", False, False, ((thread, 0),)) for thread in ((0, 0), (0, 1), (0, 33))
+    )
+    assert found_races([store, first, whole(0, 0), second], "shared") == set()
+    assert found_races([store, first, whole(0, 0), second, third], "shared") == {(0, 4)}
+
+
+def test_the_reader_who_has_not_released_is_the_one_that_races() -> None:
+    # Both read; one of them releases what it read to the writer, and the other one does not.
+    reads = [Access("load", False, False, ((thread, 0),)) for thread in ((1, 0), (1, 33))]
+    released = release((1, 33), False, Access("atomic", True, False, ()))
+    write = Access("store", False, False, (((0, 0), 0),))
+    history = [*reads, *released, *acquire((0, 0), "atomic"), write]
+    assert found_races(history, "global") == {(0, len(history) - 1)}
+
+
+def test_a_fence_of_the_block_reaches_no_other_block() -> None:
+    store = Access("store", False, False, (((0, 0), 0),))
+    for reader, of_block, ordered in (((0, 33), True, True), ((1, 0), True, False)):
+        load = Access("load", False, False, ((reader, 0),))
+        flag = release((0, 0), of_block, Access("atomic", True, False, ()))
+        history = [store, *flag, *acquire(reader, "load"), load]
+        assert (found_races(history, "global") == set()) == ordered
+
+
+def test_what_was_acquired_is_passed_on_by_a_fence_alone() -> None:
+    store = Access("store", False, False, (((0, 0), 0),))
+    first = release((0, 0), False, Access("atomic", True, False, ()))
+    pass_on = Access("atomic", False, False, (((0, 33), 1),))
+    see = Access("atomic", False, True, (((1, 0), 1),))
+    load = Access("load", False, False, (((1, 0), 0),))
+    start = [store, *first, *acquire((0, 33), "atomic")]
+    fence = Fence(((0, 33),), False)
+    assert found_races([*start, fence, pass_on, see, load], "global") == set()
+    assert found_races([*start, pass_on, see, load], "global")

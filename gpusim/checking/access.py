@@ -1,0 +1,81 @@
+"""The rows of a program that touch memory, as the rules see them, and when each was run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.checking.touch import Array
+from gpusim.isa import OPS, Instruction
+
+
+@dataclass(frozen=True)
+class Access:
+    """A row of the program that touches memory, with what the rules ask about it.
+
+    It `polls` where a loop repeats it until its value changes; it `guesses` where an atomic
+    compare-and-swap sees whether its value is still true.
+    """
+
+    pc: int
+    instruction: Instruction
+    polls: bool
+    guesses: bool
+
+    @property
+    def kind(self) -> str:
+        """Whether it is a load, a store or an atomic."""
+        return OPS[self.instruction.op].kind
+
+    @property
+    def space(self) -> str:
+        """The memory that it touches."""
+        assert self.instruction.memory is not None
+        return self.instruction.memory.space
+
+    @property
+    def line(self) -> int:
+        """Its source line."""
+        return self.instruction.line
+
+    @property
+    def is_volatile(self) -> bool:
+        """Whether it is made as it stands, in order."""
+        return self.instruction.memory is not None and self.instruction.memory.volatile
+
+    @property
+    def manner(self) -> tuple[bool, ...]:
+        """All that decides, beside kind and thread, whether it races with another one."""
+        return self.kind == "atomic", self.is_volatile, self.polls, self.guesses
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether others may access the same element at the same time: a flag's accesses."""
+        return self.kind == "atomic" or self.is_volatile
+
+
+class Timeline:
+    """What happened at which time: the pc of each step, and a value that all its lanes stored."""
+
+    def __init__(self) -> None:
+        self._pcs = np.full(1024, -1, dtype=np.int32)
+        self._now = 0
+        self.stored: dict[int, Any] = {}
+
+    def pcs_at(self, times: Array) -> Array:
+        """Return which pc was run at each of some times."""
+        return np.asarray(self._pcs[times])
+
+    def pc_at(self, time: int) -> int:
+        """Return which pc was run at a time."""
+        return int(self._pcs[time])
+
+    def next(self, pc: int) -> int:
+        """Return a new time, at which this pc is run."""
+        self._now += 1
+        if self._now == len(self._pcs):
+            self._pcs = np.concatenate([self._pcs, np.full_like(self._pcs, -1)])
+        self._pcs[self._now] = pc
+        return self._now

@@ -1,0 +1,99 @@
+"""Accesses that others took the place of in a shadow, kept by the row that made them.
+
+Where barriers alone order a kernel's accesses, and any two of them that meet on an element (one
+storing) conflict, flags beside the last access say enough: another one that is not ordered is a
+race, whoever made it. Fences, flags, atomics beside plain stores, volatile memory and masks that
+name some lanes make it matter who that was: then all are kept that may yet race alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+
+from gpusim.checking.access import Access, Timeline
+from gpusim.checking.ledger import Ledger, last_of_each
+from gpusim.checking.touch import Array, Touch, thread_of, time_of, unordered
+from gpusim.isa import OPS, Program
+
+ALL_LANES = 0xFFFFFFFF
+
+
+def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
+    """Return whether it matters who made each of some accesses, all of one memory."""
+    if any(OPS[row.op].kind == "fence" for row in program.instructions):
+        return True
+    if _names_lanes(program):
+        return True
+    rows = list(accesses)
+    if any(access.polls or access.guesses for access in rows):
+        return True
+    if len({access.is_volatile for access in rows}) > 1:
+        return True
+    return any(access.kind == "store" for access in rows) and any(
+        access.kind == "atomic" for access in rows
+    )
+
+
+def _names_lanes(program: Program) -> bool:
+    """Return whether a mask names some lanes only, or may do so."""
+    masks = (row.src[0] for row in program.instructions if OPS[row.op].waits_for_lanes)
+    return any(int(program.immediates.get(mask, 0)) & ALL_LANES != ALL_LANES for mask in masks)
+
+
+class History:
+    """Accesses to one memory by the row that made them, in ledgers of element and access."""
+
+    def __init__(self, timeline: Timeline, accesses: Mapping[int, Access]) -> None:
+        self._timeline = timeline
+        self._accesses = accesses
+        self._made: dict[int, Ledger] = {}
+        manners = sorted({access.manner for access in accesses.values()})
+        self._manners = np.full(1 + max(accesses, default=0), len(manners))
+        for pc, access in accesses.items():
+            self._manners[pc] = manners.index(access.manner)
+        self._latest = 0
+
+    def add(self, element: Array, packed: Array) -> None:
+        """Keep accesses to elements."""
+        rows = np.stack([element, packed], axis=1)
+        pcs = self._timeline.pcs_at(time_of(packed))
+        for pc in np.unique(pcs).tolist():
+            self._made.setdefault(pc, Ledger(_last_of_threads)).add(rows[pcs == pc])
+        self._latest = max(self._latest, int(time_of(packed).max()))
+
+    def outlive(self, earlier: Array, touch: Touch) -> Array:
+        """Return which earlier accesses tell something that a touch in their place does not.
+
+        One that is ordered before the touch, and like it, races only where the touch does.
+        """
+        if not earlier.any():
+            return np.zeros(len(earlier), dtype=bool)
+        kept = np.zeros(len(earlier), dtype=bool)
+        found = unordered(earlier, touch)
+        if found is not None:
+            kept |= found.either
+        pcs = self._timeline.pcs_at(time_of(earlier))
+        mine = self._manners[self._timeline.pc_at(touch.time)]
+        return np.asarray((kept | (self._manners[pcs] != mine)) & (earlier != 0))
+
+    def against(
+        self, touch: Touch, may_race: Callable[[Access], bool]
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield, by row, accesses to elements of a touch: which entries, and the accesses."""
+        for pc, made in self._made.items():
+            if may_race(self._accesses[pc]):
+                entries, rows = made.find(touch.element)
+                if len(rows):
+                    yield entries, rows[:, 1]
+
+    def forget(self, until: int) -> None:
+        """Forget all accesses, if none was made after a time."""
+        if self._latest <= until:
+            self._made.clear()
+
+
+def _last_of_threads(rows: Array) -> Array:
+    """Keep of each thread's accesses to an element the last."""
+    return last_of_each(rows, thread_of(rows[:, 1])[None])

@@ -1,0 +1,39 @@
+"""What threads know of others of their block: rows of numbers, one for a thread at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.checking.touch import BLOCK_SHIFT, LOCATION_SHIFT, Array, Touch
+
+# Columns. KEY is what a row is looked up by; TURN counts flags' accesses, those of one step too;
+# from PAIRS on stands when the thread met each lane of its warp, where that differs by lane.
+KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, PAIRS = range(8)
+
+
+def locations(touch: Touch) -> Array:
+    """Return a number for the memory and element of each entry."""
+    return np.asarray((np.int64(touch.memory) << LOCATION_SHIFT) | touch.element)
+
+
+def knowledge(touch: Touch) -> Array:
+    """Return how things stand for each thread of a touch, found by block."""
+    rows = np.zeros((len(touch.thread), PAIRS), dtype=np.int64)
+    rows[:, KEY] = touch.thread >> BLOCK_SHIFT
+    rows[:, THREAD] = touch.thread
+    rows[:, TIME] = touch.time
+    rows[:, BARRIER] = touch.barrier
+    rows[:, WARP_SYNC] = touch.warp_sync
+    return rows if touch.pairs is None else np.concatenate([rows, touch.pairs], axis=1)
+
+
+def knows(who: Array, thread: Array, time: Array) -> Array:
+    """Return, row by row, whether barriers (or its program) order an access before a thread."""
+    differs = who[:, THREAD] ^ thread
+    met = who[:, WARP_SYNC]
+    if who.shape[1] > PAIRS:
+        met = np.maximum(met, who[np.arange(len(who)), PAIRS + (thread & 31)])
+    known = (differs == 0) & (time <= who[:, TIME])
+    known |= ((differs >> BLOCK_SHIFT) == 0) & (time <= who[:, BARRIER])
+    known |= ((differs >> 5) == 0) & (time <= met)
+    return np.asarray(known)

@@ -1,0 +1,67 @@
+"""Rows of numbers that are found by their first column while more of them come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Ledger:
+    """Rows in a few sorted parts, each more than twice as long as the next: adding stays cheap.
+
+    `kept` says of sorted rows which are still wanted where parts are joined.
+    """
+
+    def __init__(self, kept: Callable[[Array], Array] | None = None) -> None:
+        self._parts: list[Array] = []
+        self._kept = kept
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def add(self, rows: Array) -> None:
+        """Take rows in; missing columns at their end are zeros."""
+        if not len(rows):
+            return
+        while self._parts and len(self._parts[-1]) <= 2 * len(rows):
+            rows = np.concatenate(_even([self._parts.pop(), rows]))
+            rows = rows if self._kept is None else self._kept(rows)
+        self._parts.append(rows[np.argsort(rows[:, 0], kind="stable")])
+
+    def find(self, keys: Array) -> tuple[Array, Array]:
+        """Return all rows that begin with one of some keys, and which of the keys each one has."""
+        entries, rows = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 1), dtype=np.int64)]
+        for part in self._parts:
+            first = np.searchsorted(part[:, 0], keys)
+            count = np.searchsorted(part[:, 0], keys, side="right") - first
+            entry = np.repeat(np.arange(len(keys)), count)
+            within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
+            entries.append(entry)
+            rows.append(part[first[entry] + within])
+        return np.concatenate(entries), np.concatenate(_even(rows))
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._parts.clear()
+
+
+def last_of_each(rows: Array, columns: Array) -> Array:
+    """Return of rows that agree in some `columns`, one array for each, the one that came last."""
+    order = np.lexsort((*columns[::-1], rows[:, 0]))
+    ordered = columns[:, order]
+    same = (rows[order[1:], 0] == rows[order[:-1], 0]) & (ordered[:, 1:] == ordered[:, :-1]).all(0)
+    last: Array = rows[np.sort(order[~np.append(same, False)])]
+    return last
+
+
+def _even(parts: list[Array]) -> list[Array]:
+    """Return rows with as many columns as the longest have."""
+    width = max(part.shape[1] for part in parts)
+    return [
+        part if part.shape[1] == width else np.pad(part, ((0, 0), (0, width - part.shape[1])))
+        for part in parts
+    ]

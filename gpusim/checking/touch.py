@@ -1,0 +1,120 @@
+"""An access of a step to elements, packed into numbers, and which of two barriers order.
+
+A number packs the time of the access (25 bits), the thread (34 bits: block and thread of the
+block) and what others did alike since the last barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+# Others who made the same kind of access, unordered with the one that is kept: lanes of its warp,
+# warps of its block, other blocks. ATOMIC marks a write as one.
+LANES, WARPS, BLOCKS, ATOMIC = 1, 2, 4, 8
+SEVERAL = (LANES, WARPS, BLOCKS)
+THREAD_SHIFT, THREAD_BITS = 4, 34
+TIME_SHIFT = THREAD_SHIFT + THREAD_BITS
+LATEST_TIME = (1 << 25) - 1
+BLOCK_SHIFT = 10  # threads of a block are numbered below 1024
+MOST_BLOCKS = 1 << (THREAD_BITS - BLOCK_SHIFT)
+LOCATION_SHIFT = 38  # elements of a memory; above them stands which memory
+_THREADS = np.int64((1 << THREAD_BITS) - 1)
+
+
+def time_of(packed: Array) -> Array:
+    """Return when accesses were made."""
+    return packed >> TIME_SHIFT
+
+
+def thread_of(packed: Array) -> Array:
+    """Return who made accesses."""
+    found: Array = (packed >> THREAD_SHIFT) & _THREADS
+    return found
+
+
+@dataclass(frozen=True)
+class Touch:
+    """The elements that a step touches, one entry for each lane and element.
+
+    `element` is where in the shadow, `thread` who, `barrier` and `warp_sync` when the thread's
+    barrier opened last and when its warp met last (one number where that is the same for all),
+    `pairs` when it last met the lanes of its warp, where that differs by lane. `values` gives
+    what is stored. An entry stands for so many `blocks` that do alike. `memory` is 0 for global
+    memory, and tells blocks' shared memory apart.
+    """
+
+    time: int
+    element: Array
+    thread: Array
+    barrier: Array
+    warp_sync: Array
+    pairs: Array | None
+    values: Callable[[], Array]
+    blocks: int = 1
+    memory: int = 0
+
+    @property
+    def packed(self) -> Array:
+        """The touch as the shadow keeps it."""
+        return np.int64(self.time << TIME_SHIFT) | (self.thread << THREAD_SHIFT)
+
+    def take(self, which: Array) -> Touch:
+        """Return some of the entries."""
+
+        def part(values: Array) -> Array:
+            return values[which] if values.ndim else values
+
+        return Touch(
+            self.time,
+            self.element[which],
+            self.thread[which],
+            part(self.barrier),
+            part(self.warp_sync),
+            None if self.pairs is None else self.pairs[which],
+            lambda: self.values()[which],
+            self.blocks,
+            self.memory,
+        )
+
+    def met(self, other: Array) -> Array:
+        """Return when each thread last met another one of its warp."""
+        if self.pairs is None:
+            return self.warp_sync
+        known = np.take_along_axis(self.pairs, (other & 31)[:, None], axis=1)[:, 0]
+        return np.asarray(np.maximum(known, self.warp_sync))
+
+
+@dataclass(frozen=True)
+class Unordered:
+    """Entries of a touch that no barrier orders after an earlier access, by how far apart."""
+
+    within_warp: Array
+    apart: Array
+
+    @property
+    def either(self) -> Array:
+        """Entries of both kinds."""
+        found: Array = self.within_warp | self.apart
+        return found
+
+
+def unordered(earlier: Array, touch: Touch) -> Unordered | None:
+    """Return which of the earlier accesses nothing orders before a touch; None where all are."""
+    after_barrier = time_of(earlier) > touch.barrier
+    by = thread_of(earlier)
+    differs = by ^ touch.thread
+    elsewhere = ((differs >> BLOCK_SHIFT) != 0) & (earlier != 0)
+    late = after_barrier | elsewhere | ((earlier & BLOCKS) != 0)
+    if not late.any():
+        return None
+    other_warp = (differs >> 5) != 0
+    apart = late & (other_warp | ((earlier & (WARPS | BLOCKS)) != 0))
+    within = after_barrier & ~other_warp & (time_of(earlier) > touch.met(by))
+    within &= (differs != 0) | ((earlier & LANES) != 0)
+    return Unordered(within & ~apart, apart)

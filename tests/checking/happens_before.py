@@ -1,0 +1,152 @@
+"""Happens-before by its definition: slow, and with no code of gpusim's.
+
+A history is a list of events in the order in which they happened. Whether one access comes before
+another is asked of a graph: each thread's events in their order, barriers that join threads, and
+an edge from each release to each later acquisition of its element. A release may be passed only by
+what lies before a fence: a path keeps the scope of the last fence since it last changed threads by
+a flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+Thread = tuple[int, int]  # block, thread of the block
+
+NO_FENCE, FENCE_OF_BLOCK, FENCE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Access:
+    """Threads, in order, that load, store or update an element each, by one instruction."""
+
+    kind: str  # load, store, atomic
+    volatile: bool
+    gives_old: bool
+    lanes: tuple[tuple[Thread, int], ...]
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it may meet others on an element, as flags do."""
+        return self.kind == "atomic" or self.volatile
+
+    @property
+    def acquires(self) -> bool:
+        """Whether it sees what others released."""
+        return self.gives_old if self.kind == "atomic" else self.kind == "load" and self.volatile
+
+    @property
+    def releases(self) -> bool:
+        """Whether others see by it what its thread did."""
+        return self.kind == "atomic" or (self.kind == "store" and self.volatile)
+
+
+@dataclass(frozen=True)
+class Fence:
+    """Threads that run a fence, whose scope is their block or the GPU."""
+
+    lanes: tuple[Thread, ...]
+    of_block: bool
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Threads that meet at a barrier: all of a block, a warp, or some lanes of one."""
+
+    lanes: tuple[Thread, ...]
+
+
+Event = Access | Fence | Meeting
+State = tuple[int, Thread, int]  # event, thread, scope of the last fence
+
+
+def who(event: Event) -> list[Thread]:
+    """Return the threads of an event, in order."""
+    return [one[0] for one in event.lanes] if isinstance(event, Access) else list(event.lanes)
+
+
+def races(history: Sequence[Event]) -> set[tuple[int, int]]:
+    """Return the pairs of events of which two accesses race, the earlier one first."""
+    found = set()
+    for number, event in enumerate(history):
+        if isinstance(event, Access):
+            for position, (thread, element) in enumerate(event.lanes):
+                found |= {
+                    (number, later) for later in against(history, number, position, thread, element)
+                }
+    return found
+
+
+def against(
+    history: Sequence[Event], number: int, position: int, thread: Thread, element: int
+) -> Iterator[int]:
+    """Yield the events with which one access races that came before them."""
+    first = history[number]
+    assert isinstance(first, Access)
+    reached = reach(history, number, thread)
+    seen = sights(history, number, position, element) if first.kind == "atomic" else []
+    after_sights = {state[:2] for one in seen for state in reach(history, *one)}
+    known = {state[:2] for state in reached} | after_sights | set(seen)
+    for later in range(number, len(history)):
+        event = history[later]
+        if not isinstance(event, Access) or not conflict(first, event):
+            continue
+        for place, (other, its) in enumerate(event.lanes):
+            is_later = later > number or place > position
+            if is_later and its == element and other != thread and (later, other) not in known:
+                yield later
+
+
+def conflict(first: Access, second: Access) -> bool:
+    """Return whether two accesses to one element need an order."""
+    kinds = (first.kind, second.kind)
+    if kinds in (("load", "load"), ("atomic", "atomic")):
+        return False
+    return not (first.is_strong and second.is_strong and "atomic" in kinds)
+
+
+def sights(
+    history: Sequence[Event], number: int, position: int, element: int
+) -> list[tuple[int, Thread]]:
+    """Return the accesses that have seen an element after an atomic on it."""
+    return [
+        (later, thread)
+        for later in range(number, len(history))
+        if isinstance(event := history[later], Access) and event.acquires
+        for place, (thread, its) in enumerate(event.lanes)
+        if its == element and (later > number or place > position)
+    ]
+
+
+def reach(history: Sequence[Event], number: int, thread: Thread) -> set[State]:
+    """Return all states behind an access of a thread."""
+    work: list[State] = [(number, thread, NO_FENCE)]
+    found = set(work)
+    while work:
+        for state in following(history, *work.pop()):
+            if state not in found:
+                found.add(state)
+                work.append(state)
+    return found
+
+
+def following(history: Sequence[Event], number: int, thread: Thread, fence: int) -> Iterator[State]:
+    """Yield the states behind one."""
+    event = history[number]
+    if isinstance(event, Fence):
+        fence = max(fence, FENCE_OF_BLOCK if event.of_block else FENCE)
+    later = (n for n in range(number + 1, len(history)) if thread in who(history[n]))
+    following_own = next(later, None)
+    if following_own is not None:
+        yield following_own, thread, fence
+    if isinstance(event, Meeting):
+        for other in event.lanes:
+            yield number, other, fence
+    if isinstance(event, Access) and event.releases:
+        position, element = next(
+            (place, its) for place, (one, its) in enumerate(event.lanes) if one == thread
+        )
+        for later_number, other in sights(history, number, position, element):
+            if fence >= (FENCE_OF_BLOCK if other[0] == thread[0] else FENCE):
+                yield later_number, other, NO_FENCE
