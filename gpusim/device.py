@@ -158,15 +158,36 @@ def _latency(
     return _key(doc, unit, least=least, most=100_000, default=default)
 
 
-def _interval(doc: str, unit: str = "cycles per warp instruction") -> Any:
+def _interval(
+    doc: str, unit: str = "cycles per warp instruction", default: Default | None = None
+) -> Any:
     # At least: no unit serves a hundred warps in a cycle. At most: twenty times the slowest,
     # atomics of an 8800 GTX.
-    return _key(doc, unit, least=0.01, most=10_000)
+    return _key(doc, unit, least=0.01, most=10_000, default=default)
 
 
-def _gbps(doc: str) -> Any:
+def _gbps(doc: str, default: Default | None = None) -> Any:
     # At least: a thousandth of a serial line's. At most: a hundred times the L2 of an H200.
-    return _key(doc, "GB/s", least=0.001, most=1_000_000)
+    return _key(doc, "GB/s", least=0.001, most=1_000_000, default=default)
+
+
+# Rules for what was measured on an H200 alone: as it is there, or in proportion to another key.
+
+
+def _as_measured(value: Value) -> Default:
+    return Default(lambda _: value, f"as on an H200, where a microbenchmark shows {value}")
+
+
+def _in_proportion(factor: float, key: str) -> Default:
+    return Default(lambda values: factor * values[key], f"{factor:g} times {key}, as on an H200")
+
+
+def _l2_bytes_per_cycle(values: Mapping[str, Any]) -> float:
+    return float(values["bandwidth.l2_gbps"] * 1000 / values["gpu.sm_clock_mhz"])
+
+
+def _has_l2_parts(values: Mapping[str, Any]) -> bool:
+    return values["gpu.compute_capability"] in ("8.0", "9.0")
 
 
 @dataclass(frozen=True)
@@ -271,6 +292,34 @@ class Latency:
     block_end: float = _latency("from a block's last exit until its place is free")
     shared_atomic: float = _latency("an atomic on shared memory, nobody else there", least=1)
     global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)
+    l2_far: float = _latency(
+        "added to latency_cycles.l2 where only the far part of the L2 has the line",
+        default=Default(
+            lambda values: 0.62 * values["latency_cycles.l2"] if _has_l2_parts(values) else 0.0,
+            "0.62 times latency_cycles.l2, as on an H200, where the L2 has two parts",
+        ),
+    )
+    fence: float = _latency(
+        "a fence between blocks, nothing else under way",
+        default=_in_proportion(1.15, "latency_cycles.global_atomic"),
+    )
+    fence_per_warp: float = _latency(
+        "a fence: added for each further warp of the SM that is at one",
+        "cycles per warp",
+        default=_as_measured(9.0),
+    )
+    flag: float = _latency(
+        "from a store until a load of another SM that waits for it, and loads over and over, ends",
+        default=_in_proportion(2.1, "latency_cycles.l2"),
+    )
+    last_store: float = _latency(
+        "from a launch's last store until its end, beyond what a launch without stores takes",
+        default=_in_proportion(1.25, "latency_cycles.l2"),
+    )
+    constant_l15: float = _latency(
+        "added to latency_cycles.constant out of the cache behind, the L1.5",
+        default=_as_measured(70.0),
+    )
 
 
 @dataclass(frozen=True)
@@ -325,6 +374,26 @@ class Interval:
         "floating-point atomics on one address, one after the other in the L2",
         "cycles per lane",
     )
+    shared_swap_pass: float = _interval(
+        "compare-and-swap in shared memory: each lane that shares an address with another",
+        "cycles per pass",
+        default=_in_proportion(2.0, "interval_cycles.shared_atomic_pass"),
+    )
+    instruction_line: float = _interval(
+        "128 bytes of straight code out of the L1.5, of a warp",
+        "cycles per line",
+        default=_as_measured(17.7),
+    )
+    instruction_line_l2: float = _interval(
+        "128 bytes of straight code out of the L2, of a warp",
+        "cycles per line",
+        default=_as_measured(46.0),
+    )
+    instruction_line_dram: float = _interval(
+        "128 bytes of straight code out of DRAM, of a warp",
+        "cycles per line",
+        default=_as_measured(86.0),
+    )
 
 
 @dataclass(frozen=True)
@@ -352,6 +421,16 @@ class Bandwidth:
         least=0.01,
         most=10_000,  # a hundred times an H200's
     )
+    l2_atomic_units: float = _key(
+        "atomics that the L2 does at a time, a sector of a request each, on different sectors",
+        "units",
+        least=1,
+        most=10_000,
+        default=Default(
+            lambda values: float(max(1, round(_l2_bytes_per_cycle(values) / 59))),
+            "one for 59 bytes per cycle of bandwidth.l2_gbps, as on an H200",
+        ),
+    )
     dram_grain_bytes: int = _key(
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
     )
@@ -359,6 +438,20 @@ class Bandwidth:
         "time that DRAM takes to write beside reading as much, over that to read it",
         least=1,
         most=1000,  # flash memory is not so uneven
+    )
+    dram_write_alone_factor: float = _key(
+        "the same where nothing is read beside it",
+        least=1,
+        most=1000,
+        default=_as_measured(1.05),
+    )
+    dram_scattered_gbps: float = _gbps(
+        "bandwidth of DRAM for single grains of bandwidth.dram_grain_bytes at random places",
+        default=_in_proportion(0.6, "bandwidth.dram_gbps"),
+    )
+    dram_scattered_lines_gbps: float = _gbps(
+        "bandwidth of DRAM for single lines of 128 bytes at random places",
+        default=_in_proportion(0.93, "bandwidth.dram_gbps"),
     )
     dram_latency_growth: float = _key(
         "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u",
@@ -370,6 +463,11 @@ class Bandwidth:
         least=0,
         most=1000,
     )
+
+
+def _part(doc: str, value: float) -> Any:
+    # At most: a loop eight times as long as its cache finds nothing there.
+    return _key(doc, least=0.01, most=8, default=_as_measured(value))
 
 
 @dataclass(frozen=True)
@@ -387,6 +485,42 @@ class Capacity:
             lambda _: 0.5, "each half of an H200's L2 has a copy of its own; taken for any other"
         ),
     )
+    l1_kept_fraction: float = _part(
+        "part of the L1 up to which lines that are gone over in turn are all found again", 0.97
+    )
+    l1_lost_fraction: float = _part(
+        "part of the L1 from which on lines that are gone over in turn are all lost", 1.25
+    )
+    l2_kept_fraction: float = _part(
+        "part of the L2 up to which lines that are gone over in turn are all found again", 0.75
+    )
+    l2_lost_fraction: float = _part(
+        "part of the L2 from which on lines that are gone over in turn are all lost", 0.91
+    )
+    l2_parts: int = _count(
+        "parts of the L2, each of which keeps copies of what its SMs read",
+        "parts",
+        most=16,
+        default=Default(
+            lambda values: 2 if _has_l2_parts(values) else 1,
+            "white papers: two in an A100 and an H100; one is taken for others",
+        ),
+    )
+    constant_bytes: int = _bytes(
+        "cache of an SM for constants that LDC loads",
+        most=2**20,
+        default=_as_measured(2048),
+    )
+    instruction_bytes: int = _bytes(
+        "code of a loop that is fetched as fast as it is issued",
+        most=2**24,
+        default=_as_measured(32768),
+    )
+    l15_bytes: int = _bytes(
+        "L1.5 of an SM, of instructions and constants",
+        most=2**24,
+        default=_as_measured(131072),
+    )
 
 
 @dataclass(frozen=True)
@@ -402,6 +536,12 @@ class Queue:
         "global stores of an SM that wait for the L2 without keeping others back",
         "instructions",
         most=4096,
+    )
+    atomic_depth: int = _count(
+        "global atomics of an SM, of 32 lanes, that wait for the L2 without keeping others back",
+        "instructions",
+        most=4096,
+        default=_as_measured(46),
     )
 
 

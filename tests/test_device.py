@@ -81,6 +81,23 @@ def test_a_key_that_a_file_lacks_follows_its_rule_and_says_so() -> None:
     assert fact.source.startswith("half of latency_cycles.barrier_per_warp")
 
 
+def test_copies_in_parts_of_the_l2_are_those_of_chips_that_have_parts() -> None:
+    """Hopper and the A100 have two; far lines cost more only there."""
+    found = {name: device.load(name) for name in ("h200", "a100-40gb", "v100", "rtx3080")}
+    assert {name: gpu.capacity.l2_parts for name, gpu in found.items()} == {
+        "h200": 2,
+        "a100-40gb": 2,
+        "v100": 1,
+        "rtx3080": 1,
+    }
+    assert {name: gpu.latency_cycles.l2_far > 0 for name, gpu in found.items()} == {
+        "h200": True,
+        "a100-40gb": True,
+        "v100": False,
+        "rtx3080": False,
+    }
+
+
 def test_a_file_that_has_the_key_is_believed(tmp_path: Path) -> None:
     leaf = 'barrier_per_queued_warp = { value = 1.5, kind = "measured", source = "a probe" }'
     mine = device.load(file_with(tmp_path, r"^(branch = )", rf"{leaf}\n\1"))

@@ -36,6 +36,10 @@ class Bench:
         """Return a kernel of `probe_kernels/`."""
         return self.backend.function(Twin(f"probe_kernels/{file}.cu", expression))
 
+    def prepare(self, file: str, *expressions: str) -> None:
+        """Compile kernels of a file side by side; `probe` finds them compiled."""
+        self.backend.compile_all(Twin(f"probe_kernels/{file}.cu", one) for one in expressions)
+
     def known(self, *keys: str) -> float:
         """Return the sum of keys that have been measured; CudaError names one that has not."""
         for key in keys:
@@ -58,6 +62,28 @@ class Bench:
         found = np.empty(numbers, np.int64)
         self.driver.memcpy_dtoh(found, memory)
         return found
+
+    def told(
+        self,
+        file: str,
+        expression: str,
+        numbers: int,
+        *arguments: Any,
+        grid: int = 1,
+        block: int = 32,
+        shared: int = 0,
+        before: Callable[[], None] = lambda: None,
+    ) -> Array:
+        """Return what a probe tells: so many 64-bit numbers, to which its first argument points."""
+        kernel = self.probe(file, expression)
+        with self.backend.naming(expression):
+            if shared:
+                attribute = self.driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                kernel.set_attribute(attribute, shared)
+            memory = self.stamps(numbers)
+            before()
+            kernel(memory, *arguments, grid=(grid, 1, 1), block=(block, 1, 1), shared=shared)
+            return self.read(memory, numbers)
 
     def span(
         self,

@@ -19,8 +19,7 @@ from validate.bench import Bench
 from validate.calibrate import Calibration, calibrate, device_file
 from validate.probes import PROBES, Probe
 from validate.probes.memory import growth, growth_by_writes, write_factor
-from validate.probes.probing import line
-from validate.probes.shared import waiting_when_held_up
+from validate.probes.probing import in_order, line, waiting_when_held_up
 from validate.records import Machine
 
 
@@ -156,6 +155,13 @@ def test_numbers_that_no_gpu_can_have_together_are_told(
 
 def test_a_line_through_points_on_a_line_is_that_line() -> None:
     assert line([(1, 5), (2, 7), (4, 11)]) == pytest.approx((3, 2))
+
+
+def test_what_a_cache_keeps_is_where_the_line_between_all_and_nothing_meets_them() -> None:
+    """Half is found at 100 and a quarter at 110: all up to 80, none from 120 on."""
+    found = [(60.0, 1.0), (80.0, 0.95), (100.0, 0.5), (110.0, 0.25), (120.0, 0.05), (140.0, 0.0)]
+    assert in_order(found) == pytest.approx([80, 120])
+    assert in_order(found[:2]) == [1, 1]
 
 
 def test_growth_is_read_off_below_saturation() -> None:

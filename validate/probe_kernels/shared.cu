@@ -138,3 +138,31 @@ __global__ void atomic_chain(long long *stamps, int iterations, int lanes, int z
     long long end = clock64();
     stamp(stamps, begin, end, x);
 }
+
+// Blocks load from shared memory LOADS times, store twice and then meet, or not, over and over. Each
+// block tells its first cycle and its last.
+template <int LOADS, bool MEETS>
+__global__ void busy(long long *told, int iterations) {
+    __shared__ unsigned words[WORDS];
+    unsigned address = address_of(&words[threadIdx.x]), x = 0;
+    __syncthreads();
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < iterations; ++r) {
+        unsigned v[LOADS];
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k)
+            asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v[k]) : "r"(address));
+        x ^= v[LOADS - 1];
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+            asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(address), "r"(x));
+        if (MEETS) asm volatile("bar.sync 0;" ::: "memory");
+    }
+    long long end = clock64();
+    if (threadIdx.x == 0) {
+        told[2 * blockIdx.x] = begin;
+        told[2 * blockIdx.x + 1] = end;
+    }
+    if (end == 0) told[0] = x;
+}

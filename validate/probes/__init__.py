@@ -4,7 +4,35 @@ None of them is a kernel of the catalogue, nor like one: what a device file gets
 as true for kernels that nobody has thought of.
 """
 
-from . import launching, memory, pipes, shared
+from . import (
+    atomics,
+    fetching,
+    l1,
+    l2,
+    launching,
+    memory,
+    ordering,
+    patterns,
+    pipes,
+    shared,
+    staging,
+    stores,
+)
 from .probing import PROBES, Probe
 
-__all__ = ["PROBES", "Probe", "launching", "memory", "pipes", "shared"]
+__all__ = [
+    "PROBES",
+    "Probe",
+    "atomics",
+    "fetching",
+    "l1",
+    "l2",
+    "launching",
+    "memory",
+    "ordering",
+    "patterns",
+    "pipes",
+    "shared",
+    "staging",
+    "stores",
+]

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..bench import Bench
-from .probing import WARPS, Values, probe
+from .probing import DRAM_BYTES, WARPS, Values, probe
 
-DRAM_BYTES = 2**32
 BELOW_SATURATION = 0.9  # of the bandwidth; above it requests wait in line, which is simulated
 
 

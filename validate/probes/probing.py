@@ -12,6 +12,9 @@ from ..bench import Bench
 Values = Sequence[float]
 
 WARPS = 32  # of a block that fills the schedulers
+KB, MB = 2**10, 2**20
+LINE = 128
+DRAM_BYTES = 2**32  # of memory that no cache holds
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,30 @@ def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     x, y = np.array(points, float).T
     slope, intercept = np.polyfit(x, y, 1)
     return float(intercept), float(slope)
+
+
+def in_order(points: Sequence[tuple[float, float]]) -> Values:
+    """Return the sizes up to which all is found, and from which on nothing.
+
+    Points are sizes and fractions found; the line through those between a tenth and nine tenths
+    meets 1 and 0 there. Where there are no two such, all is found up to 1.
+    """
+    between = [(size, found) for size, found in points if 0.1 < found < 0.9]
+    if len({size for size, _ in between}) < 2:
+        return [1.0, 1.0]
+    intercept, slope = line(between)
+    return [(1 - intercept) / slope, -intercept / slope]
+
+
+def waiting_when_held_up(cycles: Sequence[float]) -> float:
+    """Return how many accesses wait when a warp that issues them in a row is first held up.
+
+    `cycles` are those after each access. They are held up from where they are issued no faster
+    than they are served; what has been served until then no longer waits.
+    """
+    apart = np.diff(np.array(cycles, float))
+    served = float(np.median(apart[-len(apart) // 4 :]))
+    quick = float(np.min(apart))
+    late = np.flatnonzero(apart > (quick + served) / 2)
+    issued = int(late[0]) + 1 if len(late) else len(cycles)
+    return max(1.0, issued - (cycles[issued - 1] - cycles[0]) / max(served, 1.0))

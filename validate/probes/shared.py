@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..bench import Bench
-from .probing import WARPS, Values, line, probe
+from .probing import WARPS, Values, line, probe, waiting_when_held_up
 
 
 @probe("latency_cycles.shared_load", "latency_cycles.shared_wavefront")
@@ -88,18 +87,40 @@ def queue_depth(bench: Bench) -> Values:
     return [float(np.median(notes["stores by 4 warps"]["waiting_when_held_up"]))]
 
 
-def waiting_when_held_up(cycles: Sequence[float]) -> float:
-    """Return how many accesses wait when a warp that issues them in a row is first held up.
+@probe("interval_cycles.barrier", "interval_cycles.barrier_per_warp")
+def barriers_among_accesses(bench: Bench) -> Values:
+    """64 warps of an SM load from shared memory, store twice and meet: what meeting adds to it.
 
-    `cycles` are those after each access. They are held up from where they are issued no faster
-    than they are served; what has been served until then no longer waits.
+    Blocks of 4 warps that load four times, for one block: the first. The line through blocks of 4,
+    16 and 32 warps that load 16 times: its slope.
     """
-    apart = np.diff(np.array(cycles, float))
-    served = float(np.median(apart[-len(apart) // 4 :]))
-    quick = float(np.min(apart))
-    late = np.flatnonzero(apart > (quick + served) / 2)
-    issued = int(late[0]) + 1 if len(late) else len(cycles)
-    return max(1.0, issued - (cycles[issued - 1] - cycles[0]) / max(served, 1.0))
+    added = {
+        (loads, warps): _meeting(bench, loads, warps)
+        for loads in (4, 16)
+        for warps in (2, 4, 8, 16, 32)
+    }
+    bench.notes["cycles_that_a_barrier_adds_by_loads_and_warps"] = {
+        f"{loads} loads, blocks of {warps} warps": cycles
+        for (loads, warps), cycles in added.items()
+    }
+    slope = line([(float(warps), added[16, warps]) for warps in (4, 16, 32)])[1]
+    return [max(0.01, added[4, 4]), max(0.01, slope)]
+
+
+def _meeting(bench: Bench, loads: int, warps: int) -> float:
+    """Return cycles of an SM that a barrier adds, where 64 warps in such blocks use its memory."""
+    blocks = 64 // warps * bench.sms
+    spans = {}
+    for meets in ("true", "false"):
+        ends = []
+        for iterations in (32, 96):
+            told = bench.told(
+                "shared", f"busy<{loads}, {meets}>", 2 * blocks, np.int32(iterations),
+                grid=blocks, block=32 * warps,
+            ).reshape(blocks, 2)  # fmt: skip
+            ends.append(float(np.median(told[:, 1] - told[:, 0])))
+        spans[meets] = (ends[1] - ends[0]) / 64
+    return (spans["true"] - spans["false"]) / (64 // warps)
 
 
 @probe("latency_cycles.shared_atomic", "interval_cycles.shared_atomic_pass")

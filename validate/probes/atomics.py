@@ -1,0 +1,141 @@
+"""Atomics: how many a cycle, by operation and by the words they go to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bench import Bench
+from .probing import DRAM_BYTES, WARPS, Values, probe
+
+PATTERNS = {  # lanes; words from warp to warp, and from lane to lane
+    "a lane of each warp": (1, 1, 0),
+    "32 lanes on one word": (32, 1, 0),
+    "32 lanes on 32 words": (32, 32, 1),
+}
+BLOCK = 512
+PASSES = 8  # sectors of a request whose 32 lanes have words 8 bytes apart
+MANY_WORDS = 2**16
+
+KINDS = {  # an operation, and whether its result is used
+    "RED.ADD": "ADD, false",
+    "RED.MAX": "MAX, false",
+    "RED.ADD.F32": "ADD_FLOAT, false",
+    "RED.ADD.64": "ADD_LONG, false",
+    "RED.ADD.F64": "ADD_DOUBLE, false",
+    "ATOM.ADD": "ADD, true",
+    "ATOM.EXCH": "EXCHANGE, true",
+    "ATOM.CAS": "SWAP, true",
+    "ATOM.CAS.64": "SWAP_LONG, true",
+    "ATOM.ADD.F32": "ADD_FLOAT, true",
+}
+
+
+def cycles(bench: Bench, kind: str, pattern: str, words: int, apart: int = 8) -> float:
+    """Return cycles of the GPU for a warp's atomic, on so many words so many bytes apart."""
+    lanes, by_warp, by_lane = PATTERNS[pattern]
+    warps = bench.sms * BLOCK // 32
+    times = [
+        bench.time_us(
+            bench.probe("atomics", f"spread<{KINDS[kind]}>"),
+            bench.buffer(DRAM_BYTES),
+            np.uint32(words - 1),
+            np.uint32(apart),
+            np.uint32(by_warp),
+            np.uint32(by_lane),
+            np.uint32(warps * by_warp),
+            np.int32(lanes),
+            np.int32(iterations),
+            bench.stamps(1),
+            grid=bench.sms,
+            block=BLOCK,
+            cold=False,
+            repetitions=3,
+        )
+        for iterations in (8, 40)
+    ]
+    return (times[1] - times[0]) * bench.clock_mhz / (32 * warps)
+
+
+@probe("bandwidth.l2_atomic_units")
+def atomics_by_words(bench: Bench) -> Values:
+    """RED of all SMs, by number of words and bytes between them, lanes of a warp on one or on many.
+
+    A request passes the L2 sector by sector. On 65,536 words, 8 bytes apart for the lanes of a
+    warp, it has 8 passes: how many pass in the time of one operation on a single word.
+    """
+    bench.prepare("atomics", *(f"spread<{kind}>" for kind in KINDS.values()))
+    notes = {}
+    for kind in ("RED.ADD", "RED.ADD.F32"):
+        for pattern in PATTERNS:
+            for apart in (8, 32, 128, 4224):
+                notes[f"{kind}, {pattern}, {apart} bytes apart"] = {
+                    words: cycles(bench, kind, pattern, words, apart)
+                    for words in (1, 2, 4, 8, 32, 256, 1024, MANY_WORDS)
+                }
+    bench.notes["cycles_of_an_atomic_by_words"] = notes
+    one = notes["RED.ADD, a lane of each warp, 8 bytes apart"][1]
+    many = notes["RED.ADD, 32 lanes on 32 words, 8 bytes apart"][MANY_WORDS]
+    return [max(1.0, PASSES * one / max(many, 1e-9))]
+
+
+@probe()
+def atomics_by_operation(bench: Bench) -> Values:
+    """RED and ATOM of all SMs by operation, on one word, on 32 and on 65,536."""
+    bench.notes["cycles_of_an_atomic_by_operation"] = {
+        f"{kind}, {pattern}": {
+            words: cycles(bench, kind, pattern, words) for words in (1, 32, MANY_WORDS)
+        }
+        for kind in KINDS
+        for pattern in PATTERNS
+    }
+    return []
+
+
+SHARED_KINDS = {
+    "ATOMS.ADD": "ADD, false",
+    "ATOMS.ADD, result used": "ADD, true",
+    "ATOMS.MAX": "MAX, false",
+    "ATOMS.EXCH": "EXCHANGE, true",
+    "ATOMS.CAS": "SWAP, true",
+    "add of a float": "ADD_FLOAT, false",
+    "add of 64 bits": "ADD_LONG, false",
+    "add of a double": "ADD_DOUBLE, false",
+    "ATOMS.CAS.64": "SWAP_LONG, true",
+}
+
+
+@probe("interval_cycles.shared_swap_pass")
+def atomics_in_shared_memory(bench: Bench) -> Values:
+    """Atomics in shared memory by operation, by one warp and by 32: lanes on one word, and strides.
+
+    Compare-and-swap of one warp, more and more lanes on one word: the slope.
+    """
+    bench.prepare("atomics", *(f"in_shared<{kind}>" for kind in SHARED_KINDS.values()))
+    places = ((1, 0), (2, 0), (8, 0), (32, 0), (32, 1), (32, 2), (32, 32))
+    notes = {
+        f"{name}, {warps} warps": {
+            f"{lanes} lanes, {stride} words apart": _in_shared(bench, kind, warps, lanes, stride)
+            for lanes, stride in places
+        }
+        for name, kind in SHARED_KINDS.items()
+        for warps in (1, 4, WARPS)
+    }
+    bench.notes["cycles_of_an_atomic_in_shared_memory"] = notes
+    alone = notes["ATOMS.CAS, 1 warps"]
+    return [max(0.01, (alone["32 lanes, 0 words apart"] - alone["2 lanes, 0 words apart"]) / 30)]
+
+
+def _in_shared(bench: Bench, kind: str, warps: int, lanes: int, stride: int) -> float:
+    """Return cycles of the SM for a warp's atomic."""
+    spans = [
+        bench.span(
+            "atomics",
+            f"in_shared<{kind}>",
+            np.int32(iterations),
+            np.int32(stride),
+            np.int32(lanes),
+            threads=32 * warps,
+        )
+        for iterations in (32, 96)
+    ]
+    return (spans[1] - spans[0]) / 64 / warps

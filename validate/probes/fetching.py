@@ -1,0 +1,92 @@
+"""What an SM fetches besides data: constants, parameters, instructions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bench import Array, Bench
+from .probing import KB, Values, probe
+
+APART_BYTES = 64
+LATER = 3  # rounds, of which the last is looked at
+INSTRUCTION_BYTES = 16
+LINE_INSTRUCTIONS = 8
+CODE_KB = (16, 24, 32, 48, 64, 112, 128, 192)
+
+
+def _constants(bench: Bench, uniform: str, kilobytes: int, apart: int = APART_BYTES) -> Array:
+    """Return the cycles of loads of constants, a row for each time around; the L2 was emptied."""
+    count = kilobytes * KB // apart
+    told = bench.told(
+        "fetching",
+        f"constants<{uniform}>",
+        LATER * count,
+        np.int32(count),
+        np.int32(apart // 4),
+        np.int32(LATER),
+        np.uint32(0),
+        block=1,
+        before=bench.backend.empty_l2,
+    )
+    return told.reshape(LATER, count)
+
+
+@probe("latency_cycles.constant_l15", "capacity.constant_bytes")
+def constant_caches(bench: Bench) -> Values:
+    """A thread goes around 1 to 64 KB of constants by LDC, 64 bytes apart, each waiting for one.
+
+    What 16 KB take longer than 1 KB; up to how much most of them take as 1 KB do. Also by ULDC,
+    cold out of DRAM, and a kernel's parameters.
+    """
+    notes: dict[str, Any] = {}
+    for name, uniform in (("LDC", "false"), ("ULDC", "true")):
+        for kilobytes in (1, 2, 3, 4, 16, 64):
+            rows = _constants(bench, uniform, kilobytes)
+            means = [float(row.mean()) for row in rows]
+            notes[f"{name}, {kilobytes} KB"] = {"cold": means[0], "later": means[-1]}
+        cold = _constants(bench, uniform, 64, 256)[0]
+        notes[f"{name}, cold, 256 bytes apart"] = float(cold.mean())
+    told = bench.told(
+        "fetching", "parameters<false>", 62, np.int32(62), np.int32(16), np.int32(1), np.uint32(0),
+        np.void(bytes(4000)), block=1, before=bench.backend.empty_l2,
+    )  # fmt: skip
+    notes["parameters"] = float(told[1:].mean())
+    bench.notes["cycles_of_constants"] = notes
+    quick, late = notes["LDC, 1 KB"]["later"], notes["LDC, 16 KB"]["later"]
+    held = [kb for kb in (1, 2, 3, 4) if notes[f"LDC, {kb} KB"]["later"] < (quick + late) / 2]
+    return [max(0.0, late - quick), max(held, default=1) * KB]
+
+
+@probe(
+    "interval_cycles.instruction_line",
+    "interval_cycles.instruction_line_l2",
+    "interval_cycles.instruction_line_dram",
+    "capacity.instruction_bytes",
+    "capacity.l15_bytes",
+)
+def straight_code(bench: Bench) -> Values:
+    """A warp runs straight code of 16 to 192 KB again and again: cycles of 128 bytes of it.
+
+    64 KB, then 192 KB, and what that takes at first, with the L2 emptied. The last two are up to
+    how much code takes less than half as long as 64 KB, and as 192 KB.
+    """
+    counts = {kb: kb * KB // INSTRUCTION_BYTES for kb in CODE_KB}
+    bench.prepare("fetching", *(f"code<{count}>" for count in counts.values()))
+    first, later = {}, {}
+    for kb, count in counts.items():
+        told = bench.told(
+            "fetching", f"code<{count}>", LATER, np.int32(LATER), np.float32(1), np.float32(0),
+            before=bench.backend.empty_l2,
+        )  # fmt: skip
+        rows = (told * LINE_INSTRUCTIONS / count).tolist()
+        first[kb], later[kb] = rows[0], rows[-1]
+    bench.notes["cycles_of_128_bytes_of_code_by_kb"] = {"first": first, "later": later}
+    middle, most = later[64], later[max(CODE_KB)]
+    alone = LINE_INSTRUCTIONS
+    held = [kb for kb in CODE_KB if later[kb] < (alone + middle) / 2]
+    behind = [kb for kb in CODE_KB if later[kb] < (middle + most) / 2]
+    beyond = first[max(CODE_KB)]
+    sizes = [max(kept, default=min(CODE_KB)) * KB for kept in (held, behind)]
+    return [middle, max(middle, most), max(middle, beyond), *sizes]

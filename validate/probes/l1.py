@@ -1,0 +1,91 @@
+"""L1: how much of what is gone over again is found there, and what stores and fences do to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bench import Bench
+from .probing import DRAM_BYTES, KB, LINE, WARPS, Values, in_order, probe
+
+HIT_CYCLES = 150  # a load that took less found its line in L1
+ROUNDS = 4  # of which the last is looked at
+AT_RANDOM_KB = 512  # twice what an L1 holds: the fraction found tells how much that is
+
+ACTIONS = (
+    "NOTHING",
+    "STORE_LINE",
+    "STORE_WORD",
+    "STORE_OTHER_SECTOR",
+    "RED",
+    "ATOM",
+    "LOAD_PAST_L1",
+    "LOAD_VOLATILE",
+    "LOAD_ACQUIRE",
+    "FENCE",
+    "BARRIER",
+    "STORE_FIRST",
+)
+
+
+def found(
+    bench: Bench, kilobytes: int, order: str = "IN_TURN", warps: int = WARPS, shared: int = 0
+) -> float:
+    """Return the fraction of loads that hit L1 when a block goes over so much again and again."""
+    rows = bench.told(
+        "caches",
+        f"reuse<{order}>",
+        4 * warps,
+        bench.buffer(DRAM_BYTES),
+        np.uint32(kilobytes * KB // LINE),
+        np.uint32(LINE),
+        np.int32(ROUNDS),
+        np.uint32(HIT_CYCLES),
+        block=32 * warps,
+        shared=shared * KB,
+    ).reshape(warps, 4)
+    hits, _, misses, _ = rows.sum(axis=0).tolist()
+    return float(hits / max(1, hits + misses))
+
+
+@probe("capacity.l1_kept_fraction", "capacity.l1_lost_fraction")
+def l1_reuse(bench: Bench) -> Values:
+    """32 warps load lines in turn, over and over: up to which part of the L1 they find all of them.
+
+    And from which on none: where the line through fractions between meets 1 and 0. The L1 is what
+    is found at random places of 512 KB.
+    """
+    size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
+    by_size = {kb: found(bench, kb) for kb in range(128, 385, 8)}
+    bench.notes["l1_kb_by_what_is_found_at_random"] = size
+    bench.notes["l1_hits_by_kb_gone_over_in_turn"] = by_size
+    return in_order([(kb / max(size, 1.0), hit) for kb, hit in by_size.items()])
+
+
+@probe()
+def l1_beside_shared_memory(bench: Bench) -> Values:
+    """Blocks of a warp and of 32 load lines at random out of 512 KB: how much of it L1 holds.
+
+    By the block's shared memory. The driver divides the SM's memory so that as many blocks as an
+    SM can hold find theirs, and 1 KB for each.
+    """
+    rooms = (0, 1, 8, 16, 32, 48, 64, 96, 100, 128, 160, 192, 200, 224)
+    bench.notes["l1_kb_by_warps_and_kb_of_shared_memory"] = {
+        warps: {
+            room: AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM", warps, room)
+            for room in rooms
+        }
+        for warps in (1, WARPS)
+    }
+    return []
+
+
+@probe()
+def l1_after_others(bench: Bench) -> Values:
+    """A warp loads a sector that is in L1, after something happened: cycles before and after it."""
+    bench.prepare("caches", *(f"after<{action}>" for action in ACTIONS))
+    notes = {}
+    for action in ACTIONS:
+        told = bench.told("caches", f"after<{action}>", 2, bench.buffer(DRAM_BYTES), np.int32(64))
+        notes[action] = [cycles / 64 for cycles in told.tolist()]
+    bench.notes["l1_load_before_and_after"] = notes
+    return []

@@ -1,0 +1,118 @@
+"""L2: how much of what is gone over again is found there, and copies in its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bench import Array, Bench
+from .probing import DRAM_BYTES, LINE, MB, Values, in_order, probe
+
+BLOCKS, BLOCK = 8, 256  # of an SM, that keep its way to the L2 busy
+STEPS = 64  # loads of a warp that samples
+FAR_FRACTION = 0.1  # of loads that are late where the L2 has parts; chance alone would be a quarter
+
+
+def swept_us(bench: Bench, bytes_: int, ahead: int) -> float:
+    """Return how long all SMs take to read memory once more, each its part of it."""
+    times = [
+        bench.time_us(
+            bench.probe("caches", f"strided<{ahead}>"),
+            bench.buffer(DRAM_BYTES),
+            np.uint64(bytes_ // 4),
+            np.uint64(4),
+            np.int32(sweeps),
+            np.uint32(0),
+            bench.stamps(1),
+            grid=BLOCKS * bench.sms,
+            block=BLOCK,
+            repetitions=3,
+        )
+        for sweeps in (3, 7)
+    ]
+    return (times[1] - times[0]) / 4
+
+
+@probe("capacity.l2_kept_fraction", "capacity.l2_lost_fraction")
+def l2_reuse(bench: Bench) -> Values:
+    """All SMs read memory over and over, one or four loads ahead: GB/s, from L2's to DRAM's.
+
+    Up to which part of the L2 all of it is found there, and from which on nothing: where the line
+    through fractions between meets 1 and 0.
+    """
+    size = bench.backend.attribute("L2_CACHE_SIZE") or 0
+    points: list[tuple[float, float]] = []
+    for ahead in (1, 4):
+        times = {
+            part: swept_us(bench, size * part // 60, ahead) for part in (30, *range(36, 66), 90)
+        }
+        bench.notes[f"us_of_a_sweep_by_60ths_of_the_l2_{ahead}_ahead"] = times
+        hit, miss = times[30] / 30, times[90] / 90
+        points += [
+            (part / 60, (miss - time / part) / max(miss - hit, 1e-9))
+            for part, time in times.items()
+        ]
+    return in_order(points)
+
+
+def sampled(bench: Bench, lines: int, warps: int, apart: int = LINE, offset: int = 0) -> Array:
+    """Return the cycles of loads of single sectors at random places, by warps of as many SMs."""
+    told = bench.told(
+        "caches",
+        "sample<long long>",
+        warps * STEPS,
+        bench.buffer(DRAM_BYTES),
+        np.uint32(lines),
+        np.uint64(apart),
+        np.uint32(offset),
+        np.int32(STEPS),
+        grid=warps,
+    )
+    return told & 0xFFFF_FFFF
+
+
+def sweep(bench: Bench, count: int, stride: int, grid: int) -> None:
+    """Let so many blocks read a word every so many bytes, and nothing else lie in the L2."""
+    bench.backend.empty_l2()
+    bench.probe("caches", "strided<4>")(
+        bench.buffer(DRAM_BYTES), np.uint64(count), np.uint64(stride), np.int32(1), np.uint32(0),
+        bench.stamps(1), grid=(grid, 1, 1), block=(1024, 1, 1),
+    )  # fmt: skip
+
+
+@probe("capacity.l2_parts", "latency_cycles.l2_far")
+def l2_copies(bench: Bench) -> Values:
+    """One SM reads 4 MB; then a warp of it, and of each SM, load sectors of that at random.
+
+    A tenth or more of the others' loads are later than nearly all of its own where the L2 has two
+    parts that keep copies: by how much on the mean.
+    """
+    cycles: dict[str, Any] = {}
+    for name, warps in (("own", 1), ("all", bench.sms)):
+        sweep(bench, MB, 4, 1)
+        cycles[name] = sampled(bench, 4 * MB // LINE, warps).astype(float)
+    late = cycles["all"] > 1.15 * float(np.percentile(cycles["own"], 95))
+    bench.notes["cycles_of_what_one_sm_brought"] = {
+        name: {p: float(np.percentile(found, p)) for p in (1, 25, 50, 70, 75, 80, 90, 99)}
+        for name, found in cycles.items()
+    }
+    bench.notes["fraction_of_late_loads"] = float(late.mean())
+    if not FAR_FRACTION < late.mean() < 0.5:
+        return [1, 0.0]
+    return [2, float(cycles["all"][late].mean() - cycles["all"][~late].mean())]
+
+
+@probe()
+def l2_grains(bench: Bench) -> Values:
+    """All SMs read a word every 4 KB: which other sectors of the line have come with it, and more.
+
+    Each offset's share of loads at random that are as quick as those of what was read.
+    """
+    notes = {}
+    for offset in (0, 32, 64, 96, 128, 256):
+        sweep(bench, 4096, 4096, bench.sms)
+        cycles = sampled(bench, 4096, 4, 4096, offset)
+        notes[offset] = float(np.median(cycles))
+    bench.notes["cycles_by_offset_from_what_was_read"] = notes
+    return []

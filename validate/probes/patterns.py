@@ -1,0 +1,122 @@
+"""DRAM by pattern: places at random, strides, and words of many pages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bench import Bench
+from .l2 import BLOCK, BLOCKS
+from .probing import DRAM_BYTES, KB, LINE, MB, Values, probe
+
+SCATTERED_MB = 1024  # of which an L2 holds a few hundredths
+
+
+def _gathered(bench: Bench, expression: str, size_mb: int, unit: int) -> float:
+    """Return how many units of memory all SMs load at random from so much of it, by ns."""
+    file = "memory" if expression.startswith("gather<") else "caches"
+    times = [
+        bench.time_us(
+            bench.probe(file, expression),
+            bench.buffer(DRAM_BYTES),
+            np.uint32(size_mb * MB // unit - 1),
+            np.int32(iterations),
+            bench.stamps(1),
+            grid=BLOCKS * bench.sms,
+            block=BLOCK,
+            cold=False,
+            repetitions=3,
+        )
+        for iterations in (8, 40)
+    ]
+    loads = 32 * 8 * BLOCKS * bench.sms * BLOCK // (1 if unit < LINE else 32)
+    return loads / max(times[1] - times[0], 1e-9) / 1000
+
+
+@probe("bandwidth.dram_scattered_gbps", "bandwidth.dram_scattered_lines_gbps")
+def scattered(bench: Bench) -> Values:
+    """All SMs load words, and lines, at random places of 1 GB, eight ahead: what DRAM then reads.
+
+    A word comes with its grain. Left out are loads that the L2 serves: it holds half its size of
+    what is read at random, in one of its parts' copies or with lines half filled.
+    """
+    notes = {}
+    for name, expression, unit in (
+        ("words", "gather<8>", 32),
+        ("lines", "gather_lines<8>", LINE),
+    ):
+        notes[name] = {
+            size: _gathered(bench, expression, size, unit)
+            for size in (8, 32, 64, 128, 256, 512, SCATTERED_MB, 4096)
+        }
+    bench.notes["loads_at_random_per_ns_by_mb"] = notes
+    missed = 1 - (bench.backend.attribute("L2_CACHE_SIZE") or 0) / (SCATTERED_MB * MB) / 2
+    grain = bench.known("bandwidth.dram_grain_bytes")
+    most = bench.known("bandwidth.dram_gbps")
+    words, lines = (notes[name][SCATTERED_MB] for name in ("words", "lines"))
+    return [min(most, words * grain * missed), min(most, lines * LINE * missed)]
+
+
+@probe()
+def strides(bench: Bench) -> Values:
+    """All SMs read a word every so many bytes of 512 MB, sweep after sweep a bit further on."""
+    notes = {}
+    for stride in (32, 64, 128, 256, 512, 1024, 2048, 4096, 65536, 2 * MB):
+        for step in (4, 32):
+            times = [
+                bench.time_us(
+                    bench.probe("caches", "strided<4>"),
+                    bench.buffer(DRAM_BYTES),
+                    np.uint64(512 * MB // stride),
+                    np.uint64(stride),
+                    np.int32(sweeps),
+                    np.uint32(step),
+                    bench.stamps(1),
+                    grid=BLOCKS * bench.sms,
+                    block=BLOCK,
+                    repetitions=3,
+                )
+                for sweeps in (1, 2, 4)
+            ]
+            notes[f"{stride} apart, {step} further on"] = times
+    bench.notes["us_of_1_2_and_4_sweeps"] = notes
+    return []
+
+
+@probe()
+def pages(bench: Bench) -> Values:
+    """A thread goes around places far apart that are in the L2: cycles of a step by their number.
+
+    What addresses cost that no table of pages near the SM knows would show here.
+    """
+    memory = bench.buffer(2 * DRAM_BYTES)
+    notes = {}
+    for apart in (4 * KB, 64 * KB, 2 * MB):
+        for nodes in (16, 256, 2048, 4096, 65536):
+            steps = min(nodes, 4096)
+            if nodes * apart <= 2 * DRAM_BYTES:
+                begin, end = bench.told(
+                    "caches", "tour<L2>", 2, memory, np.uint32(nodes), np.uint64(apart),
+                    np.int32(nodes), np.int32(steps), np.uint32(0), block=1,
+                ).tolist()  # fmt: skip
+                notes[f"{nodes} places, {apart} bytes apart"] = (end - begin) / steps
+    bench.notes["cycles_of_a_step_around_places"] = notes
+    return []
+
+
+@probe()
+def joined(bench: Bench) -> Values:
+    """Warps of one SM, and of all, load the same lines out of DRAM at a time: cycles of a load."""
+    lines = 1024
+    notes = {}
+    for where in ("L2", "L1"):
+        for blocks in (1, 2, 8, 66, bench.sms):
+            for warps in (1, 8, 32):
+                told = bench.told(
+                    "caches", f"together<{where}>", blocks * warps, bench.buffer(DRAM_BYTES),
+                    np.int32(lines), np.uint32(4096 + LINE), grid=blocks, block=32 * warps,
+                    before=bench.backend.empty_l2,
+                )  # fmt: skip
+                name = f"{blocks} blocks of {warps} warps, as far as {where}"
+                notes[name] = float(told.mean()) / lines
+    bench.notes["cycles_of_loading_the_same"] = notes
+    return []

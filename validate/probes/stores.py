@@ -1,0 +1,181 @@
+"""Stores: side by side, here and there, in turn with loads, in a row, and the last of a launch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bench import Bench
+from .l2 import BLOCK, BLOCKS
+from .probing import DRAM_BYTES, MB, Values, probe, waiting_when_held_up
+
+BURST = 48  # requests of a warp
+LAUNCHES = 21  # in a row, of which one is taken off
+ENDS = ("NOTHING", "STORE", "STORE_TWICE", "RED", "ATOM", "LOAD", "STORE_FENCE")
+
+
+def _filled_us(bench: Bench, width: int, count: int, stride: int) -> list[float]:
+    """Return how long the first and a later time take to store words at so many places."""
+    times = [
+        bench.time_us(
+            bench.probe("stores", f"fill<{width}>"),
+            bench.buffer(DRAM_BYTES),
+            np.uint64(count),
+            np.uint64(stride),
+            np.int32(iterations),
+            grid=BLOCKS * bench.sms,
+            block=BLOCK,
+            repetitions=3,
+        )
+        for iterations in (1, 3, 7)
+    ]
+    return [times[0], (times[2] - times[1]) / 4]
+
+
+@probe()
+def fills(bench: Bench) -> Values:
+    """All SMs store 4, 8 or 16 bytes a lane, side by side, over 4 to 512 MB: us, then and again."""
+    bench.notes["us_of_filling_by_bytes_a_lane_and_mb"] = {
+        4 * width: {
+            size: _filled_us(bench, width, size * MB // (4 * width), 4 * width)
+            for size in (4, 16, 32, 48, 64, 128, 512)
+        }
+        for width in (1, 2, 4)
+    }
+    return []
+
+
+@probe()
+def words_here_and_there(bench: Bench) -> Values:
+    """All SMs store 4 bytes every so many, over 16 MB and over 512 MB: us, then and again.
+
+    DRAM reads sectors of which only a part is stored.
+    """
+    bench.notes["us_of_storing_words_by_mb_and_bytes_between"] = {
+        size: {
+            stride: _filled_us(bench, 1, size * MB // stride, stride)
+            for stride in (4, 8, 32, 64, 128, 256, 1024)
+        }
+        for size in (16, 512)
+    }
+    return []
+
+
+def _turns_us(bench: Bench, reads: int, writes: int, width: int, size: int, place: int) -> float:
+    """Return how long it takes to move bytes by turns, of which some rows are read, some written.
+
+    What is written lies so far behind what is read.
+    """
+    memory = bench.buffer(2 * DRAM_BYTES)
+    tiles = size // (128 * width * (reads + writes))
+    return bench.time_us(
+        bench.probe("stores", f"turns<{reads}, {writes}, {width}>"),
+        memory,
+        np.uint64(int(memory) + place),
+        np.uint64(tiles),
+        bench.stamps(1),
+        grid=BLOCKS * bench.sms,
+        block=BLOCK,
+        repetitions=5,
+    )
+
+
+@probe("bandwidth.dram_write_alone_factor")
+def turns(bench: Bench) -> Values:
+    """All SMs read 0 to 8 rows of 512 bytes and write the rest of 8, through 1 GB and through 2.
+
+    What only writing takes longer than only reading. Also elsewhere and in place, and by rows of
+    128 bytes.
+    """
+    notes: dict[str, float] = {}
+    for reads, writes, width in (
+        *((reads, 8 - reads, 4) for reads in (8, 7, 6, 4, 2, 0)),
+        (4, 4, 1),
+        (1, 1, 1),
+        (1, 1, 4),
+    ):
+        for name, place in (("elsewhere", DRAM_BYTES), ("in place", 0)):
+            if name == "elsewhere" or reads == writes:
+                few, many = (
+                    _turns_us(bench, reads, writes, width, size * 1024 * MB, place)
+                    for size in (1, 2)
+                )
+                row = f"{reads} rows read, {writes} written, {4 * width} bytes a lane, {name}"
+                notes[row] = 1024 * MB / max(many - few, 1e-9) / 1000
+    bench.notes["gbps_of_reading_and_writing_in_turn"] = notes
+    reading = notes["8 rows read, 0 written, 16 bytes a lane, elsewhere"]
+    writing = notes["0 rows read, 8 written, 16 bytes a lane, elsewhere"]
+    return [max(1.0, reading / writing)]
+
+
+def under_way(
+    bench: Bench, kind: str, lanes: int, apart: tuple[int, int, int], blocks: int, warps: int
+) -> float:
+    """Return how many requests of an SM are under way when its warps are first held up.
+
+    They send `kind` in a row; `apart` is in bytes, from warp to warp, lane and request.
+    """
+    by_warp, by_lane, step = apart
+    told = bench.told(
+        "stores",
+        f"burst<{kind}, {step}, {BURST}>",
+        BURST * blocks * warps,
+        bench.buffer(DRAM_BYTES),
+        np.uint32(by_warp),
+        np.uint32(by_lane),
+        np.int32(lanes),
+        grid=blocks,
+        block=32 * warps,
+    )
+    return waiting_when_held_up(np.sort(told[: BURST * warps]).tolist())
+
+
+@probe("queue.atomic_depth", "queue.store_depth")
+def requests_in_a_row(bench: Bench) -> Values:
+    """16 warps of an SM send in a row RED by 32 lanes to one word, or stores to 32 lines each.
+
+    How many are under way when they are held up, less what their schedulers' queues hold. The
+    word is everybody's, and 16 SMs send to it.
+    """
+    spread = (BURST * 4096, 128, 4096)
+    cases = {
+        "RED, 32 lanes on one word": ("SEND_RED", 32, (0, 0, 0), 16),
+        "RED, a lane": ("SEND_RED", 1, (0, 0, 0), 16),
+        "RED.F32, 32 lanes on one word": ("SEND_RED_FLOAT", 32, (0, 0, 0), 16),
+        "RED, 32 lines": ("SEND_RED", 32, spread, 1),
+        "stores, 32 lines": ("SEND_STORE", 32, spread, 1),
+    }
+    notes = {
+        name: {warps: under_way(bench, *case, warps) for warps in (1, 4, 16)}
+        for name, case in cases.items()
+    }
+    bench.notes["requests_under_way_when_held_up_by_warps"] = notes
+    queued = 4 * bench.known("queue.lsu_depth")
+    wanted = (notes["RED, 32 lanes on one word"][16], notes["stores, 32 lines"][16])
+    return [max(1.0, sent - queued) for sent in wanted]
+
+
+@probe("latency_cycles.last_store")
+def ends(bench: Bench) -> Values:
+    """Blocks of 1024 threads wait and end, on each SM, 21 launches less one: what a store adds.
+
+    Also two stores, atomics, a load, and a fence behind a store.
+    """
+    bench.prepare("stores", *(f"ended<{end}>" for end in ENDS))
+    notes = {}
+    for end in ENDS:
+        times = [
+            bench.time_us(
+                bench.probe("stores", f"ended<{end}>"),
+                bench.buffer(DRAM_BYTES),
+                np.int32(4000),
+                bench.stamps(1),
+                grid=bench.sms,
+                block=1024,
+                cold=False,
+                launches=launches,
+            )
+            for launches in (1, LAUNCHES)
+        ]
+        notes[end] = (times[1] - times[0]) / (LAUNCHES - 1) * bench.clock_mhz
+    bench.notes["cycles_of_a_launch_by_its_end"] = notes
+    return [max(0.0, notes["STORE"] - notes["NOTHING"])]
