@@ -6,6 +6,7 @@ from typing import Any
 
 from gpusim.prediction.clock import processes
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.fast import player
 
 
 def snapshot(sm: StreamingMultiprocessor) -> list[Any]:
@@ -23,17 +24,12 @@ def restore(sm: StreamingMultiprocessor, before: list[Any]) -> None:
 
 def both_play(sm: StreamingMultiprocessor) -> bool:
     """Play an SM by both evaluators; everything they leave behind is equal."""
-    from gpusim.prediction.fast.clock import CompiledClock
-
-    global _clock
-    _clock = _clock or CompiledClock()
+    clock = player.clock()
+    assert clock is not None
     before = snapshot(sm)
-    _clock.play(sm)
+    clock.play(sm)
     compiled = snapshot(sm)
     restore(sm, before)
     processes.play(sm)
     assert compiled == snapshot(sm)
     return True
-
-
-_clock: Any = None

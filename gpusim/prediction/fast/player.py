@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import warnings
 from functools import cache
@@ -22,11 +23,11 @@ def is_played(sm: StreamingMultiprocessor) -> bool:
     """
     if os.environ.get(SWITCH) == "0":
         return False
-    clock = _clock()
-    if clock is None:
+    compiled = clock()
+    if compiled is None:
         return False
     try:
-        clock.play(sm)
+        compiled.play(sm)
     except Exception as error:
         _say(f"SimPy plays what the compiled clock could not: {error}")
         return False
@@ -34,7 +35,7 @@ def is_played(sm: StreamingMultiprocessor) -> bool:
 
 
 @cache
-def _clock() -> CompiledClock | None:
+def clock() -> CompiledClock | None:
     """Return the compiled clock, None where the extra is missing or does not serve this machine."""
     try:
         import wasmtime  # noqa: F401
@@ -50,6 +51,9 @@ def _clock() -> CompiledClock | None:
     except Exception as error:
         _say(f"the clock is not compiled ({error}); SimPy plays it")
         return None
+
+
+atexit.register(clock.cache_clear)  # wasmtime cannot give back what outlives its own modules
 
 
 @cache
