@@ -680,7 +680,8 @@ def operands_of(instruction: Instruction, immediates: Mapping[int, np.generic]) 
     if instruction.memory is not None:
         parts.append(f"[{instruction.memory.name}+{instruction.memory.offset:#x}]")
     if instruction.detail is not None:
-        parts.append(f"<{instruction.detail}>")
+        detail = instruction.detail
+        parts.append(f"<{' '.join(map(str, detail)) if isinstance(detail, tuple) else detail}>")
     if instruction.target >= 0:
         parts.append(f"-> {instruction.target}")
     return ", ".join(parts)
