@@ -289,6 +289,32 @@ def rules() -> str:
     return _table(("rule", "severity", "what is found", "how to mend it"), rows)
 
 
+def others() -> str:
+    """How far off predictions of kernels are that are not in the catalogue, part by part."""
+    errors = _errors_of_others()
+    return "\n".join(errors.summaries(errors.compared()))
+
+
+def others_by_kernel() -> str:
+    """The same, launch by launch, and why some are not predicted."""
+    errors = _errors_of_others()
+    return "\n".join([*errors.by_kernel(errors.compared()), "", *errors.refusals()])
+
+
+def others_traffic() -> str:
+    """What these kernels are predicted to read from the L2 and from DRAM, and what was counted."""
+    return "\n".join(_errors_of_others().traffic())
+
+
+def _errors_of_others() -> Any:
+    """Return the module of the tests that holds those kernels' predictions against an H200."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    try:
+        return importlib.import_module("others.errors")
+    finally:
+        del sys.path[:2]
+
+
 TABLES: dict[str, Table] = {
     made.__name__: made
     for made in (
@@ -305,5 +331,8 @@ TABLES: dict[str, Table] = {
         letters,
         benchmark,
         mnemonics,
+        others,
+        others_by_kernel,
+        others_traffic,
     )
 }

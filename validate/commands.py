@@ -236,7 +236,8 @@ def compare(chosen: argparse.Namespace) -> int:
         picture.draw(reports, chosen.picture)
     if chosen.page:
         command = shlex.join(["gpusim", "validate", *chosen.words])
-        documents.write_whole(chosen.page, page.page(reports, command, _link(chosen)))
+        written = page.page(reports, command, _link(chosen))
+        documents.write_whole(chosen.page, written + _kept(chosen.page))
     missed = all_misses(reports)
     if chosen.json:
         print_json({"reports": [one.to_dict() for one in reports], "missed": missed})
@@ -252,6 +253,14 @@ def _only(measured: Measurements, wanted: Choice) -> Measurements:
     if not times and not counts:
         raise InputError(f"{measured.machine.gpu}: nothing that was chosen has been measured")
     return Measurements(measured.machine, times, counts)
+
+
+def _kept(path: Path) -> str:
+    """Return what stays of a page that is there: its marker of what is kept, and all below."""
+    if not path.exists():
+        return ""
+    _, marker, below = documents.text(path, documents.MAX_JSON_BYTES).partition(page.KEPT)
+    return f"\n{marker}{below}" if marker else ""
 
 
 def _link(chosen: argparse.Namespace) -> str | None:

@@ -19,6 +19,7 @@ WHOSE_COUNTERS = {
     LOWERING: ("Counters", "with the lowering's code of the Python kernels"),
     NVCC: ("Counters with nvcc's code", "with nvcc's code of the twins that were counted"),
 }
+KEPT = "<!-- kept -->"  # what stands below it in a page stays when the page is written anew
 
 INTRODUCTION = """# Accuracy
 

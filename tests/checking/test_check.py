@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from others import kernels as others
+from others.dialect import basics
+from others.plans import KERNELS
 
 import gpusim
 from gpusim import cuda
@@ -64,7 +65,7 @@ def test_corrected_kernels_have_no_error_for_any_block_operation_and_type(
                 assert in_short(found.errors) == [], (block, operation, dtype, n)
 
 
-# Each kernel of tests/others at a size at which a check takes some milliseconds.
+# Each basic kernel of tests/others at a size at which a check takes some milliseconds.
 N = 1024
 PLACES = np.arange(N, dtype=np.int32)[::-1].copy()
 
@@ -107,12 +108,20 @@ OTHERS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_kernels_of_others_have_no_error(name: str) -> None:
     grid, block, arguments = OTHERS[name]
-    found = gpusim.check(getattr(others, name)[grid, block], *arguments)
+    found = gpusim.check(getattr(basics, name)[grid, block], *arguments)
     assert in_short(found.errors) == []
 
 
-def test_every_kernel_of_others_is_checked() -> None:
-    assert set(OTHERS) == {launch.name for launch in others.launches()}
+def test_every_basic_kernel_of_others_is_checked() -> None:
+    assert set(OTHERS) == {k.name for k in KERNELS.values() if k.file == "basics"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [k.name for k in KERNELS.values() if k.in_python is not None])
+def test_no_kernel_of_others_has_an_error(name: str) -> None:
+    launch = KERNELS[name].at(KERNELS[name].small)
+    kernel = launch.kernel.in_python[launch.plan.grid, launch.plan.block]
+    assert in_short(gpusim.check(kernel, *launch.copied()).errors) == []
 
 
 # What is wrong with each published kernel: the rule that says so.

@@ -107,7 +107,7 @@ def largest(n: int) -> Plan:
     return Plan(528, 256, arguments, lambda x, *_: {1: x.max()})
 
 
-@measured(SEEN, 2**18, 2**22, 2**24)
+@measured(SEEN, 2**14, 2**16, 2**18)
 def shared_float_sum(n: int) -> Plan:
     def expected(x: Array, *_: object) -> Expected:
         return {1: x.reshape(-1, 256).sum(1, dtype=np.float64)}

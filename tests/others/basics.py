@@ -42,7 +42,7 @@ def stencil(n: int) -> Plan:
     return Plan(n // 128, 128, (uniform(n), zeros(n), int32(n)), expected)
 
 
-@measured(SEEN, 1024, 4096, 8192)
+@measured(SEEN, 1024, 4096, 8192, small=64)
 def stencil2d(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         p, made = x.reshape(n, n), np.zeros((n, n), float32)
@@ -83,17 +83,17 @@ def _turned(x: Array, y: Array, n: int) -> Expected:
     return {1: x.reshape(n, n).T.ravel()}
 
 
-@measured(SEEN, 1024, 4096, 8192)
+@measured(SEEN, 1024, 4096, 8192, small=64)
 def transpose(n: int) -> Plan:
     return Plan((n // 32, n // 32), WIDE, (uniform(n * n), zeros(n * n), int32(n)), _turned)
 
 
-@measured(SEEN, 1024, 4096, 8192, instance="transpose_tile<32>")
+@measured(SEEN, 1024, 4096, 8192, small=64, instance="transpose_tile<32>")
 def transpose_tile(n: int) -> Plan:
     return transpose(n)
 
 
-@measured(SEEN, 1024, 4096, 8192, instance="transpose_tile<33>")
+@measured(SEEN, 1024, 4096, 8192, small=64, instance="transpose_tile<33>")
 def transpose_padded(n: int) -> Plan:
     return transpose(n)
 
@@ -106,23 +106,23 @@ def _product(n: int) -> Plan:
     return Plan((n // 16, n // 16), (16, 16), arguments, expected, 1e-4)
 
 
-@measured(SEEN, 512, 1024, 2048)
+@measured(SEEN, 256, 512, 1024, small=64)
 def matrix_product(n: int) -> Plan:
     return _product(n)
 
 
-@measured(SEEN, 256, 512, 1024)
+@measured(SEEN, 256, 512, 768, small=64)
 def matrix_product_plain(n: int) -> Plan:
     return _product(n)
 
 
-@measured(SEEN, 1024, 4096, 8192)
+@measured(SEEN, 1024, 4096, 8192, small=64)
 def row_sums(n: int) -> Plan:
     arguments = uniform(n * n), zeros(n), int32(n)
     return Plan(n // 8, WIDE, arguments, lambda x, y, n: {1: x.reshape(n, n).sum(1)}, 1e-4)
 
 
-@measured(SEEN, 1024, 4096, 8192)
+@measured(SEEN, 1024, 4096, 8192, small=64)
 def column_sums(n: int) -> Plan:
     arguments = uniform(n * n), zeros(n), int32(n)
     return Plan(n // 64, 64, arguments, lambda x, y, n: {1: x.reshape(n, n).sum(0)}, 1e-4)
@@ -138,13 +138,13 @@ def dot(n: int) -> Plan:
     return Plan(1056, 256, (uniform(n), uniform(n, 2), zeros(1056), int32(n)), expected, 1e-4)
 
 
-@measured(SEEN, 1024, 4096, 8192)
+@measured(SEEN, 1024, 4096, 8192, small=64)
 def softmax(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         made = np.exp(x.reshape(n, n).astype(np.float64))
         return {1: (made / made.sum(1, keepdims=True)).ravel()}
 
-    return Plan(n, 256, (deciding(uniform(n * n)), zeros(n * n), int32(n)), expected)
+    return Plan(n, 256, (deciding(uniform(n * n)), deciding(zeros(n * n)), int32(n)), expected)
 
 
 @measured(SEEN, 2**18, 2**22, 2**24)
@@ -159,13 +159,13 @@ def sum_by_atomics(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, lambda x, *_: {1: x.sum(dtype=np.float64)}, 1e-3)
 
 
-@measured(SEEN, 2**18, 2**22, 2**24)
+@measured(SEEN, 2**18, 2**20, 2**22)
 def bitonic_sort(n: int) -> Plan:
     arguments = (afresh(deciding(uniform(n))),)
     return Plan(n // 512, 512, arguments, lambda x: {0: np.sort(x.reshape(-1, 512), 1).ravel()})
 
 
-@measured(SEEN, 4096, 8192, 16384)
+@measured(SEEN, 2048, 4096, 8192, small=512)
 def bodies(n: int) -> Plan:
     def expected(px: Array, py: Array, pz: Array, ax: Array, n: int) -> Expected:
         made = np.zeros(n)
@@ -178,7 +178,7 @@ def bodies(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected, 1e-4)
 
 
-@measured(SEEN, 512, 1024, 2048)
+@measured(SEEN, 256, 512, 1024, small=64)
 def mandelbrot(n: int) -> Plan:
     """A point on the edge may take a round more or less where the last bit differs."""
     arguments = zeros(n * n, int32), int32(n), int32(256)

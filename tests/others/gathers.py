@@ -21,7 +21,7 @@ from .data import (
 from .plans import LAST, SEEN, Plan, measured
 
 
-@measured(SEEN, 2**13, 2**21, 2**26)
+@measured(SEEN, 2**13, 2**21, 2**26, small=2**12)
 def gather_within(n: int) -> Plan:
     count = 2**22 if n >= 2**13 else 2**13
     arguments = uniform(n), deciding(below(n, count, 2)), zeros(count), int32(count)
@@ -38,7 +38,7 @@ def scatter(n: int) -> Plan:
     return Plan(n // 256, 256, (uniform(n), deciding(permuted(n)), zeros(n), int32(n)), expected)
 
 
-@measured(LAST, 2**12, 2**16, 2**20)
+@measured(LAST, 2**12, 2**16, 2**20, small=256)
 def embedding(n: int) -> Plan:
     rows = 2**18
 
@@ -131,7 +131,7 @@ def hash_lookup(n: int) -> Plan:
     return Plan(wanted // 256, 256, arguments, expected)
 
 
-@measured(LAST, 512, 1024, 4096)
+@measured(LAST, 512, 1024, 4096, small=64)
 def rotate_picture(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> dict[int, Array]:
         r, c = np.mgrid[:n, :n].astype(float32)
@@ -181,7 +181,7 @@ def constant_lookup(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected, constants=(("curve", curve),))
 
 
-@measured(LAST, 2**14, 2**17, 2**20)
+@measured(LAST, 2**14, 2**17, 2**20, small=512)
 def constant_polynomial(n: int) -> Plan:
     coefficients = uniform(2048, 9)
 

@@ -12,7 +12,7 @@ from .plans import LAST, SEEN, Expected, Plan, measured
 @measured(SEEN, 2**18, 2**22, 2**26)
 def sum_by_last_block(n: int) -> Plan:
     arrived = deciding(afresh(zeros(1, np.uint32)))
-    arguments = uniform(n), zeros(1056), arrived, zeros(1), int32(n)
+    arguments = deciding(uniform(n)), deciding(zeros(1056)), arrived, deciding(zeros(1)), int32(n)
     return Plan(1056, 256, arguments, lambda x, *_: {3: x.sum(dtype=np.float64)}, 1e-4)
 
 
@@ -30,17 +30,21 @@ def _sums(x: Array, *_: object) -> Expected:
 def chained_scan(n: int) -> Plan:
     blocks = n // 256
     states = tuple(deciding(afresh(zeros(size, int32))) for size in (blocks, blocks, 1))
-    return Plan(blocks, 256, (below(16, n), zeros(n, int32), *states, int32(n)), _sums)
+    return Plan(
+        blocks, 256, (deciding(below(16, n)), deciding(zeros(n, int32)), *states, int32(n)), _sums
+    )
 
 
 @measured(SEEN, 2**18, 2**21, 2**24)
 def lookback_scan(n: int) -> Plan:
     blocks = n // 1024
     states = deciding(afresh(zeros(blocks, np.uint64))), deciding(afresh(zeros(1, int32)))
-    return Plan(blocks, 256, (below(16, n), zeros(n, int32), *states, int32(n)), _sums)
+    return Plan(
+        blocks, 256, (deciding(below(16, n)), deciding(zeros(n, int32)), *states, int32(n)), _sums
+    )
 
 
-@measured(SEEN, 2**18, 2**20, 2**22)
+@measured(SEEN, 2**18, 2**20, 2**22, small=2**12)
 def rounds_of_grid(n: int) -> Plan:
     rounds = 8
 
@@ -52,8 +56,8 @@ def rounds_of_grid(n: int) -> Plan:
         return {0: made}
 
     arguments = (
-        afresh(uniform(n)),
-        zeros(n),
+        deciding(afresh(uniform(n))),
+        deciding(zeros(n)),
         deciding(afresh(zeros(1, int32))),
         int32(n),
         int32(rounds),

@@ -7,6 +7,7 @@ the model of time was made (`seen`) from those that were measured when it was fi
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,8 @@ class Plan:
 class Kernel:
     """A kernel with the sizes at which it is launched.
 
-    `instance` is what C++ calls it: its name, with arguments where it is a template.
+    `instance` is what C++ calls it: its name, with arguments where it is a template. At the size
+    `small` it is run, not measured.
     """
 
     file: str
@@ -51,6 +53,7 @@ class Kernel:
     instance: str
     part: str
     sizes: tuple[int, ...]
+    small: int
     plan: Callable[[int], Plan]
 
     @property
@@ -69,6 +72,12 @@ class Kernel:
         number = self.instance.partition("<")[2].rstrip(">")
         plain = f"_Z{len(self.function)}{self.function}"
         return f"{plain}ILi{number}EE" if number else plain
+
+    @property
+    def in_python(self) -> Any:
+        """The kernel in the dialect; None where it lacks the words for it."""
+        module = importlib.import_module(f"{__package__}.dialect.{self.file}")
+        return getattr(module, self.name, None)
 
     def at(self, n: int) -> Launch:
         """Return its launch at a size."""
@@ -99,6 +108,12 @@ class Launch:
             value.make() if isinstance(value, Numbers) else value for value in self.plan.arguments
         )
 
+    def copied(self) -> tuple[Any, ...]:
+        """Return the arguments with elements that a launch may change."""
+        return tuple(
+            value.copy() if isinstance(value, np.ndarray) else value for value in self.filled()
+        )
+
     def specified(self) -> tuple[Any, ...]:
         """Return the arguments as a prediction needs them."""
         return tuple(
@@ -110,12 +125,14 @@ KERNELS: dict[str, Kernel] = {}
 Planned = Callable[[int], Plan]
 
 
-def measured(part: str, *sizes: int, instance: str = "") -> Callable[[Planned], Planned]:
+def measured(
+    part: str, *sizes: int, small: int = 2**13, instance: str = ""
+) -> Callable[[Planned], Planned]:
     """Enter a kernel, of which the function that is decorated makes launches."""
 
     def enter(plan: Planned) -> Planned:
         file, name = plan.__module__.rpartition(".")[2], plan.__name__
-        KERNELS[name] = Kernel(file, name, instance or name, part, sizes, plan)
+        KERNELS[name] = Kernel(file, name, instance or name, part, sizes, small, plan)
         return plan
 
     return enter

@@ -11,7 +11,7 @@ from .data import Array, afresh, below, deciding, uniform, zeros
 from .plans import LAST, SEEN, Plan, measured
 
 
-@measured(SEEN, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26, small=2**12)
 def layernorm(n: int) -> Plan:
     width = {2**18: 1024, 2**22: 1024}.get(n, 8192) if n >= 2**18 else 512
 
@@ -24,7 +24,7 @@ def layernorm(n: int) -> Plan:
     return Plan(n // width, 256, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(LAST, 2**18, 2**22, 2**26, small=2**14)
 def rmsnorm(n: int) -> Plan:
     width = 4096 if n >= 2**20 else 2048
 
@@ -47,7 +47,7 @@ def softmax_online(n: int) -> Plan:
     return Plan(n // width // 8, (32, 8), (deciding(uniform(n)), zeros(n), int32(width)), expected)
 
 
-@measured(LAST, 2**21, 2**24, 2**26)
+@measured(LAST, 2**21, 2**24, 2**26, small=2**13)
 def cross_entropy(n: int) -> Plan:
     width = 65536 if n >= 2**20 else 1024
     rows = n // width
@@ -93,7 +93,7 @@ def top4(n: int) -> Plan:
     return Plan(rows // 128, 128, (deciding(uniform(n)), zeros(4 * rows), int32(rows)), expected)
 
 
-@measured(SEEN, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26, small=2**14)
 def gemv_rows(n: int) -> Plan:
     width = math.isqrt(n)
     begin = 4096
@@ -105,7 +105,7 @@ def gemv_rows(n: int) -> Plan:
     return Plan(width // 8, (32, 8), arguments, expected)
 
 
-@measured(SEEN, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26, small=2**16)
 def gemv_columns(n: int) -> Plan:
     width = math.isqrt(n)
 
@@ -143,7 +143,7 @@ def rotary(n: int) -> Plan:
     return Plan(rows, 64, (uniform(n), *tables, int32(positions)), expected)
 
 
-@measured(LAST, 2**14, 2**18, 2**22)
+@measured(LAST, 2**14, 2**18, 2**22, small=512)
 def small_products(n: int) -> Plan:
     def expected(a: Array, x: Array, y: Array, n: int) -> dict[int, Array]:
         return {2: (a.reshape(n, 4, 4) @ x.reshape(n, 4, 1)).ravel()}
@@ -152,7 +152,7 @@ def small_products(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected)
 
 
-@measured(SEEN, 512, 2048, 8192)
+@measured(SEEN, 512, 2048, 8192, small=64)
 def triangle(n: int) -> Plan:
     def expected(a: Array, x: Array, y: Array, n: int) -> dict[int, Array]:
         return {2: np.tril(a.reshape(n, n)) @ x.astype(np.float64)}

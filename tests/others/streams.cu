@@ -144,7 +144,7 @@ __global__ void black_scholes(const float *price, const float *strike, const flo
                               float *call, float *put, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    float s = price[i], k = strike[i], t = years[i], root = sqrtf(t);
+    float s = price[i] + 1e-3f, k = strike[i] + 1e-3f, t = years[i] + 1e-3f, root = sqrtf(t);
     float d1 = (logf(s / k) + (0.02f + 0.045f) * t) / (0.3f * root), d2 = d1 - 0.3f * root;
     float n1 = 1.f / (1.f + expf(-1.702f * d1)), n2 = 1.f / (1.f + expf(-1.702f * d2));
     float left = k * expf(-0.02f * t);

@@ -59,7 +59,7 @@ def every_sector(n: int) -> Plan:
     return Plan(n // 256, 256, (uniform(n), zeros(8 * n), int32(n)), expected)
 
 
-@measured(SEEN, 2**11, 2**14, 2**17)
+@measured(SEEN, 2**11, 2**14, 2**17, small=256)
 def every_page(n: int) -> Plan:
     arguments = zeros(8192 * n), zeros(n), int32(n)
     return Plan(n // 128, 128, arguments, lambda x, y, n: {1: np.ones(n, float32)})
@@ -99,7 +99,7 @@ def lane_rows(n: int) -> Plan:
     return Plan(n // 32 // 128, 128, arguments, lambda x, y, n: {1: x.reshape(-1, 32).sum(1)})
 
 
-@measured(SEEN, 512, 1024, 2048)
+@measured(SEEN, 512, 1024, 2048, small=64)
 def submatrix_add(n: int) -> Plan:
     arguments = uniform(8 * n * n), uniform(8 * n * n, 2), int32(n), int32(8 * n)
 
@@ -198,7 +198,7 @@ def black_scholes(n: int) -> Plan:
         return {3: s * n1 - left * n2, 4: left * (1 - n2) - s * (1 - n1)}
 
     arguments = *(deciding(uniform(n, s)) for s in (1, 2, 3)), zeros(n), zeros(n), int32(n)
-    return Plan(n // 256, 256, arguments, expected, tolerance=2e-2)
+    return Plan(n // 256, 256, arguments, expected, tolerance=1e-4)
 
 
 @measured(SEEN, 2**18, 2**22, 2**26)
@@ -211,7 +211,7 @@ def random_fill(n: int) -> Plan:
     )
 
 
-@measured(LAST, 2**14, 2**17, 2**20)
+@measured(LAST, 2**14, 2**17, 2**20, small=512)
 def circle(n: int) -> Plan:
     points = 64
 

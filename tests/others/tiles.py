@@ -9,7 +9,7 @@ from .data import Array, below, deciding, of, random_bytes, uniform, words, zero
 from .plans import LAST, SEEN, Expected, Plan, measured
 
 
-@measured(SEEN, 512, 1024, 2048)
+@measured(SEEN, 512, 1024, 2048, small=64)
 def matrix_product_4x4(n: int) -> Plan:
     def expected(a: Array, b: Array, c: Array, n: int) -> Expected:
         return {2: a.reshape(n, n) @ b.reshape(n, n)}
@@ -18,7 +18,7 @@ def matrix_product_4x4(n: int) -> Plan:
     return Plan((n // 64, n // 64), 256, arguments, expected)
 
 
-@measured(LAST, 2**12, 2**14, 2**16)
+@measured(LAST, 2**12, 2**14, 2**16, small=256)
 def thin_product(n: int) -> Plan:
     depth = 1024 if n >= 2**12 else 256
 
@@ -29,7 +29,7 @@ def thin_product(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected)
 
 
-@measured(SEEN, 64, 128, 384)
+@measured(SEEN, 64, 128, 384, small=32)
 def stencil3d(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         c = x.reshape(n, n, n)
@@ -54,7 +54,7 @@ def _window(x: Array, n: int, rows: range, columns: range) -> list[Array]:
     ]
 
 
-@measured(LAST, 512, 1024, 4096)
+@measured(LAST, 512, 1024, 4096, small=64)
 def blur_tile(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         return {1: sum(_window(x, n, range(-2, 3), range(-2, 3))) / float32(25)}
@@ -63,7 +63,7 @@ def blur_tile(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
-@measured(SEEN, 512, 1024, 4096)
+@measured(SEEN, 512, 1024, 4096, small=64)
 def convolution_5x5(n: int) -> Plan:
     weights = uniform(25, 9)
 
@@ -79,7 +79,7 @@ def convolution_5x5(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected, constants=given)
 
 
-@measured(LAST, 512, 1024, 4096)
+@measured(LAST, 512, 1024, 4096, small=64)
 def blur_columns(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         return {1: sum(_window(x, n, range(-8, 9), range(1))) / float32(17)}
@@ -88,7 +88,7 @@ def blur_columns(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
-@measured(SEEN, 256, 1024, 4096)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def halve_picture(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         return {1: x.reshape(n, 2, n, 2).mean((1, 3)).ravel()}
@@ -97,7 +97,7 @@ def halve_picture(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
-@measured(LAST, 512, 2048, 4096)
+@measured(LAST, 512, 2048, 4096, small=64)
 def game_of_life(n: int) -> Plan:
     cells = of(lambda: random_bytes(n * n).make() & 1, n * n, np.uint8)
 
@@ -111,7 +111,7 @@ def game_of_life(n: int) -> Plan:
     return Plan((n // 64, n // 4), (64, 4), arguments, expected)
 
 
-@measured(SEEN, 2**20, 2**23, 2**26)
+@measured(SEEN, 2**20, 2**23, 2**26, small=2**15)
 def tiles_ahead(n: int) -> Plan:
     tiles = 8 if n < 2**26 else 32
     blocks = n // tiles // 1024
@@ -123,7 +123,7 @@ def tiles_ahead(n: int) -> Plan:
     return Plan(blocks, 256, (uniform(n), zeros(blocks * 256), int32(tiles)), expected)
 
 
-@measured(LAST, 4096, 8192, 16384)
+@measured(LAST, 2048, 4096, 8192, small=512)
 def gravity(n: int) -> Plan:
     def expected(bodies: Array, forces: Array, n: int) -> Expected:
         of_each = bodies.reshape(n, 4).astype(np.float64)
@@ -167,7 +167,7 @@ def bitonic_step(n: int) -> Plan:
     return Plan(n // 256, 256, (uniform(n), zeros(n), int32(distance), int32(size)), expected)
 
 
-@measured(LAST, 512, 2048, 8192)
+@measured(LAST, 512, 2048, 8192, small=128)
 def transpose_bytes(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         turned = np.ascontiguousarray(x.view(np.uint8).reshape(n, n).T)
@@ -178,7 +178,7 @@ def transpose_bytes(n: int) -> Plan:
     return Plan((n // 64, n // 64), (16, 16), arguments, expected)
 
 
-@measured(SEEN, 2**14, 2**17, 2**20)
+@measured(SEEN, 2**14, 2**17, 2**20, small=512)
 def straight_code(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         v = x.astype(np.float64)

@@ -261,6 +261,19 @@ def test_compare_exits_with_0_where_every_bar_is_kept(
     assert "gpusim validate compare --against" in written.read_text(encoding="utf-8")
 
 
+def test_what_stands_below_a_marker_stays_when_a_page_is_written_anew(tmp_path: Path) -> None:
+    mine, written = tmp_path / "mine.json", tmp_path / "mine.md"
+    files.write(mine, Measurements(MADE, (timed(),)))
+    words = ["validate", "compare", "--against", str(mine), "--workers", "1"]
+    written.write_text("# What was\n\n<!-- kept -->\n\nMy remarks.\n", encoding="utf-8")
+    for _ in range(2):
+        main([*words, "--page", str(written)])
+        text = written.read_text(encoding="utf-8")
+        assert text.startswith("# Accuracy\n")
+        assert text.endswith("\n\n<!-- kept -->\n\nMy remarks.\n")
+        assert text.count("<!-- kept -->") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

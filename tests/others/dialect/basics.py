@@ -1,15 +1,13 @@
-"""Kernels that are not in the catalogue, as in basics.cu, and launches of them."""
+"""The kernels of `basics.cu` in gpusim's dialect."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gpusim import array_spec, cuda
+from gpusim import cuda
 
 EVERY_LANE = 0xFFFFFFFF
 
@@ -319,84 +317,3 @@ def mandelbrot(out, width, limit):
         x = following
         k += 1
     out[py * width + px] = k
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A launch that was measured: `n` and `block` tell it from others of its kernel."""
-
-    name: str
-    n: int
-    block: int
-    grid: Any
-    threads: Any
-    arguments: tuple[Any, ...]
-
-    @property
-    def key(self) -> tuple[str, int, int]:
-        return self.name, self.n, self.block
-
-    @property
-    def kernel(self) -> Any:
-        return globals()[self.name]
-
-
-def launches() -> Iterator[Launch]:
-    """Yield the launches of basics.cu."""
-    for n in (2**20, 2**24):
-        yield from _of_vectors(n)
-    for n in (2**18, 2**22):
-        yield from _of_numbers(n)
-    for n in (1024, 4096):
-        yield from _of_matrices(n)
-    for n in (512, 1024):
-        tiles, square = (n // 16, n // 16), (16, 16)
-        yield Launch("matrix_product", n, 256, tiles, square, (*_vectors(n * n, 3), np.int32(n)))
-        pixels = array_spec(n * n, np.int32)
-        yield Launch("mandelbrot", n, 256, tiles, square, (pixels, np.int32(n), np.int32(256)))
-    for n in (256, 512):
-        arguments = *_vectors(n * n, 3), np.int32(n)
-        yield Launch("matrix_product_plain", n, 256, (n // 16, n // 16), (16, 16), arguments)
-    yield Launch("bodies", 4096, 256, 16, 256, (*_vectors(4096, 4), np.int32(4096)))
-
-
-def _of_vectors(n: int) -> Iterator[Launch]:
-    two = *_vectors(n, 2), np.int32(n)
-    for block in (128, 512):
-        grid = n // block
-        for name in ("copy", "stencil", "polynomial"):
-            yield Launch(name, n, block, grid, block, two)
-        yield Launch("saxpy", n, block, grid, block, (np.float32(2), *two))
-    yield Launch("saxpy_stride", n, 256, 1056, 256, (np.float32(2), *two))
-    yield Launch("add4", n, 256, n // 1024, 256, _vectors(n, 3))
-    weighted = *_vectors(n, 1), *_vectors(9, 1), *_vectors(n, 1), np.int32(n)
-    yield Launch("convolution", n, 256, n // 256, 256, weighted)
-    yield Launch("dot", n, 256, 1056, 256, (*_vectors(n, 3), np.int32(n)))
-
-
-def _of_numbers(n: int) -> Iterator[Launch]:
-    random = np.random.default_rng(7)
-    places = random.integers(0, 2**22, n, dtype=np.int32)
-    numbers = random.integers(0, 256, n, dtype=np.int32)
-    gathered = *_vectors(2**22, 1), places, *_vectors(n, 1), np.int32(n)
-    yield Launch("gather", n, 256, n // 256, 256, gathered)
-    counted = numbers, np.zeros(256, np.int32), np.int32(n)
-    yield Launch("histogram", n, 256, n // 2048, 256, counted)
-    summed = *_vectors(n, 1), *_vectors(1, 1), np.int32(n)
-    yield Launch("sum_by_atomics", n, 256, n // 256, 256, summed)
-    yield Launch("bitonic_sort", n, 512, n // 512, 512, (np.zeros(n, np.float32),))
-
-
-def _of_matrices(n: int) -> Iterator[Launch]:
-    two = *_vectors(n * n, 2), np.int32(n)
-    for name in ("transpose", "transpose_tile", "transpose_padded"):
-        yield Launch(name, n, 256, (n // 32, n // 32), (32, 8), two)
-    yield Launch("stencil2d", n, 256, (n // 32, n // 8), (32, 8), two)
-    sums = *_vectors(n * n, 1), *_vectors(n, 1), np.int32(n)
-    yield Launch("row_sums", n, 256, n // 8, (32, 8), sums)
-    yield Launch("column_sums", n, 64, n // 64, 64, sums)
-    yield Launch("softmax", n, 256, n, 256, two)
-
-
-def _vectors(length: int, count: int) -> tuple[Any, ...]:
-    return tuple(array_spec(length, np.float32) for _ in range(count))

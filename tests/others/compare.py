@@ -1,0 +1,136 @@
+"""Predicts the launches of this folder, with nvcc's code and from the lowering.
+
+    python tests/others/compare.py predict [PART [KERNEL ...]]    writes predicted.csv
+    python tests/others/compare.py show                           prints what the page has
+
+PART is `seen`, `last` or `all`. Predictions of kernels that are not named stay as they are.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent)]
+
+from gpusim.errors import GpusimError  # noqa: E402
+from gpusim.memory import SECTOR_BYTES  # noqa: E402
+from gpusim.prediction.predict import predict  # noqa: E402
+from gpusim.sass.kernels import CodeFile, cuda_file  # noqa: E402
+from others import errors, launches  # noqa: E402
+from others.errors import CODES, PREDICTED, STATES, rows_of  # noqa: E402
+from others.plans import KERNELS, Launch, three  # noqa: E402
+
+COLUMNS = (
+    "kernel", "n", "code", "cold_us", "warm_us", "instructions", "l2_read_sectors",
+    "dram_read_bytes", "seconds", "refused",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What gpusim says of a launch with one generator's code; `refused` is why it says nothing.
+
+    What is read is that of a launch with a cold L2; `seconds` are those of the dearer prediction.
+    """
+
+    kernel: str
+    n: int
+    code: str
+    cold_us: float = 0.0
+    warm_us: float = 0.0
+    instructions: int = 0
+    l2_read_sectors: float = 0.0
+    dram_read_bytes: float = 0.0
+    seconds: float = 0.0
+    refused: str = ""
+
+    def row(self) -> list[str]:
+        """Return it as a row of the table."""
+        whole = self.instructions, self.l2_read_sectors, self.dram_read_bytes
+        numbers = f"{self.cold_us:.3f}", f"{self.warm_us:.3f}", *(f"{one:.0f}" for one in whole)
+        said = [""] * len(numbers) if self.refused else numbers
+        return [self.kernel, str(self.n), self.code, *said, f"{self.seconds:.1f}", self.refused]
+
+
+@cache
+def _file(path: Path) -> CodeFile:
+    return cuda_file(path)
+
+
+def configured(launch: Launch, code: str) -> Any:
+    """Return a kernel with its grid and block; None where the dialect lacks the words for it."""
+    grid, block = three(launch.plan.grid), three(launch.plan.block)
+    if code == "lowering":
+        python = launch.kernel.in_python
+        return None if python is None else python[grid, block]
+    made = _file(launch.kernel.source)
+    for name, numbers in launch.plan.constants:
+        made.set(name, numbers.make())
+    return made[launch.kernel.instance][grid, block]
+
+
+def predicted(launch: Launch, code: str) -> Predicted:
+    """Return what gpusim says of a launch."""
+    name, n = launch.key
+    given, seconds, found = launch.specified(), 0.0, []
+    kernel = configured(launch, code)
+    if kernel is None:
+        return Predicted(name, n, code, refused="the dialect lacks the words for it")
+    try:
+        for l2 in STATES:
+            began = time.process_time()
+            found.append(predict(kernel, *given, device="h200", l2=l2))
+            seconds = max(seconds, time.process_time() - began)
+    except GpusimError as error:
+        return Predicted(name, n, code, refused=str(error).splitlines()[0])
+    cold, warm = found
+    read = cold.traffic
+    from_l2 = (read.l2_bytes + read.dram_bytes) / SECTOR_BYTES
+    times = cold.time_us, warm.time_us
+    return Predicted(name, n, code, *times, cold.instructions, from_l2, read.dram_bytes, seconds)
+
+
+def write(rows: Iterable[Sequence[str]]) -> None:
+    """Write the table of predictions, in the order of the kernels; later rows count."""
+    held = {tuple(row[:3]): row for row in rows}
+    order = (
+        (name, str(n), code)
+        for name, kernel in KERNELS.items()
+        for n in kernel.sizes
+        for code in CODES
+    )
+    with PREDICTED.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(held[key] for key in order if key in held)
+
+
+def predict_all(part: str = "all", *kernels: str) -> None:
+    """Predict the launches of a part, or of some kernels of it; the table is written on the way."""
+    rows = [list(row.values()) for row in rows_of(PREDICTED)] if PREDICTED.exists() else []
+    for code, launch in product(CODES, launches(part)):
+        if not kernels or launch.kernel.name in kernels:
+            rows.append(predicted(launch, code).row())
+            print(*rows[-1], flush=True)
+            write(rows)
+
+
+def show() -> None:
+    """Print how far off the predictions are."""
+    found = errors.compared()
+    parts = errors.summaries(found), errors.by_kernel(found), errors.traffic()
+    print("\n\n".join("\n".join(lines) for lines in parts))
+
+
+if __name__ == "__main__":
+    command, *given = sys.argv[1:]
+    {"predict": predict_all, "show": show}[command](*given)

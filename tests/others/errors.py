@@ -1,0 +1,177 @@
+"""What was measured on the H200 beside what is predicted, as numbers and as the page's tables.
+
+It reads `h200.csv`, `h200_counters.csv` and `predicted.csv`; nothing is predicted here.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+from validate.page import table
+from validate.statistics import quantile
+
+from .plans import KERNELS, LAST, SEEN
+
+HERE = Path(__file__).parent
+MEASURED, COUNTED = HERE / "h200.csv", HERE / "h200_counters.csv"
+PREDICTED = HERE / "predicted.csv"
+CODES = "nvcc", "lowering"
+STATES = "cold", "warm"
+NEAR = 0.1  # of Nsight's executed instructions: then times tell about the model of time
+Key = tuple[str, int]
+
+# By column of predicted.csv, the metric of Nsight Compute that counts the same.
+TRAFFIC = {
+    "l2_read_sectors": "lts__t_sectors_op_read.sum",
+    "dram_read_bytes": "dram__bytes_read.sum",
+}
+
+
+def rows_of(path: Path) -> Iterator[dict[str, str]]:
+    """Yield a table's rows, without its comment."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(line for line in file if not line.startswith("#"))
+
+
+def by_launch(path: Path) -> dict[Key, dict[str, str]]:
+    """Return a table's rows by kernel and size."""
+    return {(row["kernel"], int(row["n"])): row for row in rows_of(path)}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A launch with one generator's code and one state of the L2, as measured and as predicted.
+
+    `instructions` is what is predicted to be executed over what was, less one.
+    """
+
+    kernel: str
+    n: int
+    code: str
+    l2: str
+    measured_us: float
+    predicted_us: float
+    instructions: float
+
+    @property
+    def part(self) -> str:
+        """Whether the kernel was seen while the model was made, or measured last."""
+        return KERNELS[self.kernel].part
+
+    @property
+    def error(self) -> float:
+        """How far the prediction is off, as a part of what was measured."""
+        return self.predicted_us / self.measured_us - 1
+
+
+def compared() -> list[Compared]:
+    """Return all that was both measured and predicted."""
+    measured, counted = by_launch(MEASURED), by_launch(COUNTED)
+    found = []
+    for row in rows_of(PREDICTED):
+        key = row["kernel"], int(row["n"])
+        if row["refused"] or key not in measured:
+            continue
+        executed = int(counted[key]["smsp__inst_executed.sum"])
+        off = int(row["instructions"]) / executed - 1
+        for l2 in STATES:
+            us = float(measured[key][f"{l2}_us"]), float(row[f"{l2}_us"])
+            found.append(Compared(*key, row["code"], l2, *us, off))
+    return found
+
+
+def refusals() -> list[str]:
+    """Return why kernels are not predicted, each reason with the kernels that it keeps out."""
+    kept_out: dict[tuple[str, str], dict[str, None]] = {}
+    for row in rows_of(PREDICTED):
+        if row["refused"]:
+            reason = re.sub(r"^\S+, (?=line)", "", row["refused"])
+            kept_out.setdefault((row["code"], reason), {})[row["kernel"]] = None
+    return [f"- {code}: {', '.join(names)}: {reason}" for (code, reason), names in kept_out.items()]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How far off predictions are, as parts of what was measured."""
+
+    launches: int
+    mean: float
+    median: float
+    percentile_90: float
+    worst: float
+
+    @classmethod
+    def of(cls, some: Iterable[Compared]) -> Summary | None:
+        """Return the summary of some, None of none."""
+        errors = [abs(one.error) for one in some]
+        if not errors:
+            return None
+        return cls(len(errors), fmean(errors), median(errors), quantile(errors, 0.9), max(errors))
+
+    def cells(self) -> list[str]:
+        """Return it as cells of a table."""
+        parts = self.mean, self.median, self.percentile_90, self.worst
+        return [str(self.launches), *(f"{part:.1%}" for part in parts)]
+
+
+GROUPS: dict[str, Callable[[Compared], bool]] = {
+    "seen": lambda one: one.part == SEEN,
+    "measured last": lambda one: one.part == LAST,
+    "all": lambda one: True,
+    f"all, instructions within {NEAR:.0%}": lambda one: abs(one.instructions) <= NEAR,
+}
+
+
+def summaries(found: Sequence[Compared]) -> list[str]:
+    """Return the table of how far off each part is, by code and state of the L2."""
+    head = "code", "L2", "kernels", "launches", "mean", "median", "90th perc.", "worst"
+    rows = []
+    for code in CODES:
+        for l2 in STATES:
+            for title, belongs in GROUPS.items():
+                of_code = [one for one in found if (one.code, one.l2) == (code, l2)]
+                summary = Summary.of(filter(belongs, of_code))
+                if summary is not None:
+                    rows.append([code, l2, title, *summary.cells()])
+    return table(head, rows, text=3)
+
+
+def by_kernel(found: Sequence[Compared]) -> list[str]:
+    """Return the table of errors, a row a launch."""
+    head = (
+        "kernel", "part", "n", "cold us", "warm us", "nvcc cold", "nvcc warm", "lowering cold",
+        "lowering warm", "instructions",
+    )  # fmt: skip
+    held = {(one.kernel, one.n, one.code, one.l2): one for one in found}
+    rows = []
+    for name, n in dict.fromkeys((one.kernel, one.n) for one in found):
+        cells = [held.get((name, n, code, l2)) for code in CODES for l2 in STATES]
+        measured = {one.l2: f"{one.measured_us:,.1f}" for one in cells if one}
+        off = [f"{one.error:+.1%}" if one else "" for one in cells]
+        lowered = f"{cells[2].instructions:+.1%}" if cells[2] else ""
+        rows.append(
+            [name, KERNELS[name].part, f"{n:,}", *(measured[l2] for l2 in STATES), *off, lowered]
+        )
+    return table(head, rows, text=2)
+
+
+def traffic() -> list[str]:
+    """Return the table of what nvcc's code is predicted to fetch beside what Nsight counted."""
+    counted = by_launch(COUNTED)
+    rows = []
+    for row in rows_of(PREDICTED):
+        key = row["kernel"], int(row["n"])
+        if row["code"] != "nvcc" or row["refused"] or key not in counted:
+            continue
+        cells = [row["kernel"], f"{key[1]:,}"]
+        for column, metric in TRAFFIC.items():
+            true, said = float(counted[key][metric]), float(row[column])
+            cells += [f"{true:,.0f}", f"{said / true - 1:+.1%}" if true else ""]
+        rows.append(cells)
+    head = "kernel", "n", *(cell for metric in TRAFFIC.values() for cell in (metric, "predicted"))
+    return table(head, rows)
