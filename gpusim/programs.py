@@ -19,7 +19,6 @@ from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
 from gpusim.errors import GpusimError, LaunchError
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, Launch, bound_arguments
-from gpusim.lowering import lower
 from gpusim.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -229,6 +228,8 @@ def program_for(
     key = (tuple(types.items()), cc, level, asks)
     made = _programs.setdefault(kernel, {})
     if key not in made:
+        from gpusim.lowering import lower
+
         function = build(kernel.source, types)
         if asks:
             from gpusim.compiler.undefined import ask_about_undefined

@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from gpusim.sass import wheels
+
 TRACE = ["trace", "reduce2", "--block", "128", "--code", "lowering"]
 CPU_SECONDS = 0.4
 ATTEMPTS = 10  # a neighbour on the machine makes a process slower, never faster
@@ -35,6 +39,13 @@ def test_a_trace_imports_no_other_command_and_nothing_that_draws_or_predicts() -
     modules = loaded(TRACE)
     below = [name for name in modules if (name + ".").startswith(tuple(f"{n}." for n in UNNEEDED))]
     assert below == []
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_code_of_nvcc_comes_without_the_lowering() -> None:
+    modules = loaded(["trace", "reduce2", "--block", "128", "--code", "nvcc"])
+    assert "gpusim.sass.translate" in modules
+    assert [name for name in modules if name.startswith("gpusim.lowering")] == []
 
 
 def test_a_command_imports_no_other_command() -> None:
