@@ -620,7 +620,8 @@ class Device:
     """A GPU: its numbers in groups, and the mechanisms it is imagined without.
 
     `id` is the built-in name or the path it was read from; `facts` holds each number with
-    unit, kind and source under "group.key".
+    unit, kind and source under "group.key". `changed` are the keys that it is imagined with other
+    numbers of, sorted.
     """
 
     id: str
@@ -633,6 +634,7 @@ class Device:
     queue: Queue
     host: Host
     ablations: frozenset[str] = frozenset()
+    changed: tuple[tuple[str, Value], ...] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -658,6 +660,28 @@ class Device:
                 )
             chosen.append(name)
         return replace(self, ablations=self.ablations.union(chosen))
+
+    def having(self, values: Mapping[str, Value]) -> Device:
+        """Return this GPU with other numbers for keys of KEYS; DeviceError for what cannot be.
+
+        Keys that follow from others by a rule follow the new ones.
+        """
+        if not values:
+            return self
+        mistakes = [_mistake(name, value) for name, value in values.items()]
+        given = {name: fact for name, fact in self.facts.items() if not fact.is_by_rule}
+        facts = given | {
+            name: Fact(value, KEYS[name].unit, "estimated", "set for this prediction")
+            for name, value in values.items()
+            if name in KEYS
+        }
+        if not any(mistakes):
+            facts = _with_rules(facts)
+            mistakes = _impossible(facts)
+        if any(mistakes):
+            raise DeviceError(f"{self.name}: {'; '.join(filter(None, mistakes))}")
+        changed = tuple(sorted({**dict(self.changed), **values}.items()))
+        return replace(self, facts=facts, changed=changed, **_groups(facts))
 
 
 def names() -> list[str]:
@@ -719,11 +743,46 @@ def _read(path: Path, name: str) -> Device:
         lines = "".join(f"\n  {mistake}" for mistake in listed)
         number = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise DeviceError(f"{shown(path)}: {number} in the device file{lines}")
-    groups = {
+    return Device(id=name, facts=facts, **_groups(facts))
+
+
+def _groups(facts: Mapping[str, Fact]) -> dict[str, Any]:
+    """Return the groups of a device's numbers."""
+    return {
         group: cls(**{item.name: facts[f"{group}.{item.name}"].value for item in fields(cls)})
         for group, cls in GROUPS.items()
     }
-    return Device(id=name, facts=facts, **groups)
+
+
+def _mistake(name: str, value: Value) -> str:
+    """Return what is wrong with a key that is given another number, "" where nothing is."""
+    if name not in KEYS:
+        near = _elsewhere(name.rpartition(".")[2]) or _did_you_mean(name, KEYS)
+        return f"{shown(name)} is not a key{near}"
+    if not KEYS[name].allows(value):
+        return f"{name} = {shown(repr(value))} is impossible: expected {KEYS[name].expected}"
+    return ""
+
+
+def _with_rules(given: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return the facts of all keys: those that are given, and what rules make of them."""
+    values = {dotted: fact.value for dotted, fact in given.items()}
+    return {
+        dotted: given[dotted]
+        if key.default is None or dotted in given
+        else key.default.fact(key.unit, values)
+        for dotted, key in KEYS.items()
+    }
+
+
+def _impossible(facts: Mapping[str, Fact]) -> list[str]:
+    """Return which numbers no GPU has together."""
+    values = {dotted: fact.value for dotted, fact in facts.items()}
+    return [
+        f"{dotted} = {values[dotted]!r} is impossible: it {must}"
+        for dotted, holds, must in _RULES
+        if not holds(values)
+    ]
 
 
 def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
@@ -762,19 +821,8 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
             leaf = content[name]
             facts[dotted] = Fact(leaf["value"], key.unit, leaf["kind"], leaf["source"])
     if not mistakes:
-        values = {dotted: fact.value for dotted, fact in facts.items()}
-        facts = {
-            dotted: facts[dotted]
-            if key.default is None or dotted in facts
-            else key.default.fact(key.unit, values)
-            for dotted, key in KEYS.items()
-        }
-        values = {dotted: fact.value for dotted, fact in facts.items()}
-        mistakes = [
-            f"{dotted} = {values[dotted]!r} is impossible: it {must}"
-            for dotted, holds, must in _RULES
-            if not holds(values)
-        ]
+        facts = _with_rules(facts)
+        mistakes = _impossible(facts)
     return facts, mistakes
 
 

@@ -350,6 +350,44 @@ def test_an_unknown_ablation_offers_the_nearest() -> None:
         device.load("h200").without("conflicts")
 
 
+def test_other_numbers_change_keys_and_what_follows_from_them() -> None:
+    h200, changed = device.load("h200"), {"latency_cycles.l2": 250, "queue.store_depth": 7}
+    found = h200.having(changed)
+    assert (found.latency_cycles.l2, found.queue.store_depth) == (250, 7)
+    assert found.changed == (("latency_cycles.l2", 250), ("queue.store_depth", 7))
+    assert found.facts["latency_cycles.l2"].source == "set for this prediction"
+    assert found.facts["latency_cycles.l1"] == h200.facts["latency_cycles.l1"]
+    assert (h200.changed, h200.having({})) == ((), h200)
+    assert found != h200
+    both = found.having({"latency_cycles.l2": 260}).without("barriers")
+    assert both.changed == (("latency_cycles.l2", 260), ("queue.store_depth", 7))
+    assert both.ablations == {"barriers"}
+
+
+def test_a_rule_follows_another_number() -> None:
+    """Half of latency_cycles.barrier_per_warp, where the file has no number of its own."""
+    found = device.load("h200").having({"latency_cycles.barrier_per_warp": 8})
+    assert found.latency_cycles.barrier_per_queued_warp == 4
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"latency.l2": 3}, "latency.l2 is not a key; did you mean latency_cycles.l2?"),
+        ({"bandwidth.dram_gbs": 3}, "did you mean bandwidth.dram_gbps"),
+        ({"gpu.sms": 0}, "gpu.sms = 0 is impossible: expected a whole number from 1 to 1,024"),
+        ({"gpu.sms": 1.5}, "gpu.sms = 1.5 is impossible"),
+        ({"latency_cycles.l2": 99_999}, "latency_cycles.l2 = 99999 is impossible: it must not be"),
+        ({"gpu.sms": 0, "a.b": 1}, "expected a whole number from 1 to 1,024 (SMs); a.b is not"),
+    ],
+)
+def test_other_numbers_are_possible_ones(values: dict[str, float], told: str) -> None:
+    with pytest.raises(DeviceError) as caught:
+        device.load("h200").having(values)
+    assert str(caught.value).startswith("H200: ")
+    assert told in str(caught.value)
+
+
 def test_devices_are_frozen_hashable_and_travel_between_processes() -> None:
     gpu = device.load("h200").without("barriers")
     with pytest.raises(FrozenInstanceError):
