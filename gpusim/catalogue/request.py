@@ -51,6 +51,10 @@ class Request:
         """Return the same request for this many numbers of this type."""
         return replace(self, n=data.size, dtype=data.dtype)
 
+    def sized(self, n: int | None, block: int | None) -> Request:
+        """Return the same request for another size and block."""
+        return replace(self, n=n, block=block)
+
     def setup(self) -> Setup:
         """Return the first launch; InputError or LaunchError where the kernel cannot do it."""
         return self.entry.setup(

@@ -127,6 +127,19 @@ def listed(text: str, what: str) -> list[str]:
     return parts
 
 
+def counts(text: str, what: str, each: str) -> list[int]:
+    """Return the counts of a list with commas; 2^20..2^24 is 2^20 and twice that, up to 2^24."""
+    found = []
+    for part in listed(text, what):
+        first, dots, last = part.partition("..")
+        value = count(first, each)
+        most = count(last, each, least=value) if dots else value
+        while value <= most:
+            found.append(value)
+            value *= 2
+    return found
+
+
 def dtype(text: str) -> DType:
     """Return a data type by its NumPy name."""
     if text not in DTYPES:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Option:
     """A flag or, without dashes, an argument; `metavar` names its value, where it has one.
 
-    `arity` is "?" for an argument that may be left out, "*" for any number of them.
+    `arity` is "?" for an argument that may be left out, "*" for any number of them. `alias` is a
+    second flag for the same.
     """
 
     flag: str
@@ -36,6 +37,7 @@ class Option:
     repeated: bool = False
     destination: str | None = None
     arity: str | None = None
+    alias: str | None = None
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         """Make a parser understand this option."""
@@ -51,7 +53,8 @@ class Option:
             settings["default"] = self.default
             if self.repeated:
                 settings["action"] = "append"
-        parser.add_argument(self.flag, **settings)
+        flags = (self.flag,) if self.alias is None else (self.flag, self.alias)
+        parser.add_argument(*flags, **settings)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -39,6 +40,9 @@ LAUNCHING = (
     ARGUMENT,
     SHARED_BYTES,
 )
+
+# How the launch of one's own kernel is described beside its size and its block.
+OWN = (GRID, ARGUMENT, SHARED_BYTES, *COMPILING)
 
 
 def refuse(options: Mapping[str, Any], because: str) -> None:
@@ -92,8 +96,19 @@ def grid_of(text: str, names: Mapping[str, int]) -> tuple[int, ...]:
     return sizes
 
 
-def _has(text: str | None, name: str) -> bool:
-    return re.search(rf"(?<!\w){name}(?!\w|=)", text or "") is not None
+def depends_on(name: str, chosen: Namespace) -> bool:
+    """Return whether a size stands in the grid or in an argument."""
+    word = re.compile(rf"(?<!\w){name}(?!\w|=)")
+    return any(word.search(text or "") for text in [*(chosen.arg or []), chosen.grid])
+
+
+def kernel_of(chosen: Namespace) -> Kernel | MachineCode:
+    """Return the kernel that is named by its file; InputError where there is none."""
+    from gpusim.cli.code_files import code_kernel, parted
+    from gpusim.cli.user_files import kernel_of_file
+
+    name = chosen.kernel
+    return code_kernel(name, chosen) if parted(name)[0] else kernel_of_file(name)
 
 
 def own_arguments(
@@ -101,8 +116,6 @@ def own_arguments(
 ) -> tuple[Kernel | MachineCode, list[Any]]:
     """Return the kernel and its arguments in order, however it may be launched."""
     from gpusim.cli.arguments import argument, bound
-    from gpusim.cli.code_files import code_kernel, parted
-    from gpusim.cli.user_files import kernel_of_file
 
     name = chosen.kernel
     refuse(
@@ -114,11 +127,11 @@ def own_arguments(
         },
         f"{name} takes its data from --arg",
     )
-    kernel = code_kernel(name, chosen) if parted(name)[0] else kernel_of_file(name)
+    kernel = kernel_of(chosen)
     names = sizes_given(chosen)
     described = [
         argument(text, with_elements=with_elements, names=names) for text in chosen.arg or []
     ]
-    if "n" in names and not any(_has(text, "n") for text in [*(chosen.arg or []), chosen.grid]):
+    if "n" in names and not depends_on("n", chosen):
         raise InputError(f"-n is given, but n stands in no --arg of {name}, nor in --grid")
     return kernel, bound(described, kernel.source.parameters, kernel.__name__)

@@ -26,7 +26,7 @@ from gpusim.cli.options import (
 )
 from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
 from gpusim.cli.progress import Bar
-from gpusim.cli.timing import DEVICE, L2, PASSES, WITHOUT, device_of, how
+from gpusim.cli.timing import DEVICE, L2, PASSES, SET, WITHOUT, device_of, how
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,12 +44,13 @@ def predict(chosen: Namespace) -> int:
     A kernel of the catalogue needs no more than its name and a size. A kernel of your own is
     named by its file; give its grid, its block and its arguments.
     """
-    device = device_of(chosen.device, chosen.without)
+    device = device_of(chosen.device, chosen.without, chosen.changed)
     job = job_of(chosen)
     made = forecast(chosen, job, device, timeline=chosen.timeline or chosen.perfetto is not None)
     if chosen.perfetto is not None:
         _write_events(made, chosen.perfetto)
-    whole = forecast(chosen, job, device_of(chosen.device, None)) if chosen.without else None
+    is_whole = not (chosen.without or chosen.changed)
+    whole = None if is_whole else forecast(chosen, job, device_of(chosen.device, None))
     findings, code = also_checked(chosen)
     from gpusim.reports.prediction import Answer, prediction_document, prediction_report
 
@@ -73,6 +74,7 @@ COMMAND = Command(
         L2,
         PASSES,
         WITHOUT,
+        SET,
         Option("--timeline", "draw what the warps of the SM's first block wait for, and when"),
         PERFETTO,
         Option("--why", "simulate it again without each mechanism that matters, one by one"),
@@ -99,6 +101,7 @@ COMMAND = Command(
         """examples:
   gpusim predict reduce3 --device h200 -n 2^26 --block 256
   gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts
+  gpusim predict reduce7 -n 2^26 --set bandwidth.dram_gbps=3000
   gpusim predict reduce2 -n 2^20 --block 128 --timeline --perfetto timeline.json
   gpusim predict reduce7 --device my-gpu.toml -n 2^26 --passes all --why --json
   gpusim predict mine.py:saxpy --grid 65536 --block 256 --arg 2.0 \\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from gpusim.cli.code_files import CODE
 from gpusim.cli.options import (
@@ -16,6 +17,7 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
+from gpusim.cli.own_kernels import OWN
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEFAULT_SIZE,
@@ -23,6 +25,7 @@ from gpusim.cli.timing import (
     L2,
     PASSES,
     SERIES,
+    SET,
     WITHOUT,
     device_of,
     how,
@@ -30,35 +33,32 @@ from gpusim.cli.timing import (
 )
 from gpusim.errors import GpusimError
 
+if TYPE_CHECKING:
+    from gpusim.catalogue import Request
+    from gpusim.cli.own_requests import OwnRequest
+
 
 def rank(chosen: Namespace) -> int:
     """Order kernels by their time on a GPU, with each step's reason.
 
     Without names it ranks reduce1 to reduce7, and the corrected form of those that are wrong as
-    published. A kernel that cannot run as asked is named with the reason.
+    published. A kernel that cannot run as asked is named with the reason. Kernels of your own are
+    named by their files, and share grid and arguments.
     """
     passes, l2 = how(chosen)
-    device = device_of(chosen.device, chosen.without)
-    from gpusim.catalogue import Request, find
-    from gpusim.cli import inputs
+    device = device_of(chosen.device, chosen.without, chosen.changed)
     from gpusim.cli.selection import step_limit
-    from gpusim.prediction.jobs import Forecast, catalogue_job
+    from gpusim.prediction.jobs import Forecast, job_of
 
     names = list(dict.fromkeys(chosen.kernels)) or with_corrections(SERIES)
-    n, limit = inputs.count(chosen.n), step_limit(chosen)
-    block = inputs.count(chosen.block, "the block") if chosen.block is not None else None
-    kind = inputs.dtype(chosen.dtype) if chosen.dtype is not None else None
-    operation = chosen.op or "sum"
-    requests = [
-        Request(find(name).name, n, block, operation, kind, passes=passes) for name in names
-    ]
+    limit, requests = step_limit(chosen), [_request(name, chosen) for name in names]
     forecasts: list[Forecast] = []
     errors: list[tuple[str, GpusimError]] = []
     with Bar(len(requests), "kernels") as bar:
         bar.start()
         for request in requests:
             try:
-                job = catalogue_job(request).in_code(chosen.code)
+                job = job_of(request).in_code(chosen.code)
                 forecasts.append(job.on(device, l2=l2, step_limit=limit))
             except GpusimError as error:
                 errors.append((request.kernel, error))
@@ -76,19 +76,37 @@ def rank(chosen: Namespace) -> int:
     return 0
 
 
+def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
+    """Return what is asked of a kernel; InputError where there is none of this name."""
+    from gpusim.cli import inputs
+    from gpusim.cli.own_requests import OwnRequest, request_of
+
+    n, block, request = inputs.count(chosen.n), chosen.block, request_of(name, chosen)
+    if block is None or isinstance(request, OwnRequest):
+        return request.sized(n, block)
+    return request.sized(n, inputs.count(block, "the block"))
+
+
 COMMAND = Command(
     "rank",
     rank,
     (
-        Option("kernels", "names of gpusim list (reduce1 to reduce7)", "KERNEL", arity="*"),
+        Option(
+            "kernels",
+            "names of gpusim list (reduce1 to reduce7), FILE.py:FUNCTION or FILE.cu:KERNEL",
+            "KERNEL",
+            arity="*",
+        ),
         DEVICE,
         Option("-n", "number of elements: 4096, 2^20, 1e6 (2^26)", "N", DEFAULT_SIZE),
         BLOCK,
         PASSES,
         L2,
         WITHOUT,
+        SET,
         OPERATION,
         DATA_TYPE,
+        *OWN,
         CODE,
         STEP_LIMIT,
         JSON,
@@ -97,6 +115,8 @@ COMMAND = Command(
         """examples:
   gpusim rank --device k40m -n 2^26 --block 1024 --passes all
   gpusim rank reduction1 reduction2 reduction3 --device "RTX 3060 Ti" -n 2^24
-  gpusim rank --json""",
+  gpusim rank --json
+  gpusim rank kernels.cu:a kernels.cu:b mine.py:c -n 2^24 --block 256 \\
+      --grid 'ceil(n/block)' --arg 'int32[n]=random' --arg 'int32[n]' --arg n""",
     ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gpusim.catalogue import REDUCTION, Call, Entry, Request, sample
+from gpusim.catalogue import REDUCTION, Call, Entry, Request, find, sample
 from gpusim.cli import inputs
 from gpusim.errors import InputError
 from gpusim.launch import Launch
@@ -49,6 +49,13 @@ class Selection:
     def _numbers(self) -> Any:
         setup = self.request.setup()
         return sample(setup.n, setup.dtype) if self.data is None else self.data
+
+
+def asked_of(name: str, chosen: Namespace) -> Request:
+    """Return what a ranking or a sweep asks of a kernel, of no size yet; InputError for none."""
+    kind = inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None
+    entry, operation = find(name), chosen.op or "sum"
+    return Request(entry.name, operation=operation, dtype=kind, passes=chosen.passes)
 
 
 def step_limit(chosen: Namespace) -> int:

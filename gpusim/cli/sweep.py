@@ -17,6 +17,7 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.output import complain
+from gpusim.cli.own_kernels import OWN
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEFAULT_DEVICE,
@@ -24,6 +25,7 @@ from gpusim.cli.timing import (
     L2,
     PASSES,
     SERIES,
+    SET,
     WITHOUT,
     device_of,
     how,
@@ -37,32 +39,28 @@ def sweep(chosen: Namespace) -> int:
     With --out every finished row is kept at once: the same command, after it was stopped or
     killed, goes on where it was. Once it is complete the same command changes nothing, and
     another one does not write over it without --overwrite. A combination that cannot run is a
-    row with its reason. Columns other than time and GB/s are of the first pass.
+    row with its reason. Columns other than time and GB/s are of the first pass. Kernels of your
+    own are named by their files, and share grid and arguments.
     """
-    passes, l2 = how(chosen)
-    from gpusim.catalogue import Request, find
+    _, l2 = how(chosen)
     from gpusim.cli import inputs
+    from gpusim.cli.own_requests import request_of
     from gpusim.cli.selection import step_limit
     from gpusim.generators import chosen as code_chosen
     from gpusim.prediction.sweeps import crossed
     from gpusim.prediction.sweeps import sweep as run_sweep
     from gpusim.reports.sweeps import sweep_summary, sweep_table
 
-    given = inputs.listed(chosen.kernels, "--kernels") if chosen.kernels is not None else None
     gpus = inputs.listed(chosen.devices, "--devices")
-    without = device_of(gpus[0], chosen.without).ablations
-    for name in gpus:
-        device_of(name, None)
-    kind = inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None
-    names = [find(name).name for name in given] if given else with_corrections(SERIES)
-    operation = chosen.op or "sum"
+    devices = [device_of(name, chosen.without, chosen.changed) for name in gpus]
     cases = crossed(
-        [Request(name, operation=operation, dtype=kind, passes=passes) for name in names],
-        [inputs.count(text, "a block") for text in inputs.listed(chosen.blocks, "--blocks")],
-        [inputs.count(text, "a size") for text in inputs.listed(chosen.sizes, "--sizes")],
+        [request_of(name, chosen) for name in _names(chosen)],
+        inputs.counts(chosen.blocks, "--blocks", "a block"),
+        inputs.counts(chosen.sizes, "--sizes", "a size"),
         gpus,
         l2=l2,
-        without=tuple(sorted(without)),
+        without=tuple(sorted(devices[0].ablations)),
+        changed=devices[0].changed,
         step_limit=step_limit(chosen),
         code=code_chosen(chosen.code),
     )
@@ -93,13 +91,27 @@ def sweep(chosen: Namespace) -> int:
     return 0
 
 
+def _names(chosen: Namespace) -> list[str]:
+    """Return the kernels that are named, in one way or the other, or the series."""
+    from gpusim.cli import inputs
+
+    listed = inputs.listed(chosen.listed, "--kernels") if chosen.listed is not None else []
+    return [*chosen.kernels, *listed] or with_corrections(SERIES)
+
+
 COMMAND = Command(
     "sweep",
     sweep,
     (
-        Option("--kernels", "names of gpusim list, with commas (reduce1 to reduce7)", "A,B,..."),
-        Option("--blocks", "threads per block (256)", "64,128,...", "256"),
-        Option("--sizes", "numbers of elements (2^26)", "2^20,...", DEFAULT_SIZE),
+        Option(
+            "kernels",
+            "names of gpusim list (reduce1 to reduce7), FILE.py:FUNCTION or FILE.cu:KERNEL",
+            "KERNEL",
+            arity="*",
+        ),
+        Option("--kernels", "the same, with commas", "A,B,...", destination="listed"),
+        Option("--blocks", "threads per block (256)", "64,128,...", "256", alias="--block"),
+        Option("--sizes", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE, alias="-n"),
         Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv or .json", "FILE"),
         Option("--overwrite", "replace what --out holds already"),
@@ -107,8 +119,10 @@ COMMAND = Command(
         PASSES,
         L2,
         WITHOUT,
+        SET,
         OPERATION,
         DATA_TYPE,
+        *OWN,
         CODE,
         STEP_LIMIT,
         JSON,
@@ -117,6 +131,9 @@ COMMAND = Command(
         """examples:
   gpusim sweep --kernels reduce1,reduce7 --blocks 128,256 --sizes 2^20,2^24
   gpusim sweep --devices h200,k40m,my-gpu.toml --out table.csv
-  gpusim sweep --sizes 2^16,2^20,2^24 --passes all --out table.json --workers 4""",
+  gpusim sweep --sizes 2^16,2^20,2^24 --passes all --out table.json --workers 4
+  gpusim sweep kernels.cu:k --block 64,128 -n 2^20..2^24 --grid 'ceil(n/block)' \\
+      --arg 'int32[n]=random' --arg 'int32[n]' --arg n --out table.csv""",
+        """lists: 2^20,2^24 are two numbers, 2^20..2^24 is 2^20 and twice that, up to 2^24""",
     ),
 )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.options import Option
 from gpusim.errors import InputError
+from gpusim.files import shown
 
 if TYPE_CHECKING:
-    from gpusim.device import Device
+    from gpusim.device import Device, Value
 
 # The reductions that are ranked where none are named, published one by one as steps of one
 # optimisation; a corrected one comes beside its original.
@@ -32,6 +33,11 @@ WITHOUT = Option(
     "--without", "a GPU without bank-conflicts, barriers, ...; may be repeated", "X", None, True
 )
 
+SET = Option(
+    "--set", "a GPU with another number: latency_cycles.l2=250; may be repeated", "KEY=VALUE",
+    None, True, "changed",
+)  # fmt: skip
+
 
 def one_of(text: str, known: Sequence[str], what: str) -> str:
     """Return `text` where it is known; InputError otherwise."""
@@ -40,12 +46,33 @@ def one_of(text: str, known: Sequence[str], what: str) -> str:
     return text
 
 
-def device_of(name: str, without: Iterable[str] | None) -> Device:
-    """Return a device by name or file, without the mechanisms named."""
+def device_of(
+    name: str, without: Iterable[str] | None, changed: Iterable[str] | None = None
+) -> Device:
+    """Return a device by name or file, without the mechanisms named, with other numbers."""
     from gpusim import device
 
-    found = device.load(name)
+    found = device.load(name).having(dict(map(_setting, changed or ())))
     return found.without(*without) if without else found
+
+
+def _setting(text: str) -> tuple[str, Value]:
+    """Return the key and the number that KEY=VALUE gives it, which the device judges."""
+    from gpusim.cli.inputs import number, whole_number
+    from gpusim.device import KEYS
+
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not key or not value:
+        raise InputError(f"--set is {shown(text)!r}; write KEY=VALUE, as in latency_cycles.l2=250")
+    kind = KEYS[key].type if key in KEYS else ""
+    if kind == "str":
+        return key, value
+    if value in ("true", "false"):
+        return key, value == "true"
+    for found in (whole_number(value), number(value)):
+        if found is not None:
+            return key, found
+    return key, value
 
 
 def how(chosen: Namespace) -> tuple[str, str]:

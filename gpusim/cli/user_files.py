@@ -27,16 +27,21 @@ def names_a_file(text: str) -> bool:
     return is_python or bool(parted(text)[0]) or "/" in text or "\\" in text
 
 
+def python_file(text: str) -> tuple[Path, str]:
+    """Return the file and the function that `path/to/file.py:function` names, "" for none."""
+    path, colon, function = text.rpartition(":")
+    if not colon or function.endswith(".py"):
+        return Path(text), ""
+    return Path(path), function
+
+
 def kernel_of_file(text: str) -> Kernel:
     """Return the kernel that `path/to/file.py:function` names.
 
     Without `:function` the file must have one kernel. Raises InputError where the file
     does not import or has no such kernel, KernelSourceError for what the dialect lacks.
     """
-    path_text, colon, function = text.rpartition(":")
-    if not colon or function.endswith(".py"):
-        path_text, function = text, ""
-    path = Path(path_text)
+    path, function = python_file(text)
     files.text(path, MAX_SOURCE_BYTES)  # says what is wrong with the file, if anything is
     module = _imported(path)
     kernels = {

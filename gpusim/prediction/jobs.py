@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -134,6 +134,7 @@ class Forecast:
             "device": self.device.name,
             "device_id": self.device.id,
             "without": sorted(self.device.ablations),
+            "set": dict(self.device.changed),
             **about,
             "time_us": self.time_us,
             "gbps": self.gbps,
@@ -142,6 +143,45 @@ class Forecast:
             "useful_bytes_are": "n elements" if setup else "array arguments",
             "passes": [prediction.to_dict() for prediction in self.predictions],
         }
+
+
+class Asked(Protocol):
+    """What is asked of a kernel that is none of the catalogue: frozen data that makes a job."""
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name in the table."""
+
+    @property
+    def n(self) -> int | None:
+        """The number of elements, None where the launch does not depend on it."""
+
+    @property
+    def block(self) -> int | str | None:
+        """Threads of a block."""
+
+    @property
+    def operation(self) -> str | None:
+        """The operation, where it can be chosen."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements, where it can be chosen."""
+
+    @property
+    def passes(self) -> str:
+        """One launch, or all."""
+
+    def sized(self, n: int | None, block: int | None) -> Asked:
+        """Return the same for another size and block."""
+
+    def job(self) -> Job:
+        """Return the job; GpusimError where there is none."""
+
+
+def job_of(request: Request | Asked) -> Job:
+    """Return what is asked for as a job; GpusimError where it cannot be had."""
+    return catalogue_job(request) if isinstance(request, Request) else request.job()
 
 
 def catalogue_job(request: Request) -> Job:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -18,12 +18,12 @@ from typing import Any
 from gpusim import device as devices
 from gpusim import generators
 from gpusim.catalogue import Request
-from gpusim.device import Device
+from gpusim.device import Device, Value
 from gpusim.errors import GpusimError, InputError
 from gpusim.files import refusing, shown, write_whole
 from gpusim.journal import opened
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.jobs import Forecast, catalogue_job
+from gpusim.prediction.jobs import Asked, Forecast, job_of
 from gpusim.prediction.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 from gpusim.workers import ignored, worked_out
 
@@ -35,19 +35,21 @@ JOURNAL_SUFFIX = ".journal"
 class Case:
     """One prediction of a sweep; `device` is a name or a file, `without` what it lacks.
 
-    `code` is whose machine code the kernel has, as in `gpusim.predict`.
+    `changed` are keys of the device with other numbers, `code` is whose machine code the kernel
+    has, as in `gpusim.predict`.
     """
 
-    request: Request
+    request: Request | Asked
     device: str
     l2: str = "cold"
     without: tuple[str, ...] = ()
     step_limit: int = DEFAULT_STEP_LIMIT
     code: str = field(default_factory=generators.chosen)
+    changed: tuple[tuple[str, Value], ...] = ()
 
 
 def crossed(
-    requests: Sequence[Request],
+    requests: Sequence[Request | Asked],
     blocks: Sequence[int],
     sizes: Sequence[int],
     gpus: Sequence[str],
@@ -58,7 +60,7 @@ def crossed(
     `requests` are kernels with what does not vary, `settings` the cases' other fields.
     """
     made = (
-        Case(replace(request, n=n, block=block), gpu, **settings)
+        Case(request.sized(n, block), gpu, **settings)
         for gpu, n, block, request in product(gpus, sizes, blocks, requests)
     )
     return list(dict.fromkeys(made))
@@ -69,9 +71,11 @@ def row_of(case: Case) -> Row:
     row: Row = dict.fromkeys(COLUMNS) | _asked(case)
     try:
         row["digest"] = _key(case)[:DIGITS]
-        job = catalogue_job(case.request).in_code(case.code)
-        device = devices.load(case.device).without(*case.without)
-        return row | _predicted(job.on(device, l2=case.l2, step_limit=case.step_limit))
+        job = job_of(case.request)
+        device = devices.load(case.device).having(dict(case.changed)).without(*case.without)
+        return row | _predicted(
+            job.in_code(case.code).on(device, l2=case.l2, step_limit=case.step_limit)
+        )
     except GpusimError as error:
         return row | {"reason": " ".join(str(error).split())}
 
@@ -89,6 +93,7 @@ def _asked(case: Case) -> Row:
         "l2": case.l2,
         "passes": request.passes,
         "without": " ".join(case.without),
+        "set": " ".join(f"{key}={value}" for key, value in case.changed),
         "code": case.code,
     }
 

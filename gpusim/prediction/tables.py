@@ -20,16 +20,18 @@ FORMATS = (".csv", ".json")
 MAX_BYTES = 2**28  # a quarter of a million rows
 
 COLUMNS = (
-    "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without",
+    "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without", "set",
     "code", "generator", "fallback",
     "launches", "grid", "time_us", "gbps", "peak_fraction", "cycles", "bound", "bound_us",
     "occupancy", "occupancy_limit", "waves", "instructions", "blocks_on_sm", "blocks_simulated",
     "spread", *(f"stall_{name}" for name in STALLS), "reason", "digest",
 )  # fmt: skip
 TEXTS = frozenset(
-    ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "code", "generator",
-     "fallback", "bound", "occupancy_limit", "reason", "digest")
+    ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "set", "code",
+     "generator", "fallback", "bound", "occupancy_limit", "reason", "digest")
 )  # fmt: skip
+
+LISTS = ("without", "set")  # empty rather than absent
 
 
 def table(rows: Sequence[Row], suffix: str) -> str:
@@ -64,7 +66,7 @@ def _typed(row: Mapping[str, str]) -> Row:
     cells = {
         name: cell if name in TEXTS else json.loads(cell) for name, cell in row.items() if cell
     }
-    return {name: cells.get(name, "" if name == "without" else None) for name in row}
+    return {name: cells.get(name, "" if name in LISTS else None) for name in row}
 
 
 def is_cell(column: str, value: object) -> bool:

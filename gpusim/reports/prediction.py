@@ -17,6 +17,7 @@ from gpusim.prediction.records import Prediction
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of, fallback_lines
+from gpusim.reports.imagined import imagination
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
 from gpusim.reports.quantities import (
     bar,
@@ -110,8 +111,8 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     peak = forecast.device.bandwidth.dram_peak_gbps
     setup = forecast.job.launches[0].setup
     counted = f"{setup.n:,} x {setup.dtype.itemsize} bytes" if setup else "its array arguments"
-    without = " and ".join(sorted(forecast.device.ablations))
-    note = f" without {without}" if without else _time_note(forecast)
+    imagined = imagination(forecast.device)
+    note = f" {imagined}" if imagined else _time_note(forecast)
     yield _fact("time", duration(forecast.time_us), note, TITLE)
     if answer.whole is not None:
         yield from _beside(forecast, answer.whole, width)
@@ -142,12 +143,13 @@ def _time_note(forecast: Forecast) -> str:
 
 def _beside(forecast: Forecast, whole: Forecast, width: int) -> Iterator[Text]:
     """Yield the time of the whole GPU beside that of the one without some mechanisms."""
-    names = sorted(forecast.device.ablations)
+    names, before = sorted(forecast.device.ablations), whole.device.facts
+    kept = [*names, *(f"{key} = {before[key].value}" for key, _ in forecast.device.changed)]
     cost = whole.time_us - forecast.time_us
     what = f"the cost is {duration(cost)}, {percent(cost / whole.time_us)}"
     if cost < 0:
         what = f"nothing is gained, {duration(-cost)} are lost"
-    yield _fact("", duration(whole.time_us), f" with {' and '.join(names)}; {what}")
+    yield _fact("", duration(whole.time_us), f" with {' and '.join(kept)}; {what}")
     for name in names:
         yield from _wrapped(ABLATIONS[name], width, LABEL_WIDTH + 2, DIM)
 

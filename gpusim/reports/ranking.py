@@ -9,12 +9,13 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.catalogue import find
+from gpusim.catalogue import Entry
 from gpusim.prediction.jobs import Forecast
 from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of, fallback_lines
-from gpusim.reports.layout import BAD, DIM, TITLE
+from gpusim.reports.imagined import imagination
+from gpusim.reports.layout import BAD, DIM, TITLE, size
 from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
 
@@ -62,31 +63,41 @@ def ranking_document(ranking: Ranking) -> dict[str, Any]:
 
 def ranking_report(ranking: Ranking, width: int) -> Iterator[Text]:
     """Yield the ranking as lines of at most `width` columns."""
-    yield from _title(ranking)
+    yield from _title(ranking, width)
     yield Text()
     yield from _table(ranking).lines(width)
-    for entry in (find(one.job.name) for one in ranking.forecasts):
-        if entry.defect:
+    for entry in map(_entry, ranking.forecasts):
+        if entry is not None and entry.defect:
             yield from _note(f"! {entry.name}. {known_defect(entry)}", width, BAD)
     yield from _fallbacks(ranking, width)
     for name, reason in ranking.failures:
         yield from _note(f"{name} cannot run: {reason}", width)
 
 
-def _title(ranking: Ranking) -> Iterator[Text]:
+def _entry(forecast: Forecast) -> Entry | None:
+    """Return the kernel of the catalogue, None for one of the user's own."""
+    setup = forecast.job.launches[0].setup
+    return setup.entry if setup is not None else None
+
+
+def _title(ranking: Ranking, width: int) -> Iterator[Text]:
     one = ranking.forecasts[0]
-    setup = one.job.launches[0].setup
+    setups = [forecast.job.launches[0].setup for forecast in ranking.forecasts]
+    setup = next(filter(None, setups), None)
     title = Text(f"{one.device.name}", TITLE)
     if setup is not None:
         block = f", block {setup.block}"
         title.append(f"  {setup.operation} of {setup.n:,} {setup.dtype.name}{block}", "not bold")
+    else:
+        title.append(f"  block {size(one.first.launch.block)}", "not bold")
     yield title
     passes = "all passes" if ranking.passes == "all" else "one pass"
-    without = "".join(f", without {name}" for name in sorted(one.device.ablations))
+    imagined = imagination(one.device)
     peak = rate(one.device.bandwidth.dram_peak_gbps)
     codes = dict.fromkeys(code_of(one.first.prepared.program) for one in ranking.forecasts)
-    state = f"{one.first.l2} L2{without}, {' and '.join(codes)}"
-    yield Text(f"{passes}, {state}; DRAM peak {peak}; slowest first", DIM)
+    state = f"{one.first.l2} L2{f', {imagined}' if imagined else ''}, {' and '.join(codes)}"
+    for part in wrap(f"{passes}, {state}; DRAM peak {peak}; slowest first", width):
+        yield Text(part, DIM)
 
 
 def _fallbacks(ranking: Ranking, width: int) -> Iterator[Text]:
@@ -110,7 +121,8 @@ def _table(ranking: Ranking) -> Columns:
     )
     last = len(ranking.forecasts) - 1
     for place, forecast in enumerate(ranking.forecasts):
-        is_wrong = find(forecast.job.name).defect is not None
+        entry = _entry(forecast)
+        is_wrong = entry is not None and entry.defect is not None
         style = TITLE if place == last else ""
         if place:
             step, why = f"{ranking.step(place):.2f}x", "; ".join(ranking.changes(place))

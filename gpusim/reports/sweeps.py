@@ -29,7 +29,12 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
         Column("binds", "left", "fold"),
     )
     for row in rows:
-        about = (row["device"], f"{row['n']:,}", str(row["block"]), row["kernel"])
+        about = (
+            row["device"],
+            f"{row['n']:,}" if row["n"] else "",
+            str(row["block"]),
+            row["kernel"],
+        )
         made.row(*about, *_result(row))
     yield from made.lines(width)
     yield from _generators(rows, width)

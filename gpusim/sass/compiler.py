@@ -69,7 +69,7 @@ def compiled(
     """
     library, program = wheels.library(), wheels.disassembler()
     folders = [*options.includes, str(Path(file).resolve().parent)]
-    included = list(_included(text, folders))
+    included = [_read(path) for path in included_files(text, folders)]
     arguments = [
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",
@@ -146,8 +146,8 @@ def _explained(file: str, words: str) -> str:
     return f"{text}\n{missing[1]} comes with pip install {wheel}" if missing and wheel else text
 
 
-def _included(text: str, folders: Sequence[str]) -> Iterator[str]:
-    """Yield the texts of the user's own headers, and of those that they include."""
+def included_files(text: str, folders: Sequence[str]) -> Iterator[Path]:
+    """Yield the user's own headers that a source includes, and those that they include."""
     waiting, seen = [text], set()
     while waiting:
         for name in _INCLUDE.findall(waiting.pop()):
@@ -155,9 +155,12 @@ def _included(text: str, folders: Sequence[str]) -> Iterator[str]:
                 path = Path(folder) / name
                 if path not in seen and path.is_file():
                     seen.add(path)
-                    found = path.read_text(encoding="utf-8", errors="replace")
-                    waiting.append(found)
-                    yield found
+                    waiting.append(_read(path))
+                    yield path
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def disassembled(cubin: bytes) -> str:

@@ -63,6 +63,10 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "CC": ("9.0", "7.5", "1.0", "sm_80", "4.2"),
     "LEVEL": ("0", "3", "O3", "2"),
     "BYTES": ("0", "4", "256", "300000"),
+    "KEY=VALUE": (
+        "latency_cycles.l2=250", "bandwidth.dram_gbps=100", "gpu.sms=1", "sm.schedulers=0", "l2=3",
+        "gpu.compute_capability=3.5", "sm.max_warps=1", "=", "latency_cycles.l2=nan",
+    ),
     "--kernels": ("reduce1", "reduce3,reduce6", "reduce1,reduce1,nothing"),
     "--blocks": ("64", "64,128", "96", "0"),
     "--sizes": ("64", "2^10,2^12", "1,2,3"),

@@ -1,0 +1,107 @@
+"""What is asked of a user's own kernel in a ranking or a sweep: plain data until it makes a job."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.code_files import parted
+from gpusim.cli.own_kernels import depends_on, kernel_of, own_kernel
+from gpusim.cli.user_files import python_file
+from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.catalogue import Request
+    from gpusim.prediction.jobs import Job
+
+# What is read of the command line; only some of it is offered, the rest is of the catalogue.
+TAKEN = ("grid", "arg", "shared_bytes", "include", "define", "std", "op", "dtype", "coarse")
+
+
+@dataclass(frozen=True)
+class OwnRequest:
+    """A kernel by file and name, its size, and the options of its launch by their destination.
+
+    It is without a size where neither grid nor arguments depend on n. `digest` is that of the files
+    that it is made from.
+    """
+
+    kernel: str
+    n: int | None
+    block: int | str | None
+    options: tuple[tuple[str, Any], ...]
+    digest: str = ""
+    operation: str | None = None
+    dtype: str | None = None
+    passes: str = "one"
+
+    @classmethod
+    def of(cls, kernel: str, chosen: Namespace) -> OwnRequest:
+        """Return what a command line asks of a kernel; InputError where there is no such kernel."""
+        if chosen.passes != "one":
+            raise InputError(f"--passes all is for reductions of the catalogue, not {kernel}")
+        options = tuple((name, _frozen(getattr(chosen, name, None))) for name in TAKEN)
+        made = cls(kernel, None, None, options)
+        kernel_of(made._chosen())
+        digest = hashlib.sha256()
+        for path in dict.fromkeys(made._files()):
+            digest.update(str(path).encode() + b"\0" + path.read_bytes())
+        return replace(made, digest=digest.hexdigest())
+
+    def sized(self, n: int | None, block: int | str | None) -> OwnRequest:
+        """Return the same for another size and block."""
+        return replace(self, n=n if depends_on("n", self._chosen()) else None, block=block)
+
+    def job(self) -> Job:
+        """Return its launch, ready to be predicted; GpusimError where it cannot be."""
+        from gpusim.prediction.jobs import own_job
+
+        configured, values = own_kernel(self._chosen(), with_elements=False)
+        return replace(own_job(configured, values), name=self.kernel)
+
+    def _files(self) -> Iterator[Path]:
+        """Yield its own file, what that includes or imports from its folder, and its data."""
+        options = dict(self.options)
+        file = parted(self.kernel)[0]
+        if file:
+            from gpusim.sass.compiler import included_files
+
+            folders = [*(options["include"] or ()), str(Path(file).resolve().parent)]
+            text = Path(file).read_text(encoding="utf-8", errors="replace")
+            yield from (Path(file), *included_files(text, folders))
+        else:
+            path = python_file(self.kernel)[0]
+            yield from sorted({path.resolve(), *_modules_beside(path)})
+        data = (Path(text.partition("@")[2]) for text in options["arg"] or ())
+        yield from (path for path in data if path.is_file())
+
+    def _chosen(self) -> Namespace:
+        n = None if self.n is None else str(self.n)
+        block = None if self.block is None else str(self.block)
+        return Namespace(kernel=self.kernel, n=n, block=block, **dict(self.options))
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _modules_beside(path: Path) -> Iterator[Path]:
+    """Yield the modules that are imported from a file's folder, as its own imports are."""
+    folder = path.resolve().parent
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file).resolve().parent == folder:
+            yield Path(file).resolve()
+
+
+def request_of(name: str, chosen: Namespace) -> Request | OwnRequest:
+    """Return what is asked of a kernel, of no size yet; InputError where there is none."""
+    from gpusim.cli.selection import asked_of
+    from gpusim.cli.user_files import names_a_file
+
+    return OwnRequest.of(name, chosen) if names_a_file(name) else asked_of(name, chosen)
