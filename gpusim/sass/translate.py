@@ -190,7 +190,7 @@ class _Translation:
         if step not in self.webs.reached:
             return Instruction("NOP", line=self.rows[micro.row].place.line)
         guard, negated = None, False
-        if micro.guard is not None and micro.issued:
+        if micro.guard is not None and (micro.issued or micro.memory is not None):
             guard, negated = self._guard(step, micro), micro.guard.negated
         results = enumerate(micro.results)
         return Instruction(

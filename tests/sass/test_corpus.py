@@ -424,6 +424,9 @@ def test_what_begins_with_ampere(cc: str) -> None:
     a, b = np.arange(512, dtype=I32), np.zeros(512, I32)
     launched("ampere:copies", cc, a, b, block=128)
     assert (b.reshape(-1, 4) == a.reshape(-1, 4)[::-1]).all()
+    launched("ampere:some_copies", cc, a, b, 40, block=128)
+    kept = np.where(np.arange(512) < 160, a, 7)  # a thread copies four; the other threads do not
+    assert (b.reshape(-1, 4) == kept.reshape(-1, 4)[::-1]).all()
 
 
 def has(*headers: str) -> Iterator[bool]:
