@@ -85,10 +85,11 @@ def predicted(launch: Launch, code: str) -> Predicted:
     kernel = configured(launch, code)
     if kernel is None:
         return Predicted(name, n, code, refused="the dialect lacks the words for it")
+    made_by = None if code == "nvcc" else code  # a .cu file has no other
     try:
         for l2 in STATES:
             began = time.process_time()
-            found.append(predict(kernel, *given, device="h200", l2=l2))
+            found.append(predict(kernel, *given, device="h200", l2=l2, code=made_by))
             seconds = max(seconds, time.process_time() - began)
     except GpusimError as error:
         return Predicted(name, n, code, refused=str(error).splitlines()[0])

@@ -50,7 +50,7 @@ def test_kernels_of_other_kinds_are_predicted_as_well_as_the_bars_ask() -> None:
     for launch in launches():
         if launch.kernel.name in QUICK:
             kernel = launch.kernel.in_python[launch.plan.grid, launch.plan.block]
-            us = predict(kernel, *launch.specified(), device="h200").time_us
+            us = predict(kernel, *launch.specified(), device="h200", code="lowering").time_us
             found.append(abs(us / float(measured[launch.key]["cold_us"]) - 1))
     assert len(found) == 3 * len(QUICK)
     assert fmean(found) <= 0.10
@@ -68,5 +68,5 @@ def test_the_table_of_predictions_has_what_is_predicted_now(name: str) -> None:
     for launch in launches():
         if launch.kernel.name == name:
             kernel = launch.kernel.in_python[launch.plan.grid, launch.plan.block]
-            us = predict(kernel, *launch.specified(), device="h200").time_us
+            us = predict(kernel, *launch.specified(), device="h200", code="lowering").time_us
             assert float(held[launch.key]["cold_us"]) == pytest.approx(us, rel=1e-3)
