@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.sass.form import REGISTERS, Form
@@ -17,18 +18,21 @@ TYPES: Mapping[str, str] = {"f": "float32", "d": "float64", "i": "int32", "I": "
 HALF = "int64"  # of a register that carries into another, or takes a carry
 UNTYPED = "uint32"  # of an access that moves whole words
 DEFAULT = "int32"
+WHOLE_WORDS = (*TYPES.values(), "uint32", "uint64")
+NO_ARRAYS: Mapping[str, str] = MappingProxyType({})
 
 
-def shared_types(program: Program) -> dict[int, str]:
+def shared_types(program: Program, arrays: Mapping[str, str] = NO_ARRAYS) -> dict[int, str]:
     """Return by pc the type of what each access to shared memory loads or stores.
 
-    Where nothing is done with the values of an access, its type is the one that most others have,
-    and int32 where there is none.
+    `arrays` are the types of array arguments by name: what comes from one or goes there has its
+    type. Where nothing is done with the values of an access, it has that of most others, and
+    int32 where there is none.
     """
     same, fixed = _Copies(program), program.immediates.keys() | program.constants.keys()
     votes: dict[int, Counter[str]] = {}
     for instruction in program.instructions:
-        for register, kind in _uses(instruction):
+        for register, kind in (*_uses(instruction), *_of_array(instruction, arrays)):
             if register not in fixed:
                 votes.setdefault(same.of(register), Counter())[kind] += 1
     found: dict[int, str] = {}
@@ -68,6 +72,17 @@ def _uses(instruction: Instruction) -> Iterator[tuple[int, str]]:
 def _carries(form: Form, results: str) -> bool:
     """Return whether an addition is one half of a wider one."""
     return "X" in form.modifiers or ("p" in results and results[0] != "p")
+
+
+def _of_array(instruction: Instruction, arrays: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """Yield the registers that an access to an array argument fills or stores, with its type."""
+    memory = instruction.memory
+    if memory is None or memory.space == "shared" or memory.dtype.name != UNTYPED:
+        return
+    kind = arrays.get(memory.name, "")
+    if kind in WHOLE_WORDS:
+        for register in _moved(instruction):
+            yield register, kind
 
 
 def _moved(instruction: Instruction) -> tuple[int, ...]:

@@ -107,6 +107,7 @@ class Trace:
     `block_index`, `is_complete` is False where it did too much to keep every execution.
     `compiler` names the one whose own code ran, empty for the lowering's; `generator` is who made
     the code, with the version, and `fallback` why not nvcc's compiler, where that was wanted.
+    `arrays` are the types of the array arguments by name.
     `plot_...(theme="dark")` return Matplotlib figures of that block.
     """
 
@@ -126,6 +127,7 @@ class Trace:
     compiler: str = ""
     generator: str = f"gpusim {__version__}"
     fallback: str = ""
+    arrays: dict[str, str] = field(default_factory=dict)
 
     _repr_html_ = View("gpusim.reports.notebook", "trace_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "trace_bundle")

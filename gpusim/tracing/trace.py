@@ -98,6 +98,11 @@ def trace_prepared(
         compiler=program.compiler,
         generator=program.generator,
         fallback=prepared.fallback,
+        arrays={
+            name: str(value.dtype)
+            for name, value in prepared.arguments.items()
+            if isinstance(value, np.ndarray) and value.ndim
+        },
     )
     return replace(made, findings=find(made))
 

@@ -166,7 +166,7 @@ def test_the_steps_on_a_page_are_those_of_the_block() -> None:
 def test_words_of_machine_code_have_the_type_that_its_instructions_use(dtype: str) -> None:
     """Code of nvcc stores bits; the sum of a block is what the data's type makes of them."""
     about = subject(dtype=dtype, code="nvcc")
-    document = stepper_document(about.steps, 64)
+    document = stepper_document(about.steps, about.trace)
     assert document["types"] == [dtype]
     assert not document["is_typed"]
     total = catalogue.sample(128, dtype)[:64].sum().item()
@@ -174,10 +174,38 @@ def test_words_of_machine_code_have_the_type_that_its_instructions_use(dtype: st
 
 
 def test_words_of_a_kernel_with_types_have_those() -> None:
-    document = stepper_document(subject(dtype="float64").steps, 64)
+    document = stepper_document(subject(dtype="float64").steps, subject(dtype="float64").trace)
     assert (document["types"], document["is_typed"]) == (["float64"], True)
     total = catalogue.sample(128, "float64")[:64].sum()
     assert float(replayed(document, len(document["steps"]))[0]) == pytest.approx(total, rel=1e-5)
+
+
+@needs_compiler
+def test_words_that_are_only_moved_have_the_type_of_their_array(tmp_path: Path) -> None:
+    """Nothing adds what this kernel turns around: a float, because the array is one of floats."""
+    file = tmp_path / "turn.cu"
+    file.write_text(
+        "__global__ void turn(const float *x, float *y) {\n"
+        "    __shared__ float tile[32];\n"
+        "    tile[threadIdx.x] = x[threadIdx.x];\n"
+        "    __syncthreads();\n"
+        "    y[threadIdx.x] = tile[31 - threadIdx.x];\n"
+        "}\n"
+    )
+    turn = gpusim.cuda_file(file)["turn"]
+    steps, x = BlockSteps(0), np.arange(32, dtype=np.float32) / 8
+    trace = gpusim.trace(turn[1, 32], x, np.zeros_like(x), observers=[steps])
+    document = stepper_document(steps, trace)
+    assert document["types"] == ["float32"]
+    assert replayed(document, len(document["steps"]))[4 * 5] == "0.625"
+
+
+def test_many_findings_are_folded() -> None:
+    remarks = tuple(Remark("race", 81, f"remark {number}") for number in range(12))
+    whole = plain(replace(subject(), remarks=remarks))
+    shown = len(remarks) + len([f for f in subject().trace.findings if f.kind != "none"])
+    assert f"<summary>{shown - render.MOST_REMARKS} more</summary>" in whole
+    assert all(f"remark {number}" in whole for number in range(12))
 
 
 @needs_compiler
@@ -188,13 +216,13 @@ def test_machine_code_is_shown_as_the_disassembler_writes_it() -> None:
 
 
 def test_warps_that_do_the_same_are_one_entry() -> None:
-    document = stepper_document(subject().steps, 64)
+    document = stepper_document(subject().steps, subject().trace)
     first = document["steps"][0]
     assert first[2] == [[0, 1, 2**32 - 1, 2**32 - 1, None, None]]
 
 
 def test_steps_are_cut_at_a_size_and_the_page_says_so() -> None:
-    cut = stepper_document(subject().steps, 64, most=2000)
+    cut = stepper_document(subject().steps, subject().trace, most=2000)
     assert 0 < len(cut["steps"]) < len(subject().steps.steps)
     assert cut["whole"] is False
     whole = plain(replace(subject(), steps=short()))

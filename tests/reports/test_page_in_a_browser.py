@@ -70,7 +70,7 @@ def test_the_stepper_shows_the_values_of_the_simulation(path: Path, where: str) 
     at = len(kept) - 1 if where == "last" else int(where)
     assert f"step {at + 1} of {len(kept)}, barrier interval {kept[at].interval}: " in document
     assert lanes_on(document) == kept[at].lanes_on
-    values = replayed(stepper_document(subject().steps, 64), at)
+    values = replayed(stepper_document(subject().steps, subject().trace), at)
     assert memory(document) == [values.get(4 * word, "·") for word in range(64)]
 
 
@@ -91,7 +91,7 @@ def test_keys_go_to_the_end_and_back_and_undo_what_was_written(path: Path) -> No
     kept = subject().steps.steps
     at = len(kept) - 3
     assert f"step {at + 1} of {len(kept)}, " in document
-    values = replayed(stepper_document(subject().steps, 64), at)
+    values = replayed(stepper_document(subject().steps, subject().trace), at)
     assert memory(document) == [values.get(4 * word, "·") for word in range(64)]
 
 

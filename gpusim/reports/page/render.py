@@ -21,6 +21,7 @@ from gpusim.reports.plots.canvas import THEMES, matplotlib, save_to
 INSTALL = "pip install 'gpusim[report]'"
 MOST_BYTES = 2_000_000
 SUFFIX = ".html"
+MOST_REMARKS = 8  # that are seen at once
 
 PICTURES = (
     ("plot_tree", "who adds what, step by step"),
@@ -92,6 +93,7 @@ def _page(subjects: Sequence[Subject], themes: Sequence[str]) -> str:
         style=_resource("page.css"),
         script=_resource("page.js"),
         embedded=_embedded,
+        most_remarks=MOST_REMARKS,
     )
     return text
 

@@ -100,7 +100,7 @@ def section(subject: Subject, characters: int) -> Section:
         source=rows,
         tables=tuple(tables),
         prediction=_sentence(subject.forecast),
-        stepper=stepper_document(subject.steps, trace.launch.threads_per_block, characters),
+        stepper=stepper_document(subject.steps, trace, characters),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim.isa import OPS, Program, text_of
 from gpusim.tracing.block_steps import BlockStep, BlockSteps, WarpPart, Written
+from gpusim.tracing.records import Trace
 
 MOST_CHARACTERS = 700_000
 WORD_BYTES, WORD_BITS, WORD_MASK = 4, 32, 0xFFFFFFFF
@@ -17,7 +18,7 @@ DOUBLE_BYTES = 8
 MOST_WORDS = 2048
 
 
-def stepper_document(kept: BlockSteps, threads: int, most: int = MOST_CHARACTERS) -> dict[str, Any]:
+def stepper_document(kept: BlockSteps, trace: Trace, most: int = MOST_CHARACTERS) -> dict[str, Any]:
     """Return a block's steps for the page's script, cut where they grow beyond `most` characters.
 
     `code` has line and text of each pc, and the type of what it moves to or from shared memory. A
@@ -28,7 +29,7 @@ def stepper_document(kept: BlockSteps, threads: int, most: int = MOST_CHARACTERS
     """
     assert kept.program is not None
     program = kept.program
-    types = _types(program)
+    types = _types(program, trace.arrays)
     steps: list[Any] = []
     room = most
     for step in kept.steps:
@@ -38,7 +39,7 @@ def stepper_document(kept: BlockSteps, threads: int, most: int = MOST_CHARACTERS
             break
         steps.append(entry)
     return {
-        "threads": threads,
+        "threads": trace.launch.threads_per_block,
         "words": _words(kept.steps[: len(steps)]),
         "code": [
             [one.line, text_of(one, program.immediates), types.get(pc, "")]
@@ -51,12 +52,12 @@ def stepper_document(kept: BlockSteps, threads: int, most: int = MOST_CHARACTERS
     }
 
 
-def _types(program: Program) -> Mapping[int, str]:
+def _types(program: Program, arrays: Mapping[str, str]) -> Mapping[int, str]:
     """Return by pc the type of what an access moves to or from shared memory."""
     if program.compiler:
         from gpusim.sass.value_types import shared_types
 
-        return shared_types(program)
+        return shared_types(program, arrays)
     return {
         pc: one.memory.dtype.name
         for pc, one in enumerate(program.instructions)
