@@ -180,6 +180,7 @@ REALS: dict[str, Callable[[Any, Any], Any]] = {
     "truediv": lambda a, b: a / b,
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
+    "pow": np.power,
 }
 
 
@@ -384,11 +385,29 @@ def spelled(function: Any) -> Any:
     return scope[function.__name__].__code__
 
 
-def root(operand: Any) -> Number:
-    dtype = meeting(operand)
-    dtype = dtype if is_float(dtype) else "float64"
-    with np.errstate(all="ignore"):
-        return Number(dtype, np.sqrt(converted(operand, dtype)))
+def function(name: str, *, gives_truth: bool = False) -> Callable[..., Number]:
+    """A function of `math`: NumPy's of the same name, in the operands' type or float64."""
+    compute = getattr(np, name)
+
+    def call(*operands: Any) -> Number:
+        dtype = meeting(*operands)
+        dtype = dtype if is_float(dtype) else "float64"
+        with np.errstate(all="ignore"):
+            found = compute(*(converted(operand, dtype) for operand in operands))
+        return Number("bool", int(found)) if gives_truth else Number(dtype, found)
+
+    return call
+
+
+FUNCTIONS = {
+    **{name: function(name) for name in (
+        "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
+        "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "fabs", "fmod", "hypot", "copysign")},
+    **{name: function(numpys) for name, numpys in (
+        ("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("atan2", "arctan2"),
+        ("pow", "power"))},
+    **{name: function(name, gives_truth=True) for name in ("isnan", "isinf", "isfinite")},
+}  # fmt: skip
 
 
 # The numbers as the thread-per-lane runner takes them.
@@ -405,7 +424,7 @@ C = lane_runner.Arithmetic(
         "len": lambda array: array.shape[0],
         "np": SimpleNamespace(**{name: Cast(name) for name in (*BITS, *FLOATS) if name != "bool"},
                               bool_=Cast("bool")),
-        "math": SimpleNamespace(sqrt=root),
+        "math": SimpleNamespace(**FUNCTIONS),
     },
     words={
         "fma": fma, "popc": population, "ffs": first_set, "clz": leading_zeros,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
@@ -91,9 +91,9 @@ class Elements:
 class Lane(threading.Thread):
     """One thread of the block: runs when it has the baton, and says what it waits for."""
 
-    def __init__(self, body: Callable[[Lane], None], position: int, index: Any) -> None:
+    def __init__(self, body: Callable[[Lane], None], position: int) -> None:
         super().__init__(daemon=True)
-        self.body, self.position, self.index = body, position, index
+        self.body, self.position = body, position
         self.warp, self.lane = divmod(position, 32)
         self.go, self.back = threading.Semaphore(0), threading.Semaphore(0)
         self.wish: tuple[str, Any, Callable[..., Any]] = (TURN, None, lambda *_: None)
@@ -138,38 +138,64 @@ class Lane(threading.Thread):
         self.resume()
 
 
+Size = int | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Sizes along x, y and z; what is counted through them has x as the fastest."""
+
+    sizes: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, size: Size) -> Axes:
+        """Return a number, or up to three, as three."""
+        x, y, z = (*(size if isinstance(size, tuple) else (size,)), 1, 1)[:3]
+        return cls((x, y, z))
+
+    @property
+    def count(self) -> int:
+        """How many there are in all."""
+        x, y, z = self.sizes
+        return x * y * z
+
+    def place(self, number: int) -> tuple[int, int, int]:
+        """Return where one lies, by its number."""
+        x, y, _ = self.sizes
+        return number % x, number // x % y, number // (x * y)
+
+
 def run(
     kernel: Any,
-    grid: int,
-    block: int,
+    grid: Size,
+    block: Size,
     dynamic_bytes: int,
     *arguments: Any,
     arithmetic: Arithmetic = NUMPYS,
 ) -> None:
-    """Run a launch of one dimension, block after block; arrays hold the results."""
-    for number in range(grid):
+    """Run a launch, block after block; arrays hold the results."""
+    for number in range(Axes.of(grid).count):
         memory: dict[Any, Any] = {"dynamic bytes": dynamic_bytes}
-        _run_block(kernel.py_func, (number, grid, block), memory, arguments, arithmetic)
+        place = number, Axes.of(grid), Axes.of(block)
+        _run_block(kernel.py_func, place, memory, arguments, arithmetic)
 
 
 def _run_block(
     function: Any,
-    place: tuple[int, int, int],
+    place: tuple[int, Axes, Axes],
     memory: dict[Any, Any],
     arguments: Any,
     arithmetic: Arithmetic,
 ) -> None:
-    number, grid, block = place
-
     def body(lane: Lane) -> None:
-        here = _dialect(lane, number, grid, block, memory, arithmetic)
+        here = _dialect(lane, *place, memory, arithmetic)
         given = [
             Elements(a, arithmetic) if isinstance(a, np.ndarray) else _number(a, arithmetic)
             for a in arguments
         ]
         _translated(function, here, arithmetic)(*given)
 
-    lanes = [Lane(body, position, np.int32(position)) for position in range(block)]
+    lanes = [Lane(body, position) for position in range(place[2].count)]
     for lane in lanes:
         lane.start()
     try:
@@ -214,16 +240,24 @@ def _meetings(waiting: list[Lane]) -> Iterator[list[Lane]]:
 def _dialect(
     lane: Lane,
     number: int,
-    grid: int,
-    block: int,
+    grid: Axes,
+    block: Axes,
     memory: dict[Any, Any],
     arithmetic: Arithmetic,
 ) -> Any:
-    """Return what `cuda` means to one lane."""
+    """Return what `cuda` means to one lane of a grid's block of that number."""
     of = arithmetic.of
+    thread, of_grid = block.place(lane.position), grid.place(number)
 
-    def three(x: Any, others: int) -> Any:
-        return SimpleNamespace(x=of(np.int32(x)), y=of(np.int32(others)), z=of(np.int32(others)))
+    def three(numbers: Iterable[int]) -> Any:
+        return SimpleNamespace(**{k: of(np.int32(n)) for k, n in zip("xyz", numbers, strict=True)})
+
+    def along(number_of: Callable[[int], int]) -> Callable[[int], Any]:
+        def of_axes(axes: int) -> Any:
+            found = tuple(of(np.int32(number_of(axis))) for axis in range(axes))
+            return found[0] if axes == 1 else found
+
+        return of_axes
 
     def barrier(result: Callable[..., Any]) -> Callable[..., Any]:
         return lambda value=0: of(lane.meet(BLOCK_BARRIER, None, value, result))
@@ -277,14 +311,14 @@ def _dialect(
         return lane.meet(TURN, None, None, lambda *_: None)
 
     words = SimpleNamespace(
-        threadIdx=three(lane.index, 0),
-        blockIdx=three(number, 0),
-        blockDim=three(block, 1),
-        gridDim=three(grid, 1),
+        threadIdx=three(thread),
+        blockIdx=three(of_grid),
+        blockDim=three(block.sizes),
+        gridDim=three(grid.sizes),
         laneid=of(np.int32(lane.lane)),
         warpsize=32,
-        grid=lambda _: of(np.int32(number * block) + lane.index),
-        gridsize=lambda _: of(np.int32(grid * block)),
+        grid=along(lambda axis: of_grid[axis] * block.sizes[axis] + thread[axis]),
+        gridsize=along(lambda axis: grid.sizes[axis] * block.sizes[axis]),
         shared=SimpleNamespace(array=shared),
         local=SimpleNamespace(array=local),
         volatile=lambda array: Elements(array.array, arithmetic, turn),

@@ -2,7 +2,9 @@
 
 No lane reads what another may be writing, indices stay within their arrays, loops end, and
 lanes that meet are all there. Floats are added or multiplied, never both in one kernel: at -O3 a
-product and a sum are joined, as by nvcc.
+product and a sum are joined, as by nvcc. What exponentials, roots and their like give goes to
+`out_near` alone, for their last bits are nobody's promise; what depends on the order in which lanes
+come is in `UNORDERED`, to be compared as a heap of numbers.
 """
 
 from __future__ import annotations
@@ -20,10 +22,24 @@ from gpusim.cuda import Kernel
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float32", "float64")
 ATOMICS = ("int32", "uint32", "int64", "uint64")
+BLOCKS = (32, 32, 64, 96, (32,), (8, 4), (4, 4, 2), (16, 6), (1, 32), (3, 32), (2, 16, 2),
+          (5, 7), (33,), (3, 2, 5), 40)  # fmt: skip
+GRIDS = (1, 1, 2, (2,), (1, 2), (2, 1, 2), (1, 3))
+UNORDERED = ("slots", "chain")
+NEAR = "out_near"
+FUNCTIONS = ("exp({0})", "exp2({0})", "expm1({0})", "log({0})", "log2({0})", "log10({0})",
+             "log1p({0})", "sin({0})", "cos({0})", "tan({0})", "asin({0})", "acos({0})",
+             "atan({0})", "atan2({0}, {1})", "sinh({0})", "cosh({0})", "tanh({0})",
+             "pow({0}, {1})", "hypot({0}, {1})")  # fmt: skip
 EDGES = (0, 1, 2, 3, 5, 7, 31, 32, 33, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 2**31 - 1,
          2**31, 2**32 - 1, 2**32, 2654435761, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1)  # fmt: skip
 REALS = ("0.0", "-0.0", "0.5", "1.0", "0.1", "3.0", "-7.25", "1e10", "-3e38", "1e400", "5e-324")
 FULL = "0xFFFFFFFF"
+
+
+PLACES = [
+    f"cuda.{of}.{axis}" for of in ("threadIdx", "blockIdx", "blockDim", "gridDim") for axis in "xyz"
+] + ["cuda.laneid", "cuda.gridsize(1)", "cuda.grid(1)"]
 
 
 @dataclass(frozen=True)
@@ -33,8 +49,8 @@ class RandomKernel:
     seed: int
     source: str
     kernel: Kernel
-    grid: int
-    block: int
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
     makes: tuple[Any, ...]
 
     def arguments(self) -> list[Any]:
@@ -58,18 +74,18 @@ class _Writer:
         self.names = 0
         self.variables: dict[str, str] = {}
         self.float_ops = self.random.choice((("+", "-"), ("*", "/")))
-        self.grid = self.random.choice((1, 1, 2))
-        self.block = self.random.choice((32, 32, 64, 96))
+        self.grid: int | tuple[int, ...] = self.random.choice(GRIDS)
+        self.block: int | tuple[int, ...] = self.random.choice(BLOCKS)
+        self.threads = int(np.prod(self.block))
         self.parameters: dict[str, Any] = {}
         self.functions: list[str] = []
 
     def written(self) -> RandomKernel:
         """Write device functions, then the kernel, and compile them."""
-        threads = self.grid * self.block
-        self._arrays(threads)
+        self._arrays(int(np.prod(self.grid)) * self.threads)
         for _ in range(self.random.randrange(3)):
             self._device_function()
-        body = self._kernel(threads)
+        body = self._kernel()
         text = "\n".join((*self.functions, *body)) + "\n"
         file = f"random_kernel_{self.seed}.py"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -87,9 +103,13 @@ class _Writer:
             self.parameters["m"] = self._values(self._dtype(), (8, 4)).T
         for name in ("x", "y"):
             self.parameters[name] = self._values(self._dtype(), (1,))[0]
-        self.parameters["acc"] = self._values(self.random.choice(ATOMICS), (8,))
+        for name, shape in (("acc", (8,)), ("sums", (4,)), ("own", (threads,))):
+            self.parameters[name] = self._values(self.random.choice(ATOMICS), shape)
+        for name, size in (("slots", threads + 1), ("chain", threads + 1)):
+            self.parameters[name] = np.zeros(size, "int32")
         for dtype in ("int64", "uint64", "float64", "int16"):
             self.parameters[f"out_{dtype}"] = np.zeros(threads * 4, dtype)
+        self.parameters[NEAR] = np.zeros(threads * 4, "float64")
 
     def _dtype(self) -> str:
         return self.random.choice((*INTEGERS, *FLOATS, *FLOATS, "bool"))
@@ -123,6 +143,7 @@ class _Writer:
             found += [p for n, p in places.items() if self._kind(self.parameters[n].dtype) == kind]
             if kind == "int":
                 found += ["tid", "i", "np.uint32(cuda.threadIdx.x)", "len(a)", "m.shape[1]"]
+                found += [self.random.choice(PLACES)]
         return found
 
     # -- expressions -----------------------------------------------------------------------
@@ -218,7 +239,8 @@ class _Writer:
     def _float_function(self, depth: int) -> str:
         form = self.random.choice(
             ("min({}, {})", "max({}, {})", "abs({})", "(-{})", "math.sqrt({})",
-             "cuda.fma({}, {}, {})", "max({}, 0.0, {})")
+             "cuda.fma({}, {}, {})", "max({}, 0.0, {})", "math.floor({})", "math.ceil({})",
+             "math.trunc({})", "math.fabs({})", "math.copysign({}, {})", "math.fmod({}, {})")
         )  # fmt: skip
         return form.format(*(self._float(depth) for _ in range(3)))
 
@@ -230,7 +252,10 @@ class _Writer:
         if depth <= 0:
             leaves = self._leaves("bool")
             return self.random.choice(leaves) if leaves else f"({self._int(0)} > 1)"
-        form = self.random.randrange(6)
+        form = self.random.randrange(7)
+        if form == 6:
+            word = self.random.choice(("isnan", "isinf", "isfinite"))
+            return f"math.{word}({self._float(depth - 1)})"
         if form == 0:
             word = self.random.choice(("and", "or"))
             return f"({self._bool(depth - 1)} {word} {self._bool(depth - 1)})"
@@ -277,6 +302,53 @@ class _Writer:
         value = self.random.choice((self._int, self._float, self._bool))(2)
         place = f"i * 4 + {self.random.randrange(4)}"
         self._write(f"out_{dtype}[{place}] = {value}")
+
+    def _near(self) -> None:
+        """Store what only nearly all bits are promised of."""
+        form = self.random.choice((*(f"math.{one}" for one in FUNCTIONS), "({0} ** {1})",
+                                   "({0} ** 2)", "({0} ** 0.5)", "({0} ** -1)"))  # fmt: skip
+        value = form.format(self._float(1), self._float(1))
+        self._write(f"{NEAR}[i * 4 + {self.random.randrange(4)}] = {value}")
+
+    def _atomic_of_ones_own(self) -> None:
+        """Exchange an element that no other thread touches."""
+        name = self._name()
+        value = self._int(2)
+        form = self.random.choice(
+            ("exch(own, i, {0})", "cas(own, i, {1}, {0})", "cas(own, i, own[i], {0})",
+             "add(own, i, {0})", "max(own, i, {0})")
+        )  # fmt: skip
+        self._write(f"{name} = np.int64(cuda.atomic.{form.format(value, self._int(1))})")
+        self.variables[name] = "int"
+
+    def _added_by_exchange(self) -> None:
+        """Add to an element as is done where hardware cannot: until nobody came between."""
+        old, seen, place, more = (self._name() for _ in range(4))
+        self._write(f"{place} = {self._int(1)} & 3")
+        self._write(f"{more} = np.{self.parameters['sums'].dtype}({self._int(2)})")
+        self._write(f"{old} = cuda.atomic.add(sums, {place}, 0)")
+        self._write("while True:")
+        self._write(f"    {seen} = cuda.atomic.cas(sums, {place}, {old}, {old} + {more})")
+        self._write(f"    if {seen} == {old}:")
+        self._write("        break")
+        self._write(f"    {old} = {seen}")
+
+    def _tickets(self) -> None:
+        """Let threads take places, or links of a chain, in whatever order they come."""
+        word, name = self.random.choice((("slots", "add"), ("chain", "exch"))), self._name()
+        if word[0] in self._heaps:
+            return
+        self._heaps.add(word[0])
+        if self.random.random() < 0.4:
+            self._write(f"if {self._bool(2)}:")
+            self.depth += 1
+        if word[0] == "slots":
+            self._write(f"{name} = cuda.atomic.add(slots, 0, 1)")
+            self._write(f"slots[{name} + 1] = i + 1")
+        else:
+            self._write(f"{name} = cuda.atomic.exch(chain, 0, i + 1)")
+            self._write(f"chain[i + 1] = {name}")
+        self.depth = 1
 
     def _atomic(self) -> None:
         name = self.random.choice(("add", "sub", "min", "max", "and_", "or_", "xor"))
@@ -347,7 +419,7 @@ class _Writer:
         if self.loops < 2:
             forms += [self._for, self._while]
         if self._in_kernel:
-            forms.append(self._atomic)
+            forms += [self._atomic, self._near, self._atomic_of_ones_own]
         else:
             forms.remove(self._store)
         self.random.choice(forms)()
@@ -357,20 +429,49 @@ class _Writer:
     def _shared(self) -> None:
         kind = self.random.choice(("int", "float"))
         dtype = self.random.choice(INTEGERS if kind == "int" else FLOATS)
-        array, name = self._name(), self._name()
-        self._write(f"{array} = cuda.shared.array({self.block}, np.{dtype})")
-        self._write(f"{array}[tid] = {(self._int if kind == 'int' else self._float)(2)}")
+        array, name, place = self._name(), self._name(), self._name()
+        wide = self.random.choice([k for k in range(1, 9) if self.threads % k == 0])
+        is_flat = self.random.random() < 0.5
+        shape = str(self.threads) if is_flat else f"({self.threads // wide}, {wide})"
+        self._write(f"{array} = cuda.shared.array({shape}, np.{dtype})")
+
+        def element(of: str) -> str:
+            return f"{array}[{of}]" if is_flat else f"{array}[{of} // {wide}, {of} % {wide}]"
+
+        self._write(f"{element('tid')} = {(self._int if kind == 'int' else self._float)(2)}")
         self._write("cuda.syncthreads()")
-        self._write(f"{name} = np.{dtype}({array}[(tid + {self._int(0)} % 7 + 7) % {self.block}])")
+        self._write(f"{place} = (tid + {self._int(0)} % 7 + 7) % {self.threads}")
+        self._write(f"{name} = np.{dtype}({element(place)})")
         self.variables[name] = kind
+
+    def _shared_atomic(self) -> None:
+        """Let the block's threads count in shared memory; nobody looks before all are through."""
+        array, name = self._name(), self._name()
+        operation = self.random.choice(("add", "max", "min", "or_", "and_", "xor"))
+        dtype = self.random.choice(ATOMICS)
+        self._write(f"{array} = cuda.shared.array((2, 4), np.{dtype})")
+        self._write("if tid < 8:")
+        self._write(f"    {array}[tid // 4, tid % 4] = {self._int(1)}")
+        self._write("cuda.syncthreads()")
+        row, column = f"{self._int(1)} & 1", f"{self._int(1)} & 3"
+        self._write(f"cuda.atomic.{operation}({array}, ({row}, {column}), {self._int(2)})")
+        self._write("cuda.syncthreads()")
+        self._write(f"{name} = np.{dtype}({array}[{self._int(0)} & 1, {self._int(0)} & 3])")
+        self.variables[name] = "int"
 
     def _local(self) -> None:
         dtype = self.random.choice(INTEGERS)
         array, name = self._name(), self._name()
-        self._write(f"{array} = cuda.local.array(4, np.{dtype})")
+        is_flat = self.random.random() < 0.5
+        self._write(f"{array} = cuda.local.array({'4' if is_flat else '(2, 2)'}, np.{dtype})")
+
+        def element() -> str:
+            place = f"{self._int(1)} & 3" if is_flat else f"{self._int(0)} & 1, {self._int(1)} & 1"
+            return f"{array}[{place}]"
+
         for _ in range(2):
-            self._write(f"{array}[{self._int(1)} & 3] = {self._int(2)}")
-        self._write(f"{name} = np.{dtype}({array}[{self._int(1)} & 3])")
+            self._write(f"{element()} = {self._int(2)}")
+        self._write(f"{name} = np.{dtype}({element()})")
         self.variables[name] = "int"
 
     def _shuffle(self) -> None:
@@ -427,6 +528,7 @@ class _Writer:
         self._typed: dict[str, str] = {}
         self._in_kernel = in_kernel
         self._atomic_used = ""
+        self._heaps: set[str] = set()
 
     def _device_function(self) -> None:
         self._begin(in_kernel=False)
@@ -448,12 +550,14 @@ class _Writer:
             self._write(f"{name} = f{number}({self._int(2)}, {self._float(2)})")
             self.variables[name] = "int"
 
-    def _kernel(self, threads: int) -> list[str]:
+    def _kernel(self) -> list[str]:
         self._begin(in_kernel=True)
-        forms = (
-            *[self._statement] * 3, self._shared, self._local, self._shuffle, self._vote,
-            self._some_lanes, self._together, self._call,
-        )  # fmt: skip
+        forms = [
+            *[self._statement] * 3, self._shared, self._shared_atomic, self._local, self._vote,
+            self._call, self._added_by_exchange, self._tickets, self._place,
+        ]  # fmt: skip
+        if self.threads % 32 == 0:  # what a lane that is not there holds is nobody's promise
+            forms += [self._shuffle, self._some_lanes, self._together]
         for _ in range(self.random.randint(3, 9)):
             self.random.choice(forms)()
         for place, name in enumerate(list(self.variables)[-8:]):
@@ -462,7 +566,20 @@ class _Writer:
         return [
             "@cuda.jit",
             f"def kernel({', '.join(self.parameters)}):",
-            "    tid = cuda.threadIdx.x",
-            "    i = cuda.grid(1)",
+            f"    tid = {_number('threadIdx', 'blockDim')}",
+            f"    i = ({_number('blockIdx', 'gridDim')}) * {self.threads} + tid",
             *self.lines,
         ]
+
+    def _place(self) -> None:
+        """Ask where the thread is along several axes at once."""
+        axes = self.random.choice((2, 3))
+        names = [self._name() for _ in range(axes)]
+        self._write(f"{', '.join(names)} = cuda.{self.random.choice(('grid', 'gridsize'))}({axes})")
+        self.variables |= dict.fromkeys(names, "int")
+
+
+def _number(place: str, size: str) -> str:
+    """Return how threads or blocks are counted through all axes, x first."""
+    x, y, z = (f"cuda.{place}.{axis}" for axis in "xyz")
+    return f"{x} + cuda.{size}.x * ({y} + cuda.{size}.y * {z})"
