@@ -483,6 +483,17 @@ def test_a_machine_that_is_not_served_is_told_once_and_simpy_plays(
     assert len(told) == 1
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold to the limit")
+def test_a_limit_on_addresses_is_kept_to(empty_cache: Path) -> None:
+    """`ulimit -v`: what the module reserves elsewhere, 4 GB of addresses, is not to be had."""
+    limited = "import resource as r; r.setrlimit(r.RLIMIT_AS, (2**31, 2**31))" + WITHOUT
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", limited], capture_output=True, text=True, check=False
+    )
+    assert ran.stderr == ""
+    assert ran.stdout.endswith("True\n")
+
+
 def test_what_observers_hear_is_played_by_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "is_played", lambda _: pytest.fail("nobody would hear"))
     noted = Spans()
