@@ -72,12 +72,18 @@ class CompiledClock:
         memory.write(store, image.bytes(), BASE)
         exports["begin"](store, image.end)
         exports["play"](store, image.address(sm), image.address(events))
+        read = partial(_slots, store, memory, array("q", memory.read(store, BASE, image.end)))
         for one in (sm, sm.units.memory, *sm.runs.values()):
-            image.read_back(one, RESULTS[type(one)], partial(_slots, store, memory))
+            image.read_back(one, RESULTS[type(one)], read)
 
 
-def _slots(store: wasmtime.Store, memory: Any, address: int, count: int) -> list[int]:
-    """Return what lies in some slots of memory."""
+def _slots(
+    store: wasmtime.Store, memory: Any, there: array[int], address: int, count: int
+) -> list[int]:
+    """Return what lies in some slots of memory, of which those of the image are `there`."""
+    first = (address - BASE) // SLOT
+    if first + count <= len(there):
+        return there[first : first + count].tolist()
     return array("q", memory.read(store, address, address + SLOT * count)).tolist()
 
 

@@ -5,37 +5,36 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
-from gpusim.prediction.fast.kinds import (
-    FLOAT,
-    SLOT,
-    Kind,
-    ListOf,
-    Reference,
-    flat,
-    is_whole,
-)
-from gpusim.prediction.fast.layouts import Layout, Layouts
+from gpusim.prediction.fast.kinds import FLOAT, INT, SLOT, Kind, ListOf, Reference, flat, is_whole
+from gpusim.prediction.fast.layouts import Layouts
 
 BASE = 1024  # where the first object lies; None is 0
 _LIST_SLOTS = 3  # of a list: where its elements lie, how many there are, room for how many
 _ADDRESS = (1 << 32) - 1  # a slot's bits that are an address or a length
 _double, _word = struct.Struct("<d"), struct.Struct("<q")
 
-
 Read = Callable[[int, int], list[int]]  # what lies in so many slots from an address on
+Convert = Callable[[Any], int]  # from a value to what lies in its slot
 
 
 class Image:
-    """Objects that are to be played, with all that they lead to, slot by slot."""
+    """Objects that are to be played, with all that they lead to, slot by slot.
+
+    What is no whole number stands in its slot as it is until all else is there: objects lead to
+    each other in chains that are longer than Python's calls are deep.
+    """
 
     def __init__(self, layouts: Layouts) -> None:
         self._layouts = layouts
-        self._slots: list[int] = []
-        self._places: dict[int, int] = {}  # by identity: the address of an object or list
-        self._held: list[Any] = []  # so that no other object gets the identity of one
-        self._unfinished: list[Callable[[], None]] = []
+        self._slots: list[Any] = []
+        # By identity: the address of an object or list. They are all held by the first of them.
+        self._places: dict[int, int] = {id(None): 0}
+        self._unfinished: list[tuple[int, Sequence[tuple[int, Convert]]]] = []
+        self._of_class: dict[type, list[tuple[int, Convert]]] = {}
 
     @property
     def end(self) -> int:
@@ -48,9 +47,14 @@ class Image:
 
     def add(self, given: Any) -> int:
         """Bring an object into memory, with all that it leads to; return its address."""
-        address = self._object(given, type(given))
-        while self._unfinished:
-            self._unfinished.pop()()
+        address = self._object(type(given), given)
+        slots, place_of, unfinished = self._slots, self._places.get, self._unfinished
+        while unfinished:
+            first, special = unfinished.pop()
+            for number, convert in special:
+                value = slots[first + number]
+                place = place_of(id(value))
+                slots[first + number] = convert(value) if place is None else place
         return address
 
     def address(self, given: Any) -> int:
@@ -64,67 +68,46 @@ class Image:
             [slot] = read(self.address(given) + fields[name].offset, 1)
             setattr(given, name, _value(slot, fields[name].kind, read))
 
-    def _object(self, given: Any, cls: type) -> int:
-        if given is None:
-            return 0
-        place = self._places.get(id(given))
-        if place is not None:
-            return place
+    def _object(self, cls: type, given: Any) -> int:
+        """Bring an object into memory that is not there; return its address."""
         cls = self._layouts.bindings.get(cls, cls)
         if type(given) is not cls:
             raise TypeError(f"a {type(given).__name__} is played as if it were a {cls.__name__}")
         layout = self._layouts.of(cls)
-        values = layout.values(given)
-        return self._placed(given, layout, values)
-
-    def _placed(self, given: Any, layout: Layout, values: Sequence[Any]) -> int:
+        if cls not in self._of_class:
+            self._of_class[cls] = [(n, self._converting(kind)) for n, kind in layout.special]
         first = len(self._slots)
-        address = BASE + SLOT * first
-        self._places[id(given)] = address
-        self._held.append(given)
-        self._slots.extend(values)
-        special = layout.special
-        if special:
-            self._unfinished.append(lambda: self._finish(first, special))
+        self._places[id(given)] = address = BASE + SLOT * first
+        self._slots.extend(layout.values(given))
+        self._unfinished.append((first, self._of_class[cls]))
         return address
 
-    def _finish(self, first: int, special: Sequence[tuple[int, Kind]]) -> None:
-        """Put what is no whole number in its slot as it lies in memory."""
-        slots = self._slots
-        for number, kind in special:
-            slots[first + number] = self._slot(slots[first + number], kind)
+    def _list(self, element: Kind, items: Sequence[Any]) -> int:
+        """Bring a list into memory that is not there; return its address."""
+        count, parts = len(items), flat(element)
+        first = len(self._slots) + _LIST_SLOTS
+        self._places[id(items)] = address = BASE + SLOT * (first - _LIST_SLOTS)
+        self._slots.extend((BASE + SLOT * first, count, count))
+        self._slots.extend(items if len(parts) == 1 else chain.from_iterable(items))
+        special = [(n, self._converting(k)) for n, k in enumerate(parts) if not is_whole(k)]
+        if special:
+            rows = range(0, count * len(parts), len(parts))
+            each = [(row + number, convert) for row in rows for number, convert in special]
+            self._unfinished.append((first, each))
+        return address
 
-    def _slot(self, value: Any, kind: Kind) -> int:
-        if kind == FLOAT:
-            return int(_word.unpack(_double.pack(value))[0])
+    def _converting(self, kind: Kind) -> Convert:
         if isinstance(kind, Reference):
-            return self._object(value, kind.cls)
-        return self._list(value, kind) if isinstance(kind, ListOf) else int(value)
+            return partial(self._object, kind.cls)
+        return partial(self._list, kind.element) if isinstance(kind, ListOf) else _CONVERTED[kind]
 
-    def _list(self, items: Sequence[Any], kind: ListOf) -> int:
-        place = self._places.get(id(items))
-        if place is not None:
-            return place
-        first = len(self._slots)
-        address = BASE + SLOT * first
-        self._places[id(items)] = address
-        self._held.append(items)
-        count = len(items)
-        self._slots.extend((address + SLOT * _LIST_SLOTS, count, count))
-        self._elements(items, kind.element)
-        return address
 
-    def _elements(self, items: Sequence[Any], element: Kind) -> None:
-        first, parts = len(self._slots), flat(element)
-        if len(parts) > 1:
-            items = [value for item in items for value in item]
-        self._slots.extend(items)
-        special = [(n, kind) for n, kind in enumerate(parts) if not is_whole(kind)]
-        if special:
-            step = len(parts)
-            rows = range(len(items) // step)
-            each = [(row * step + n, kind) for row in rows for n, kind in special]
-            self._unfinished.append(lambda: self._finish(first, each))
+def _bits(number: float) -> int:
+    """Return a float's bits as a whole number."""
+    return int(_word.unpack(_double.pack(number))[0])
+
+
+_CONVERTED: dict[Kind, Convert] = {FLOAT: _bits}
 
 
 def _value(slot: int, kind: Kind, read: Read) -> Any:
@@ -133,4 +116,4 @@ def _value(slot: int, kind: Kind, read: Read) -> Any:
         return slot
     data, length, _ = (part & _ADDRESS for part in read(slot & _ADDRESS, _LIST_SLOTS))
     slots = read(data, length)
-    return [_value(one, kind.element, read) for one in slots] if slots else []
+    return slots if kind.element == INT else [_value(one, kind.element, read) for one in slots]
