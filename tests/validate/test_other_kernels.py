@@ -1,0 +1,107 @@
+"""Other kernels: the numbers that they are given, how they are measured and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_gpu import FakeCompiler, FakeDriver
+from others import data, measure
+from others.errors import Compared, Summary
+from others.plans import KERNELS, Launch
+
+from validate.backend import PycudaBackend
+
+
+def test_an_element_follows_from_its_place_and_the_seed_alone() -> None:
+    assert (data.words(1000, 5) == data.words(3_000_000, 5)[:1000]).all()
+    assert (data.words(1000, 5) != data.words(1000, 6)).any()
+    state = 3 + 5 * 0x9E3779B9 & 0xFFFFFFFF  # place 3, worked out in Python's integers
+    state ^= state >> 16
+    state = state * 0x7FEB352D & 0xFFFFFFFF
+    state ^= state >> 15
+    state = state * 0x846CA68B & 0xFFFFFFFF
+    assert data.words(4, 5)[3] == state ^ state >> 16
+
+
+def test_numbers_are_what_their_names_say() -> None:
+    assert sorted(data.permuted(4096).make()) == list(range(4096))
+    assert set(data.below(16, 4096).make()) == set(range(16))
+    parts = data.uniform(4096).make()
+    assert 0 <= parts.min() < 0.01
+    assert 0.99 < parts.max() < 1
+    few = data.skewed(1024, 4096).make()
+    assert (few < 64).mean() > 0.45  # (64 / 1024) ** (1 / 4) is a half
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> tuple[FakeDriver, PycudaBackend]:
+    monkeypatch.setattr(measure, "REPETITIONS", 2)
+    driver = FakeDriver()
+    return driver, PycudaBackend(driver, FakeCompiler())
+
+
+class Simulated(measure.Codes):
+    """Kernels of the dialect in place of those that nvcc makes."""
+
+    def function(self, launch: Launch) -> Any:
+        def run(*arguments: Any, grid: Any, block: Any) -> None:
+            self._driver.now_us += 10
+            self._driver.log.append(launch.kernel.name)
+            given = [
+                self._driver.bytes_at(value).view(asked.dtype)
+                if isinstance(asked, data.Numbers)
+                else value
+                for value, asked in zip(arguments, launch.plan.arguments, strict=True)
+            ]
+            launch.kernel.in_python[grid, block](*given)
+
+        return run
+
+
+def timed(gpu: tuple[FakeDriver, PycudaBackend], name: str, n: int) -> list[float]:
+    driver, backend = gpu
+    driver.log.clear()
+    codes = Simulated(driver, Path())
+    return measure.times(backend, codes, KERNELS[name].at(n), is_checked=True)
+
+
+def test_a_launch_is_checked_and_timed_cold_and_warm(
+    gpu: tuple[FakeDriver, PycudaBackend], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert timed(gpu, "fill", 4096) == [10.0] * 6
+    assert capsys.readouterr().out == ""
+    first = ["fill", "synchronize"]
+    cold = ["read_all", "event", "fill", "event", "synchronize"]
+    warm = ["fill", "wait", "event", "fill", "event", "synchronize"]
+    assert gpu[0].log == first + 2 * cold + 2 * warm
+
+
+def test_what_a_launch_has_to_find_as_it_was_is_restored_before_each(
+    gpu: tuple[FakeDriver, PycudaBackend],
+) -> None:
+    timed(gpu, "lookback_scan", 2048)
+    restored = ["restore", "restore"]
+    assert gpu[0].log[2:6] == [*restored, "read_all", "event"]
+    assert gpu[0].log[-10:-4] == [*restored, "lookback_scan", *restored, "wait"]
+
+
+def test_wrong_results_are_told(
+    gpu: tuple[FakeDriver, PycudaBackend],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Simulated, "function", lambda self, launch: lambda *a, **k: None)
+    timed(gpu, "fill", 4096)
+    assert "WRONG ('fill', 4096) argument 1: 4096 of 4096 wrong, by 1.5" in capsys.readouterr().out
+
+
+def test_a_summary_has_mean_median_90th_percentile_and_worst() -> None:
+    made = [Compared("fill", 1, "nvcc", "cold", 100.0, us, 0.0) for us in (90.0, 100.0, 120.0)]
+    summary = Summary.of(made)
+    assert summary is not None
+    assert [summary.launches, *np.round([summary.mean, summary.median], 6)] == [3, 0.1, 0.1]
+    assert [summary.percentile_90, summary.worst] == pytest.approx([0.18, 0.2])
+    assert Summary.of([]) is None
