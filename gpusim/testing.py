@@ -7,7 +7,7 @@ be. Nothing of this needs a GPU; the simulator is imported when a function is ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,11 +29,16 @@ def assert_correct(
     *args: Any,
     device: str | Path | Device = DEFAULT_DEVICE,
     strict: bool = False,
+    uninitialised: Collection[str] = (),
 ) -> None:
-    """Assert that `gpusim.check` finds no error; with `strict`, no warning either."""
+    """Assert that `gpusim.check` finds no error; with `strict`, no warning either.
+
+    Arrays named in `uninitialised` hold nothing before the launch.
+    """
     from gpusim.checking.check import check
 
-    assert_none_wrong(check(configured, *args, device=device), strict=strict)
+    found = check(configured, *args, device=device, uninitialised=uninitialised)
+    assert_none_wrong(found, strict=strict)
 
 
 def assert_none_wrong(found: Findings, *, strict: bool = False) -> None:

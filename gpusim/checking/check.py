@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gpusim.checking.findings import Findings, order
 from gpusim.checking.sink import Sink
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device, load
+from gpusim.errors import InputError
 from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
@@ -28,18 +30,20 @@ def check(
     *args: Any,
     device: str | Path | Device = "h200",
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
+    uninitialised: Collection[str] = (),
 ) -> Findings:
     """Run `kernel[grid, block]` with `args` and return what is wrong with it; arrays hold results.
 
     `device` is the GPU: its compute capability decides about the lanes of a warp, its size about
-    blocks that wait for each other. `step_limit` is how many instructions a block may run. What
-    would stop `gpusim.trace` (an index outside its array, a barrier that some never reach) is a
-    finding, and the rest goes on. Raises GpusimError for a launch, argument or kernel that cannot
-    run.
+    blocks that wait for each other. `step_limit` is how many instructions a block may run. Arrays
+    named in `uninitialised`, by their parameters, hold nothing yet: no element is to be read before
+    it is written. What would stop `gpusim.trace` (an index outside its array, a barrier that some
+    never reach) is a finding, and the rest goes on. Raises GpusimError for a launch, argument or
+    kernel that cannot run.
     """
     gpu = load(device)
     prepared = prepare(configured, args, gpu.cc, LEVEL, asks=True)
-    return check_prepared(prepared, gpu, step_limit=step_limit)
+    return check_prepared(prepared, gpu, step_limit=step_limit, uninitialised=uninitialised)
 
 
 def check_call(
@@ -65,11 +69,14 @@ def check_prepared(
     *,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     progress: machine.Progress | None = None,
+    uninitialised: Collection[str] = (),
 ) -> Findings:
     """Run a program that is ready, wherever it came from, and return what is wrong with it."""
+    allocations = allocate(prepared.arguments)
+    _require_arrays(uninitialised, allocations)
     before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
     sink = Sink()
-    checker = Checker(sink, prepared.cc, allocate(prepared.arguments))
+    checker = Checker(sink, prepared.cc, allocations, uninitialised)
     machine.run(
         prepared,
         observers=(checker,),
@@ -92,3 +99,13 @@ def check_prepared(
         compiler=prepared.program.compiler,
         found=sink.sorted(),
     )
+
+
+def _require_arrays(names: Collection[str], arrays: Collection[str]) -> None:
+    """Raise InputError for a name that is none of some arrays."""
+    for name in names:
+        if name not in arrays:
+            given = ", ".join(arrays) or "none"
+            raise InputError(
+                f"uninitialised: {name!r} is no array of the kernel's; its arrays are {given}"
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -33,15 +33,20 @@ INDEPENDENT_THREADS = 7  # compute capability from which lanes of a warp run ind
 class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
-    `steps` counts those it has judged.
+    Those named in `uninitialised` hold nothing yet. `steps` counts steps that it has judged.
     """
 
     def __init__(
-        self, sink: Sink, cc: ComputeCapability, allocations: Mapping[str, Allocation]
+        self,
+        sink: Sink,
+        cc: ComputeCapability,
+        allocations: Mapping[str, Allocation],
+        uninitialised: Collection[str] = (),
     ) -> None:
         self._sink = sink
         self._cc = cc
         self._allocations = allocations
+        self._uninitialised = frozenset(uninitialised)
         self._batches: dict[int, Batch] = {}
         self._timeline = Timeline()
         self._told_of_order: set[int] = set()
@@ -60,7 +65,7 @@ class Checker(Observer):
             if row.memory is not None
         }
         self._accesses = accesses
-        self._layout = Layout(program, launch, self._allocations)
+        self._layout = Layout(program, launch, self._allocations, self._uninitialised)
         self._recorded = frozenset(
             space for space in ("global", "shared") if history.is_needed(program, self._of(space))
         )
@@ -153,7 +158,11 @@ class Checker(Observer):
         if step.on.any():
             element = (step.addresses - FIRST_ADDRESS) // self._layout.element_bytes["global"]
             touch = self._touch(step, batch, element, step.placement.copies)
-            self._judge(touch, self._accesses[step.pc], self._global)
+            access = self._accesses[step.pc]
+            if self._uninitialised and access.kind != "store":
+                never = self._layout.holds_nothing(touch.element)
+                self._ask_written(touch, access, never & (self._global.writer[touch.element] == 0))
+            self._judge(touch, access, self._global)
 
     def _access_shared(self, step: Step, batch: Batch) -> None:
         assert step.addresses is not None
@@ -167,9 +176,7 @@ class Checker(Observer):
             element = element + owners(step, copies, by_lane=False) * elements
         touch, access = self._touch(step, batch, element, copies), self._accesses[step.pc]
         if access.kind != "store":
-            never = shadow.writer[touch.element] == 0
-            name = self._name(access, touch.element)
-            self._tell(never_written(never, touch.thread, access, name, touch.blocks))
+            self._ask_written(touch, access, shadow.writer[touch.element] == 0)
         self._judge(touch, access, shadow)
 
     def _access_local(self, step: Step, batch: Batch) -> None:
@@ -186,8 +193,12 @@ class Checker(Observer):
         if access.kind == "store":
             written[touch.element] = True
         else:
-            never, name = ~written[touch.element], self._name(access, touch.element)
-            self._tell(never_written(never, touch.thread, access, name, touch.blocks))
+            self._ask_written(touch, access, ~written[touch.element])
+
+    def _ask_written(self, touch: Touch, access: Access, never: Array) -> None:
+        """Report a read of what was never written."""
+        name = self._name(access, touch.element)
+        self._tell(never_written(never, touch.thread, access, name, touch.blocks))
 
     def _touch(self, step: Step, batch: Batch, element: Array, copies: int) -> Touch:
         memory = step.instruction.memory

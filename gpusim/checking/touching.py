@@ -23,12 +23,14 @@ LANES = np.arange(32)
 class Layout:
     """How the memories of a launch are divided into elements, which the shadows stand for.
 
-    An element has as many bytes as the narrowest access to its memory.
+    An element has as many bytes as the narrowest access to its memory. Arrays named in
+    `uninitialised` hold nothing yet.
     """
 
     program: Program
     launch: Launch
     allocations: Mapping[str, Allocation]
+    uninitialised: frozenset[str] = frozenset()
 
     @cached_property
     def element_bytes(self) -> dict[str, int]:
@@ -41,8 +43,8 @@ class Layout:
         return sizes
 
     @cached_property
-    def _written(self) -> frozenset[int]:
-        """Addresses of the arrays to which the program stores."""
+    def _written(self) -> frozenset[str]:
+        """Names of arrays to which the program stores, by whatever name, or should have stored."""
         names = {
             row.memory.name
             for row in self.program.instructions
@@ -51,8 +53,13 @@ class Layout:
             and OPS[row.op].kind != "load"
         }
         if ANY_ARRAY in names:
-            names = set(self.allocations)
-        return frozenset(self.allocations[name].address for name in names)
+            return frozenset(self.allocations)
+        stored = [self.allocations[name].extent for name in names | self.uninitialised]
+        return frozenset(
+            name
+            for name, one in self.allocations.items()
+            if any(one.extent.start < s.stop and s.start < one.extent.stop for s in stored)
+        )
 
     def may_race(self, row: Instruction) -> bool:
         """Return whether an access matters: not where an array is only read."""
@@ -60,15 +67,22 @@ class Layout:
         assert memory is not None
         if memory.space != "global" or memory.name == ANY_ARRAY:
             return True
-        return self.allocations[memory.name].address in self._written
+        return memory.name in self._written
+
+    def holds_nothing(self, element: Array) -> Array:
+        """Return which elements of global memory have no values before the launch."""
+        found = np.zeros(len(element), dtype=bool)
+        each = self.element_bytes["global"]
+        for name in self.uninitialised:
+            extent = self.allocations[name].extent
+            first, last = (address - FIRST_ADDRESS for address in (extent.start, extent.stop - 1))
+            found |= (element >= first // each) & (element <= last // each)
+        return found
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Elements of global memory, of a block's shared and of a thread's local memory."""
-        end = max(
-            (a.start + a.elements * a.array.dtype.itemsize for a in self.allocations.values()),
-            default=FIRST_ADDRESS,
-        )
+        end = max((one.extent.stop for one in self.allocations.values()), default=FIRST_ADDRESS)
         shared = self.program.shared_bytes + self.launch.dynamic_shared_bytes
         sizes = {
             "global": end - FIRST_ADDRESS,

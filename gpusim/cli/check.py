@@ -74,6 +74,14 @@ def exit_code(findings: Findings, *, strict: bool) -> int:
 
 
 CHECK = Option("--check", "judge the launch too, as gpusim check does: exit code 1 for an error")
+UNINITIALISED = Option(
+    "--uninitialised",
+    "an array of FILE.py:FUNCTION that holds nothing yet: reading it before it is written is an "
+    "error",
+    "NAME",
+    None,
+    True,
+)
 STRICT = Option("--strict", "let warnings count as errors")
 
 COMMAND = Command(
@@ -85,6 +93,7 @@ COMMAND = Command(
         *COMPILING,
         DEVICE,
         STRICT,
+        UNINITIALISED,
         STEP_LIMIT,
         JSON,
         Option("--sarif", "print SARIF 2.1, which code hosts show beside the lines"),
@@ -100,7 +109,11 @@ COMMAND = Command(
 
 
 # Options that a kernel of the catalogue does not take; not every command has them.
-OWN = {"--arg": "arg", "--shared-bytes": "shared_bytes"}
+OWN = {
+    "--arg": "arg",
+    "--shared-bytes": "shared_bytes",
+    "--uninitialised": "uninitialised",
+}
 
 
 def checked(chosen: Namespace) -> Findings:
@@ -114,7 +127,8 @@ def checked(chosen: Namespace) -> Findings:
     device, limit = device_of(name, None), step_limit(chosen)
     if names_a_file(chosen.kernel):
         configured, values = own_kernel(chosen)
-        return judge(configured, *values, device=device, step_limit=limit)
+        nothing = getattr(chosen, "uninitialised", None) or ()
+        return judge(configured, *values, device=device, step_limit=limit, uninitialised=nothing)
     refuse(
         {name: getattr(chosen, field, None) for name, field in OWN.items()},
         "a kernel of the catalogue makes its own arguments",

@@ -38,7 +38,7 @@ def places(
     memory = instruction.memory
     assert memory is not None
     item = memory.dtype.itemsize
-    common = _holder_of_all(context, addresses, memory.width_bytes)
+    common = _holder_of_all(context, addresses, memory)
     if common is not None:
         yield common, on, element_index(addresses, common.address, item)
         return
@@ -48,7 +48,7 @@ def places(
         where = np.broadcast_to(left, shape)
         position = np.unravel_index(where.argmax(), shape)
         first = int(np.broadcast_to(addresses, shape)[position])
-        found = _holder(context, first, memory.width_bytes)
+        found = _holder(context, first, memory)
         if found is None:
             wrong = where & (np.broadcast_to(addresses, shape) == first)
             context.fault(_nowhere(context, group, instruction, addresses, wrong, first))
@@ -60,16 +60,21 @@ def places(
         left = left & ~inside
 
 
-def _holder_of_all(context: Context, addresses: Array, width: int) -> Allocation | None:
+def _holder_of_all(context: Context, addresses: Array, memory: Memory) -> Allocation | None:
     """Return the array in which all addresses lie, also those of lanes that are off."""
-    found = _holder(context, int(addresses.min()), width)
-    inside = found is not None and addresses.max() <= found.address + found.array.nbytes - width
-    return found if inside else None
+    found = _holder(context, int(addresses.min()), memory)
+    if found is None:
+        return None
+    last = found.address + found.array.nbytes - memory.width_bytes
+    return found if addresses.max() <= last else None
 
 
-def _holder(context: Context, address: int, width: int) -> Allocation | None:
+def _holder(context: Context, address: int, memory: Memory) -> Allocation | None:
+    """Return the array that an address lies in, of overlapping ones one that counts from there."""
+    width, item = memory.width_bytes, memory.dtype.itemsize
     for one in context.allocations.values():
-        if one.address <= address <= one.address + one.array.nbytes - width:
+        inside = one.address <= address <= one.address + one.array.nbytes - width
+        if inside and (address - one.address) % item == 0:
             return one
     return None
 

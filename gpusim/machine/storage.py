@@ -38,34 +38,68 @@ class Allocation:
     start: int
     elements: int
 
+    @property
+    def extent(self) -> range:
+        """The addresses of its memory."""
+        return range(self.start, self.start + self.elements * self.array.dtype.itemsize)
+
 
 def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
     """Give every array an address, aligned to 512 bytes and apart from the others.
 
-    An array that is passed twice keeps one address.
+    Arrays that share memory (one that is passed twice, views of one array that overlap) share
+    their addresses as well.
     """
+    arrays = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray | ArraySpec)
+    }
+    memory = {
+        name: _memory_of(value) if isinstance(value, np.ndarray) else (None, 0)
+        for name, value in arrays.items()
+    }
+    extents = {name: _extent(name, value, memory[name][0]) for name, value in arrays.items()}
+    regions = _regions(extents)
     placed: dict[str, Allocation] = {}
-    seen: dict[Any, int] = {}
+    starts: dict[int, int] = {}
     free = FIRST_ADDRESS
-    for name, value in arguments.items():
-        if not isinstance(value, np.ndarray | ArraySpec):
-            continue
-        flat, before = _memory_of(value) if isinstance(value, np.ndarray) else (None, 0)
+    for name, value in arrays.items():
+        region = regions[name]
+        if region.start not in starts:
+            starts[region.start] = free
+            free += -(-len(region) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+        flat, before = memory[name]
         elements = value.size if flat is None else flat.size
-        place = _identity(value, flat)
-        if place not in seen or not value.nbytes:
-            seen[place] = free
-            size = max(elements * value.dtype.itemsize, 1)
-            free += -(-size // ALIGNMENT) * ALIGNMENT + ALIGNMENT
-        start = seen[place]
+        start = starts[region.start] + extents[name].start - region.start
         address = start + before * value.dtype.itemsize
         placed[name] = Allocation(name, address, value, flat, start, elements)
     return placed
 
 
-def _identity(array: Array | ArraySpec, flat: Array | None) -> Any:
-    """Return what is equal for arrays that are one: where the memory begins that they take."""
-    return id(array) if flat is None else flat.__array_interface__["data"][0]
+def _extent(name: str, array: Array | ArraySpec, flat: Array | None) -> range:
+    """Return the bytes that an array takes in NumPy's memory; one of its own where it has none."""
+    if flat is not None and flat.nbytes:
+        first = int(flat.__array_interface__["data"][0])
+        return range(first, first + flat.nbytes)
+    # No memory lies below zero: nothing else is taken for it but what is the same object.
+    first = -(1 << 64) * (1 + (id(array) if array.nbytes else id(name)))
+    return range(first, first + max(array.nbytes, 1))
+
+
+def _regions(extents: Mapping[str, range]) -> dict[str, range]:
+    """Return for each array the bytes that it takes with all that overlap with it."""
+    ordered = sorted(extents.values(), key=lambda extent: extent.start)
+    joined: list[range] = []
+    for extent in ordered:
+        if joined and extent.start < joined[-1].stop:
+            joined[-1] = range(joined[-1].start, max(joined[-1].stop, extent.stop))
+        else:
+            joined.append(extent)
+    return {
+        name: next(one for one in joined if one.start <= extent.start < one.stop)
+        for name, extent in extents.items()
+    }
 
 
 def _memory_of(array: Array) -> tuple[Array, int]:

@@ -597,7 +597,7 @@ __global__ void shared_counter_not_cleared(int *x, int *out, int *more, int n) {
     out[t] = count;
 }
 
-// In Python all global memory has values; only here may it have none.
+// In Python the array is said to hold nothing.
 __global__ void global_memory_never_written(int *x, int *out, int *more, int n) {
     int t = threadIdx.x;
     F(more[t] = 1;)

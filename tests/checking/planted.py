@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import gpusim
 from gpusim.cuda import Kernel
 
 MARK = "# <-"
@@ -32,10 +33,21 @@ class Case:
     shared_bytes: int
     device: str
     step_limit: int
+    uninitialised: tuple[str, ...]
 
     def configured(self, kernel: Kernel) -> Any:
         """Return a kernel of the case, ready to be called with `values`."""
         return kernel[self.grid, self.block, 0, self.shared_bytes]
+
+    def check(self, kernel: Kernel) -> gpusim.Findings:
+        """Check a kernel of the case."""
+        return gpusim.check(
+            self.configured(kernel),
+            *self.values(),
+            device=self.device,
+            step_limit=self.step_limit,
+            uninitialised=self.uninitialised,
+        )
 
     def values(self) -> list[Any]:
         """Return new arguments."""
@@ -55,12 +67,22 @@ def planted(
     shared_bytes: int = 0,
     device: str = "h200",
     step_limit: int = 100_000,
+    uninitialised: tuple[str, ...] = (),
 ) -> Callable[[Pair], Pair]:
     """Enter a case under its function's name."""
 
     def enter(pair: Pair) -> Pair:
         made = Case(
-            pair.__name__, rule, grid, block, arguments, pair, shared_bytes, device, step_limit
+            pair.__name__,
+            rule,
+            grid,
+            block,
+            arguments,
+            pair,
+            shared_bytes,
+            device,
+            step_limit,
+            uninitialised,
         )
         CASES.append(made)
         return pair

@@ -382,3 +382,19 @@ def vector_store_at_odd_indices():
         cuda.store_vector(out, 2 * t, (s[2 * t], s[2 * t + 1]))
 
     return bug, twin
+
+
+@planted("uninitialised", 1, 32, ints(32), zeros(32), zeros(32), uninitialised=("more",))
+def global_memory_never_written():
+    @cuda.jit
+    def bug(x, out, more):
+        t = cuda.threadIdx.x
+        out[t] = x[t] + more[t]  # <-
+
+    @cuda.jit
+    def twin(x, out, more):
+        t = cuda.threadIdx.x
+        more[t] = 1
+        out[t] = x[t] + more[t]
+
+    return bug, twin

@@ -199,3 +199,36 @@ def test_findings_are_counted_for_all_blocks_alike() -> None:
 
     (finding,) = gpusim.check(kernel[5, 64], np.zeros(320, np.int32))
     assert (finding.rule, finding.count) == ("uninitialised", 320)
+
+
+def test_views_that_overlap_are_one_memory() -> None:
+    @cuda.jit
+    def kernel(x, y):
+        i = cuda.grid(1)
+        y[i] = x[i] + 1
+
+    base = np.arange(192, dtype=np.int32)
+    (finding,) = gpusim.check(kernel[2, 64], base[:128], base[64:]).errors
+    # Block 0 stores to y[0], which is x[64]: block 1 reads it before or behind that.
+    assert (finding.rule, finding.element) == ("block-race", "y[0]")
+    assert gpusim.check(kernel[2, 32], base[:64], base[64:]).errors == []
+
+
+def test_a_read_of_global_memory_that_holds_nothing_yet_is_an_error() -> None:
+    @cuda.jit
+    def kernel(x, scratch, out):
+        t = cuda.threadIdx.x
+        if t > 0:
+            scratch[t] = x[t]
+        out[t] = scratch[t]
+
+    def found(*names: str) -> list[tuple[str, str, int]]:
+        arrays = [np.zeros(32, np.int32) for _ in range(3)]
+        findings = gpusim.check(kernel[1, 32], *arrays, uninitialised=names)
+        return [(one.rule, one.element, one.count) for one in findings]
+
+    assert found() == []
+    assert found("scratch", "out") == [("uninitialised", "scratch[0]", 1)]
+    assert found("x") == [("uninitialised", "x[1]", 31)]  # nobody stores to it
+    with pytest.raises(gpusim.GpusimError, match=r"'y' is no array .* its arrays are x, scratch"):
+        found("y")

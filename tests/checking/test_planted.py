@@ -7,8 +7,6 @@ import importlib
 import pytest
 from checking.planted import CASES, KINDS, Case, marked_lines
 
-import gpusim
-
 for kind in KINDS:
     importlib.import_module(f"checking.planted_{kind}")
 
@@ -18,9 +16,7 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @every_case
 def test_a_planted_bug_is_found_at_its_lines(case: Case) -> None:
     bug, _ = case.pair()
-    found = gpusim.check(
-        case.configured(bug), *case.values(), device=case.device, step_limit=case.step_limit
-    )
+    found = case.check(bug)
     lines = marked_lines(case.pair)
     assert lines
     assert any(f.rule == case.rule and lines <= set(f.lines) for f in found), [
@@ -31,9 +27,7 @@ def test_a_planted_bug_is_found_at_its_lines(case: Case) -> None:
 @every_case
 def test_the_corrected_twin_has_no_error(case: Case) -> None:
     _, twin = case.pair()
-    found = gpusim.check(
-        case.configured(twin), *case.values(), device=case.device, step_limit=case.step_limit
-    )
+    found = case.check(twin)
     assert [(f.rule, f.lines, f.message) for f in found.errors] == []
 
 

@@ -12,8 +12,6 @@ from checking.planted import CASES, KINDS
 
 FOLDER = Path(__file__).parent
 VERDICTS: dict[str, Any] = json.loads((FOLDER / "sanitizer_h200.json").read_text())["verdicts"]
-# Global memory always has values here, as in numba; only in CUDA C++ may it have none.
-WITHOUT_A_PYTHON_FORM = {"global_memory_never_written"}
 
 for kind in KINDS:
     importlib.import_module(f"checking.planted_{kind}")
@@ -21,7 +19,7 @@ for kind in KINDS:
 
 def test_all_that_compute_sanitizer_finds_is_planted_in_python_too() -> None:
     found = {name for name, verdict in VERDICTS.items() if verdict["bug"]}
-    assert found - {case.name for case in CASES} == WITHOUT_A_PYTHON_FORM
+    assert found <= {case.name for case in CASES}
 
 
 def test_compute_sanitizer_finds_nothing_in_the_twins() -> None:

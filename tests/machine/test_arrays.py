@@ -12,6 +12,7 @@ import gpusim
 from gpusim import cuda
 from gpusim.cuda import Kernel
 from gpusim.errors import KernelSourceError, OutOfBoundsError
+from gpusim.machine.storage import FIRST_ADDRESS, allocate
 
 both_levels = pytest.mark.parametrize("level", ["O0", "O3"])
 
@@ -146,3 +147,24 @@ def test_checks_of_an_axis_cost_no_instruction() -> None:
     trace = gpusim.trace(kernel[1, 32], counted(32, 4), np.zeros(32, np.int32))
     assert trace.counters["global_load_instructions"] == 1
     assert [line for line in trace.lines if line.counters.get("branches")] == []
+
+
+def offsets(*arrays: Any) -> list[int]:
+    """Where arrays begin that are passed together, from the first address on."""
+    named = {str(number): array for number, array in enumerate(arrays)}
+    return [one.address - FIRST_ADDRESS for one in allocate(named).values()]
+
+
+def test_views_that_overlap_lie_as_far_apart_as_in_numpy() -> None:
+    base = counted(100)
+    assert offsets(base, base) == [0, 0]
+    assert offsets(base[10:], base[:20], base) == [40, 0, 0]
+    assert offsets(base[::2], base[1::2]) == [0, 4]
+    assert offsets(base[10:20], base.view(np.int16)[30:]) == [0, 20]
+
+
+def test_arrays_that_do_not_overlap_lie_apart_and_aligned_to_512_bytes() -> None:
+    base = counted(300)
+    # 512 and 688 bytes, each with 512 bytes behind it.
+    assert offsets(base[:128], base[128:], counted(1)) == [0, 1024, 2560]
+    assert offsets(counted(0), counted(0), gpusim.array_spec(4, np.int32)) == [0, 1024, 2048]
