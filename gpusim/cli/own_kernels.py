@@ -133,5 +133,8 @@ def own_arguments(
         argument(text, with_elements=with_elements, names=names) for text in chosen.arg or []
     ]
     if "n" in names and not depends_on("n", chosen):
-        raise InputError(f"-n is given, but n stands in no --arg of {name}, nor in --grid")
+        raise InputError(
+            f"-n is given, but n stands in no --arg of {name}, nor in --grid; write for example "
+            "--arg 'float32[n]' and --grid 'ceil(n/block)'"
+        )
     return kernel, bound(described, kernel.source.parameters, kernel.__name__)

@@ -16,7 +16,7 @@ from gpusim.cli.options import (
     Command,
     Option,
 )
-from gpusim.cli.own_kernels import LAUNCHING
+from gpusim.cli.own_kernels import LAUNCHING, refuse
 from gpusim.cli.timing import (
     DEVICE,
     L2,
@@ -139,29 +139,63 @@ def _bandwidth(chosen: Namespace) -> Any:
     for size in inputs.listed(chosen.sizes, "--sizes"):
         chosen.n = size
         for made in _forecasts(chosen):
-            setup = made.job.launches[0].setup
-            if setup is None:
-                raise InputError("bandwidth over size is drawn for kernels of gpusim list")
-            by_kernel.setdefault(made.job.name, []).append((setup.n, made.gbps))
-            place = (made.job.name, device.id, setup.block, setup.dtype.name)
-            measured[made.job.name] = measured_gbps(*place)
-    rates = [Rates(name, tuple(found), tuple(measured[name])) for name, found in by_kernel.items()]
+            setup, name = made.job.launches[0].setup, made.job.name
+            elements = setup.n if setup else inputs.count(size)
+            by_kernel.setdefault(name, []).append((elements, made.gbps))
+            if setup is not None:
+                measured[name] = measured_gbps(name, device.id, setup.block, setup.dtype.name)
+    rates = [
+        Rates(name, tuple(found), tuple(measured.get(name, ())))
+        for name, found in by_kernel.items()
+    ]
     return plot_bandwidth(rates, device, theme=chosen.theme)
 
 
-SCOPES = {"one": "single", "all": "all"}  # the words of measurements for --passes
+WHOSE = {"lowering": "the lowering's", "nvcc": "nvcc's"}
+NOT_OF_ACCURACY = {
+    "--without": "without", "--grid": "grid", "--coarse": "coarse", "--arg": "arg",
+    "--input": "input", "--shared-bytes": "shared_bytes",
+}  # fmt: skip
 
 
 def _accuracy(chosen: Namespace) -> Any:
     """Draw what was measured of the launches that the options name, beside its prediction."""
+    from gpusim import generators
     from gpusim.catalogue import find
-    from gpusim.cli import inputs
+    from gpusim.cli.user_files import names_a_file
     from gpusim.cli.validation import beside_predictions
     from gpusim.reports.plots.accuracy import Timed, plot_times
 
-    if chosen.without:
-        raise InputError("--without cannot be given here: what was measured had all mechanisms")
-    device = device_of(chosen.device, None)
+    refuse(
+        {flag: getattr(chosen, name) or None for flag, name in NOT_OF_ACCURACY.items()},
+        "what was measured is drawn as it was launched",
+    )
+    if any(map(names_a_file, chosen.kernels)):
+        raise InputError(
+            "what was measured are kernels of gpusim list; your own times are drawn from Python: "
+            "prediction.plot_accuracy(measured_us=[...])"
+        )
+    device, asked = device_of(chosen.device, None), _cases(chosen)
+    kernels = [find(name).name for name in chosen.kernels or corrected(SERIES)]
+    code = generators.chosen(chosen.code)
+    if code == generators.AUTO:
+        is_served = generators.is_installed() and not generators.refusal(device.cc, "O3")
+        code = generators.NVCC if is_served else generators.LOWERING
+    found = beside_predictions(
+        kernels,
+        device.id,
+        lambda case: all(getattr(case, name) == value for name, value in asked.items()),
+        code,
+    )
+    what = f"{device.name}, {WHOSE[code]} code"
+    return plot_times([Timed(*one) for one in found], what, theme=chosen.theme)
+
+
+def _cases(chosen: Namespace) -> dict[str, Any]:
+    """Return what the options ask of the cases that were measured, by the fields of a case."""
+    from gpusim.cli import inputs
+    from gpusim.cli.validation import SCOPES
+
     passes, l2 = how(chosen)
     asked: dict[str, Any] = {"l2": l2, "scope": SCOPES[passes]}
     if chosen.n is not None:
@@ -170,13 +204,9 @@ def _accuracy(chosen: Namespace) -> Any:
         asked["block"] = inputs.count(chosen.block, "the block")
     if chosen.dtype is not None:
         asked["dtype"] = inputs.dtype(chosen.dtype).name
-    kernels = [find(name).name for name in chosen.kernels or corrected(SERIES)]
-    found = beside_predictions(
-        kernels,
-        device.id,
-        lambda case: all(getattr(case, name) == value for name, value in asked.items()),
-    )
-    return plot_times([Timed(*one) for one in found], device.name, theme=chosen.theme)
+    if chosen.op is not None:
+        asked["operation"] = chosen.op
+    return asked
 
 
 def _one_kernel(chosen: Namespace) -> str:

@@ -12,6 +12,8 @@ from typing import Any
 from gpusim.cli.progress import Bar
 from gpusim.errors import InputError
 
+SCOPES = {"one": "single", "all": "all"}  # by --passes the word of a measurement
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command of the validation and return its exit code."""
@@ -43,28 +45,38 @@ def measured_gbps(
 
 
 def beside_predictions(
-    kernels: Sequence[str], device: str, wanted: Callable[[Any], bool]
+    kernels: Sequence[str], device: str, wanted: Callable[[Any], bool], code: str
 ) -> list[tuple[str, float, float]]:
     """Return (kernel, measured us, predicted us) of launches that were measured on a device.
 
-    `wanted` says which cases. InputError where none was measured.
+    `wanted` says which cases, `code` whose machine code is predicted. InputError where none was
+    measured, or none can be predicted.
     """
     files, predicted = _module("files"), _module("predicted")
     times = files.load(device).times if device in files.names() else ()
     chosen = [one for one in times if one.kernel in kernels and wanted(one.case)]
     if not any(one.time_us for one in chosen):
+        scopes = {one.case.scope for one in times}
+        ways = (f"--passes {passes}" for passes, scope in SCOPES.items() if scope in scopes)
+        there = (
+            f"measured there are {', '.join(dict.fromkeys(one.kernel for one in times))} "
+            f"({', '.join(ways)})"
+        )
+        others = f"there are measurements of {', '.join(files.names())}"
         raise InputError(
-            f"nothing that was chosen has been measured on {device}; "
-            f"there are measurements of {', '.join(files.names())}"
+            f"nothing that was chosen has been measured on {device}; {there if times else others}"
         )
     with Bar(len(chosen), "launches") as bar:
         bar.start()
-        found = predicted.compare(chosen, device, done=bar.advance)
-    return [
+        found = predicted.compare(chosen, device, code, done=bar.advance)
+    both = [
         (one.kernel, one.measured_us, one.predicted_us)
         for one in found
         if isinstance(one, predicted.Compared)
     ]
+    if not both:
+        raise InputError(f"none of these launches can be predicted: {found[0].reason}")
+    return both
 
 
 def _module(name: str) -> Any:

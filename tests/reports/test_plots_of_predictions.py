@@ -116,12 +116,19 @@ def test_the_command_draws_what_was_measured_of_the_launches_that_are_named(
     words = ["plot", "accuracy", "reduce1", "reduce4", "-n", "2^20", "--out", str(path)]
     assert main([*words, "--block", "256", "--dtype", "int32"]) == 0
     drawn = path.read_text(encoding="utf-8")
+    assert "H200, the lowering&#x27;s code: predicted against measured" in drawn.replace(
+        "'", "&#x27;"
+    )
     assert "2 launches, mean error" in drawn
     assert "reduce4: 1 launch" in drawn
     assert main([*words, "--device", "v100"]) == 2
     assert "nothing that was chosen has been measured on v100" in capsys.readouterr().err
+    assert main([*words, "--passes", "all", "--device", "k40m"]) == 2
+    assert "on k40m; measured there are reduce1, " in capsys.readouterr().err
     assert main([*words, "--without", "barriers"]) == 2
     assert "--without cannot be given here" in capsys.readouterr().err
+    assert main(["plot", "accuracy", "mine.cu:own", "--out", str(path)]) == 2
+    assert "prediction.plot_accuracy(measured_us=[...])" in capsys.readouterr().err
 
 
 def test_a_rate_below_one_is_not_written_as_zero() -> None:
@@ -165,6 +172,19 @@ def test_the_command_draws_it(picture: str, tmp_path: Path, capsys: Any) -> None
     words = ["reduce2", "-n", "4096", "--block", "64", "--out", str(path)]
     assert main(["plot", picture, *words]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_kernel_of_ones_own_has_a_rate_for_each_size(tmp_path: Path, capsys: Any) -> None:
+    file, path = tmp_path / "mine.py", tmp_path / "a.svg"
+    file.write_text(
+        "from gpusim import cuda\n\n@cuda.jit\ndef double(x):\n"
+        "    x[cuda.grid(1)] = x[cuda.grid(1)] * 2\n"
+    )
+    words = ["plot", "bandwidth", f"{file}:double", "--block", "32", "--sizes", "2^10,2^12"]
+    assert main([*words, "--out", str(path), "--grid", "ceil(n/block)", "--arg", "int32[n]"]) == 0
+    assert "nothing measured" in path.read_text(encoding="utf-8")
+    assert main([*words, "--out", str(path), "--grid", "32", "--arg", "int32[1024]"]) == 2
+    assert "write for example --arg 'float32[n]'" in capsys.readouterr().err
 
 
 def test_the_command_draws_bandwidth_over_sizes(tmp_path: Path) -> None:
