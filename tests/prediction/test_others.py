@@ -23,6 +23,14 @@ def test_there_are_64_kernels_of_three_sizes_and_a_third_of_them_is_measured_las
     assert 0.3 <= len(last) / len(KERNELS) <= 0.4
 
 
+def test_whatever_was_measured_is_predicted_or_refused_with_a_reason() -> None:
+    rows = list(errors.rows_of(errors.PREDICTED))
+    held = {(row["kernel"], int(row["n"]), row["code"]) for row in rows}
+    measured = errors.by_launch(errors.MEASURED)
+    assert held >= {(*key, code) for key in measured for code in errors.CODES}
+    assert all(row["refused"] or float(row["cold_us"]) > 0 for row in rows)
+
+
 @pytest.mark.parametrize(
     "name", ["sweeps", "layernorm", "hash_lookup", "keep_by_warps", "lookback_scan", "tree_scan"]
 )
