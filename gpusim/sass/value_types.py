@@ -29,28 +29,33 @@ def shared_types(program: Program, arrays: Mapping[str, str] = NO_ARRAYS) -> dic
     type. Where nothing is done with the values of an access, it has that of most others, and
     int32 where there is none.
     """
-    same, fixed = _Copies(program), program.immediates.keys() | program.constants.keys()
-    votes: dict[int, Counter[str]] = {}
-    for instruction in program.instructions:
-        for register, kind in (*_uses(instruction), *_of_array(instruction, arrays)):
-            if register not in fixed:
-                votes.setdefault(same.of(register), Counter())[kind] += 1
+    same = _Copies(program)
+    votes = _votes(program, same, arrays)
     found: dict[int, str] = {}
     silent = []
     for pc, instruction in enumerate(program.instructions):
         memory = instruction.memory
         if memory is None or memory.space != "shared":
             continue
+        moved = (votes.get(same.of(one), Counter()) for one in _moved(instruction))
         if memory.dtype.name != UNTYPED:
             found[pc] = memory.dtype.name
-            continue
-        heard = sum((votes.get(same.of(one), Counter()) for one in _moved(instruction)), Counter())
-        if heard:
+        elif heard := sum(moved, Counter()):
             found[pc] = heard.most_common(1)[0][0]
         else:
             silent.append(pc)
     usual = Counter(found.values()).most_common(1)
     return found | dict.fromkeys(silent, usual[0][0] if usual else DEFAULT)
+
+
+def _votes(program: Program, same: _Copies, arrays: Mapping[str, str]) -> dict[int, Counter[str]]:
+    """Return how often each value is taken for each type, by the register that stands for it."""
+    votes: dict[int, Counter[str]] = {}
+    for instruction in program.instructions:
+        for register, kind in (*_uses(instruction), *_of_array(instruction, arrays)):
+            if register not in same.fixed:
+                votes.setdefault(same.of(register), Counter())[kind] += 1
+    return votes
 
 
 def _uses(instruction: Instruction) -> Iterator[tuple[int, str]]:
@@ -91,14 +96,17 @@ def _moved(instruction: Instruction) -> tuple[int, ...]:
 
 
 class _Copies:
-    """Registers that hold the same value at some time, by one of them (union-find)."""
+    """Registers that hold the same value at some time, by one of them (union-find).
+
+    Those that are `fixed` hold what many instructions have in common: no copies.
+    """
 
     def __init__(self, program: Program) -> None:
         self._parent: dict[int, int] = {}
-        fixed = program.immediates.keys() | program.constants.keys()
+        self.fixed = program.immediates.keys() | program.constants.keys()
         for instruction in program.instructions:
             for source in _copied(instruction):
-                if source not in fixed:
+                if source not in self.fixed:
                     self._parent[self.of(source)] = self.of(instruction.dst[0])
 
     def of(self, register: int) -> int:
@@ -111,8 +119,11 @@ class _Copies:
 def _copied(instruction: Instruction) -> tuple[int, ...]:
     """Return the sources of which the result is a copy."""
     form = instruction.detail
-    if OPS[instruction.op].is_copy or instruction.op == "SHFL.LANES":
+    if OPS[instruction.op].is_copy:
         return instruction.src[:1]
+    if instruction.op == "SHFL.LANES":
+        _, wants_value = form
+        return instruction.src[:1] if wants_value else ()
     if not isinstance(form, Form):
         return ()
     if form.name.startswith(("SEL", "USEL")):

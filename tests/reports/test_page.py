@@ -200,6 +200,27 @@ def test_words_that_are_only_moved_have_the_type_of_their_array(tmp_path: Path) 
     assert replayed(document, len(document["steps"]))[4 * 5] == "0.625"
 
 
+@needs_compiler
+def test_a_type_is_passed_on_by_shuffles() -> None:
+    """The word comes from a shuffle, and what the shuffle took was multiplied as a float."""
+    source = """
+__global__ void spread(const int *x, int *y) {
+    __shared__ float tile[32];
+    float half = 0.5f * x[threadIdx.x];
+    tile[threadIdx.x] = __shfl_xor_sync(~0u, half, 1);
+    __syncthreads();
+    y[threadIdx.x] = __float_as_int(tile[31 - threadIdx.x]);
+}
+"""
+    spread = gpusim.cuda_source(source)["spread"]
+    steps, x = BlockSteps(0), np.arange(32, dtype=np.int32)
+    trace = gpusim.trace(spread[1, 32], x, np.zeros_like(x), observers=[steps])
+    document = stepper_document(steps, trace)
+    stored = next(kind for _, text, kind in document["code"] if text.startswith("STS"))
+    assert stored == "float32"
+    assert replayed(document, len(document["steps"]))[4 * 6] == "3.5"
+
+
 def test_many_findings_are_folded() -> None:
     remarks = tuple(Remark("race", 81, f"remark {number}") for number in range(12))
     whole = plain(replace(subject(), remarks=remarks))
