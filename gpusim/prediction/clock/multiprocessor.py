@@ -73,7 +73,7 @@ class StreamingMultiprocessor:
         self.block_ends = []
         self.end = 0
         self.runs: dict[int, Runs] = {}  # by the identity of what they ran
-        self.blocks = [[self._runs_of(work) for work in block] for block in blocks]
+        self.blocks = self._runs_by_block(blocks)
         self._next_block = self._on_sm = self._order = 0
         self._launch_free = self._completion_free = 0
         self._left = len(blocks)
@@ -81,6 +81,14 @@ class StreamingMultiprocessor:
         self._set_rates(device)
         self.schedulers = [Scheduler(self, device) for _ in range(device.sm.schedulers)]
         self._share_bandwidth()
+
+    def _runs_by_block(self, blocks: Sequence[Sequence[WarpSteps]]) -> list[list[Runs]]:
+        """Return the runs of each block's warps; blocks that are one object share a list."""
+        by_block: dict[int, list[Runs]] = {}
+        for block in blocks:
+            if id(block) not in by_block:
+                by_block[id(block)] = [self._runs_of(work) for work in block]
+        return [by_block[id(block)] for block in blocks]
 
     def _runs_of(self, work: WarpSteps) -> Runs:
         if id(work) not in self.runs:

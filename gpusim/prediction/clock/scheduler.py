@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import insort
-from heapq import heappop, heappush
 from typing import Protocol
 
 from gpusim.device import Device
@@ -68,6 +67,7 @@ class Scheduler:
     kept: Warp | None  # the warp that goes on at once, before any other
     last: int  # the order of the warp that was served last
     met: Block | None  # whose barrier its last warp came to
+    # Sorted lists: they are short, and take no more time than heaps, or less where compiled.
     waiting: list[tuple[int, int, Warp]]  # until when, by order
     ready: list[tuple[int, Warp]]  # by order
     pipes: list[int]  # when each is free
@@ -100,7 +100,7 @@ class Scheduler:
 
     def take(self, warp: Warp, at: int) -> None:
         """Let a warp come to its next step at a time."""
-        heappush(self.waiting, (at, warp.order, warp))
+        insort(self.waiting, (at, warp.order, warp))
 
     def run(self, at: int) -> int:
         """Issue, from a time on, while nothing can come between; return when to go on.
@@ -114,7 +114,8 @@ class Scheduler:
             place = -1
             if free <= now and kept is None:
                 while waiting and waiting[0][0] <= now:
-                    _, order, warp = heappop(waiting)
+                    _, order, warp = waiting[0]
+                    del waiting[0]
                     insort(ready, (order, warp))
                 if len(ready) > 1:
                     place = CHOOSE[self._policy](ready, self.last, pipes, now)
@@ -141,7 +142,7 @@ class Scheduler:
                 kept = None
                 if back > free:
                     if back < NEVER:
-                        heappush(waiting, (back, warp.order, warp))
+                        insort(waiting, (back, warp.order, warp))
                 elif self._is_greedy and pipes[warp.pipe] <= free:
                     kept = warp
                 else:

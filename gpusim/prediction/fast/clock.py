@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from array import array
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpusim import prediction
 from gpusim.disk_cache import DiskCache, key
@@ -16,8 +14,8 @@ from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Multiprocessor
 from gpusim.prediction.fast.events import Events, play
-from gpusim.prediction.fast.image import BASE, Image
-from gpusim.prediction.fast.kinds import SLOT
+from gpusim.prediction.fast.image import Image
+from gpusim.prediction.fast.instance import Instance
 from gpusim.prediction.fast.layouts import Layouts
 from gpusim.prediction.memory import GlobalMemory
 
@@ -32,11 +30,11 @@ RESULTS: dict[type, tuple[str, ...]] = {
     Runs: ("count", "spent", "marks"),
 }
 _MODULES = DiskCache("clock", most_bytes=1 << 23)
-_PAGE = 1 << 16
+_MOST_KEPT_BYTES = 1 << 26  # of memory, from one play to the next
 
 
 class CompiledClock:
-    """Plays what an SM does; each time in a memory of its own."""
+    """Plays what an SM does, one after the other."""
 
     def __init__(self) -> None:
         import wasmtime
@@ -50,6 +48,7 @@ class CompiledClock:
             config.memory_guard_size = 0
         self._engine = wasmtime.Engine(config)
         self._module = _compiled(self._engine, str(limited))
+        self._instance: Instance | None = None
 
     def play(self, sm: StreamingMultiprocessor) -> None:
         """Let an SM's blocks come and go, until the last has left.
@@ -57,34 +56,18 @@ class CompiledClock:
         Raises TypeError for what does not lie in memory, wasmtime.Trap for what cannot be
         computed there; then nothing has happened.
         """
-        import wasmtime
-
         events = Events(len(sm.schedulers))
         sm.agenda = events
         image = Image(self._layouts)
         image.add(sm)
-        store = wasmtime.Store(self._engine)
-        exports: Any = wasmtime.Instance(store, self._module, []).exports(store)
-        memory = exports["memory"]
-        missing = image.end - memory.data_len(store)
-        if missing > 0:
-            memory.grow(store, missing // _PAGE + 1)
-        memory.write(store, image.bytes(), BASE)
-        exports["begin"](store, image.end)
-        exports["play"](store, image.address(sm), image.address(events))
-        read = partial(_slots, store, memory, array("q", memory.read(store, BASE, image.end)))
+        instance = self._instance or Instance(self._engine, self._module)
+        self._instance = None
+        instance.play(image, image.address(sm), image.address(events))
         for one in (sm, sm.units.memory, *sm.runs.values()):
-            image.read_back(one, RESULTS[type(one)], read)
-
-
-def _slots(
-    store: wasmtime.Store, memory: Any, there: array[int], address: int, count: int
-) -> list[int]:
-    """Return what lies in some slots of memory, of which those of the image are `there`."""
-    first = (address - BASE) // SLOT
-    if first + count <= len(there):
-        return there[first : first + count].tolist()
-    return array("q", memory.read(store, address, address + SLOT * count)).tolist()
+            image.read_back(one, RESULTS[type(one)], instance.slots)
+        # The system takes longer to give a page of memory than the clock to fill it.
+        if instance.size < _MOST_KEPT_BYTES:
+            self._instance = instance
 
 
 def _is_room_limited() -> bool:

@@ -1,4 +1,4 @@
-"""The agenda of the compiled clock: what is to happen, in a heap; and the loop that lets it happen.
+"""The agenda of the compiled clock: what is to happen, and the loop that lets it happen.
 
 It does what SimPy's queue and processes do (`clock.processes`), event for event: what is said first
 happens first, of what happens at the same time.
@@ -6,7 +6,7 @@ happens first, of what happens at the same time.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from bisect import insort
 
 from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
@@ -18,7 +18,7 @@ RUN, WAKE, END_BLOCK = range(3)
 class Events:
     """An agenda: when, under which name in the order in which it was said, and what happens."""
 
-    heap: list[tuple[int, int, int, int]]
+    coming: list[tuple[int, int, int, int]]
     said: int
     # By scheduler: the event at which it runs again, and when that is.
     alarms: list[int]
@@ -27,7 +27,7 @@ class Events:
     ending: list[Block]
 
     def __init__(self, schedulers: int) -> None:
-        self.heap = []
+        self.coming = []
         self.said = 0
         self.alarms = [0] * schedulers
         self.alarms_at = [0] * schedulers
@@ -36,7 +36,7 @@ class Events:
 
     def next(self) -> int:
         """Return when the next of what was said happens, NEVER where nothing does."""
-        return self.heap[0][0] if self.heap else NEVER
+        return self.coming[0][0] if self.coming else NEVER
 
     def wake(self, at: int, schedulers: list[int]) -> None:
         """Let schedulers look at a time at what they have, by number, in this order."""
@@ -59,7 +59,7 @@ class Events:
 
     def _say(self, at: int, kind: int, number: int) -> None:
         self.said += 1
-        heappush(self.heap, (at, self.said, kind, number))
+        insort(self.coming, (at, self.said, kind, number))
 
 
 def play(sm: StreamingMultiprocessor, events: Events) -> None:
@@ -67,8 +67,9 @@ def play(sm: StreamingMultiprocessor, events: Events) -> None:
     for number in range(len(sm.schedulers)):
         events.run_again(0, number)
     sm.start_blocks(0)
-    while events.heap:
-        now, name, kind, number = heappop(events.heap)
+    while events.coming:
+        now, name, kind, number = events.coming[0]
+        del events.coming[0]
         if kind == END_BLOCK:
             sm.end_block(events.ending[number], now)
         elif kind == WAKE:

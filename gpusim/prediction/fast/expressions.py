@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import bisect
 import enum
-import heapq
 import math
 import types
 from collections.abc import Callable, Iterator
@@ -677,7 +676,5 @@ _CALLS: dict[Any, Callable[[Expressions, ast.Call], Value]] = {
     math.ldexp: Expressions._ldexp,
 }
 _REPLACED: dict[Any, Function] = {
-    heapq.heappush: library.heappush,
-    heapq.heappop: library.heappop,
     bisect.insort: library.insort,
 }
