@@ -107,14 +107,18 @@ class BankLayout:
     """What lies in the constant banks, as bytes at offsets: filled from the launch.
 
     In bank 0 stand the sizes of block and grid, where the stack begins, and the `parameters`: name,
-    offset and size of each. `fixed` are whole banks that the code brings, `addresses` the
-    variables whose addresses stand in bank 4, by offset. A block's own shared memory begins
+    offset and size of each; and the array at which a cooperative launch's blocks meet
+    (`grid_barrier`), with the offsets of its address's lower and upper half. `fixed` are whole
+    banks that the code brings, `addresses` the variables whose addresses stand in bank 4, by
+    offset, and `functions` those of the driver's. A block's own shared memory begins
     `shared_start` bytes behind the address that its window has.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
     fixed: Mapping[int, bytes] = field(default_factory=dict)
     addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    functions: Mapping[int, str] = field(default_factory=dict)
+    grid_barrier: tuple[str, int, int] | None = None
     stack_bytes: int = 0
     shared_start: int = 0
 
@@ -226,6 +230,11 @@ class Op:
     def leaves(self) -> bool:
         """Whether a lane for which it is on does not go on behind it."""
         return self.kind in ("branch", "exit")
+
+    @property
+    def is_untimed(self) -> bool:
+        """Whether the machine runs it and the clock does not have it."""
+        return self.kind in ("named_barrier", "arrive")
 
     @property
     def only_describes(self) -> bool:

@@ -17,7 +17,7 @@ from gpusim.cli.inputs import DType, did_you_mean, dtype, fits, number, whole_nu
 from gpusim.errors import InputError
 from gpusim.files import shown
 
-_NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?")
 _CAST = re.compile(r"(\w+)\((.*)\)")
 _FILE = re.compile(r"(\w+)?@(.*)")

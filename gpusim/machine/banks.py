@@ -18,7 +18,8 @@ BANK_BYTES = 64 << 10
 BLOCK_SIZE, GRID_SIZE, STACK = 0x0, 0xC, 0x28
 SHARED_WINDOW, LOCAL_WINDOW = 0x18, 0x20
 # Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
-SHARED_HIGH, LOCAL_HIGH = 0x7FFF, 0x7FFE
+# Functions of the driver have theirs there too: by where bank 4 holds it.
+SHARED_HIGH, LOCAL_HIGH, FUNCTION_HIGH = 0x7FFF, 0x7FFE, 0x7FFD
 _ADDRESSES = 4
 
 
@@ -39,13 +40,19 @@ def banks(
     for name, offset, size in layout.parameters:
         held = _bytes_of(arguments[name], allocations.get(name))
         first[offset : offset + size] = held[:size]
+    if layout.grid_barrier is not None:
+        name, low, high = layout.grid_barrier
+        barrier = np.array([allocations[name].address], "<u8").view(np.uint8)
+        first[low : low + 4], first[high : high + 4] = barrier[:4], barrier[4:]
     made[0] = first
-    if layout.addresses:
-        fourth = np.zeros(max(layout.addresses) + 8, dtype=np.uint8)
-        for offset, (name, added) in layout.addresses.items():
-            address = allocations[name].address + added
-            fourth[offset : offset + 8] = np.array([address], "<u8").view(np.uint8)
-        made[_ADDRESSES] = fourth
+    fourth = {
+        offset: allocations[name].address + added
+        for offset, (name, added) in layout.addresses.items()
+    } | {offset: (FUNCTION_HIGH << 32) + offset for offset in layout.functions}
+    if fourth:
+        made[_ADDRESSES] = np.zeros(max(fourth) + 8, dtype=np.uint8)
+    for offset, address in fourth.items():
+        made[_ADDRESSES][offset : offset + 8] = np.array([address], "<u8").view(np.uint8)
     return made
 
 

@@ -23,11 +23,29 @@ RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {
 
 
 def barrier(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the group until its blocks are complete."""
+    """Hold the lanes that are on until their blocks are complete."""
+    group.decided(on)  # all blocks of the batch have to do the same
     context.report(group, instruction, on)
-    group.hold(AT_BARRIER)
+    held(context, group, on, AT_BARRIER)
     release(context)
     return True
+
+
+def held(context: Context, group: Group, on: Array, state: int) -> None:
+    """Hold the lanes that are on, and let the others of the group go on."""
+    splits = context.batch.splits
+    waits, goes = group.decided(on), group.decided(group.mask & ~on)
+    splits.pc[group.which] = np.where(waits, group.pc, group.pc + 1)
+    splits.state[group.which[waits]] = state
+    both = waits & goes
+    if both.any():
+        which = group.which[both]
+        going = splits.take(which)
+        going.mask = going.mask & ~on[:, both]
+        going.pc = np.full(len(which), group.pc + 1)
+        going.state = np.full(len(which), READY)
+        splits.remove(which, ~on[:, both])
+        context.batch.splits = splits.extended(going)
 
 
 def release(context: Context) -> None:

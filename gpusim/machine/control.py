@@ -8,7 +8,8 @@ import numpy as np
 
 from gpusim.errors import KernelFault
 from gpusim.isa import Instruction
-from gpusim.machine import barrier, convergence, warp
+from gpusim.machine import barrier, convergence, named_barrier, warp
+from gpusim.machine.addressed import lanes_of
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
 
@@ -59,14 +60,17 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
         convergence.release(context, group.rows)
         warp.release(context)
         barrier.release(context)
+        named_barrier.release(context)
     return True
 
 
 def branch_if_apart(
     context: Context, group: Group, instruction: Instruction, on: Array
 ) -> bool | None:
-    """Branch where not all live lanes that a mask names are here."""
+    """Branch where not all live lanes that a mask names are here, or where they are together."""
     apart = warp.misses_lanes(group, group.read(instruction.src[0], np.uint32))
+    if instruction.detail == "together":
+        apart = ~apart
     taken = on & apart[None, :, None]
     context.report(group, instruction, on, taken=taken)
     if not apart.any():
@@ -81,9 +85,9 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
     rows = np.broadcast_to(group.read(instruction.src[0], np.uint32), group_shape(group))
     rows = rows // np.uint32(ROW_BYTES)
     places = np.array(instruction.detail, dtype=np.int64)
-    context.report(group, instruction, on, taken=on)
     wanted = np.unique(rows[np.broadcast_to(on, rows.shape)])
     agreed(np.where(on, rows, 0))
+    context.report(group, instruction, on, taken=on)
     splits, which = batch.splits, group.which
     splits.pc[which] = group.pc + 1
     for number, row in enumerate(wanted.tolist()):
@@ -101,6 +105,63 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
         splits = splits.extended(leaving)
     batch.splits = splits.without(which[~splits.mask[:, which].any(axis=(0, 2))])
     return True
+
+
+# What becomes of a call of a function that only the driver has, by the function's name.
+_DRIVER = {
+    "__assertfail": "an assertion does not hold",
+    "vprintf": "printf is the driver's, which is not there: leave it out, as with a macro",
+}
+
+
+def call_driver(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Tell the lanes that call a function whose code nobody has."""
+    context.report(group, instruction, on)
+    if not on.any():
+        return
+    layout = context.batch.program.layout
+    offsets = np.broadcast_to(group.read(instruction.src[0], np.uint32), group_shape(group))
+    offset = int(offsets[np.broadcast_to(on, offsets.shape)][0])
+    name = layout.functions.get(offset, "a function") if layout is not None else "a function"
+    text = _DRIVER.get(name, f"{name} is the driver's, which is not there: do without it")
+    line = instruction.line
+    block, thread, place = lanes_of(group).first(on, offsets, name, line)
+    context.fault(KernelFault(f"line {line}: {text} (block {block}, thread {thread})", place))
+
+
+def part(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Part lanes that name different lanes: each such set goes on by itself."""
+    batch, which = context.batch, group.which
+    named = np.broadcast_to(group.read(instruction.src[0], np.uint32), group_shape(group))
+    agreed(np.where(group.mask, named, 0))
+    context.report(group, instruction, on)
+    splits = batch.splits
+    splits.pc[which] = group.pc + 1
+    held = splits.mask[0, which]
+    first = held.argmax(axis=1)
+    stays = held & (named[0] == np.take_along_axis(named[0], first[:, None], axis=1))
+    left = held & ~stays
+    splits.remove(which, left[None])
+    while left.any():
+        some = np.flatnonzero(left.any(axis=1))
+        first = left[some].argmax(axis=1)
+        alike = named[0][some] == np.take_along_axis(named[0][some], first[:, None], axis=1)
+        going = splits.take(which[some])
+        going.mask = (left[some] & alike)[None]
+        splits = splits.extended(going)
+        left[some] &= ~alike
+    batch.splits = splits
+    return True
+
+
+def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Tell the lanes that end the kernel with a trap."""
+    context.report(group, instruction, on)
+    if on.any():
+        line = instruction.line
+        block, thread, place = lanes_of(group).first(on, np.zeros_like(on), "", line)
+        text = f"line {line}: the kernel gives up with a trap (block {block}, thread {thread})"
+        context.fault(KernelFault(text, place))
 
 
 def group_shape(group: Group) -> tuple[int, ...]:

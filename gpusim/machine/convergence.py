@@ -35,6 +35,22 @@ def give_back(context: Context, group: Group, instruction: Instruction, on: Arra
     return True
 
 
+def get_token(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Put the lanes' token into a register, and take it from them."""
+    number = int(instruction.detail)
+    tokens = group.of_rows(group.batch.tokens[number])
+    group.write(instruction.dst[0], tokens.astype(np.uint32), on)
+    _give(group, number, NO_TOKEN, on)
+    context.report(group, instruction, on)
+
+
+def set_token(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Give the lanes back the token that a register holds."""
+    token = group.read(instruction.src[0], np.uint32).astype(np.int64)
+    _give(group, int(instruction.detail), token, on)
+    context.report(group, instruction, on)
+
+
 def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Hold a diverged warp's splits until the lanes with their token have come."""
     context.report(group, instruction, on)

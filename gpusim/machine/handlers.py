@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.machine import access, barrier, control, convergence, values, warp
+from gpusim.machine import access, barrier, control, convergence, named_barrier, values, warp
 from gpusim.machine.context import Handler
 
 HANDLERS: Mapping[str, Handler] = {
@@ -31,7 +31,15 @@ HANDLERS: Mapping[str, Handler] = {
     "bounds": access.bounds,
     "branch": control.branch,
     "branch_if_apart": control.branch_if_apart,
-    "return": control.jump,
+    "jump": control.jump,
+    "call_driver": control.call_driver,
+    "trap": control.trap,
+    "part": control.part,
+    "clock": values.clock,
+    "get_token": convergence.get_token,
+    "set_token": convergence.set_token,
+    "named_barrier": named_barrier.sync,
+    "arrive": named_barrier.arrive,
     "exit": control.leave,
     "bssy": convergence.bssy,
     "break": convergence.give_back,

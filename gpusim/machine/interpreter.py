@@ -19,11 +19,19 @@ from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.loops import Loops, OnSkip
 from gpusim.machine.repetition import Changes, Repetition
-from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, AT_WARP, READY, Batch
+from gpusim.machine.state import (
+    AT_BARRIER,
+    AT_CONVERGENCE,
+    AT_NAMED_BARRIER,
+    AT_WARP,
+    READY,
+    Batch,
+)
 from gpusim.machine.storage import Allocation
 
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
+    AT_NAMED_BARRIER: "at the named barrier on line {}",
     AT_CONVERGENCE: "for lanes of its own to join it before line {}",
     AT_WARP: "for lanes named by the mask on line {}",
 }

@@ -25,7 +25,8 @@ from gpusim.launch import WARP_SIZE, Launch
 
 Array = np.ndarray[Any, Any]
 
-READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP = range(4)
+READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_NAMED_BARRIER = range(5)
+NAMED_BARRIERS = 16
 
 
 @dataclass
@@ -143,6 +144,8 @@ class Batch:
         )
         self.tokens: list[Array] = [np.zeros((1, 1, 1), dtype=np.int64)] * program.barriers
         self._tokens_given = 0
+        # Threads that came to a named barrier without waiting there, by barrier and block.
+        self.arrivals = np.zeros((NAMED_BARRIERS, 1), dtype=np.int64)
         size = program.shared_bytes + launch.dynamic_shared_bytes
         self.shared = np.zeros((len(blocks), -(-size // 16) * 16), dtype=np.uint8)
         self.local: Array | None = None
@@ -208,6 +211,7 @@ class Batch:
 
         self.registers = [None if value is None else spread(value) for value in self.registers]
         self.tokens = [spread(token) for token in self.tokens]
+        self.arrivals = np.repeat(self.arrivals, copies, axis=1)
         splits, count = self.splits, len(self.splits)
         mask = np.broadcast_to(splits.mask, (copies, count, WARP_SIZE))
         self.splits = Splits(

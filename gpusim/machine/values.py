@@ -75,6 +75,15 @@ def special(context: Context, group: Group, instruction: Instruction, on: Array)
     context.report(group, instruction, on)
 
 
+def clock(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Read a clock: the instructions that the batch has run, for no time passes here."""
+    now = np.uint64(context.executed)
+    words = (now & np.uint64(0xFFFFFFFF), now >> np.uint64(32))
+    for register, word in zip(instruction.dst, words, strict=False):
+        group.write(register, np.asarray(word, np.uint32).reshape(1, 1, 1), on)
+    context.report(group, instruction, on)
+
+
 def special_value(group: Group, instruction: Instruction) -> Array:
     """Return what a special register holds in the rows of a group."""
     name, _, axis = str(instruction.detail).partition(".")

@@ -15,8 +15,9 @@ from gpusim import device as devices
 from gpusim import machine
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
-from gpusim.errors import InputError, shown_at_the_call
+from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.events import require_observers
+from gpusim.isa import OPS, Instruction
 from gpusim.occupancy import occupancy
 from gpusim.prediction.bounds import Bound, bounds_of
 from gpusim.prediction.clock.spans import SpanObserver
@@ -76,6 +77,7 @@ def predict_prepared(
     _check_l2(l2)
     require_observers(observers, SpanObserver)
     held = occupancy(prepared, gpu)
+    _check_barriers(prepared, gpu, held.blocks)
     classes = classify(prepared, step_limit=step_limit)
     memory = memory_share(prepared, classes, gpu, held.blocks, l2)
     work = Workload(prepared, gpu, classes)
@@ -108,6 +110,28 @@ def predict_prepared(
         traffic=traffic_of(classes, memory),
         timeline=recorder.timeline if recorder is not None else None,
     )
+
+
+def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
+    """Refuse barriers that cannot open, and those that the clock does not have."""
+    program = prepared.program
+    if any(_is_untimed(instruction) for instruction in program.instructions):
+        raise InputError(
+            f"{prepared.kernel} has barriers with numbers, for some warps of a block: they are run "
+            "and counted, but how long they take is not simulated"
+        )
+    most, blocks = resident * gpu.gpu.sms, prepared.launch.blocks
+    if program.layout is not None and program.layout.grid_barrier is not None and blocks > most:
+        raise LaunchError(
+            f"{prepared.kernel} waits for all blocks of the grid, which has {blocks:,}; "
+            f"{gpu.gpu.name} holds {most:,} of them at a time ({resident} on each of its "
+            f"{gpu.gpu.sms} SMs)"
+        )
+
+
+def _is_untimed(instruction: Instruction) -> bool:
+    """Return whether a row is a barrier for some warps; a packed one is all of the block's."""
+    return OPS[instruction.op].is_untimed and instruction.detail != "packed"
 
 
 def _check_l2(state: str) -> None:

@@ -1,13 +1,13 @@
 """Arguments of a kernel in machine code: what lies in its parameters, byte by byte.
 
 A pointer is an array; a number has the type that the source declares, else one of the
-parameter's size; a structure by value is a sequence of its members, or its bytes.
+parameter's size; a structure by value is a tuple or dictionary of its members, or its bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,41 +15,97 @@ from gpusim.arguments import ArraySpec
 from gpusim.errors import LaunchError
 from gpusim.sass.cubin import Parameter
 from gpusim.sass.signature import Declared
+from gpusim.sass.structures import POINTER_BYTES, TYPES, Member, Structures, members
 
-POINTER_BYTES = 8
-TYPES: Mapping[str, type[np.generic]] = {
-    "bool": np.bool_,
-    "char": np.int8, "signed char": np.int8, "unsigned char": np.uint8,
-    "short": np.int16, "unsigned short": np.uint16,
-    "int": np.int32, "signed": np.int32, "unsigned": np.uint32, "unsigned int": np.uint32,
-    "long": np.int64, "unsigned long": np.uint64, "size_t": np.uint64,
-    "long long": np.int64, "unsigned long long": np.uint64,
-    "long int": np.int64, "unsigned long int": np.uint64, "long long int": np.int64,
-    "int8_t": np.int8, "uint8_t": np.uint8, "int16_t": np.int16, "uint16_t": np.uint16,
-    "int32_t": np.int32, "uint32_t": np.uint32, "int64_t": np.int64, "uint64_t": np.uint64,
-    "float": np.float32, "double": np.float64, "half": np.float16, "__half": np.float16,
-}  # fmt: skip
 _INTEGERS: Mapping[int, type[np.generic]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 _FLOATS: Mapping[int, type[np.generic]] = {2: np.float16, 4: np.float32, 8: np.float64}
 
 
-def bound(
+class Given(NamedTuple):
+    """What is passed: a parameter, or a member of one, with its place in bank 0."""
+
+    name: str
+    offset: int
+    size: int
+    value: Any
+
+
+def given(
     kernel: str,
     parameters: Sequence[Parameter],
     declared: Sequence[Declared],
+    known: Structures,
     values: Sequence[Any],
-) -> dict[str, Any]:
+) -> list[Given]:
     """Pair a kernel's parameters with arguments: arrays, numbers and bytes.
 
-    Raises LaunchError where they do not match in number, size or kind.
+    A structure is one argument, or as many as it has members. Raises LaunchError where arguments
+    do not match in number, size or kind.
     """
-    names = [one.name for one in declared]
-    if len(values) != len(parameters):
+    pairs = list(zip(declared, parameters, strict=True))
+    shapes = [members(one, known, parameter.size) for one, parameter in pairs]
+    if len(values) != len(pairs):
+        values = _by_parameter(kernel, declared, shapes, values)
+    made: list[Given] = []
+    for (one, parameter), shape, value in zip(pairs, shapes, values, strict=True):
+        if shape is None or isinstance(value, bytes | np.void):
+            whole = argument(one, parameter.size, value)
+            made.append(Given(one.name, parameter.offset, parameter.size, whole))
+            continue
+        for member, part in zip(shape, _parts(one, shape, value), strict=True):
+            passed = argument(member.declared, member.size, part)
+            place = parameter.offset + member.offset
+            made.append(Given(member.declared.name, place, member.size, passed))
+    return made
+
+
+def _by_parameter(
+    kernel: str,
+    declared: Sequence[Declared],
+    shapes: Sequence[tuple[Member, ...] | None],
+    values: Sequence[Any],
+) -> list[Any]:
+    """Return arguments that are given member by member, those of a structure as one."""
+    counts = [1 if shape is None else len(shape) for shape in shapes]
+    if len(values) != sum(counts):
+        names = ", ".join(one.name for one in declared)
+        raise LaunchError(f"{kernel} takes {len(declared)} arguments ({names}), not {len(values)}")
+    left = iter(values)
+    return [next(left) if shape is None else tuple(next(left) for _ in shape) for shape in shapes]
+
+
+def _parts(declared: Declared, shape: tuple[Member, ...], value: Any) -> list[Any]:
+    """Return a structure's members, in order, of a tuple or a dictionary of them."""
+    names = [member.declared.name.removeprefix(f"{declared.name}.") for member in shape]
+    if isinstance(value, Mapping):
+        held = dict(_paths(value, ""))
+        found = [held.get(name) for name in names]
+        fits = set(held) == set(names)
+    else:
+        found = list(_in_order(value))
+        fits = len(found) == len(names)
+    if not fits:
         raise LaunchError(
-            f"{kernel} takes {len(parameters)} arguments ({', '.join(names)}), not {len(values)}"
+            f"argument {declared.name!r} is a {declared.ctype} with the members "
+            f"{', '.join(names)}; pass them as a tuple, by name as a dictionary, or its bytes"
         )
-    pairs = zip(declared, parameters, values, strict=True)
-    return {one.name: argument(one, parameter.size, value) for one, parameter, value in pairs}
+    return found
+
+
+def _paths(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+    for name, held in value.items():
+        if isinstance(held, Mapping):
+            yield from _paths(held, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", held
+
+
+def _in_order(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple | list):
+        for held in value:
+            yield from _in_order(held)
+    else:
+        yield value
 
 
 def argument(declared: Declared, size: int, value: Any) -> Any:
@@ -66,7 +122,7 @@ def argument(declared: Declared, size: int, value: Any) -> Any:
         )
     if isinstance(value, bytes | np.void):
         held = value if isinstance(value, bytes) else value.tobytes()
-        return _of_size(declared, size, np.frombuffer(held, np.uint8))
+        return np.void(_of_size(declared, size, np.frombuffer(held, np.uint8)).tobytes())
     return _number(declared, size, value)
 
 

@@ -74,6 +74,7 @@ def compiled(
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",
         "-lineinfo",
+        "--device-int128",
         "--disable-warnings",
         *(f"--define-macro={definition}" for definition in options.definitions),
         *(f"--include-path={folder}" for folder in [*folders, *map(str, wheels.headers())]),

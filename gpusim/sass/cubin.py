@@ -19,6 +19,8 @@ _OBJECT = 1
 
 # Attributes of a kernel, by number, of which something is read here.
 _PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS = 0x0A, 0x17, 0x23, 0x2F
+_UNKNOWN = 0xFFFFFFFF  # the size of a stack that functions calling themselves may need
+STACK_BYTES = 1024  # which the driver gives a thread then (cudaLimitStackSize as it is at first)
 _SIZED = 4  # the format of an attribute that says how many bytes follow
 
 
@@ -82,7 +84,11 @@ class KernelCode:
 
 @dataclass(frozen=True)
 class Cubin:
-    """A cubin's kernels and memory. `banks` are constant banks that all kernels share."""
+    """A cubin's kernels and memory.
+
+    `addresses` says which variables' addresses stand where in bank 4, `functions` which of the
+    driver's functions, such as printf's, have theirs there.
+    """
 
     arch: int
     kernels: Mapping[str, KernelCode]
@@ -90,6 +96,7 @@ class Cubin:
     constants: bytes
     globals: bytes
     addresses: Mapping[int, tuple[str, int]]
+    functions: Mapping[int, str]
 
 
 def read(data: bytes, name: str) -> Cubin:
@@ -167,7 +174,8 @@ class _Reader:
             variables=self._variables(len(initial.data) if initial else 0),
             constants=constants.data if constants else b"",
             globals=held,
-            addresses=self._addresses(),
+            addresses={o: (s.name, added) for o, s, added in self._addresses() if s.section},
+            functions={o: s.name for o, s, _ in self._addresses() if not s.section},
         )
 
     def _named(self, name: str) -> ElfSection | None:
@@ -195,9 +203,10 @@ class _Reader:
 
     def _stack(self, name: str) -> int:
         sizes = dict(self._pairs(".nv.info", _STACK)) | dict(self._pairs(".nv.info", 0x12))
-        return max(
-            (size for number, size in sizes.items() if self.symbols[number].name == name), default=0
+        size = max(
+            (s for number, s in sizes.items() if self.symbols[number].name == name), default=0
         )
+        return STACK_BYTES if size == _UNKNOWN else size
 
     def _attributes(self, section: str) -> Iterator[tuple[int, bytes]]:
         found = self._named(section)
@@ -228,17 +237,14 @@ class _Reader:
                 made[symbol.name] = Variable(symbol.name, symbol.size, offset, is_constant)
         return made
 
-    def _addresses(self) -> dict[int, tuple[str, int]]:
-        """Return the variables whose addresses stand in bank 4, by where they stand there."""
-        made = {}
+    def _addresses(self) -> Iterator[tuple[int, Symbol, int]]:
+        """Yield what has its address in bank 4: where, and how many bytes behind its symbol."""
         for section in self.sections:
             if section.kind not in _RELOCATIONS or not section.name.endswith(".nv.constant4"):
                 continue
             form = "<QQq" if section.kind == 4 else "<QQ"
             for offset, info, *addend in struct.iter_unpack(form, section.data):
-                symbol = self.symbols[info >> 32]
-                made[offset] = (symbol.name, addend[0] if addend else 0)
-        return made
+                yield offset, self.symbols[info >> 32], addend[0] if addend else 0
 
 
 def _text(table: bytes, start: int) -> str:

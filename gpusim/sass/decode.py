@@ -15,8 +15,9 @@ import numpy as np
 
 from gpusim.errors import GpusimError
 from gpusim.isa import Memory
+from gpusim.sass import operands as written
 from gpusim.sass.form import REGISTERS, Form, Signs, joined
-from gpusim.sass.listing import Guard, Row
+from gpusim.sass.listing import BYTES_PER_ROW, Guard, Row
 from gpusim.sass.mnemonics import ROOMS
 from gpusim.sass.mnemonics.predicate import PREDICATES
 from gpusim.sass.operands import Operand, Term
@@ -27,6 +28,25 @@ assert ROOMS
 
 class UnknownFormError(GpusimError):
     """Machine code in a form that the table does not know."""
+
+
+class RefusedError(UnknownFormError):
+    """Machine code for a unit of the GPU that is not simulated; its text names the unit."""
+
+
+# Mnemonics of units that are not there, by what people call these.
+REFUSED = {
+    name: unit
+    for unit, names in {
+        "textures and surfaces are": "TEX TLD TLD4 TXD TXQ TMML SULD SUST SUATOM SURED SUQUERY",
+        "tensor cores are": "HMMA IMMA DMMA BMMA QMMA OMMA HGMMA IGMMA QGMMA BGMMA LDSM STSM MOVM "
+        "WARPGROUP WARPGROUPSET UTCHMMA UTCIMMA LDTM STTM",
+        "the tensor memory accelerator and its barriers are": "UTMALDG UTMASTG UTMAPF UTMAREDG "
+        "UTMACCTL UTMACMDFLUSH UBLKCP UBLKRED UBLKPF SYNCS ELECT",
+        "clusters of blocks are": "UCGABAR_ARV UCGABAR_WAIT UCGABAR_GET UCGABAR_SET MAPA STAS",
+    }.items()
+    for name in names.split()
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +65,8 @@ Source = str | np.generic | BankWord
 class Micro:
     """One instruction to be, with the hardware's names for registers.
 
-    `row` is the place of the listing's row that it belongs to.
+    `row` is the place of the listing's row that it belongs to. `targets` are labels to one of
+    which it may go.
     """
 
     op: str
@@ -57,6 +78,7 @@ class Micro:
     memory: Memory | None = None
     label: str = ""
     issued: bool = True
+    targets: tuple[str, ...] = ()
 
 
 ZERO = np.uint32(0)
@@ -71,6 +93,9 @@ SPECIAL_REGISTERS = {
     "SRZ": "zero",
     **{f"SR_{which}MASK": f"lanes_{which.lower()}" for which in ("LT", "LE", "GT", "GE", "EQ")},
 }
+
+
+CLOCKS = ("SR_CLOCKLO", "SR_GLOBALTIMERLO")
 
 
 def pair(name: str) -> tuple[str, str]:
@@ -91,16 +116,24 @@ def several(name: str, count: int) -> tuple[str, ...]:
 
 
 class Decoder:
-    """Decodes the rows of a kernel. `window` is where shared memory begins in addresses."""
+    """Decodes the rows of a kernel.
 
-    def __init__(self, window: int) -> None:
+    `window` is where shared memory begins in addresses, `labels` are addresses in the code.
+    """
+
+    def __init__(self, window: int, labels: Mapping[str, int] | None = None) -> None:
         self.window = window
+        self.labels = labels or {}
 
     def micros(self, row: Row, place: int) -> Iterator[Micro]:
         """Yield what a row becomes; UnknownFormError for what the table does not know."""
         found = find(row.mnemonic, row.modifiers)
         if found is None:
-            raise UnknownFormError(row.name)
+            raise (
+                RefusedError(REFUSED[row.mnemonic])
+                if row.mnemonic in REFUSED
+                else (UnknownFormError(row.name))
+            )
         yield from _DECODERS[found.kind](self, row, place, found)
 
 
@@ -166,9 +199,14 @@ def _signs(operand: Operand) -> Signs:
     )
 
 
-def _halves(high: Operand, low: Operand) -> np.uint32:
+def _halves(high: Operand, low: Operand, row: Row) -> np.uint32:
     """Return two half-precision numbers that the instruction holds."""
-    parts = [int(_float_bits(one.name, np.float16).view(np.uint16)) for one in (low, high)]
+    if "BF16_V2" in row.modifiers:  # the upper half of single precision
+        parts = [
+            int(_float_bits(one.name, np.float32).view(np.uint32)) >> 16 for one in (low, high)
+        ]
+    else:
+        parts = [int(_float_bits(one.name, np.float16).view(np.uint16)) for one in (low, high)]
     return np.uint32(parts[0] | parts[1] << 16)
 
 
@@ -256,7 +294,7 @@ def _operands(
             signs += [Signs()] * len(PREDICATES)
         elif code == "h" and operand.kind == "F":
             codes += code
-            sources.append(_halves(operand, operands.pop(0)))
+            sources.append(_halves(operand, operands.pop(0), row))
             signs.append(Signs())
         else:
             code = _typed(code, row)
@@ -461,14 +499,25 @@ def _were_equal(form: Form, old: Any, expected: Any) -> Any:
 
 
 def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Copy from global to shared memory without a register between; it is there at once."""
-    _expect(len(row.operands) == 2, row)
-    to, origin = row.operands
+    """Copy from global to shared memory without a register between; it is there at once.
+
+    Lanes for which a third operand, a predicate, is false store zeros.
+    """
+    _expect(len(row.operands) in (2, 3), row)
+    to, origin, *wanted = row.operands
     source = _address(origin, row, place)
     yield source
     held, words = _accessed(row, "global")
     passing = tuple(f"T{place}.{number}" for number in range(words))
-    yield Micro("LDGSTS", place, None, source.results, passing, row.guard, held)
+    guard = row.guard
+    for predicate in wanted:
+        _expect(predicate.kind == "P", row)
+        before, guard = _both(row, place, predicate)
+        yield from before
+        zeros = Form("zero", _itself, frozenset(), "u", "u", (Signs(),))
+        for name in passing:
+            yield Micro(".SAME", place, zeros, (ZERO,), (name,), row.guard, issued=False)
+    yield Micro("LDGSTS", place, None, source.results, passing, guard, held)
     target = replace(
         _address(to, row, place, decoder.window, wide=False), results=(f"A{place}.to",)
     )
@@ -501,10 +550,12 @@ def _special(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
     _expect(len(row.operands) == 2, row)
     result, source = row.operands
     name = SPECIAL_REGISTERS.get(source.name)
-    _expect(name is not None, row)
     wide = row.mnemonic == "CS2R" and "32" not in row.modifiers
-    _expect(not wide or name == "zero", row)
     results = several(result.name, 2 if wide else 1)
+    if source.name in CLOCKS:
+        yield Micro("CS2R.CLOCK", place, None, (), results, row.guard)
+        return
+    _expect(name is not None and (not wide or name == "zero"), row)
     yield Micro(row.mnemonic, place, name, (), results, row.guard)
 
 
@@ -549,13 +600,62 @@ def _branch_if_apart(decoder: Decoder, row: Row, place: int, found: Mnemonic) ->
     _expect(len(operands) in (1, 2) and operands[-1].kind == "L", row)
     # Before compute capability 8.0 it asks about all lanes.
     every: tuple[Source, ...] = (np.uint32(0xFFFFFFFF),)
-    sources = _words(operands[0], "u", row) if len(operands) == 2 else every
-    yield Micro("BRA.APART", place, None, sources, (), row.guard, label=operands[-1].name)
+    named = len(operands) == 2 and not (operands[0].is_zero and operands[0].inverted)
+    sources = _words(operands[0], "u", row) if named else every
+    whom = "together" if "CONV" in row.modifiers else "apart"
+    yield Micro("BRA.APART", place, whom, sources, (), row.guard, label=operands[-1].name)
 
 
 def _call(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    _expect(len(row.operands) == 1 and row.operands[0].kind == "L", row)
-    yield Micro("CALL.REL", place, guard=row.guard, label=row.operands[0].name)
+    *pointer, target = row.operands
+    _expect(target.kind == "L" and len(pointer) <= 1, row)
+    if pointer:
+        yield from _jump(decoder, row, place, "CALL.REG", pointer[0], decoder.labels[target.name])
+    else:
+        yield Micro("CALL.REL", place, guard=row.guard, label=target.name)
+
+
+def _jump(
+    decoder: Decoder, row: Row, place: int, op: str, register: Operand, added: int
+) -> Iterator[Micro]:
+    """Go where a register says, so many bytes on."""
+    _expect(register.kind == "R" and not register.is_zero, row)
+    made = (f"A{place}",)
+    form = Address(((32, 1, True),), added)
+    yield Micro(".ADDRESS", place, form, (register.name,), made, row.guard, issued=False)
+    yield Micro(op, place, None, made, (), row.guard, targets=row.targets)
+
+
+def _indexed_branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Go on at an address behind this row, such as a table in constant memory holds."""
+    _expect(len(row.operands) == 1 and row.operands[0].kind == "X" and bool(row.targets), row)
+    register, _, offset = row.operands[0].name.partition(" ")
+    added = row.address + BYTES_PER_ROW + int(offset or "0", 16)
+    yield from _jump(decoder, row, place, "BRX", written.operand(register), added)
+
+
+def _call_driver(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Call a function whose code is not there."""
+    _expect(len(row.operands) == 1 and row.operands[0].kind == "R", row)
+    yield Micro("CALL.ABS", place, None, (row.operands[0].name,), (), row.guard)
+
+
+def _trap(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    yield Micro("BPT.TRAP", place, None, (), (), row.guard)
+
+
+def _address_of_code(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Give the address of a label, or of this row."""
+    result, *label = row.operands
+    _expect(result.kind == "R" and all(one.kind == "L" for one in label), row)
+    form = Form(row.name, _itself, frozenset(), "U", "U", (Signs(),))
+    address = decoder.labels[label[0].name] if label else row.address
+    sources = (np.uint32(address), ZERO)
+    yield Micro("bits.LEPC", place, form, sources, several(result.name, 2), row.guard)
+
+
+def _itself(form: Form, value: Any) -> Any:
+    return value
 
 
 def _return(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -584,9 +684,19 @@ def _token(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[
     yield Micro(row.mnemonic, place, int(named[0].name[1:]), (), (), guard, label=label)
 
 
-def _clear_token(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    _expect(len(row.operands) == 2 and row.operands[0].is_zero, row)
-    yield Micro("bits.BMOV.32.CLEAR", place, guard=row.guard)
+def _move_token(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Keep a convergence barrier in a register, or take it back, around a function's own use."""
+    _expect(len(row.operands) == 2, row)
+    to, origin = row.operands
+    if to.kind == "B":
+        sources = _words(origin, "u", row)
+        yield Micro("BMOV.SET", place, int(to.name[1:]), sources, (), row.guard)
+    elif to.is_zero:  # nobody takes it back
+        yield Micro("bits.BMOV.32.CLEAR", place, guard=row.guard)
+    else:
+        _expect(origin.kind == "B" and "CLEAR" in row.modifiers, row)
+        number = int(origin.name[1:])
+        yield Micro("BMOV.GET", place, number, (), (to.name,), row.guard)
 
 
 def _warpsync(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -596,7 +706,8 @@ def _warpsync(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
         _expect(len(row.operands) == 1, row)
         mask = _words(row.operands[0], "u", row)
     whom = "all" if "ALL" in row.modifiers else None
-    yield Micro("WARPSYNC.MASK", place, whom, mask, (), row.guard)
+    op = "WARPSYNC.EXCLUSIVE" if "EXCLUSIVE" in row.modifiers else "WARPSYNC.MASK"
+    yield Micro(op, place, whom, mask, (), row.guard)
 
 
 def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -604,8 +715,10 @@ def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
 
     Compilers put the label right behind that, so that nothing has to jump.
     """
-    _expect(len(row.operands) == 2 and row.operands[1].kind == "L", row)
-    mask = _words(row.operands[0], "u", row)
+    *lanes, label = row.operands
+    _expect(label.kind == "L" and len(lanes) == ("ALL" not in row.modifiers), row)
+    every: tuple[Source, ...] = (np.uint32(0xFFFFFFFF),)
+    mask = _words(lanes[0], "u", row) if lanes else every
     yield Micro("WARPSYNC.MASK", place, None, mask, (), row.guard)
 
 
@@ -642,8 +755,28 @@ def _of_barrier(form: Form, value: Any) -> Any:
 
 
 def _barrier(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    _expect(len(row.operands) == 1 and row.operands[0].number == 0, row)
-    yield Micro("BAR", place, "sync", (), (), row.guard)
+    number, *_ = row.operands
+    if len(row.operands) == 1 and number.kind == "I" and number.number == 0:
+        yield Micro("BAR", place, "sync", (), (), row.guard)
+    else:
+        yield Micro("BAR.SYNC", place, _form_of_barrier(row), _named_barrier(row), (), row.guard)
+
+
+def _form_of_barrier(row: Row) -> str:
+    """Return "packed" where one register holds the number, and the threads in its upper half."""
+    return "packed" if len({one.name for one in row.operands}) < len(row.operands) else "apart"
+
+
+def _arrive(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(len(row.operands) == 2, row)
+    yield Micro("BAR.ARV", place, _form_of_barrier(row), _named_barrier(row), (), row.guard)
+
+
+def _named_barrier(row: Row) -> tuple[Source, ...]:
+    """Return a barrier's number, and how many threads it waits for: 0 for all of the block."""
+    _expect(len(row.operands) in (1, 2), row)
+    sources = tuple(source for one in row.operands for source in _words(one, "u", row))
+    return sources if len(sources) == 2 else (*sources, ZERO)
 
 
 def _fence(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -726,7 +859,12 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "bssy": _token,
     "bsync": _token,
     "break": _token,
-    "clear_token": _clear_token,
+    "move_token": _move_token,
+    "call_driver": _call_driver,
+    "trap": _trap,
+    "address_of_code": _address_of_code,
+    "indexed_branch": _indexed_branch,
+    "arrive": _arrive,
     "warpsync": _warpsync,
     "collective": _collective,
     "barrier": _barrier,
@@ -747,6 +885,9 @@ def decoded(rows: Sequence[Row], decoder: Decoder) -> Iterator[Micro]:
     for place, row in enumerate(rows):
         try:
             yield from decoder.micros(row, place)
+        except RefusedError as unit:
+            where = f"{row.place.file}, line {row.place.line}" if row.place.line else "its code"
+            raise RefusedError(f"{where}: {unit} not simulated ({row.name})") from None
         except UnknownFormError as error:
             where = f"{row.place.file}, line {row.place.line}" if row.place.line else "its code"
             raise UnknownFormError(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from gpusim.sass.decode import Micro
 from gpusim.sass.listing import Guard
 
-ENDS = ("EXIT", "BRA", "RET.REL", "CALL.REL")
+ENDS = ("EXIT", "BRA", "BRX", "RET.REL", "CALL.REL", "CALL.REG")
+CALLS = ("CALL.REL", "CALL.REG")
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,21 @@ class Edge:
 
 def edges(micros: Sequence[Micro], labels: Mapping[str, int]) -> list[tuple[Edge, ...]]:
     """Return the ways on from each step; `labels` are numbers of steps."""
-    returns = tuple(
-        Edge(number + 1) for number, micro in enumerate(micros) if micro.op == "CALL.REL"
-    )
-    return [_ways(number, micro, labels, returns) for number, micro in enumerate(micros)]
+    returns = [Edge(number + 1) for number, micro in enumerate(micros) if micro.op in CALLS]
+    # Functions whose addresses may be in registers: all that the section holds.
+    functions = [Edge(step) for label, step in labels.items() if label.startswith("$")]
+    return [
+        _ways(number, micro, labels, tuple(returns), tuple(functions))
+        for number, micro in enumerate(micros)
+    ]
 
 
 def _ways(
-    number: int, micro: Micro, labels: Mapping[str, int], returns: tuple[Edge, ...]
+    number: int,
+    micro: Micro,
+    labels: Mapping[str, int],
+    returns: tuple[Edge, ...],
+    functions: tuple[Edge, ...],
 ) -> tuple[Edge, ...]:
     on: tuple[Edge, ...] = (Edge(number + 1),)
     if micro.op not in ENDS and micro.op != "BRA.APART":
@@ -36,6 +44,10 @@ def _ways(
     jumps: tuple[Edge, ...] = ()
     if micro.op in ("BRA", "CALL.REL", "BRA.APART"):
         jumps = (Edge(labels[micro.label], micro.guard),)
+    elif micro.op == "BRX":
+        jumps = tuple(Edge(labels[target]) for target in micro.targets)
+    elif micro.op == "CALL.REG":
+        jumps = functions
     elif micro.op == "RET.REL":
         jumps = returns
     if micro.op == "BRA.APART":

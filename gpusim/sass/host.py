@@ -20,14 +20,17 @@ _GROUPS = (
     "preproc_ifdef", "preproc_else", "preproc_elif",
 )  # fmt: skip
 _ONLY_HOST = re.compile(rb"\bstd::|\bcuda[A-Z]\w*|\bdim3\b|\bprintf\b|namespace\s+std\b")
+_LAMBDA = re.compile(r"(?<=\])\s*(?:__(?:host|device)__[^\S\n]*)+(?=[({]|mutable)")
 _KEPT = (b"const ", b"extern ", b"static const ", b"struct ", b"class ", b"enum ", b"union ")
 
 
 def device_code(text: str, file: str) -> str:
     """Return source without what the host runs; InputError where the grammar does not parse it.
 
-    Text that shows no host code is returned as it is.
+    Of text that shows no host code, only what a lambda is declared for is cut out: NVRTC compiles
+    for the device alone, and refuses to be told so.
     """
+    text = _LAMBDA.sub(lambda match: " " * len(match[0]), text)
     if not _HOST.search(text):
         return text
     try:

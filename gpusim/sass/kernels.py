@@ -23,12 +23,15 @@ from gpusim.isa import BankLayout, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prepared import Prepared
 from gpusim.sass import arguments, compiler, cubin, host, listing, signature
+from gpusim.sass.arguments import Given
 from gpusim.sass.compiler import Options
 from gpusim.sass.signature import Declared
+from gpusim.sass.structures import POINTER_BYTES, Structures, members, structures
 from gpusim.sass.translate import Code, translate
 
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
+GRID_BARRIER_WORDS = 8
 KERNEL_BANK, CONSTANT_BANK, ADDRESS_BANK = 2, 3, 4
 
 
@@ -64,6 +67,11 @@ class CodeFile:
         """Give a `__device__` or `__constant__` variable what it holds in later launches."""
         self._variables = {**self._variables, name: np.asarray(value)}
 
+    @property
+    def structures(self) -> Structures:
+        """The members of the structures that the file defines, as far as they are known."""
+        return {}
+
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
         raise NotImplementedError
@@ -94,6 +102,11 @@ class CudaSource(CodeFile):
     def kernels(self) -> dict[str, tuple[Declared, ...]]:
         """The kernels that the text defines, with their parameters."""
         return signature.kernels(self.text)
+
+    @cached_property
+    def structures(self) -> Structures:
+        """The members of the structures that the text defines."""
+        return structures(self.text)
 
     def __getitem__(self, name: str) -> CodeKernel:
         plain = _plain_name(name)
@@ -199,7 +212,11 @@ class CodeKernel(MachineCode):
     def source(self) -> Source:
         """The file, and the parameters as the source names them."""
         found = self.file.declared(self.__name__, self._parameter_count())
-        return Source(self.file.file, tuple(one.name for one in found))
+        names = []
+        for one in found:
+            parts = members(one, self.file.structures)
+            names += [one.name] if parts is None else [part.declared.name for part in parts]
+        return Source(self.file.file, tuple(names))
 
     def _parameter_count(self) -> int:
         known = next(iter(self._codes.values()), None)
@@ -221,15 +238,14 @@ class CodeKernel(MachineCode):
 
     def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
         """Return the kernel with its arguments as it runs on a GPU of `cc`."""
-        bound = self.bind(args, cc)
-        return Prepared(self.program(bound, cc), launch, bound, cc, self.file.file)
-
-    def bind(self, values: Sequence[Any], cc: ComputeCapability) -> dict[str, Any]:
-        """Pair parameters with arguments, and the file's variables with what they hold."""
         code = self.code(cc)
-        declared = self.file.declared(self.__name__, len(code.kernel.parameters))
-        bound = arguments.bound(self.__name__, code.kernel.parameters, declared, values)
-        return bound | self._held(code)
+        parameters = code.kernel.parameters
+        declared = self.file.declared(self.__name__, len(parameters))
+        given = arguments.given(self.__name__, parameters, declared, self.file.structures, args)
+        bound = {one.name: one.value for one in given} | self._held(code)
+        if code.grid_barrier is not None:
+            bound[code.grid_barrier[0]] = np.zeros(GRID_BARRIER_WORDS, np.uint32)
+        return Prepared(self.program(given, bound, cc), launch, bound, cc, self.file.file)
 
     def _held(self, code: Code) -> dict[str, Any]:
         """Return arrays for the variables in global memory, whose addresses code asks for."""
@@ -244,29 +260,29 @@ class CodeKernel(MachineCode):
             made[name] = held.copy() if given is None else given
         return made
 
-    def program(self, bound: Mapping[str, Any], cc: ComputeCapability) -> Program:
+    def program(
+        self, given: Sequence[Given], bound: Mapping[str, Any], cc: ComputeCapability
+    ) -> Program:
         """Return the kernel as a program; made once for what the arguments point to."""
         arrays = tuple(n for n, v in bound.items() if isinstance(v, np.ndarray | ArraySpec))
-        key = (cc, arrays)
+        key = (cc, arrays, tuple(one[:3] for one in given))
         if key not in self._programs:
-            self._programs[key] = self._translated(self.code(cc), bound)
+            self._programs[key] = self._translated(self.code(cc), given)
         return self._programs[key]
 
-    def _translated(self, code: Code, bound: Mapping[str, Any]) -> Program:
-        declared = self.file.declared(self.__name__, len(code.kernel.parameters))
+    def _translated(self, code: Code, given: Sequence[Given]) -> Program:
         pointers: dict[tuple[int, int], str] = {}
-        places = []
-        for one, parameter in zip(declared, code.kernel.parameters, strict=True):
-            places.append((one.name, parameter.offset, parameter.size))
-            value = bound[one.name]
-            if isinstance(value, ArraySpec) or (isinstance(value, np.ndarray) and value.ndim):
-                pointers[0, parameter.offset] = pointers[0, parameter.offset + 4] = one.name
+        for name, offset, size, value in given:
+            if isinstance(value, ArraySpec | np.ndarray) and size == POINTER_BYTES:
+                pointers[0, offset] = pointers[0, offset + 4] = name
         for offset, (name, _) in code.cubin.addresses.items():
             pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
         layout = BankLayout(
-            parameters=tuple(places),
+            parameters=tuple((name, offset, size) for name, offset, size, _ in given),
             fixed={CONSTANT_BANK: self._constants(code), KERNEL_BANK: code.kernel.constants},
             addresses=code.cubin.addresses,
+            functions=code.cubin.functions,
+            grid_barrier=code.grid_barrier,
             stack_bytes=code.kernel.local_bytes,
             shared_start=code.window,
         )

@@ -60,7 +60,18 @@ OPS |= {
     "REDUX.LANES": Op("vote", kind="reduce_lanes", convergent=True, orders_lanes=True),
     "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),
     "CALL.REL": Op("cbu", kind="branch", redirects=True),
-    "RET.REL": Op("cbu", kind="return", redirects=True),
+    "CALL.REG": Op("cbu", kind="jump", redirects=True),
+    "CALL.ABS": Op("cbu", kind="call_driver", redirects=True),
+    "BRX": Op("cbu", kind="jump", redirects=True),
+    "RET.REL": Op("cbu", kind="jump", redirects=True),
+    "BPT.TRAP": Op("cbu", kind="trap"),
+    "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
+    "CS2R.CLOCK": Op("alu", kind="clock"),
+    "BMOV.GET": Op("cbu", kind="get_token"),
+    "BMOV.SET": Op("cbu", kind="set_token"),
+    "bits.LEPC": Op("alu", compute),
+    "BAR.SYNC": Op("adu", kind="named_barrier", action="barrier", redirects=True),
+    "BAR.ARV": Op("adu", kind="arrive"),
     "WARPSYNC.MASK": Op(
         "cbu", kind="gather", convergent=True, waits_for_lanes=True, redirects=True
     ),
@@ -73,6 +84,7 @@ OPS |= {
 # Shared memory that the system keeps at the start of a block's, from compute capability 9.0 on.
 RESERVED_BYTES = 1024
 LEAST_REGISTERS = 16
+GRID_BARRIER = "grid barrier"  # what the array is called in messages
 FIRST_ARCH_WITH_RESERVE = 90
 
 
@@ -96,6 +108,18 @@ class Code:
         """Where a block's own shared memory begins."""
         return RESERVED_BYTES if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else 0
 
+    @property
+    def grid_barrier(self) -> tuple[str, int, int] | None:
+        """Where bank 0 has the two halves of the address at which all blocks meet, if they do."""
+        places = (0x48, 0x44) if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else (0x90, 0x8C)
+        read = {
+            one.number
+            for row in self.section.rows
+            for one in row.operands
+            if one.kind == "C" and one.bank == 0
+        }
+        return (GRID_BARRIER, *places) if set(places) <= read else None
+
 
 def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
     """Return a kernel as a program.
@@ -104,7 +128,7 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     0. Raises UnknownFormError for an instruction that the table does not know.
     """
     rows = list(without_padding(code.section.rows))
-    micros = [_settled(micro) for micro in decoded(rows, Decoder(code.window))]
+    micros = [_settled(micro) for micro in decoded(rows, Decoder(code.window, code.section.labels))]
     first = _first_steps(micros, len(rows))
     labels = {
         name: first[address // BYTES_PER_ROW] if address // BYTES_PER_ROW < len(rows) else 0
@@ -198,7 +222,7 @@ class _Translation:
             dst=tuple(self._number(self.webs.written(step, k, name)) for k, name in results),
             src=tuple(self._read(step, source) for source in micro.sources),
             dtype=np.dtype(np.uint32),
-            detail=self._return_places() if micro.op == "RET.REL" else micro.detail,
+            detail=self._return_places() if OPS[micro.op].kind == "jump" else micro.detail,
             guard=guard,
             negated=negated,
             target=self.labels[micro.label] if micro.label else -1,

@@ -109,7 +109,7 @@ def thread_instructions_guard_on(tally: Tally) -> Array:
     "branches",
     CODE,
     "smsp__sass_branch_targets.sum",
-    _op("BRA", "BRA.DIV", "BRA.APART", "CALL.REL", "RET.REL"),
+    _op("BRA", "BRA.DIV", "BRA.APART", "BRX", "CALL.REL", "CALL.REG", "RET.REL"),
 )
 def branches(tally: Tally) -> Array:
     """Branch instructions of the machine, counted once per warp.
@@ -291,7 +291,7 @@ def global_store_sectors(tally: Tally) -> Array:
     return tally.served.sectors
 
 
-@counter("barriers", SOURCE, "", _op("BAR"))
+@counter("barriers", SOURCE, "", _op("BAR", "BAR.SYNC", "BAR.ARV"))
 def barriers(tally: Tally) -> Array:
     """Barriers of the block that a warp came to.
 

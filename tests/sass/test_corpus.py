@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpusim.errors import LaunchError
 from gpusim.launch import ComputeCapability
 from gpusim.machine import run
+from gpusim.prediction.predict import predict
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_file
 
@@ -448,7 +450,10 @@ def test_blocks_of_cub(cc: str) -> None:
     assert (np.diff(x) >= 0).all()
 
 
-@pytest.mark.skipif(not all(has("cooperative_groups.h")), reason="nvidia-cuda-runtime")
+has_groups = pytest.mark.skipif(not all(has("cooperative_groups.h")), reason="nvidia-cuda-runtime")
+
+
+@has_groups
 def test_cooperative_groups(cc: str) -> None:
     x, y = ints(0, 100, 256), np.zeros(2, I32)
     launched("groups:group_reduce", cc, x, y, grid=2, block=128)
@@ -459,3 +464,26 @@ def test_cooperative_groups(cc: str) -> None:
     z = np.zeros(1, I32)
     launched("groups:coalesced", cc, x, z, 256, grid=2, block=128)
     assert z[0] == (x > 50).sum()
+
+
+@has_groups
+def test_a_grid_waits_for_all_of_its_blocks(cc: str) -> None:
+    x, total = np.ones(512, I32), np.zeros(1, I32)
+    launched("groups:whole_grid", cc, x, total, 3, grid=8, block=64)
+    assert (x == 15).all()
+    assert total[0] == 512 * (3 + 7 + 15)
+
+
+@has_groups
+def test_a_grid_that_waits_for_blocks_that_find_no_room_is_refused() -> None:
+    configured = file("groups")["whole_grid"][2000, 1024]
+    with pytest.raises(LaunchError, match=r"which has 2,000; .* holds 264 of them at a time"):
+        predict(configured, np.ones(512, I32), np.zeros(1, I32), 1, device="h200")
+
+
+@has_groups
+def test_lanes_with_one_label_are_a_group() -> None:
+    """Before 9.0 the compiler goes round by a form of R2UR that is not known."""
+    x, most = ints(0, 100), np.zeros(32, I32)
+    launched("groups:labelled", "9.0", x, most)
+    assert most.tolist() == [max(v for v in x.tolist() if (v - one) % 4 == 0) for one in x.tolist()]

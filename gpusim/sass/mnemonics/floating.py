@@ -94,11 +94,16 @@ def add_floats(form: Form, a: Array, b: Array) -> Array:
     return _finished(form, a + b)
 
 
-@row("FMUL", "fma", "f", "ff", f"FTZ SAT {ROUNDINGS}")
+# What a product is multiplied by before it is rounded.
+SCALES = {"D2": 0.5, "D4": 0.25, "D8": 0.125, "M2": 2.0, "M4": 4.0, "M8": 8.0}
+
+
+@row("FMUL", "fma", "f", "ff", f"FTZ SAT {ROUNDINGS} {' '.join(SCALES)}")
 def multiply_floats(form: Form, a: Array, b: Array) -> Array:
     a, b = flushed(form, a), flushed(form, b)
-    if is_directed(form):
-        product = a.astype(F64) * b.astype(F64)
+    scaled = form.modifiers & SCALES.keys()
+    if scaled or is_directed(form):
+        product = a.astype(F64) * b.astype(F64) * F64(SCALES[min(scaled)] if scaled else 1)
         return _finished(form, narrowed(form, product, np.zeros_like(product)))
     return _finished(form, a * b)
 

@@ -278,6 +278,12 @@ def minimum_maximum(form: Form, a: Array, b: Array, least: Array) -> Array:
     return np.where(least, np.minimum(a, b), np.maximum(a, b)).view(U32)
 
 
+@row("VIMNMX3", "alu", "u", "xxxp", "U32")
+def minimum_maximum_of_three(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
+    low, high = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+    return np.where(least, low, high).view(U32)
+
+
 @row("VIADDMNMX", "alu", "u", "xxxp", "U32 RELU")
 def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
     total = a + b
@@ -290,6 +296,12 @@ def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) 
 @row("VABSDIFF", "alu", "u", "xxu", "U32")
 def absolute_difference(form: Form, a: Array, b: Array, c: Array) -> Array:
     return np.where(a > b, a - b, b - a).view(U32) + c
+
+
+@row("VABSDIFF4.U8.ACC", "alu", "u", "uuu")
+def absolute_differences_of_bytes(form: Form, a: Array, b: Array, c: Array) -> Array:
+    pairs = zip(_bytes_of(a, False), _bytes_of(b, False), strict=True)
+    return np.asarray(sum(np.abs(x - y) for x, y in pairs) + c.astype(np.int64)).astype(U32)
 
 
 @row("SEL USEL", "alu", "u", "uup", affine="select")

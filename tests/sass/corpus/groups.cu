@@ -17,3 +17,20 @@ __global__ void coalesced(const int *x, int *y, int n) {
     int i = blockIdx.x * 128 + threadIdx.x;
     if (x[i] > 50) { cg::coalesced_group g = cg::coalesced_threads(); if (g.thread_rank() == 0) atomicAdd(y, g.size()); }
 }
+
+__global__ void whole_grid(int *x, int *total, int rounds) {
+  cg::grid_group grid = cg::this_grid();
+  for (int round = 0; round < rounds; round++) {
+    for (unsigned i = grid.thread_rank(); i < 512; i += grid.size()) x[i] = 2 * x[i] + 1;
+    grid.sync();
+    if (grid.thread_rank() == 0)
+      for (int i = 0; i < 512; i++) *total += x[i];
+    grid.sync();
+  }
+}
+
+__global__ void labelled(const int *x, int *most) {
+  auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  auto alike = cg::labeled_partition(warp, x[threadIdx.x] & 3);
+  most[threadIdx.x] = cg::reduce(alike, x[threadIdx.x], cg::greater<int>());
+}

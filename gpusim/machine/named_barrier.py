@@ -1,0 +1,102 @@
+"""Barriers with a number, for some warps of a block: who waits there, who only says that it came.
+
+A barrier opens when as many threads have come as it is given, or all of the block where it is given
+none; a warp that comes whole counts for 32 threads (PTX ISA, bar).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa import Instruction
+from gpusim.launch import WARP_SIZE
+from gpusim.machine.barrier import barrier, held
+from gpusim.machine.context import Context
+from gpusim.machine.group import Group, agreed
+from gpusim.machine.state import AT_NAMED_BARRIER, NAMED_BARRIERS, READY, Batch
+
+Array = np.ndarray[Any, Any]
+
+
+_MOST_NUMBER = NAMED_BARRIERS - 1
+
+
+def sync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Hold the lanes that are on until enough threads have come."""
+    number, wanted = _asked(group, instruction)
+    if not number.any() and not wanted.any():
+        return barrier(context, group, instruction, on)
+    context.report(group, instruction, on)
+    held(context, group, on, AT_NAMED_BARRIER)
+    release(context)
+    return True
+
+
+def arrive(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Count the lanes that are on, which go on."""
+    number, wanted = _asked(group, instruction)
+    came = group.decided(on)
+    context.report(group, instruction, on)
+    arrivals, block = context.batch.arrivals, _blocks(context.batch, group.rows)
+    threads = np.where(came, _threads(context.batch, group.which), 0)
+    np.add.at(arrivals, (number, block), threads)
+    release(context)
+    full = (arrivals[number, block] >= wanted) & (wanted > 0)
+    arrivals[number[full], block[full]] = 0  # nobody waited for them
+
+
+def release(context: Context) -> None:
+    """Let go those that wait at barriers to which enough threads have come."""
+    batch, splits = context.batch, context.batch.splits
+    waiting = np.flatnonzero(splits.state == AT_NAMED_BARRIER)
+    if not len(waiting):
+        return
+    number, wanted = np.zeros_like(waiting), np.zeros_like(waiting)
+    for pc in np.unique(splits.pc[waiting]):
+        here = splits.pc[waiting] == pc
+        group = Group(batch, waiting[here])
+        number[here], wanted[here] = _asked(group, context.instructions[int(pc)])
+    block = _blocks(batch, splits.row[waiting])
+    came = batch.arrivals.copy()
+    np.add.at(came, (number, block), _threads(batch, waiting))
+    every = WARP_SIZE * np.bincount(_blocks(batch, np.unique(splits.row)), minlength=came.shape[1])
+    wanted = np.where(wanted > 0, wanted, every[block])
+    open_now = came[number, block] >= wanted
+    batch.arrivals[number[open_now], block[open_now]] = 0
+    going = waiting[open_now]
+    if len(going):
+        context.tell_opened(splits.row[going], splits.pc[going])
+    splits.pc[going] += 1
+    splits.state[going] = READY
+
+
+def _asked(group: Group, instruction: Instruction) -> tuple[Array, Array]:
+    """Return the barrier that each split means, and for how many threads it waits."""
+    shape = (len(group.mask), len(group.rows), WARP_SIZE)
+    read = [group.read(register, np.uint32) for register in instruction.src]
+    if instruction.detail == "packed":
+        read = [read[0] & np.uint32(_MOST_NUMBER), read[0] >> np.uint32(16)]
+    values = [np.where(group.mask, np.broadcast_to(one, _over(one, shape)), 0) for one in read]
+    number, wanted = (agreed(value.max(axis=2)).astype(np.int64) for value in values)
+    return number, wanted
+
+
+def _over(value: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return np.broadcast_shapes(value.shape, shape)
+
+
+def _blocks(batch: Batch, rows: Array) -> Array:
+    """Return the block of each row as `arrivals` count them."""
+    if batch.placement.folded:
+        return np.zeros_like(rows)
+    return np.asarray(rows // batch.placement.warps_per_block)
+
+
+def _threads(batch: Batch, which: Array) -> Array:
+    """Return for how many threads each split counts: 32 for all that is left of a warp."""
+    splits = batch.splits
+    lanes = np.count_nonzero(splits.mask[0, which], axis=1)
+    alone = np.bincount(splits.row)[splits.row[which]] == 1
+    return np.where(alone, WARP_SIZE, lanes)

@@ -1,0 +1,169 @@
+"""Calls through registers, recursion, jump tables, numbered barriers and structures by value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sass import test_corpus
+from sass.test_corpus import F32, I32, LANES, ints, launched
+
+import gpusim
+from gpusim.errors import BarrierError, KernelFault, LaunchError
+from gpusim.sass import wheels
+from gpusim.sass.kernels import cuda_source
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+cc = test_corpus.cc
+
+
+def test_a_function_that_calls_itself_has_a_stack(cc: str) -> None:
+    out = np.zeros(32, I32)
+    launched("calls:recursion", cc, out)
+    assert out[:12].tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
+    assert (out[12:24] == out[:12]).all()
+
+
+def test_lanes_call_what_their_pointers_say(cc: str) -> None:
+    a, b, c = LANES.astype(F32), np.full(32, 3, F32), np.zeros(32, F32)
+    which = (LANES % 3).astype(I32)
+    launched("calls:pointers", cc, a, b, c, which)
+    assert (c == np.choose(which, [a + b, a * b, a - b])).all()
+
+
+def test_virtual_functions_are_found_by_the_object(cc: str) -> None:
+    out = np.zeros(32, F32)
+    launched("calls:virtuals", cc, out)
+    assert (out == LANES * LANES / np.where(LANES % 2, 1, 2)).all()
+
+
+def interpreted(code: list[int], a: int) -> int:
+    b = 1
+    for one in code:
+        steps = [a + b, a - 3, a * 3, a ^ 0x55, a, a // 7 if a > 1000 else a, ~a, a | b << 4]
+        b = a & 7 if one == 4 else b
+        a = (steps[one] + 2**31) % 2**32 - 2**31
+    return a
+
+
+def test_a_switch_goes_through_its_table(cc: str) -> None:
+    code = ints(0, 8, 40, np.uint8)
+    out = np.zeros(32, I32)
+    launched("calls:interpreter", cc, code, 40, out)
+    assert out.tolist() == [interpreted(code.tolist(), lane) for lane in range(32)]
+
+
+def test_lanes_go_different_ways_through_a_table(cc: str) -> None:
+    which, x, y = (LANES % 9).astype(I32), np.linspace(-2, 2, 32, dtype=F32), np.zeros(32, F32)
+    launched("calls:by_data", cc, which, x, y)
+    v = x.astype(float)
+    ways = [np.sin(v), v * v + 1, np.sqrt(abs(v)), np.exp(v), -v, v / 3, np.floor(v), v + 100, v]
+    assert np.allclose(y, np.choose(which, ways), rtol=1e-5, atol=1e-6)
+
+
+def test_warps_hand_buffers_on_through_numbered_barriers(cc: str) -> None:
+    numbers, out = ints(n=320), np.zeros(32, I32)
+    launched("calls:producer", cc, numbers, out, 10, block=64)
+    assert (out == numbers.reshape(10, 32).sum(axis=0)).all()
+
+
+def test_halves_of_a_block_meet_at_barriers_of_their_own(cc: str) -> None:
+    x = np.arange(256, dtype=I32)[:128].copy()
+    launched("calls:halves", cc, x, block=128)
+    assert x.tolist() == [*range(63, -1, -1), *range(127, 63, -1)]
+
+
+def test_a_numbered_barrier_that_too_few_reach_stands_still() -> None:
+    with pytest.raises(BarrierError, match="at the named barrier on line 109"):
+        launched("calls:never_met", "9.0", np.zeros(64, I32), block=64)
+
+
+def parts_of_a_layer(x: Any, y: Any) -> list[Any]:
+    return [x, y, 30, (0.5, (2.0, -1.0))]
+
+
+def test_a_structure_is_a_tuple_a_dictionary_or_its_members(cc: str) -> None:
+    x = LANES.astype(F32)
+    expected = np.where(LANES % 2, -1, 2) * x + 0.5 + 321
+    expected[30:] = 0
+    for given in (
+        lambda y: (tuple(parts_of_a_layer(x, y)), (1, 2, 3)),
+        lambda y: (x, y, 30, 0.5, 2.0, -1.0, 1, 2, 3),
+        lambda y: (
+            {"x": x, "y": y, "n": 30, "weights": {"bias": 0.5, "scale": {"0": 2.0, "1": -1.0}}},
+            np.array([1, 2, 3], F32).tobytes(),
+        ),
+    ):
+        y = np.zeros(32, F32)
+        launched("calls:layer", cc, *given(y))
+        assert (y == expected).all()
+
+
+def test_members_of_a_structure_are_named_where_they_do_not_fit() -> None:
+    members = "x, y, n, weights.bias, weights.scale.0, weights.scale.1"
+    with pytest.raises(LaunchError, match=f"'layer' is a Layer with the members {members}"):
+        launched("calls:layer", "9.0", (np.zeros(4, F32), 1), (1, 2, 3))
+
+
+def test_a_fault_names_the_array_in_a_structure() -> None:
+    x, y = np.zeros(8, F32), np.zeros(32, F32)
+    with pytest.raises(KernelFault, match=r"layer\.x\[8\] is out of bounds: layer\.x has 8 el"):
+        launched("calls:layer", "9.0", tuple(parts_of_a_layer(x, y)), (1, 2, 3))
+
+
+def test_clocks_go_forward(cc: str) -> None:
+    taken, x = np.zeros(32, np.int64), np.ones(32, F32)
+    launched("calls:clocks", cc, taken, x)
+    assert (taken > 0).all()
+    assert np.allclose(x, 1.5**10 * 3 - 2)
+
+
+def test_a_trap_names_its_line_and_thread() -> None:
+    x = np.where(LANES == 5, -1, 1).astype(I32)
+    with pytest.raises(KernelFault, match=r"line 139: the kernel gives up .*block 0, thread 5"):
+        launched("calls:traps", "9.0", x, np.zeros(32, I32))
+
+
+DRIVER = """
+#include <cstdio>
+#include <cassert>
+__global__ void asserting(int *x) {
+  assert(x[threadIdx.x] >= 0);
+  x[threadIdx.x] += 1;
+}
+__global__ void printing(int *x) {
+  if (x[threadIdx.x] < 0) printf("%d", x[threadIdx.x]);
+  x[threadIdx.x] += 1;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("asserting", r"line 5: an assertion does not hold \(block 0, thread 3\)"),
+        ("printing", r"line 9: printf is the driver's, which is not there"),
+    ],
+)
+def test_what_calls_the_driver_runs_as_far_as_it_does_not(kernel: str, said: str) -> None:
+    right, wrong = np.zeros(32, I32), np.where(LANES == 3, -1, 0).astype(I32)
+    configured = cuda_source(DRIVER)[kernel][1, 32]
+    gpusim.trace(configured, right)
+    assert (right == 1).all()
+    with pytest.raises(KernelFault, match=said):
+        gpusim.trace(configured, wrong)
+
+
+LAMBDA = """
+template <typename F> __device__ void each(int n, F f) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) f(i);
+}
+__global__ void doubled(int *x, int n) { each(n, [=] __device__ (int i) { x[i] *= 2; }); }
+"""
+
+
+def test_a_lambda_may_say_that_it_is_for_the_device() -> None:
+    x = np.arange(50, dtype=I32)
+    cuda_source(LAMBDA)["doubled"][1, 32](x, 50)
+    assert (x == 2 * np.arange(50)).all()
