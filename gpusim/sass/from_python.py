@@ -76,6 +76,7 @@ class Written:
     def __init__(self, function: Function, file: str) -> None:
         self._function, self._file = function, file
         self._names: dict[Value, str] = {}
+        self._prefix = _free_prefix(function)
         self.extra: dict[tuple[str, int | None], str] = {}
         body = list(self._body())
         first = min((value.line for value in function.values() if value.line), default=1)
@@ -175,7 +176,7 @@ class Written:
             yield f"{self._named(value)} = {text};"
 
     def _named(self, value: Value) -> str:
-        return self._names.setdefault(value, f"v{len(self._names)}")
+        return self._names.setdefault(value, f"{self._prefix}{len(self._names)}")
 
     def _of(self, value: Value) -> str:
         return literal(value.detail) if value.op == "const" else self._named(value)
@@ -307,6 +308,15 @@ _WRITERS: Mapping[str, Callable[[Written, Value], str]] = {
     "activemask": lambda w, v: "__activemask()",
     "fence": lambda w, v: f"{FENCES[v.detail]}()",
 }
+
+
+def _free_prefix(function: Function) -> str:
+    """Return what variables' names may begin with so that none is that of an array or parameter."""
+    names = [*function.params, *(array.name for array in (*function.shared, *function.local))]
+    prefix = "v"
+    while any(name.rstrip("0123456789") == prefix for name in names):
+        prefix += "_"
+    return prefix
 
 
 def _name(name: str) -> str:

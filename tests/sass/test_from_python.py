@@ -59,6 +59,22 @@ def test_numbers_are_written_exactly(number: Any, text: str) -> None:
 
 
 @needs_compiler
+def test_arrays_and_parameters_may_bear_any_name() -> None:
+    @cuda.jit
+    def kernel(v0, v1):
+        v2 = cuda.shared.array(32, np.int32)
+        v_3 = cuda.local.array(2, np.int32)
+        i = cuda.threadIdx.x
+        v2[i] = v1 + i
+        v_3[i & 1] = v2[i] * 2
+        v0[i] = v_3[i & 1]
+
+    out = np.zeros(32, np.int32)
+    run(prepare(kernel[1, 32], (out, 5), HOPPER, code="nvcc"))
+    assert out.tolist() == [2 * (5 + i) for i in range(32)]
+
+
+@needs_compiler
 def test_results_are_those_of_the_lowering() -> None:
     x = np.random.default_rng(0).random(256).astype(np.float32)
     by_lowering, by_nvcc = np.zeros_like(x), np.zeros_like(x)
