@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gpusim import files
-from gpusim.errors import InputError
+from gpusim.errors import InputError, did_you_mean
 from gpusim.files import shown
 from gpusim.launch import SHARED_BYTES_PER_BLOCK, WARP_SIZE, ComputeCapability
 
@@ -656,7 +656,7 @@ class Device:
                 raise DeviceError(
                     f"a GPU cannot be without {shown(mechanism)!r}, "
                     f"only without {', '.join(ABLATIONS)}"
-                    f"{_did_you_mean(name, ABLATIONS)}"
+                    f"{did_you_mean(name, ABLATIONS)}"
                 )
             chosen.append(name)
         return replace(self, ablations=self.ablations.union(chosen))
@@ -707,7 +707,7 @@ def load(name_or_path: str | Path | Device) -> Device:
         raise DeviceError(
             f"there is no device {shown(text)!r}; built in are {', '.join(by_plain.values())}, "
             "and a file of your own is given by its path, such as my-gpu.toml"
-            f"{_did_you_mean(_plain(text), by_plain.values())}"
+            f"{did_you_mean(_plain(text), by_plain.values())}"
         )
     return _built_in(name)
 
@@ -721,16 +721,6 @@ def _plain(name: str) -> str:
     """Return a name without case, punctuation and the maker's words."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
     return re.sub(r"^(nvidia)?(geforce|tesla|quadro)?", "", plain)
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with what begins alike, else what is nearest, or nothing."""
-    from difflib import get_close_matches  # only a mistake needs it, and it is slow to import
-
-    names = list(known)
-    near = [other for other in names if name and other.startswith(name)]
-    near = near or get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _read(path: Path, name: str) -> Device:
@@ -757,7 +747,7 @@ def _groups(facts: Mapping[str, Fact]) -> dict[str, Any]:
 def _mistake(name: str, value: Value) -> str:
     """Return what is wrong with a key that is given another number, "" where nothing is."""
     if name not in KEYS:
-        near = _elsewhere(name.rpartition(".")[2]) or _did_you_mean(name, KEYS)
+        near = _elsewhere(name.rpartition(".")[2]) or did_you_mean(name, KEYS)
         return f"{shown(name)} is not a key{near}"
     if not KEYS[name].allows(value):
         return f"{name} = {shown(repr(value))} is impossible: expected {KEYS[name].expected}"
@@ -790,13 +780,13 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
     mistakes = []
     for group, content in tree.items():
         if group not in GROUPS:
-            mistakes.append(f"[{shown(group)}] is not a group{_did_you_mean(group, GROUPS)}")
+            mistakes.append(f"[{shown(group)}] is not a group{did_you_mean(group, GROUPS)}")
         elif not isinstance(content, dict):
             mistakes.append(f"{group} must be a group of keys, begun by [{group}]")
         else:
             known = [item.name for item in fields(GROUPS[group])]
             mistakes += [
-                f"{group}.{shown(key)} is not a key{_elsewhere(key) or _did_you_mean(key, known)}"
+                f"{group}.{shown(key)} is not a key{_elsewhere(key) or did_you_mean(key, known)}"
                 for key in content
                 if key not in known
             ]
@@ -838,7 +828,7 @@ def _leaf_mistakes(leaf: object, key: Key) -> list[str]:
         return [f"must be written {_LEAF_FORM}, not {shown(repr(leaf))}"]
     mistakes = [
         f"has {shown(part)!r}, which is not one of value, kind and source"
-        f"{_did_you_mean(part, _LEAF)}"
+        f"{did_you_mean(part, _LEAF)}"
         for part in leaf
         if part not in _LEAF
     ]
@@ -846,7 +836,7 @@ def _leaf_mistakes(leaf: object, key: Key) -> list[str]:
     if "value" in leaf and not key.allows(leaf["value"]):
         mistakes.append(f"= {shown(repr(leaf['value']))} is impossible: expected {key.expected}")
     if "kind" in leaf and leaf["kind"] not in list(KINDS):
-        hint = _did_you_mean(str(leaf["kind"]), KINDS)
+        hint = did_you_mean(str(leaf["kind"]), KINDS)
         mistakes.append(f"has kind {shown(repr(leaf['kind']))}: expected {', '.join(KINDS)}{hint}")
     if "source" in leaf and not _is_text(leaf["source"]):
         mistakes.append("has an empty source, or none on one line: say where the number comes from")

@@ -6,7 +6,7 @@ command line turns any of them into a line on stderr and exit code 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -14,9 +14,22 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+MOST_NEAR = 6  # names that begin alike
+MOST_COMPARED = 100  # letters of what was given: comparing takes their square
+
 
 class GpusimError(Exception):
     """Base of every error that a user's input can cause."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean ...?" with what begins alike, else what is nearest, or nothing."""
+    from difflib import get_close_matches  # only a mistake needs it, and it is slow to import
+
+    names = list(known)
+    near = [other for other in names if name and other.startswith(name)][:MOST_NEAR]
+    near = near or get_close_matches(name[:MOST_COMPARED], names, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def shown_at_the_call(function: Callable[P, R]) -> Callable[P, R]:

@@ -23,6 +23,7 @@ MAX_TOML_BYTES = 2**20  # forty times the largest device file; a second to read
 MAX_JSON_BYTES = 2**24  # sixty times the largest file of measurements; a second to read
 MAX_DEPTH = 16  # device files and measurements nest to a depth of 4
 MAX_BITS = 64  # of a whole number: no quantity of a GPU needs more
+WRITER_SECONDS = 10  # that a pipe may be without a writer
 MAX_SHOWN = 200  # characters of what was given that a message repeats
 
 
@@ -35,22 +36,53 @@ def shown(given: str | os.PathLike[str], most: int = MAX_SHOWN) -> str:
 
 
 @contextlib.contextmanager
-def opened(path: Path, refuse: Refusal = InputError) -> Iterator[BinaryIO]:
-    """Open a file or a pipe for reading; what the system says of it is raised as `refuse`."""
+def opened(path: Path, refuse: Refusal = InputError, *, again: bool = False) -> Iterator[BinaryIO]:
+    """Open a file or a pipe for reading; what the system says of it is raised as `refuse`.
+
+    So is a pipe into which nobody writes, for to wait would be to wait for ever, and any pipe if
+    it is to be read `again`, as others that take its name will.
+    """
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         raise refuse(f"{shown(path)}: there is no such file") from None
     except (OSError, ValueError) as error:  # a ValueError for a name that holds a null
         raise refuse(f"{shown(path)}: cannot be read: {_reason(error)}") from None
-    for is_one, what in _NOT_FILES:
+    for is_one, what in (*_NOT_FILES, (stat.S_ISFIFO, "a pipe")) if again else _NOT_FILES:
         if is_one(mode):
             raise refuse(f"{shown(path)}: is {what}, not a file")
     try:
-        with path.open("rb") as file:
+        with _pipe(path, refuse) if stat.S_ISFIFO(mode) else path.open("rb") as file:
             yield file
     except OSError as error:
         raise refuse(f"{shown(path)}: cannot be read: {_reason(error)}") from None
+
+
+def _pipe(path: Path, refuse: Refusal) -> BinaryIO:
+    """Open a pipe once somebody has begun to write, however long that takes where one has it open.
+
+    Opened as files are, a pipe that nobody else opens blocks.
+    """
+    import select  # few inputs are pipes
+
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    file = os.fdopen(number, "rb")
+    poll = select.poll()
+    poll.register(number, select.POLLIN | select.POLLHUP)
+    if not poll.poll(WRITER_SECONDS * 1000) and not _has_writer(number):
+        file.close()
+        raise refuse(f"{shown(path)}: is a pipe, and nobody writes into it")
+    os.set_blocking(number, True)
+    return file
+
+
+def _has_writer(number: int) -> bool:
+    """Return whether a pipe that is empty is open for writing: else reading finds its end."""
+    try:
+        os.read(number, 1)
+    except BlockingIOError:
+        return True
+    return False
 
 
 _NOT_FILES = (
@@ -61,19 +93,19 @@ _NOT_FILES = (
 )
 
 
-def contents(path: Path, most: int, refuse: Refusal = InputError) -> bytes:
+def contents(path: Path, most: int, refuse: Refusal = InputError, *, again: bool = False) -> bytes:
     """Return what a file of at most `most` bytes holds."""
-    with opened(path, refuse) as file:
+    with opened(path, refuse, again=again) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise refuse(f"{shown(path)}: is longer than {most:,} bytes")
     return content
 
 
-def text(path: Path, most: int, refuse: Refusal = InputError) -> str:
+def text(path: Path, most: int, refuse: Refusal = InputError, *, again: bool = False) -> str:
     """Return the text of a file of at most `most` bytes in UTF-8, without a byte-order mark."""
     try:
-        return contents(path, most, refuse).decode("utf-8-sig")
+        return contents(path, most, refuse, again=again).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise refuse(f"{shown(path)}: is not a text file in UTF-8") from None
 

@@ -40,11 +40,11 @@ def worked_out(
 ) -> Iterator[tuple[int, Result]]:
     """Yield the number of each piece and its result, as they are finished.
 
-    `workers` is the number of processes, one for each core without it. With more than one,
-    function, pieces and results must be of a kind that can be pickled. InputError where a
-    process is killed, or cannot be started.
+    `workers` is the number of processes, at most one for each core, and as many without it. With
+    more than one, function, pieces and results must be of a kind that can be pickled. InputError
+    where a process is killed, or cannot be started.
     """
-    count = min(cores() if workers is None else workers, len(pieces))
+    count = min(cores(), len(pieces)) if workers is None else min(workers, cores(), len(pieces))
     if count <= 1:
         for number, piece in enumerate(pieces):
             yield number, function(piece)

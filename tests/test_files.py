@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,38 @@ def test_a_link_goes_on_leading_where_it_leads(tmp_path: Path) -> None:
     files.write_whole(link, "after")
     assert link.is_symlink()
     assert path.read_text() == "after"
+
+
+def test_a_pipe_whose_writer_takes_its_time_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "WRITER_SECONDS", 0.3)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def write_slowly() -> None:
+        with pipe.open("w") as file:
+            time.sleep(1)
+            file.write("[2]")
+
+    writer = threading.Thread(target=write_slowly)
+    writer.start()
+    assert files.parsed_json(pipe) == [2]
+    writer.join()
+
+
+def test_a_pipe_into_which_nobody_writes_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "WRITER_SECONDS", 0.1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert complaint(pipe) == f"{pipe}: is a pipe, and nobody writes into it"
+
+
+def test_what_is_read_again_is_no_pipe(tmp_path: Path) -> None:
+    """The Python file of a kernel is read by others, by its name."""
+    pipe = tmp_path / "kernels.py"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="is a pipe, not a file"):
+        files.text(pipe, 10, again=True)

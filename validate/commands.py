@@ -108,7 +108,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="CODE",
     )
     held.add_argument("--json", action="store_true", help="print JSON")
-    held.add_argument("--workers", help="processes at work (one for each core)", metavar="N")
+    held.add_argument("--workers", help="processes at work, at most one for each core", metavar="N")
     held.set_defaults(function=compare)
     replayed = below.add_parser("replay")  # for the profiler, which users need not know
     _measuring(replayed, replay)

@@ -13,7 +13,6 @@ import pkgutil
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from gpusim.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.catalogue import oracle
 from gpusim.catalogue.oracle import Array, DType, Expected
-from gpusim.errors import InputError, LaunchError
+from gpusim.errors import InputError, LaunchError, did_you_mean
 from gpusim.launch import Launch
 
 Kernel = Any  # what cuda.jit returns; the catalogue does not import the dialect
@@ -526,9 +525,8 @@ def find(name: str) -> Entry:
     known = {entry.name: entry for entry in entries()}
     if name in known:
         return known[name]
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise InputError(f"there is no kernel {name!r}{hint} (gpusim list shows all of them)")
+    near = did_you_mean(name, known)
+    raise InputError(f"there is no kernel {name!r}{near} (gpusim list shows all of them)")
 
 
 def sample(n: int, dtype: DType | str) -> Array:

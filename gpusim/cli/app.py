@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from gpusim import __version__
 from gpusim.cli import output
 from gpusim.cli.options import Command, Parser
-from gpusim.errors import GpusimError
+from gpusim.errors import GpusimError, InputError, did_you_mean
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
@@ -98,7 +98,9 @@ def _run(arguments: Sequence[str]) -> int:
 
             return validation.main(arguments[1:])
         whole = parser([first] if first in MODULES else MODULES)
-        chosen = whole.parse_args(arguments)
+        chosen, unknown = whole.parse_known_args(arguments)
+        if unknown:
+            _refuse(unknown, first)
     except SystemExit as finished:  # after --help and --version
         return int(finished.code or 0)
     if chosen.command is None:
@@ -106,6 +108,14 @@ def _run(arguments: Sequence[str]) -> int:
         return 0
     code: int = chosen.function(chosen)
     return code
+
+
+def _refuse(unknown: Sequence[str], name: str) -> None:
+    """Raise what is wrong with words that a subcommand does not take."""
+    options = command(name).options if name in MODULES else ()
+    near = did_you_mean(unknown[0], [one.flag for one in options if one.flag.startswith("--")])
+    asked = f"gpusim {name}" if name in MODULES else "gpusim"
+    raise InputError(f"unrecognized arguments: {' '.join(unknown)}{near}; see {asked} --help")
 
 
 def _fail(message: str) -> int:

@@ -13,8 +13,8 @@ import numpy as np
 from gpusim.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.cli.arrays import Array, numbers
 from gpusim.cli.expressions import NO_NAMES, names_something, parts_of, size_of, value_of
-from gpusim.cli.inputs import DType, did_you_mean, dtype, fits, number, whole_number
-from gpusim.errors import InputError
+from gpusim.cli.inputs import DType, dtype, fits, number, whole_number
+from gpusim.errors import InputError, did_you_mean
 from gpusim.files import shown
 
 _NAMED = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)

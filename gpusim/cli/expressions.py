@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from gpusim.cli.inputs import did_you_mean, whole_number
-from gpusim.errors import InputError
+from gpusim.cli.inputs import whole_number
+from gpusim.errors import InputError, did_you_mean
 from gpusim.files import shown
 
 MOST_TOKENS = 100

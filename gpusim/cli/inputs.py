@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from gpusim.arguments import MAX_ELEMENTS
-from gpusim.errors import InputError
+from gpusim.errors import InputError, did_you_mean
 from gpusim.files import shown
 
 DType = np.dtype[Any]
@@ -35,12 +33,6 @@ _POWER = re.compile(r"(\d+)(?:\^|\*\*)(\d+)([+-]\d+)?", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _EXPONENT = re.compile(r"\d+(\.\d+)?[eE]\+?\d{1,2}", re.ASCII)
 _INFINITE = re.compile(r"[+-]?(inf|infinity)", re.IGNORECASE)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with the nearest names, or nothing where none is near."""
-    near = get_close_matches(name[:MAX_LETTERS], list(known), n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def whole_number(text: str) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusim import files
 from gpusim.cli.code_files import parted
 from gpusim.cli.own_kernels import depends_on, kernel_of, own_kernel
 from gpusim.cli.user_files import python_file
@@ -50,7 +51,8 @@ class OwnRequest:
         kernel_of(made._chosen())
         digest = hashlib.sha256()
         for path in dict.fromkeys(made._files()):
-            digest.update(str(path).encode() + b"\0" + path.read_bytes())
+            with files.opened(path, again=True) as file:
+                digest.update(str(path).encode() + b"\0" + file.read())
         return replace(made, digest=digest.hexdigest())
 
     def sized(self, n: int | None, block: int | str | None) -> OwnRequest:

@@ -115,7 +115,7 @@ COMMAND = Command(
         Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv or .json", "FILE"),
         Option("--overwrite", "replace what --out holds already"),
-        Option("--workers", "processes at work (one for each core)", "N"),
+        Option("--workers", "processes at work, at most one for each core", "N"),
         PASSES,
         L2,
         WITHOUT,

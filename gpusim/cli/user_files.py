@@ -13,9 +13,8 @@ from typing import Any
 
 from gpusim import files
 from gpusim.cli.code_files import parted
-from gpusim.cli.inputs import did_you_mean
 from gpusim.cuda import Kernel
-from gpusim.errors import GpusimError, InputError
+from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.files import shown
 
 MAX_SOURCE_BYTES = 2**22  # hundreds of times what anybody writes
@@ -42,7 +41,9 @@ def kernel_of_file(text: str) -> Kernel:
     does not import or has no such kernel, KernelSourceError for what the dialect lacks.
     """
     path, function = python_file(text)
-    files.text(path, MAX_SOURCE_BYTES)  # says what is wrong with the file, if anything is
+    files.text(
+        path, MAX_SOURCE_BYTES, again=True
+    )  # says what is wrong with the file, if anything is
     module = _imported(path)
     kernels = {
         name: value

@@ -13,7 +13,7 @@ from linecache import getline
 from textwrap import dedent
 
 from gpusim.device import Device
-from gpusim.errors import InputError
+from gpusim.errors import InputError, did_you_mean
 from gpusim.isa import Program, text_of
 from gpusim.lowering.stages import Stage
 from gpusim.machine.flow import live_registers
@@ -42,8 +42,12 @@ class Lowered:
         for stage in self.recorded:
             if stage.label == label:
                 return stage
-        known = ", ".join(stage.label for stage in self.stages)
-        raise InputError(f"there is no pass {label!r} at {self.program.lowering}; it has {known}")
+        known = [stage.label for stage in self.stages]
+        near = did_you_mean(label, known)
+        raise InputError(
+            f"there is no pass {label!r} at {self.program.lowering}{near} (it has "
+            f"{', '.join(known)})"
+        )
 
     @property
     def ssa(self) -> Stage | None:

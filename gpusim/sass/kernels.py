@@ -313,8 +313,8 @@ def cuda_file(
     """
     file = Path(path)
     if file.suffix == ".cubin":
-        return CubinFile(files.contents(file, MAX_CODE_BYTES), str(file))
-    text = files.text(file, MAX_CODE_BYTES)
+        return CubinFile(files.contents(file, MAX_CODE_BYTES, again=True), str(file))
+    text = files.text(file, MAX_CODE_BYTES, again=True)
     options = Options(tuple(map(str, includes)), tuple(definitions), standard)
     return CudaSource(text, str(file), options)
 

@@ -324,7 +324,7 @@ def test_dynamic_shared_memory_is_given_in_bytes(run: Run, mine: Path) -> None:
         ("trace reduce2 --arg 5", "--arg cannot be given here"),
         ("trace nowhere.py:kernel --grid 1 --block 32", "nowhere.py: there is no such file"),
         ("trace", "the following arguments are required: KERNEL; see gpusim trace --help"),
-        ("trace reduce2 --blok 4", "unrecognized arguments: --blok"),
+        ("trace reduce2 --blok 4", "unrecognized arguments: --blok 4; did you mean --block"),
         ("tarce reduce2", "invalid choice: 'tarce'"),
         ("run reduce3 -n", "expected one argument"),
     ],

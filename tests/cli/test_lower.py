@@ -117,8 +117,8 @@ def test_the_device_gives_stall_counts_and_the_capability_where_none_is_named(ru
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("reduce2 --after licmm", "there is no pass 'licmm' at O3; it has build, simplify, "),
-        ("reduce2 -O0 --after licm --diff", "there is no pass 'licm' at O0; it has build, "),
+        ("reduce2 --after licmm", "there is no pass 'licmm' at O3; did you mean licm"),
+        ("reduce2 -O0 --after licm --diff", "there is no pass 'licm' at O0 (it has build, "),
         ("reduce22", "reduce22"),
         ("reduce2 -O2", "-O is 0 (as nvcc -G) or 3 (as nvcc -O3), not '2'"),
         ("reduce2 --cc 1", "compute capability '1' is not known"),
