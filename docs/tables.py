@@ -292,7 +292,8 @@ def rules() -> str:
 def others() -> str:
     """How far off predictions of kernels are that are not in the catalogue, part by part."""
     errors = _errors_of_others()
-    return "\n".join(errors.summaries(errors.compared()))
+    found = errors.compared()
+    return "\n".join([*errors.bars(found), "", *errors.summaries(found)])
 
 
 def others_by_kernel() -> str:

@@ -128,7 +128,8 @@ def predict_all(part: str = "all", *kernels: str) -> None:
 def show() -> None:
     """Print how far off the predictions are."""
     found = errors.compared()
-    parts = errors.summaries(found), errors.by_kernel(found), errors.traffic()
+    whole = errors.bars(found), errors.summaries(found)
+    parts = *whole, errors.by_kernel(found), errors.traffic()
     print("\n\n".join("\n".join(lines) for lines in parts))
 
 

@@ -141,6 +141,31 @@ def summaries(found: Sequence[Compared]) -> list[str]:
     return table(head, rows, text=3)
 
 
+MOST_MEAN, MOST_PERCENTILE_90, MOST_OF_LAST = 0.05, 0.12, 1.3
+
+
+def bars(found: Sequence[Compared]) -> list[str]:
+    """Return what is asked of nvcc's code, cold and warm together, and what there is."""
+    of_nvcc = [one for one in found if one.code == "nvcc"]
+    whole = Summary.of(of_nvcc)
+    if whole is None:
+        return []
+    seen, last = (Summary.of(one for one in of_nvcc if one.part == part) for part in (SEEN, LAST))
+    told = [
+        _bar("mean error", whole.mean, MOST_MEAN, "{:.1%}"),
+        _bar("90th percentile", whole.percentile_90, MOST_PERCENTILE_90, "{:.1%}"),
+    ]
+    if seen and last:
+        ratio = last.mean / seen.mean
+        told.append(_bar("mean error of those measured last over the others'", ratio, MOST_OF_LAST))
+    return told
+
+
+def _bar(name: str, reached: float, most: float, form: str = "{:.2f}") -> str:
+    verdict = "kept" if reached <= most else "missed"
+    return f"- {name}: {form.format(reached)}, at most {form.format(most)} is asked: {verdict}"
+
+
 def by_kernel(found: Sequence[Compared]) -> list[str]:
     """Return the table of errors, a row a launch."""
     head = (

@@ -19,8 +19,9 @@ pytestmark = [
 ]
 BY_METRIC = {spec.ncu: name for name, spec in COUNTERS.items() if spec.ncu}
 # What they do depends on the order in which blocks come, or on the last bit of a float.
-NEARLY = {"bitonic_sort", "mandelbrot", "keep_by_warps", "lookback_scan", "sum_by_last_block"}
-MOST_THREADS = 2**21
+NEARLY = {"bitonic_sort", "mandelbrot", "keep_by_warps", "sum_by_last_block"}
+# How often a loop that waits for other blocks goes round is not for counters to say.
+WAITING = {"chained_scan", "lookback_scan", "rounds_of_grid"}
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -35,6 +36,8 @@ def differs(name: str, counter: str, measured: int, simulated: int) -> bool:
     """Return whether a counter is off by more than arbitration adds to wavefronts."""
     if counter.endswith("_wavefronts"):
         return not simulated <= measured <= 1.17 * simulated
+    if name in WAITING and not counter.startswith(("global_store", "shared_store")):
+        return False
     if name in NEARLY:
         return abs(measured - simulated) > 0.01 * measured
     return measured != simulated

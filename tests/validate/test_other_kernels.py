@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
 from others import data, measure
-from others.errors import Compared, Summary
+from others.errors import Compared, Summary, bars
 from others.plans import KERNELS, Launch
 
 from validate.backend import PycudaBackend
@@ -105,3 +105,16 @@ def test_a_summary_has_mean_median_90th_percentile_and_worst() -> None:
     assert [summary.launches, *np.round([summary.mean, summary.median], 6)] == [3, 0.1, 0.1]
     assert [summary.percentile_90, summary.worst] == pytest.approx([0.18, 0.2])
     assert Summary.of([]) is None
+
+
+def test_bars_are_told_with_what_is_reached() -> None:
+    made = [
+        Compared(kernel, 1, code, "cold", 100.0, us, 0.0)
+        for kernel, us in (("fill", 96.0), ("fill", 104.0), ("iota4", 110.0))
+        for code in ("nvcc", "lowering")
+    ]
+    assert bars(made) == [
+        "- mean error: 6.0%, at most 5.0% is asked: missed",
+        "- 90th percentile: 8.8%, at most 12.0% is asked: kept",
+        "- mean error of those measured last over the others': 2.50, at most 1.30 is asked: missed",
+    ]
