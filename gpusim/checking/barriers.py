@@ -16,10 +16,16 @@ NOWHERE = np.int64(2**31)  # behind all lines
 
 
 class Barriers:
-    """Looks at barriers that open: at those who came, and at those who have left."""
+    """Looks at barriers that open: at those who came, and at those who have left.
 
-    def __init__(self, sink: Sink, program: Program) -> None:
+    Where warps run in lockstep a barrier counts warps and waits for all threads of the block;
+    later it is "enforced per thread", and waits for "all non-exited threads" (CUDA C++
+    Programming Guide, section on compute capability 7.x).
+    """
+
+    def __init__(self, sink: Sink, program: Program, *, is_lockstep: bool) -> None:
         self._sink = sink
+        self._is_lockstep = is_lockstep
         self._lines = np.array([instruction.line for instruction in program.instructions])
         self._reach: dict[int, frozenset[int]] = {}
         self._program = program
@@ -66,7 +72,8 @@ class Barriers:
             for place in left:
                 position = int(np.argmax(gone[block] == place))
                 who = _thread(placement, int(rows[block][position // 32]), position % 32)
-                rule = "barrier-missed" if place in reach else "barrier-after-return"
+                is_missed = place in reach or self._is_lockstep
+                rule = "barrier-missed" if is_missed else "barrier-after-return"
                 how = "passes by" if place in reach else "has returned before"
                 message = f"{who} {how} the barrier in line {self._lines[pc]}, at which others wait"
                 where = (
@@ -100,6 +107,23 @@ class Barriers:
         count = int(np.count_nonzero(callers))
         return Finding("mask", message, (Place(line, "calls", who),), count=count)
 
+    def read_in_vain(self, step: Step) -> Finding | None:
+        """Return that lanes shuffle values from lanes that do not take part."""
+        if step.sources is None or step.on.all():
+            return None
+        on, source = np.broadcast_arrays(step.on, step.sources)
+        wrong = on & ~np.take_along_axis(on, source, axis=2)
+        if not wrong.any():
+            return None
+        copy, row, lane = (int(place[0]) for place in np.nonzero(wrong))
+        who, line = _thread(step.placement, int(step.rows[row]), lane, copy), step.instruction.line
+        message = (
+            f"{who} reads in line {line} from lane {source[copy, row, lane]}, which does not take "
+            "part in the shuffle"
+        )
+        count = int(np.count_nonzero(wrong)) * (step.placement.copies // len(wrong))
+        return Finding("mask", message, (Place(line, "calls", who),), count=count)
+
     def _reachable(self, start: int) -> frozenset[int]:
         """Return the pcs that may be run after one."""
         if start not in self._reach:
@@ -107,8 +131,8 @@ class Barriers:
         return self._reach[start]
 
 
-def _thread(placement: Placement, row: int, lane: int) -> Thread:
-    block = int(placement.block_of(np.array([row])).reshape(-1)[0])
+def _thread(placement: Placement, row: int, lane: int, copy: int = 0) -> Thread:
+    block = int(placement.block_of(np.array([row])).reshape(-1)[copy])
     return Thread(block, int(placement.warp_of(np.array(row))) * 32 + lane)
 
 

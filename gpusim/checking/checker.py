@@ -72,8 +72,8 @@ class Checker(Observer):
         releases = Releases() if self._recorded else None
         has_fences = any(OPS[row.op].kind == "fence" for row in rows)
         self._flags = None if releases is None else Flags(releases, accesses, has_fences=has_fences)
-        self._barriers = Barriers(self._sink, program)
         lockstep = self._cc.major < INDEPENDENT_THREADS
+        self._barriers = Barriers(self._sink, program, is_lockstep=lockstep)
         lines = [row.line for row in rows]
         self._races = Races(self._sink, self._timeline, accesses, lines, releases, lockstep)
         self._global = Shadow(self._layout.sizes["global"], self._history("global"))
@@ -104,14 +104,14 @@ class Checker(Observer):
             }[row.memory.space]
         if row.op == ".CHECK":
             return self._ask
-        if OPS[row.op].orders_lanes:
-            return self._sync_warp
+        ordering = self._sync_warp if OPS[row.op].orders_lanes else None
         return {
             "gather": self._gather,
+            "exchange": self._exchange,
             "barrier": self._arrive,
             "fence": self._fence,
             "exit": self._leave,
-        }.get(OPS[row.op].kind)
+        }.get(OPS[row.op].kind, ordering)
 
     def step(self, step: Step) -> None:
         """Judge one step."""
@@ -246,6 +246,11 @@ class Checker(Observer):
         batch.clocks.sync_warp(step, self._time(step.pc))
         if step.mask is not None and step.instruction.detail != "all":
             self._tell(self._barriers.named_in_vain(step, batch.clocks))
+
+    def _exchange(self, step: Step, batch: Batch) -> None:
+        """Report a shuffle of machine code that reads from lanes which take no part."""
+        batch.clocks.sync_warp(step, self._time(step.pc))
+        self._tell(self._barriers.read_in_vain(step))
 
     def _arrive(self, step: Step, batch: Batch) -> None:
         """Report a barrier whose guard keeps some lanes from it."""

@@ -67,6 +67,7 @@ class Context:
         values: tuple[Array, ...] = (),
         mask: Array | None = None,
         left: Array | None = None,
+        sources: Array | None = None,
     ) -> None:
         """Report to those who listen, if there are any, that a group ran an instruction."""
         if not self.listeners and not self._barrier_listeners:
@@ -74,7 +75,18 @@ class Context:
         placement = self.batch.placement
         rows, active = group.rows, group.mask
         step = Step(
-            group.pc, instruction, placement, rows, active, on, addresses, taken, values, mask, left
+            group.pc,
+            instruction,
+            placement,
+            rows,
+            active,
+            on,
+            addresses,
+            taken,
+            values,
+            mask,
+            left,
+            sources,
         )
         self._last_step = step
         for listener in self.listeners:

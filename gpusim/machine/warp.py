@@ -138,7 +138,7 @@ def exchange(context: Context, group: Group, instruction: Instruction, on: Array
     results = ((taken,) if wants_value else ()) + (inside,)
     for register, result in zip(instruction.dst, results, strict=False):
         group.write(register, result, on)
-    context.report(group, instruction, on)
+    context.report(group, instruction, on, sources=source if wants_value else None)
 
 
 def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:

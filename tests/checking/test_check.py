@@ -232,3 +232,20 @@ def test_a_read_of_global_memory_that_holds_nothing_yet_is_an_error() -> None:
     assert found("x") == [("uninitialised", "x[1]", 31)]  # nobody stores to it
     with pytest.raises(gpusim.GpusimError, match=r"'y' is no array .* its arrays are x, scratch"):
         found("y")
+
+
+def test_a_barrier_after_a_return_is_undefined_before_compute_capability_7() -> None:
+    @cuda.jit
+    def kernel(x, out):
+        t = cuda.threadIdx.x
+        if t >= 40:
+            return
+        out[t] = x[t]
+        cuda.syncthreads()
+
+    def found(device: str) -> list[tuple[str, str]]:
+        findings = gpusim.check(kernel[1, 64], floats(64), nothing(64), device=device)
+        return [(finding.rule, finding.severity) for finding in findings]
+
+    assert found("h200") == [("barrier-after-return", "warning")]
+    assert found("k40m") == [("barrier-missed", "error")]
