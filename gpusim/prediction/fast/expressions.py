@@ -572,11 +572,15 @@ class Expressions:
         if name != "append" or len(node.args) != 1:
             raise self.refuse(f"a list's method {name} is not played", node)
         keep, item = self.kept(self.value(node.args[0], items.kind.element))
-        size = size_of(items.kind.element)
-        address = self.temporary(BOOL)
-        grow = f"(local.set ${address}.0 (call $append {items.code} (i32.const {size})))"
-        put = self.store(self.get(address).code, 0, item)
-        return Value(f"{keep} {grow} {put}", TupleOf(()))
+        keep_list, there = self.kept(items)
+        length, size = self.length(there), f"(i32.const {size_of(items.kind.element)})"
+        grow = f"(call $grow {there.code} {size})"
+        is_full = folded("i32.eq", length, folded("i32.load offset=16", there.code))
+        place = folded("i32.add", f"(i32.load {there.code})", f"(i32.mul {length} {size})")
+        put = self.store(place, 0, item)
+        longer = f"(i32.store offset=8 {there.code} (i32.add {length} (i32.const 1)))"
+        code = f"{keep} {keep_list} (if {is_full} (then {grow})) {put} {longer}"
+        return Value(code, TupleOf(()))
 
     def _len(self, node: ast.Call) -> Value:
         items = self.value(node.args[0])

@@ -70,17 +70,26 @@ class Image:
 
     def _object(self, cls: type, given: Any) -> int:
         """Bring an object into memory that is not there; return its address."""
+        address = self.end
+        self._objects(cls, (given,))
+        return address
+
+    def _objects(self, cls: type, objects: Sequence[Any]) -> None:
+        """Bring those of some objects into memory that are not there."""
         cls = self._layouts.bindings.get(cls, cls)
-        if type(given) is not cls:
-            raise TypeError(f"a {type(given).__name__} is played as if it were a {cls.__name__}")
         layout = self._layouts.of(cls)
         if cls not in self._of_class:
             self._of_class[cls] = [(n, self._converting(kind)) for n, kind in layout.special]
-        first = len(self._slots)
-        self._places[id(given)] = address = BASE + SLOT * first
-        self._slots.extend(layout.values(given))
-        self._unfinished.append((first, self._of_class[cls]))
-        return address
+        special, values = self._of_class[cls], layout.values
+        slots, places, unfinished = self._slots, self._places, self._unfinished
+        for one in objects:
+            if id(one) not in places:
+                if type(one) is not cls:
+                    raise TypeError(f"a {type(one).__name__} is played as a {cls.__name__}")
+                first = len(slots)
+                places[id(one)] = BASE + SLOT * first
+                slots.extend(values(one))
+                unfinished.append((first, special))
 
     def _list(self, element: Kind, items: Sequence[Any]) -> int:
         """Bring a list into memory that is not there; return its address."""
@@ -89,6 +98,11 @@ class Image:
         self._places[id(items)] = address = BASE + SLOT * (first - _LIST_SLOTS)
         self._slots.extend((BASE + SLOT * first, count, count))
         self._slots.extend(items if len(parts) == 1 else chain.from_iterable(items))
+        if isinstance(element, Reference):
+            self._objects(element.cls, items)
+            places = self._places
+            self._slots[first : first + count] = [places[id(item)] for item in items]
+            return address
         special = [(n, self._converting(k)) for n, k in enumerate(parts) if not is_whole(k)]
         if special:
             rows = range(0, count * len(parts), len(parts))

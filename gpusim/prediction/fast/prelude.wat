@@ -41,20 +41,16 @@
     (br $again)))
   (local.get $list))
 
-;; Make room for one more element of a size; return its address.
-(func $append (param $list i32) (param $size i32) (result i32)
+;; Make room for more elements of a size.
+(func $grow (param $list i32) (param $size i32)
   (local $length i32) (local $capacity i32) (local $data i32)
   (local.set $length (i32.load offset=8 (local.get $list)))
-  (if (i32.eq (local.get $length) (i32.load offset=16 (local.get $list)))
-    (then
-      (local.set $capacity (i32.add (i32.const 8) (i32.mul (local.get $length) (i32.const 2))))
-      (local.set $data (call $allocate (i32.mul (local.get $capacity) (local.get $size))))
-      (memory.copy (local.get $data) (i32.load (local.get $list))
-        (i32.mul (local.get $length) (local.get $size)))
-      (i32.store (local.get $list) (local.get $data))
-      (i32.store offset=16 (local.get $list) (local.get $capacity))))
-  (i32.store offset=8 (local.get $list) (i32.add (local.get $length) (i32.const 1)))
-  (i32.add (i32.load (local.get $list)) (i32.mul (local.get $length) (local.get $size))))
+  (local.set $capacity (i32.add (i32.const 8) (i32.mul (local.get $length) (i32.const 2))))
+  (local.set $data (call $allocate (i32.mul (local.get $capacity) (local.get $size))))
+  (memory.copy (local.get $data) (i32.load (local.get $list))
+    (i32.mul (local.get $length) (local.get $size)))
+  (i32.store (local.get $list) (local.get $data))
+  (i32.store offset=16 (local.get $list) (local.get $capacity)))
 
 (func $delete (param $list i32) (param $place i32) (param $size i32)
   (local $left i32) (local $at i32)
