@@ -159,9 +159,9 @@ def test_a_line_through_points_on_a_line_is_that_line() -> None:
 
 def test_what_a_cache_keeps_is_where_the_line_between_all_and_nothing_meets_them() -> None:
     """Half is found at 100 and a quarter at 110: all up to 80, none from 120 on."""
-    found = [(60.0, 1.0), (80.0, 0.95), (100.0, 0.5), (110.0, 0.25), (120.0, 0.05), (140.0, 0.0)]
-    assert in_order(found) == pytest.approx([80, 120])
-    assert in_order(found[:2]) == [1, 1]
+    sizes = (60.0, 80.0, 100.0, 110.0, 120.0, 140.0)
+    found = (1.0, 1.0, 0.5, 0.25, 0.0, 0.0)
+    assert in_order(list(zip(sizes, found, strict=True))) == pytest.approx([80, 120])
 
 
 def test_growth_is_read_off_below_saturation() -> None:

@@ -77,6 +77,18 @@ __global__ void spread(char *memory, unsigned mask, unsigned apart, unsigned by_
     if (sum == 0x5eed5eed) *never = sum;
 }
 
+// Each lane works on words at random places, `apart` bytes apart: `mask` of them and one more, a
+// power of two.
+template <Operation OPERATION>
+__global__ void at_random(char *memory, unsigned mask, unsigned apart, int iterations) {
+    unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 7;
+#pragma unroll 4
+    for (int r = 0; r < iterations; ++r) {
+        place = place * 1664525u + 1013904223u;
+        reduce<OPERATION>(memory + (place >> 4 & mask) * (size_t)apart);
+    }
+}
+
 // Atomics on shared memory by the first `lanes` lanes of every warp of a block; lanes lie `stride`
 // words apart. Each warp tells its first cycle and its last.
 template <Operation OPERATION, bool RETURNS>

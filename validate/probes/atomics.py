@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bench import Bench
-from .probing import DRAM_BYTES, WARPS, Values, probe
+from .probing import DRAM_BYTES, LINE, WARPS, Values, probe
 
 PATTERNS = {  # lanes; words from warp to warp, and from lane to lane
     "a lane of each warp": (1, 1, 0),
@@ -13,7 +13,6 @@ PATTERNS = {  # lanes; words from warp to warp, and from lane to lane
     "32 lanes on 32 words": (32, 32, 1),
 }
 BLOCK = 512
-PASSES = 8  # sectors of a request whose 32 lanes have words 8 bytes apart
 MANY_WORDS = 2**16
 
 KINDS = {  # an operation, and whether its result is used
@@ -56,26 +55,50 @@ def cycles(bench: Bench, kind: str, pattern: str, words: int, apart: int = 8) ->
     return (times[1] - times[0]) * bench.clock_mhz / (32 * warps)
 
 
-@probe("bandwidth.l2_atomic_units")
+@probe()
 def atomics_by_words(bench: Bench) -> Values:
-    """RED of all SMs, by number of words and bytes between them, lanes of a warp on one or on many.
-
-    A request passes the L2 sector by sector. On 65,536 words, 8 bytes apart for the lanes of a
-    warp, it has 8 passes: how many pass in the time of one operation on a single word.
-    """
+    """RED of all SMs by number of words and bytes between them, lanes of a warp on one or more."""
     bench.prepare("atomics", *(f"spread<{kind}>" for kind in KINDS.values()))
-    notes = {}
-    for kind in ("RED.ADD", "RED.ADD.F32"):
-        for pattern in PATTERNS:
-            for apart in (8, 32, 128, 4224):
-                notes[f"{kind}, {pattern}, {apart} bytes apart"] = {
-                    words: cycles(bench, kind, pattern, words, apart)
-                    for words in (1, 2, 4, 8, 32, 256, 1024, MANY_WORDS)
-                }
-    bench.notes["cycles_of_an_atomic_by_words"] = notes
-    one = notes["RED.ADD, a lane of each warp, 8 bytes apart"][1]
-    many = notes["RED.ADD, 32 lanes on 32 words, 8 bytes apart"][MANY_WORDS]
-    return [max(1.0, PASSES * one / max(many, 1e-9))]
+    bench.notes["cycles_of_an_atomic_by_words"] = {
+        f"{kind}, {pattern}, {apart} bytes apart": {
+            words: cycles(bench, kind, pattern, words, apart)
+            for words in (1, 2, 4, 8, 32, 256, 1024, MANY_WORDS)
+        }
+        for kind in ("RED.ADD", "RED.ADD.F32")
+        for pattern in PATTERNS
+        for apart in (8, 32, 128, 4224)
+    }
+    return []
+
+
+@probe("bandwidth.l2_atomic_units")
+def atomics_at_random(bench: Bench) -> Values:
+    """RED of all lanes of all SMs at random in 1 to 65,536 lines: the most in the time of one line.
+
+    Lines meet in the slices of the L2 by chance, so that not all slices have work.
+    """
+    times = {lines: _at_random(bench, lines) for lines in (1, 4, 16, 64, 256, 1024, 4096, 2**16)}
+    bench.notes["cycles_of_an_atomic_at_random_by_lines"] = times
+    return [max(1.0, times[1] / max(times[2**16], 1e-9))]
+
+
+def _at_random(bench: Bench, lines: int) -> float:
+    """Return cycles of the GPU for one lane's atomic."""
+    times = [
+        bench.time_us(
+            bench.probe("atomics", "at_random<ADD>"),
+            bench.buffer(DRAM_BYTES),
+            np.uint32(lines - 1),
+            np.uint32(LINE),
+            np.int32(iterations),
+            grid=bench.sms,
+            block=BLOCK,
+            cold=False,
+            repetitions=3,
+        )
+        for iterations in (8, 40)
+    ]
+    return (times[1] - times[0]) * bench.clock_mhz / (32 * bench.sms * BLOCK)
 
 
 @probe()

@@ -51,8 +51,8 @@ def found(
 def l1_reuse(bench: Bench) -> Values:
     """32 warps load lines in turn, over and over: up to which part of the L1 they find all of them.
 
-    And from which on none: where the line through fractions between meets 1 and 0. The L1 is what
-    is found at random places of 512 KB.
+    And from which on none: where the line from three quarters found to one quarter meets 1 and 0.
+    The L1 is what is found at random places of 512 KB.
     """
     size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
     by_size = {kb: found(bench, kb) for kb in range(128, 385, 8)}

@@ -49,16 +49,16 @@ def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def in_order(points: Sequence[tuple[float, float]]) -> Values:
-    """Return the sizes up to which all is found, and from which on nothing.
+    """Return the size up to which all is found, and from which on nothing.
 
-    Points are sizes and fractions found; the line through those between a tenth and nine tenths
-    meets 1 and 0 there. Where there are no two such, all is found up to 1.
+    Points are sizes, in order, and fractions found. The line from where three quarters are found
+    to where one quarter is meets 1 and 0 there.
     """
-    between = [(size, found) for size, found in points if 0.1 < found < 0.9]
-    if len({size for size, _ in between}) < 2:
-        return [1.0, 1.0]
-    intercept, slope = line(between)
-    return [(1 - intercept) / slope, -intercept / slope]
+    sizes, found = (np.array(column) for column in zip(*points, strict=True))
+    falling = np.minimum.accumulate(found)
+    late, early = np.interp([0.25, 0.75], falling[::-1], sizes[::-1])
+    beyond = (late - early) / 2
+    return [float(early - beyond), float(late + beyond)]
 
 
 def waiting_when_held_up(cycles: Sequence[float]) -> float:
