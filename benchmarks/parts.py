@@ -14,7 +14,10 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,18 @@ HUGE = {
 
 COLD_STARTS = 11
 COLD_COMMAND = ("trace", "reduce2", "--block", "128")
+COLD_PREDICTION = ("predict", "reduce3", "-n", "2^24", "--block", "512")
+
+# 6,600 cases. Every so many-th is predicted: a prime number, so that all kinds are.
+SWEEP_KERNELS = (
+    *SEVEN, *(f"reduction{n}" for n in range(1, 5)), "reduction5_fixed", "step1", "step2_fixed",
+    "step3", "step4", "step5_fixed", "reduce_gpu", "reduce_coarsening_gpu", "kernel0", "kernel1",
+    "kernel2",
+)  # fmt: skip
+SWEEP_BLOCKS = (64, 128, 256, 512, 1024)
+SWEEP_SIZES = (2**12, 2**16, 2**20, 2**24, 2**26)
+SWEEP_GPUS = 12
+SWEEP_STEP = 101
 
 
 def speed() -> dict[str, Any]:
@@ -206,68 +221,122 @@ def _for_numba(name: str) -> Any:
 
 def cold() -> dict[str, Any]:
     """Start the command line again and again; only its byte code is there from the first time."""
+    return _cold_starts(COLD_COMMAND)
+
+
+def cold_prediction() -> dict[str, Any]:
+    """Start a prediction again and again; the compiled clock is kept from the first time, too."""
+    return _cold_starts(COLD_PREDICTION)
+
+
+def _cold_starts(command: tuple[str, ...]) -> dict[str, Any]:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     seconds = []
-    with tempfile.TemporaryDirectory() as byte_code:
-        environment["PYTHONPYCACHEPREFIX"] = byte_code
+    with tempfile.TemporaryDirectory() as kept:
+        environment |= {"PYTHONPYCACHEPREFIX": kept, "XDG_CACHE_HOME": kept}
         for _ in range(COLD_STARTS + 1):
             started = time.perf_counter()
             subprocess.run(
-                [sys.executable, "-m", "gpusim", *COLD_COMMAND],
+                [sys.executable, "-m", "gpusim", *command],
                 check=True,
                 stdout=subprocess.DEVNULL,
                 env=environment,
             )
             seconds.append(time.perf_counter() - started)
-    return {"command": " ".join(COLD_COMMAND), "seconds": seconds[1:]}
+    return {"command": " ".join(command), "seconds": seconds[1:]}
 
 
 def clock() -> dict[str, Any]:
-    """Predict the seven reductions on one device, and some kernels for large and huge n."""
+    """Predict the seven reductions on one device, and some kernels for large and huge n.
+
+    Each play is played twice, by SimPy and compiled, and must come out the same.
+    """
     from gpusim.catalogue import Request
-    from gpusim.prediction import jobs, sampling
-
-    done = [0, 0.0]
-    simulate = sampling.simulate
-
-    def timed(*given: Any, **options: Any) -> Any:
-        started = time.perf_counter()
-        outcome = simulate(*given, **options)
-        done[0] += outcome.instructions
-        done[1] += time.perf_counter() - started
-        return outcome
+    from gpusim.prediction import jobs
 
     def predicted(name: str, elements: int, grid: int | None = None) -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         jobs.catalogue_job(Request(name, elements, block=CLOCK_BLOCK, grid=grid)).on("h200")
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     predicted(SEVEN[0], 2**20)  # imports and compiles
-    sampling.simulate = timed
-    rows = []
-    for name in SEVEN:
-        done[:] = [0, 0.0]
-        seconds = predicted(name, MEMORY_ELEMENTS)
-        rate = done[0] / done[1]
-        rows.append({"kernel": name, "seconds": seconds, "warp_instructions_per_s": rate})
+    seconds = {name: predicted(name, MEMORY_ELEMENTS) for name in SEVEN}
     sizes = []
     for name, grid in HUGE.items():
-        seconds = [
+        large, huge = (
             statistics.median(predicted(name, n, grid) for _ in range(REPEATS))
             for n in (2**24, 2**30)
-        ]
-        sizes.append({"kernel": name, "grid": grid, "large": seconds[0], "huge": seconds[1]})
+        )
+        sizes.append({"kernel": name, "grid": grid, "large": large, "huge": huge})
+    with _plays() as plays:
+        rows = []
+        for name in SEVEN:
+            plays.clear()
+            predicted(name, MEMORY_ELEMENTS)
+            rows.append({"kernel": name, "seconds": seconds[name], **_rates(plays)})
     return {
         "block": CLOCK_BLOCK,
         "elements": MEMORY_ELEMENTS,
+        "is_compiled": find_spec("wasmtime") is not None,
         "rows": rows,
         "sizes": sizes,
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 
+@contextmanager
+def _plays() -> Iterator[list[tuple[int, float, float]]]:
+    """Yield instructions and seconds, by SimPy and compiled, of what is played within."""
+    from gpusim.prediction import sampling
+    from gpusim.prediction.fast.player import SWITCH
+
+    simulate, plays = sampling.simulate, []
+
+    def both(*given: Any, **options: Any) -> Any:
+        outcomes, seconds = [], []
+        for value in ("0", "1"):
+            os.environ[SWITCH] = value
+            started = time.process_time()
+            outcomes.append(simulate(*given, **options))
+            seconds.append(time.process_time() - started)
+        if outcomes[0] != outcomes[1]:
+            raise SystemExit("the compiled clock differs from SimPy's")
+        plays.append((outcomes[0].instructions, *seconds))
+        return outcomes[0]
+
+    sampling.simulate = both
+    yield plays
+    sampling.simulate = simulate
+
+
+def _rates(plays: list[tuple[int, float, float]]) -> dict[str, float]:
+    instructions, by_simpy, compiled = (sum(column) for column in zip(*plays, strict=True))
+    return {
+        "simpy_per_s": instructions / by_simpy,
+        "compiled_per_s": instructions / compiled,
+    }
+
+
+def sweep() -> dict[str, Any]:
+    """Predict every so many-th of a large sweep's cases, on one core."""
+    from gpusim import device
+    from gpusim.catalogue import Request
+    from gpusim.errors import GpusimError
+    from gpusim.prediction import jobs
+
+    gpus = device.names()[:SWEEP_GPUS]
+    cases = list(product(SWEEP_KERNELS, SWEEP_BLOCKS, SWEEP_SIZES, gpus))
+    started, done = time.process_time(), 0
+    for name, block, elements, gpu in cases[::SWEEP_STEP]:
+        with suppress(GpusimError):  # what a GPU has no room for
+            jobs.catalogue_job(Request(name, elements, block=block)).on(gpu)
+        done += 1
+    return {"cases": len(cases), "done": done, "seconds": time.process_time() - started}
+
+
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (speed, others, clock, memory, numba, cold)
+    part.__name__: part
+    for part in (speed, others, clock, sweep, memory, numba, cold, cold_prediction)
 }
 
 if __name__ == "__main__":
