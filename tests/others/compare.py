@@ -22,16 +22,14 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent)]
 
 from gpusim.errors import GpusimError  # noqa: E402
-from gpusim.memory import SECTOR_BYTES  # noqa: E402
 from gpusim.prediction.predict import predict  # noqa: E402
 from gpusim.sass.kernels import CodeFile, cuda_file  # noqa: E402
 from others import errors, launches  # noqa: E402
-from others.errors import CODES, PREDICTED, STATES, rows_of  # noqa: E402
+from others.errors import CODES, PREDICTED, STATES, TRAFFIC, rows_of  # noqa: E402
 from others.plans import KERNELS, Launch, three  # noqa: E402
 
 COLUMNS = (
-    "kernel", "n", "code", "cold_us", "warm_us", "instructions", "l2_read_sectors",
-    "dram_read_bytes", "seconds", "refused",
+    "kernel", "n", "code", "cold_us", "warm_us", "instructions", *TRAFFIC, "seconds", "refused",
 )  # fmt: skip
 
 
@@ -39,7 +37,8 @@ COLUMNS = (
 class Predicted:
     """What gpusim says of a launch with one generator's code; `refused` is why it says nothing.
 
-    What is read is that of a launch with a cold L2; `seconds` are those of the dearer prediction.
+    `traffic` is that of a launch with a cold L2, in the order of `TRAFFIC`; `seconds` are those of
+    the dearer prediction.
     """
 
     kernel: str
@@ -48,16 +47,15 @@ class Predicted:
     cold_us: float = 0.0
     warm_us: float = 0.0
     instructions: int = 0
-    l2_read_sectors: float = 0.0
-    dram_read_bytes: float = 0.0
+    traffic: tuple[float | None, ...] = ()
     seconds: float = 0.0
     refused: str = ""
 
     def row(self) -> list[str]:
         """Return it as a row of the table."""
-        whole = self.instructions, self.l2_read_sectors, self.dram_read_bytes
-        numbers = f"{self.cold_us:.3f}", f"{self.warm_us:.3f}", *(f"{one:.0f}" for one in whole)
-        said = [""] * len(numbers) if self.refused else numbers
+        times = f"{self.cold_us:.3f}", f"{self.warm_us:.3f}", str(self.instructions)
+        numbers = *times, *("" if one is None else f"{one:.6g}" for one in self.traffic)
+        said = [""] * (len(times) + len(TRAFFIC)) if self.refused else numbers
         return [self.kernel, str(self.n), self.code, *said, f"{self.seconds:.1f}", self.refused]
 
 
@@ -94,10 +92,10 @@ def predicted(launch: Launch, code: str) -> Predicted:
     except GpusimError as error:
         return Predicted(name, n, code, refused=str(error).splitlines()[0])
     cold, warm = found
-    read = cold.traffic
-    from_l2 = (read.l2_bytes + read.dram_bytes) / SECTOR_BYTES
+    counted = getattr(cold.traffic, "counters", {})  # not every model of memory has them all
+    read = tuple(counted.get(metric) for metric in TRAFFIC)
     times = cold.time_us, warm.time_us
-    return Predicted(name, n, code, *times, cold.instructions, from_l2, read.dram_bytes, seconds)
+    return Predicted(name, n, code, *times, cold.instructions, read, seconds)
 
 
 def write(rows: Iterable[Sequence[str]]) -> None:

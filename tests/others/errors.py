@@ -25,11 +25,8 @@ STATES = "cold", "warm"
 NEAR = 0.1  # of Nsight's executed instructions: then times tell about the model of time
 Key = tuple[str, int]
 
-# By column of predicted.csv, the metric of Nsight Compute that counts the same.
-TRAFFIC = {
-    "l2_read_sectors": "lts__t_sectors_op_read.sum",
-    "dram_read_bytes": "dram__bytes_read.sum",
-}
+# What predictions say of memory, too, under the names of Nsight Compute.
+TRAFFIC = "lts__t_sectors_op_read.sum", "dram__bytes_read.sum", "l1tex__t_sector_hit_rate.pct"
 
 
 def rows_of(path: Path) -> Iterator[dict[str, str]]:
@@ -194,9 +191,16 @@ def traffic() -> list[str]:
         if row["code"] != "nvcc" or row["refused"] or key not in counted:
             continue
         cells = [row["kernel"], f"{key[1]:,}"]
-        for column, metric in TRAFFIC.items():
-            true, said = float(counted[key][metric]), float(row[column])
-            cells += [f"{true:,.0f}", f"{said / true - 1:+.1%}" if true else ""]
+        for metric in TRAFFIC:
+            cells += _beside(metric, float(counted[key][metric]), row[metric])
         rows.append(cells)
-    head = "kernel", "n", *(cell for metric in TRAFFIC.values() for cell in (metric, "predicted"))
+    head = "kernel", "n", *(cell for metric in TRAFFIC for cell in (metric, "predicted"))
     return table(head, rows)
+
+
+def _beside(metric: str, counted: float, predicted: str) -> tuple[str, str]:
+    """Return what was counted, and how far off the prediction is; a rate is shown as it is."""
+    if metric.endswith(".pct"):
+        return f"{counted:,.1f}", f"{float(predicted):,.1f}" if predicted else ""
+    off = f"{float(predicted) / counted - 1:+.1%}" if predicted and counted else ""
+    return f"{counted:,.0f}", off
