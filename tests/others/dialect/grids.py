@@ -135,9 +135,10 @@ def lookback_scan(x, y, states, tickets, n):
         prefix = 0
         other = ticket - 1
         while other >= 0:
-            state = known[other]
-            while state == uint64(0):
+            while True:
                 state = known[other]
+                if state != uint64(0):
+                    break
             prefix += int32(uint32(state))
             if state >> uint64(32) == uint64(2):
                 break
