@@ -17,11 +17,14 @@ def entry_point() -> None:
     _interrupts_as(handler, signal.SIG_DFL)
     # Imports make thousands of objects that stay; looking for garbage among them takes 25 ms.
     gc.set_threshold(50_000)
-    from gpusim.cli.app import main
+    from gpusim.cli.app import INTERRUPTED, main
 
-    _interrupts_as(handler, signal.default_int_handler)
-    code = main()
-    _interrupts_as(handler, signal.SIG_DFL)
+    try:
+        _interrupts_as(handler, signal.default_int_handler)
+        code = main()
+        _interrupts_as(handler, signal.SIG_DFL)
+    except KeyboardInterrupt:  # just before main has begun to listen, or just after
+        code = INTERRUPTED
     sys.exit(code)
 
 

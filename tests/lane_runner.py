@@ -19,6 +19,8 @@ import numpy as np
 
 import gpusim.cuda
 
+STACK_BYTES = 1 << 20  # of a lane: a block of a thousand takes a gigabyte, not eight
+
 TURN, BLOCK_BARRIER, WARP = "turn", "barrier", "warp"
 
 
@@ -196,8 +198,10 @@ def _run_block(
         _translated(function, here, arithmetic)(*given)
 
     lanes = [Lane(body, position) for position in range(place[2].count)]
+    before = threading.stack_size(STACK_BYTES)
     for lane in lanes:
         lane.start()
+    threading.stack_size(before)
     try:
         while waiting := [lane for lane in lanes if not lane.done]:
             _round(waiting)

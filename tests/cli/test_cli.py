@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cli import app
 from gpusim.cli.app import MODULES, command
 from gpusim.tracing.counters import COUNTERS
 
@@ -394,6 +395,23 @@ def test_a_file_that_does_not_import_is_refused(run: Run, tmp_path: Path) -> Non
     broken.write_text("import gpusim\n1 / 0\n")
     message = refused(run, "trace", f"{broken}:f", "--grid", 1, "--block", 32)
     assert "line 2 does not import: ZeroDivisionError: division by zero" in message
+
+
+INTERRUPTED = """
+from gpusim.cli import app
+def interrupted():
+    raise KeyboardInterrupt
+app.main = interrupted
+from gpusim.__main__ import entry_point
+entry_point()
+"""
+
+
+def test_an_interrupt_before_the_command_listens_is_the_users() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (app.INTERRUPTED, "")
 
 
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit", "AttributeError"])
