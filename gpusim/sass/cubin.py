@@ -19,6 +19,10 @@ _OBJECT = 1
 
 # Attributes of a kernel, by number, of which something is read here.
 _PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS = 0x0A, 0x17, 0x23, 0x2F
+# What reading comes upon where bytes are not what they were.
+_DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIteration)
+# More than any GPU has, of a block and of a thread; and how long a bank of constants is.
+_MOST_SHARED, _MOST_LOCAL, _BANK_BYTES = 1 << 20, 1 << 20, 1 << 16
 _UNKNOWN = 0xFFFFFFFF  # the size of a stack that functions calling themselves may need
 STACK_BYTES = 1024  # which the driver gives a thread then (cudaLimitStackSize as it is at first)
 _SIZED = 4  # the format of an attribute that says how many bytes follow
@@ -105,7 +109,7 @@ def read(data: bytes, name: str) -> Cubin:
         raise InputError(f"{name} has {len(data):,} bytes; a cubin has at most {MOST_BYTES:,}")
     try:
         return _Reader(data).cubin()
-    except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
+    except _DAMAGE as error:
         raise InputError(f"{name} is no cubin, or is damaged ({error})") from None
 
 
@@ -167,6 +171,8 @@ class _Reader:
         constants = self._named(".nv.constant3")
         initial = self._named(".nv.global.init")
         rest = self._named(".nv.global")
+        if rest is not None and rest.size > MOST_BYTES:
+            raise ValueError(f"it asks for {rest.size:,} bytes of variables")
         held = (initial.data if initial else b"") + bytes(rest.size if rest else 0)
         return Cubin(
             arch=self.arch,
@@ -192,12 +198,16 @@ class _Reader:
                 base = struct.unpack_from("<IH", value)[1]
         shared = self._named(f".nv.shared.{name}")
         own = self._named(f".nv.constant2.{name}")
+        local = self._stack(name)
+        end = base + max((offset + size for _, offset, size in parameters), default=0)
+        if (shared and shared.size > _MOST_SHARED) or local > _MOST_LOCAL or end > _BANK_BYTES:
+            raise ValueError(f"{name} asks for more memory than there is")
         return KernelCode(
             name=name,
             registers=registers,
             parameters=tuple(Parameter(base + o, size) for _, o, size in sorted(parameters)),
             shared_bytes=shared.size if shared else 0,
-            local_bytes=self._stack(name),
+            local_bytes=local,
             constants=own.data if own else b"",
         )
 

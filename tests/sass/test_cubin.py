@@ -1,0 +1,97 @@
+"""Cubins that are damaged, foreign or too large are refused with a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import struct
+
+import pytest
+
+from gpusim.errors import InputError
+from gpusim.launch import ComputeCapability
+from gpusim.sass import compiler, cubin, wheels
+from gpusim.sass.kernels import CubinFile
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+TEXT = """
+__constant__ int held[4];
+__device__ int counter;
+__global__ void first(int *x, double d) { x[threadIdx.x] = held[1] + (int)d; }
+__global__ void second(int *x) { __shared__ int s[64]; s[threadIdx.x] = atomicAdd(&counter, 1);
+  __syncthreads(); x[threadIdx.x] = s[63 - threadIdx.x]; }
+"""
+
+
+@pytest.fixture(scope="module")
+def made() -> bytes:
+    return compiler.compiled(TEXT, "text.cu", [], "sm_90").cubin
+
+
+def test_a_cubin_tells_its_kernels_and_memory(made: bytes) -> None:
+    held = cubin.read(made, "text.cubin")
+    kernels = {name.lstrip("_Z0123456789"): one for name, one in held.kernels.items()}
+    first, second = kernels["firstPid"], kernels["secondPi"]
+    assert [parameter.size for parameter in first.parameters] == [8, 8]
+    assert second.shared_bytes == 1024 + 256
+    assert held.variables["held"].is_constant
+    assert held.variables["counter"].size == 4
+    assert ("counter", 0) in held.addresses.values()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bytes_that_are_not_what_they_were_give_a_sentence(made: bytes, seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(150):
+        changed = bytearray(made)
+        for _ in range(draw.choice((1, 2, 8, 64))):
+            far = draw.choice((64, len(changed)))
+            changed[draw.randrange(far)] = draw.randrange(256)
+        kept = draw.choice((len(changed), draw.randrange(len(changed))))
+        with contextlib.suppress(InputError):  # nothing else, such as a struct.error
+            CubinFile(bytes(changed[:kept]), "x.cubin")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "does not begin as an ELF file"),
+        (b"\x7fELF" + bytes(40), "damaged"),
+        (b"PK\x03\x04" + bytes(100), "does not begin as an ELF file"),
+    ],
+)
+def test_what_is_no_cubin_is_said_to_be_none(data: bytes, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        cubin.read(data, "x.cubin")
+
+
+def test_a_program_for_another_machine_is_foreign(made: bytes) -> None:
+    x86 = bytearray(made)
+    struct.pack_into("<H", x86, 18, 62)
+    with pytest.raises(InputError, match="another machine than NVIDIA's GPUs"):
+        cubin.read(bytes(x86), "x.cubin")
+
+
+def test_a_cubin_of_more_than_the_most_bytes_is_refused(
+    made: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cubin, "MOST_BYTES", 100)
+    with pytest.raises(InputError, match=f"has {len(made):,} bytes; a cubin has at most 100"):
+        cubin.read(made, "x.cubin")
+
+
+def test_machine_code_of_another_gpu_is_refused(made: bytes) -> None:
+    file = CubinFile(made, "x.cubin")
+    with pytest.raises(InputError, match=r"holds code for compute capability 9\.0, not 8\.0"):
+        file[file.names[0]].code(ComputeCapability(8, 0))
+
+
+def test_a_compile_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "LIMIT_S", 0.001)
+    with pytest.raises(compiler.CompileError, match=r"slow.cu takes longer than 0.001 s"):
+        compiler.answered(TEXT, "slow.cu", [], [], wheels.library())
+
+
+def test_an_include_that_is_not_there_is_named_with_its_line() -> None:
+    with pytest.raises(compiler.CompileError, match=r'mine\.cu\(2\).*"absent\.h"'):
+        compiler.compiled('\n#include "absent.h"\n', "mine.cu", [], "sm_90")

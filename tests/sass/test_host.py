@@ -1,0 +1,55 @@
+"""Host code is cut out of a file, and every line of device code stays where it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusim.errors import InputError
+from gpusim.sass.host import device_code
+
+pytest.importorskip("tree_sitter_cuda")
+TEXT = """#include <cstdio>
+#include <vector>
+struct Both { int n; __device__ int twice() const { return 2 * n; } };
+__device__ int helper(int x) { return x + 1; }
+__global__ void kernel(int *x, Both b) {
+  x[threadIdx.x] = helper(b.twice());
+}
+static void launch(int *x) {
+  kernel<<<1, 32>>>(x, Both{1});
+}
+int main() {
+  std::vector<int> numbers(32);
+  launch(nullptr);
+  printf("%d", numbers[0]);
+}
+__global__ void after(float *y) { y[0] = 1; }
+"""
+
+
+def test_lines_stay_where_they_were() -> None:
+    cut = device_code(TEXT, "x.cu")
+    before, after = TEXT.splitlines(), cut.splitlines()
+    assert len(before) == len(after)
+    assert [number for number, line in enumerate(after, 1) if not line.strip()] == list(
+        range(8, 16)
+    )
+    assert all(b == a for b, a in zip(before, after, strict=True) if a.strip())
+
+
+def test_device_code_alone_is_left_as_it_is() -> None:
+    text = "__global__ void f(int *x) { x[0] = 1; }\n"
+    assert device_code(text, "x.cu") == text
+
+
+def test_what_a_lambda_is_declared_for_is_cut_out() -> None:
+    text = "auto f = [=] __host__ __device__ (int i) { return i; };\nint a[2];\n"
+    cut = device_code(text, "x.cu")
+    assert cut == text.replace("__host__ __device__", " " * 19)
+    assert len(cut) == len(text)
+
+
+def test_without_the_grammar_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tree_sitter_cuda", None)
+    with pytest.raises(InputError, match="pip install tree-sitter tree-sitter-cuda"):
+        device_code(TEXT, "x.cu")
