@@ -23,6 +23,19 @@ LIMIT_S = 120
 LEAST_VERSION = (13, 1)
 # Architectures whose machine code the table of mnemonics knows.
 ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0")
+# What nvcc has from the host's <math.h> in every file, and NVRTC has not.
+MACROS = {
+    "INFINITY": "__builtin_bit_cast(float,0x7f800000)",
+    "NAN": "__builtin_bit_cast(float,0x7fffffff)",
+    "HUGE_VALF": "INFINITY", "HUGE_VAL": "((double)INFINITY)",
+    "M_E": "2.7182818284590452354", "M_LOG2E": "1.4426950408889634074",
+    "M_LOG10E": "0.43429448190325182765", "M_LN2": "0.69314718055994530942",
+    "M_LN10": "2.30258509299404568402", "M_PI": "3.14159265358979323846",
+    "M_PI_2": "1.57079632679489661923", "M_PI_4": "0.78539816339744830962",
+    "M_1_PI": "0.31830988618379067154", "M_2_PI": "0.63661977236758134308",
+    "M_2_SQRTPI": "1.12837916709551257390", "M_SQRT2": "1.41421356237309504880",
+    "M_SQRT1_2": "0.70710678118654752440",
+}  # fmt: skip
 _INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 _NO_HEADER = re.compile(r'(?:could not open source file|cannot open source file) "([^"]+)"')
 
@@ -76,6 +89,7 @@ def compiled(
         "-lineinfo",
         "--device-int128",
         "--disable-warnings",
+        *(f"--define-macro={name}={value}" for name, value in MACROS.items()),
         *(f"--define-macro={definition}" for definition in options.definitions),
         *(f"--include-path={folder}" for folder in [*folders, *map(str, wheels.headers())]),
     ]

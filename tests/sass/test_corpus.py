@@ -487,3 +487,12 @@ def test_lanes_with_one_label_are_a_group() -> None:
     x, most = ints(0, 100), np.zeros(32, I32)
     launched("groups:labelled", "9.0", x, most)
     assert most.tolist() == [max(v for v in x.tolist() if (v - one) % 4 == 0) for one in x.tolist()]
+
+
+def test_the_least_and_the_most_of_doubles_are_no_nan_where_one_is_a_number(cc: str) -> None:
+    a = twice(F64, 1, 2, -3, np.nan, 5, np.nan, np.inf, -np.inf, 1e300, 0.0, 7, -7, 1, 2, 3, 4)
+    b = twice(F64, 2, 1, -4, 4, np.nan, np.nan, 1, 1, -1e300, 0.0, 7, -7, 4, 3, 2, 1)
+    least, most = np.zeros(32), np.zeros(32)
+    launched("wide:least_and_most", cc, a, b, least, most)
+    assert np.array_equal(least, np.fmin(a, b), equal_nan=True)
+    assert np.array_equal(most, np.fmax(a, b), equal_nan=True)

@@ -86,6 +86,18 @@ def compare_doubles(form: Form, a: Array, b: Array, also: Array) -> Any:
     return combine(result, also), combine(~result, also)
 
 
+@row("DSETP.MIN DSETP.MAX", "fp64", "pp", "ddp", "AND")
+def choose_double(form: Form, a: Array, b: Array, also: Array) -> Any:
+    """Say whether the first of two is the one that is wanted, and whether both are no numbers.
+
+    Of zeros the negative one is the lesser, as for DMNMX (what compilers make of it gives fmin).
+    """
+    less = (a < b) | ((a == b) & np.signbit(a))
+    most = (a > b) | ((a == b) & ~np.signbit(a))
+    first = (less if form.name == "DSETP.MIN" else most) | (np.isnan(b) & ~np.isnan(a))
+    return first & also, np.isnan(a) & np.isnan(b)
+
+
 @row("MUFU.RCP64H", "xu", "u", "u")
 def reciprocal_high(form: Form, high: Array) -> Array:
     """The upper word of a double's reciprocal, from its upper word."""

@@ -26,3 +26,8 @@ __global__ void funnel(const unsigned *a, const unsigned *s, unsigned *y) { int 
 __global__ void sads(const int *a, const int *b, int *y) { int i = threadIdx.x; y[i] = __sad(a[i], b[i], 3) + __mulhi(a[i], b[i]) + __umulhi(a[i], b[i]) + __hadd(a[i], b[i]) + __mul24(a[i], b[i]); }
 __global__ void dp(const int *a, const int *b, int *y) { int i = threadIdx.x; y[i] = __dp4a(a[i], b[i], 7) + (int)__dp4a((unsigned)a[i], (unsigned)b[i], 1u); }
 __global__ void idiv(const int *a, const int *b, int *q, unsigned *r) { int i = threadIdx.x; q[i] = a[i] / b[i] + a[i] % 7 + a[i] / 10; r[i] = (unsigned)a[i] / (unsigned)b[i] + (unsigned)a[i] % 1000u; }
+
+__global__ void least_and_most(const double *a, const double *b, double *least, double *most) {
+  least[threadIdx.x] = fmin(a[threadIdx.x], b[threadIdx.x]);
+  most[threadIdx.x] = fmax(a[threadIdx.x], b[threadIdx.x]);
+}
