@@ -82,6 +82,8 @@ class Micro:
 
 
 ZERO = np.uint32(0)
+# Functions of a double's upper word: a number in the instruction is such a word.
+UPPER_WORDS = frozenset(("RCP64H", "RSQ64H"))
 SPECIAL_REGISTERS = {
     **{f"SR_TID.{axis}": f"tid.{axis.lower()}" for axis in "XYZ"},
     **{f"SR_CTAID.{axis}": f"ctaid.{axis.lower()}" for axis in "XYZ"},
@@ -170,6 +172,8 @@ def _words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
         return tuple(BankWord(operand.bank, int(operand.number) + 4 * k) for k in range(count))
     if operand.kind == "P":
         return (np.bool_(not operand.negated),) if operand.is_true else (operand.name,)
+    if operand.kind == "F" and UPPER_WORDS & set(row.modifiers):
+        return _float_words(operand, "d")[1:]
     if operand.kind == "F" or code in "fd":
         return _float_words(operand, code)
     _expect(operand.kind == "I", row)
@@ -182,8 +186,9 @@ def _float_words(operand: Operand, code: str) -> tuple[Source, ...]:
         value = np.uint32(_number(operand) & 0xFFFFFFFF)
         return (value,) if code != "d" else (ZERO, value)
     if code == "d":
+        # An instruction holds the upper half alone; its text may be off in the last digit.
         bits = int(_float_bits(operand.name, np.float64).view(np.uint64))
-        return np.uint32(bits & 0xFFFFFFFF), np.uint32(bits >> 32)
+        return ZERO, np.uint32(bits + (1 << 31) >> 32)
     return (np.uint32(_float_bits(operand.name, np.float32).view(np.uint32)),)
 
 

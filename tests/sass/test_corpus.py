@@ -496,3 +496,9 @@ def test_the_least_and_the_most_of_doubles_are_no_nan_where_one_is_a_number(cc: 
     launched("wide:least_and_most", cc, a, b, least, most)
     assert np.array_equal(least, np.fmin(a, b), equal_nan=True)
     assert np.array_equal(most, np.fmax(a, b), equal_nan=True)
+
+
+def test_doubles_are_divided_by_numbers_of_the_source(cc: str) -> None:
+    x, y = np.linspace(-5, 9, 32), np.zeros(32)
+    launched("wide:by_constants", cc, x, y)
+    assert (y == x / 10 + x / 3 + np.sqrt(2 + 0 * x) + 7 / x).all()

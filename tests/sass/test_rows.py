@@ -279,3 +279,14 @@ def test_a_mask_of_all_lanes_may_be_written_as_zeros_turned_round() -> None:
     for text in ("BRA.DIV ~URZ, `(.L_1)", "BRA.CONV ~URZ, `(.L_1)"):
         [micro] = decoded([row_of_text(text)], Decoder(0))
         assert micro.sources == (U32(ONES),)
+
+
+def test_a_number_of_double_precision_is_its_upper_word() -> None:
+    ten = worked_out("MUFU.RCP64H R0, 10")
+    same = worked_out("MUFU.RCP64H R0, R1", R1=words(0x40240000))
+    assert ten["R0"] == same["R0"]
+    low, high = pair([1.0], F64)
+    text = "0.10000002384186"  # the disassembler's digits are fewer than a double has
+    made = worked_out(f"DADD R0, R2, {text}", R2=low, R3=high)
+    total = (int(made["R1"][0]) << 32 | int(made["R0"][0])).to_bytes(8, "little")
+    assert np.frombuffer(total, F64) == 1 + np.array([0x3FB9999A_00000000]).view(F64)

@@ -31,3 +31,8 @@ __global__ void least_and_most(const double *a, const double *b, double *least, 
   least[threadIdx.x] = fmin(a[threadIdx.x], b[threadIdx.x]);
   most[threadIdx.x] = fmax(a[threadIdx.x], b[threadIdx.x]);
 }
+
+__global__ void by_constants(const double *x, double *y) {
+  double v = x[threadIdx.x];
+  y[threadIdx.x] = v / 10 + v / 3 + sqrt(2.0 + 0 * v) + 7 / v;
+}
