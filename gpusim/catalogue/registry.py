@@ -11,7 +11,7 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -504,6 +504,17 @@ def _check(name: str, origin: object, signature: Signature, dtypes: Sequence[str
         raise TypeError(f"{name!r} has no type {unknown[0]!r}; known are {', '.join(NUMBERS)}")
 
 
+def _check_fixes(entry: Entry, known: Mapping[str, Entry]) -> None:
+    """Raise TypeError for the correction of a kernel that is not there, or that has no defect."""
+    if entry.fixes is None:
+        return
+    if entry.fixes not in known:
+        near = did_you_mean(entry.fixes, known)
+        raise TypeError(f"{entry.name!r} fixes {entry.fixes!r}, which is no kernel{near}")
+    if known[entry.fixes].defect is None:
+        raise TypeError(f"{entry.name!r} fixes {entry.fixes!r}, of which no defect is told")
+
+
 def _reading_order(entry: Entry) -> tuple[Any, ...]:
     """Reductions before scans, text by text, with `step10` after `step2`."""
     parts = re.split(r"(\d+)", entry.name)
@@ -517,6 +528,8 @@ def entries() -> tuple[Entry, ...]:
     package = importlib.import_module("gpusim.kernels")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"gpusim.kernels.{module.name}")
+    for entry in _ENTRIES.values():
+        _check_fixes(entry, _ENTRIES)
     return tuple(sorted(_ENTRIES.values(), key=_reading_order))
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from strategies import ENTRIES, REDUCTIONS, numbers
 
 from gpusim import catalogue
-from gpusim.catalogue import BlockRule, Request, oracle, reduction
+from gpusim.catalogue import BlockRule, Request, oracle, reduction, registry
 from gpusim.errors import GpusimError, InputError, LaunchError
 
 PUBLISHED = (
@@ -54,6 +54,20 @@ def test_a_kernel_that_is_wrong_as_published_stands_beside_its_corrected_form(na
     assert fixed.defect is None
     assert fixed.origin == entry.origin
     assert fixed.block_rule == entry.block_rule
+
+
+@pytest.mark.parametrize(
+    ("fixes", "said"),
+    [
+        ("reduce55", "'mine' fixes 'reduce55', which is no kernel; did you mean reduce5"),
+        ("reduce3", "'mine' fixes 'reduce3', of which no defect is told"),
+    ],
+)
+def test_a_correction_is_of_a_kernel_with_a_defect(fixes: str, said: str) -> None:
+    mine = replace(catalogue.find("reduce3"), name="mine", fixes=fixes)
+    with pytest.raises(TypeError) as refused:
+        registry._check_fixes(mine, {entry.name: entry for entry in ENTRIES})
+    assert str(refused.value).startswith(said)
 
 
 def test_no_other_kernel_has_a_defect() -> None:
