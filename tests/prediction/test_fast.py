@@ -248,6 +248,28 @@ def of_objects(seed: int, n: int) -> int:
     return round(total)
 
 
+def first_above(items: list[int], least: int) -> int:
+    for place, item in enumerate(items):
+        if item > least:
+            return place
+    return -1
+
+
+def factorial(n: int) -> int:
+    return n * factorial(n - 1) if n > 1 else 1
+
+
+def of_small_functions(seed: int, n: int) -> int:
+    """What is written out where it is called returns from there alone, and may call itself."""
+    items: list[int] = []
+    found = 0
+    for number in range(n):
+        items.append(seed * number % 19)
+        found = found * 7 + first_above(items, number % 5) - first_above(items, 17)
+        found = found % 1000003 + factorial(number % 7)
+    return found
+
+
 FIRST, SECOND = divided_down, rest
 BOTH = (FIRST, SECOND)
 
@@ -256,7 +278,9 @@ def of_a_table(a: int, b: int) -> int:
     return BOTH[a % 2](a, b + 1)
 
 
-@pytest.mark.parametrize("function", [sorted_pairs, inserted, of_objects, of_a_table])
+@pytest.mark.parametrize(
+    "function", [sorted_pairs, inserted, of_objects, of_small_functions, of_a_table]
+)
 def test_lists_objects_and_tables_do_as_in_python(function: Callable[..., Any]) -> None:
     run = compiled(function)
     for seed, n in ((1, 1), (2, 40), (77, 200), (4242, 25)):

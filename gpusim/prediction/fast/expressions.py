@@ -50,12 +50,16 @@ class Value:
 
 @dataclass(frozen=True)
 class Signature:
-    """How a function is called: its name in the module, its parameters and what it returns."""
+    """How a function is called: its name in the module, its parameters and what it returns.
+
+    One with a `source` may be written out where it is called.
+    """
 
     name: str
     parameters: dict[str, Kind]
     defaults: dict[str, Any]
     result: Kind
+    source: Source | None = None
 
 
 class Surroundings(Protocol):
@@ -68,6 +72,9 @@ class Surroundings(Protocol):
 
     def constructor(self, cls: type) -> Signature:
         """Return how an object of a class is made."""
+
+    def inlined(self, caller: Expressions, called: Signature, given: list[Value]) -> Value | None:
+        """Return what a function returns that is written out in another; None for a large one."""
 
     def table(self, functions: tuple[Function, ...]) -> tuple[int, Signature]:
         """Return where functions stand in the module's table, and how they all are called."""
@@ -92,12 +99,16 @@ def constant(value: object) -> Value | None:
 class Expressions:
     """The expressions of one function, its local variables among them."""
 
-    def __init__(self, source: Source, around: Surroundings) -> None:
+    def __init__(
+        self, source: Source, around: Surroundings, within: Expressions | None = None
+    ) -> None:
         self.source = source
         self.around = around
         self.variables: dict[str, Kind] = {}
         self.locals: list[str] = []
-        self._numbers = count()
+        self.depth: int = 0 if within is None else within.depth + 1
+        self._numbers: Iterator[int] = count() if within is None else within._numbers
+        self._prefix = "$" if within is None else f"${next(self._numbers)}."
         self._wraps = False  # whether a whole number's low bits alone are wanted
 
     # -- what there is -----------------------------------------------------------------
@@ -121,10 +132,9 @@ class Expressions:
         """Return a new number for labels."""
         return next(self._numbers)
 
-    @staticmethod
-    def _slots(name: str, kind: Kind) -> Iterator[tuple[str, Scalar | Reference | ListOf]]:
+    def _slots(self, name: str, kind: Kind) -> Iterator[tuple[str, Scalar | Reference | ListOf]]:
         for number, one in enumerate(flat(kind)):
-            yield f"${name}.{number}", one
+            yield f"{self._prefix}{name}.{number}", one
 
     def get(self, name: str) -> Value:
         """Return what a variable holds."""
@@ -535,17 +545,25 @@ class Expressions:
         except KeyError:
             raise self.refuse("this is no tuple of functions", table) from None
         first, called = self.around.table(functions)
-        made = self._arguments(called, [], node)
         parameters = " ".join(s.wasm for k in called.parameters.values() for s in flat(k))
         results = " ".join(s.wasm for s in flat(called.result))
         place = folded("i32.wrap_i64", self.value(table.slice, INT).code)
         place = folded("i32.add", place, f"(i32.const {first})")
-        arguments = made.code.removeprefix(f"(call {called.name}").removesuffix(")")
+        arguments = " ".join(value.code for value in self._given(called, [], node))
         shape = f"(param {parameters}) (result {results})"
-        return Value(f"(call_indirect {shape}{arguments} {place})", called.result)
+        return Value(f"(call_indirect {shape} {arguments} {place})", called.result)
 
     def _arguments(self, called: Signature, before: list[Value], node: ast.Call) -> Value:
         """Call a function with what stands in a call, and some values before that."""
+        given = self._given(called, before, node)
+        inlined = self.around.inlined(self, called, given)
+        if inlined is not None:
+            return inlined
+        code = " ".join(value.code for value in given)
+        return Value(f"(call {called.name} {code})", called.result)
+
+    def _given(self, called: Signature, before: list[Value], node: ast.Call) -> list[Value]:
+        """Return what stands in a call, in the order of the function's parameters."""
         names = list(called.parameters)
         given: dict[str, str] = {n: v.code for n, v in zip(names, before, strict=False)}
         written = list(zip(names[len(before) :], node.args, strict=False))
@@ -562,8 +580,7 @@ class Expressions:
                 if default is None:
                     raise self.refuse(f"the argument {name} is missing", node)
                 given[name] = self.fitted(default, called.parameters[name], node).code
-        code = " ".join(given[name] for name in names)
-        return Value(f"(call {called.name} {code})", called.result)
+        return [Value(given[name], kind) for name, kind in called.parameters.items()]
 
     def _list_method(self, node: ast.Call, items: Value, name: str) -> Value:
         assert isinstance(items.kind, ListOf)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import resources
 from typing import Any, TypeVar, get_type_hints
 
-from gpusim.prediction.fast.expressions import Signature
+from gpusim.prediction.fast.expressions import Expressions, Signature, Value
 from gpusim.prediction.fast.kinds import (
     Bindings,
     Kind,
@@ -21,6 +21,10 @@ from gpusim.prediction.fast.kinds import (
 from gpusim.prediction.fast.layouts import Layouts
 from gpusim.prediction.fast.sources import Function, Source, source_of
 from gpusim.prediction.fast.statements import Statements
+
+# Functions of so many nodes at most are written out where they are called, so deep at most: to
+# call one takes as long as ten of its instructions.
+_LARGEST, _DEEPEST = 110, 3
 
 
 def module_of(entry: Function, bindings: Bindings) -> str:
@@ -75,6 +79,15 @@ class _Module:
             self._constructors[cls] = made(cls, self)
         return self._constructors[cls]
 
+    def inlined(self, caller: Expressions, called: Signature, given: list[Value]) -> Value | None:
+        """Return what a function returns that is written out in another; None for a large one."""
+        if called.source is None or caller.depth >= _DEEPEST or called.source.size > _LARGEST:
+            return None
+        body = Statements(called.source, self, caller)
+        value = body.inlined(called, given)
+        caller.locals.extend(body.locals)
+        return value
+
     def table(self, functions: tuple[Function, ...]) -> tuple[int, Signature]:
         """Return where functions stand in the module's table, and how they all are called."""
         if functions not in self._tables:
@@ -100,7 +113,7 @@ class _Module:
             raise source.refusal("what is returned is of no kind that is played", source.tree)
         given = inspect.signature(function).parameters.values()
         defaults = {one.name: one.default for one in given if one.default is not one.empty}
-        return Signature(name, parameters, defaults, result)
+        return Signature(name, parameters, defaults, result, source)
 
     def add(self, text: Callable[[], str]) -> None:
         """Let a function be in the module."""

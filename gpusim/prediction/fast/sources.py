@@ -6,7 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,11 @@ class Source:
     function: Function
     tree: ast.FunctionDef
     file: str
+
+    @cached_property
+    def size(self) -> int:
+        """The nodes of its syntax tree."""
+        return sum(1 for _ in ast.walk(self.tree))
 
     def refusal(self, message: str, node: ast.AST) -> NotTranslatedError:
         """Return the error that marks a piece of the function."""

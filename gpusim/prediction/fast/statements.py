@@ -26,10 +26,12 @@ class Statements(Expressions):
 
     _result: Kind
     _loops: list[tuple[str, str]]  # where `break` and `continue` lead, the innermost last
+    _end: str  # where `return` leads, in a function that is written out in another
+    _returned: str  # which variable holds what it returns
 
     def translated(self, signature: Signature) -> str:
         """Return the function as text."""
-        self._result, self._loops = signature.result, []
+        self._result, self._loops, self._end = signature.result, [], ""
         for name, kind in signature.parameters.items():
             self.variables[name] = kind
         body = self._block(self.source.tree.body)
@@ -42,6 +44,20 @@ class Statements(Expressions):
         end = "(unreachable)" if results else ""
         head = " ".join([signature.name, *parameters, *results, *self.locals])
         return f"(func {head}\n{body}\n{end})"
+
+    def inlined(self, signature: Signature, given: list[Value]) -> Value:
+        """Return what the function returns, written out within another, and its variables there."""
+        self._result, self._loops = signature.result, []
+        self._end = f"$end{self.label()}"
+        begin = []
+        for (name, kind), value in zip(signature.parameters.items(), given, strict=True):
+            self.declare(name, kind)
+            begin.append(self.set(name, value))
+        self._returned = self.temporary(signature.result)
+        body = self._block(self.source.tree.body)
+        returned = self.get(self._returned)
+        code = f"{' '.join(begin)} (block {self._end}\n{body})"
+        return Value(f"{code} {returned.code}", signature.result)
 
     def _block(self, body: Sequence[ast.stmt]) -> str:
         return "\n".join(self._statement(node) for node in body)
@@ -224,9 +240,12 @@ class Statements(Expressions):
         return f"(br {self._loops[-1][1]})"
 
     def _return(self, node: Any) -> str:
-        if node.value is None or self._result == NOTHING:
-            return "(return)"
-        return folded("return", self.value(node.value, self._result).code)
+        value = Value("", NOTHING)
+        if node.value is not None and self._result != NOTHING:
+            value = self.value(node.value, self._result)
+        if self._end:
+            return f"{self.set(self._returned, value)} (br {self._end})"
+        return folded("return", value.code)
 
     def _expression(self, node: Any) -> str:
         if isinstance(node.value, ast.Constant):  # a docstring
