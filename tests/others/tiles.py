@@ -123,7 +123,7 @@ def tiles_ahead(n: int) -> Plan:
     return Plan(blocks, 256, (uniform(n), zeros(blocks * 256), int32(tiles)), expected)
 
 
-@measured(LAST, 2048, 4096, 8192, small=512)
+@measured(LAST, 1024, 2048, 4096, small=512)
 def gravity(n: int) -> Plan:
     def expected(bodies: Array, forces: Array, n: int) -> Expected:
         of_each = bodies.reshape(n, 4).astype(np.float64)
