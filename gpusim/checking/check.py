@@ -17,12 +17,15 @@ from gpusim.checking.sink import Sink
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device, load
 from gpusim.errors import InputError
+from gpusim.events import Skip
 from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
 
 # The accesses as the source has them: an optimising compiler may merge those that race.
 LEVEL = "O0"
+# Instructions of warps that a run for the sums alone may take, about a second.
+MOST_RUN = 1 << 22
 
 
 def check(
@@ -54,13 +57,30 @@ def check_call(
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
-    What races is not asked what it sums up.
+    What races is not asked what it sums up. Iterations that read alike what nobody stores are left
+    out; where those are too many to be run at all, fewer elements are summed up.
     """
-    found = check(call.configured, *call.arguments, device=device, step_limit=step_limit)
+    gpu = load(device)
+    prepared = prepare(call.configured, call.arguments, gpu.cc, LEVEL, asks=True)
+    left_out = LeftOut()
+    found = check_prepared(prepared, gpu, step_limit=step_limit, left_out=left_out)
     if found.errors:
         return found
-    every = (*found, *elements.findings(call.setup))
+    most = None if left_out.instructions < MOST_RUN else elements.MOST_ELEMENTS
+    every = (*found, *elements.findings(call.setup, most))
     return replace(found, found=tuple(sorted(every, key=order)))
+
+
+class LeftOut:
+    """Counts the instructions of warps that a run leaves out."""
+
+    def __init__(self) -> None:
+        self.instructions = 0
+
+    def add(self, skip: Skip) -> None:
+        """Take note of iterations that are left out."""
+        each = len(skip.placement.blocks) // len(skip.times) if skip.placement.folded else 1
+        self.instructions += int(skip.times.sum()) * each * skip.issued
 
 
 def check_prepared(
@@ -70,8 +90,13 @@ def check_prepared(
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     progress: machine.Progress | None = None,
     uninitialised: Collection[str] = (),
+    left_out: LeftOut | None = None,
 ) -> Findings:
-    """Run a program that is ready, wherever it came from, and return what is wrong with it."""
+    """Run a program that is ready, wherever it came from, and return what is wrong with it.
+
+    With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
+    then hold no results.
+    """
     allocations = allocate(prepared.arguments)
     _require_arrays(uninitialised, allocations)
     before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
@@ -83,6 +108,8 @@ def check_prepared(
         step_limit=step_limit,
         progress=progress,
         on_fault=lambda fault: sink.add(finding_of(fault)),
+        on_skip=None if left_out is None else left_out.add,
+        may_skip=checker.ignores,
     )
     if before is not None and not sink.has("no-progress"):
         stuck = residency.finding(prepared, device, before, checker.steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -112,6 +112,10 @@ class Checker(Observer):
             "fence": self._fence,
             "exit": self._leave,
         }.get(OPS[row.op].kind, ordering)
+
+    def ignores(self, steps: Sequence[Step]) -> bool:
+        """Return whether no rule asks about any of some steps."""
+        return all(self._actions[step.pc] is None for step in steps)
 
     def step(self, step: Step) -> None:
         """Judge one step."""

@@ -21,13 +21,13 @@ MOST_SHOWN = 6
 WIDE = ("int64", "uint64")
 
 
-def findings(setup: Setup) -> list[Finding]:
-    """Return what the sums of a kernel's launch leave out or hold twice."""
+def findings(setup: Setup, most: int | None = None) -> list[Finding]:
+    """Return what the sums of a kernel's launch leave out or hold twice, of `most` elements."""
     entry = setup.entry
     wide = next((name for name in WIDE if name in entry.dtypes), None)
     if wide is None:
         return []
-    whole = _launch(setup, setup.n, wide)
+    whole = _launch(setup, setup.n if most is None else min(setup.n, most), wide)
     if _is_whole(whole):
         return []
     small = _launch(setup, min(setup.n, max(2 * setup.chunk, 64), MOST_ELEMENTS), wide)

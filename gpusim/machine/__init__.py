@@ -19,7 +19,7 @@ from gpusim.isa import OPS, Instruction
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
 from gpusim.machine.interpreter import Interpreter
-from gpusim.machine.loops import OnSkip
+from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.repetition import Changes
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import allocate
@@ -54,6 +54,7 @@ def run(
     progress: Progress | None = None,
     blocks: Sequence[int] | None = None,
     on_skip: OnSkip | None = None,
+    may_skip: MaySkip | None = None,
     on_fault: OnFault | None = None,
     resident: int | None = None,
 ) -> None:
@@ -62,9 +63,10 @@ def run(
     `step_limit` is how many instructions one block may run; NoProgressError beyond.
     `progress` is called with the number of blocks that have finished. With `on_skip`, iterations of
     a loop that are all alike are left out and it is called with them; the arrays then hold no
-    results. `on_fault` is called with each fault instead of its being raised, and what can go on
-    does: lanes do without the access, blocks that are stuck are given up. At most `resident`
-    blocks are run at a time: others start where some end.
+    results. With `may_skip` only iterations of whose steps it says so are left out. `on_fault` is
+    called with each fault instead of its being raised, and what can go on does: lanes do without
+    the access, blocks that are stuck are given up. At most `resident` blocks are run at a time:
+    others start where some end.
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocate(arguments)
@@ -85,7 +87,14 @@ def run(
                 batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
                 running.append(
                     Interpreter(
-                        batch, arguments, allocations, observers, on_skip, on_fault, changes
+                        batch,
+                        arguments,
+                        allocations,
+                        observers,
+                        on_skip,
+                        on_fault,
+                        changes,
+                        may_skip,
                     )
                 )
                 if resident is None:

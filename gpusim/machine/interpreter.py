@@ -17,7 +17,7 @@ from gpusim.isa import OPS
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
-from gpusim.machine.loops import Loops, OnSkip
+from gpusim.machine.loops import Loops, MaySkip, OnSkip
 from gpusim.machine.repetition import Changes, Repetition
 from gpusim.machine.state import (
     AT_BARRIER,
@@ -42,7 +42,7 @@ LATEST = np.iinfo(np.int64).max
 class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays.
 
-    With `on_skip`, iterations of loops that are all alike are left out.
+    With `on_skip`, iterations of loops that are all alike are left out, if `may_skip` allows it.
     """
 
     def __init__(
@@ -54,11 +54,12 @@ class Interpreter:
         on_skip: OnSkip | None = None,
         on_fault: OnFault | None = None,
         changes: Changes | None = None,
+        may_skip: MaySkip | None = None,
     ) -> None:
         self.batch = batch
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
         self.repetition = Repetition(batch, self.context.changes)
-        self._loops = None if on_skip is None else Loops(self.context, on_skip)
+        self._loops = None if on_skip is None else Loops(self.context, on_skip, may_skip)
         self._skips = self._loops is not None
         self._times_run = 0
         if self._loops is not None:

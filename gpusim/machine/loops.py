@@ -7,7 +7,8 @@ and its last iterations are run again. What does not decide (data) is then left 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ LONGEST_ITERATION = 4096  # steps
 MOST_WATCHED = 8
 
 OnSkip = Callable[[Skip], None]
+MaySkip = Callable[[Sequence[Step]], bool]
 
 
 def heads(program: Program) -> frozenset[int]:
@@ -68,16 +70,73 @@ class _Watch:
             and np.array_equal(self.mask, group.mask)
         )
 
+    def shrink_to(self, group: Group) -> bool:
+        """Watch only what a group still has of the lanes; return False where it has others."""
+        if self.placement is not group.batch.placement:
+            return False
+        places = _places(self.rows, group.rows)
+        if places is None or (group.mask & ~self.mask[:, places]).any():
+            return False
+        if len(places) < len(self.rows) and self.recurrence is not None:
+            self.recurrence = _of_rows(self.recurrence, places)
+        self.rows, self.mask = group.rows, group.mask
+        return True
+
+
+def _places(rows: Array, some: Array) -> Array | None:
+    """Return where some rows stand among others; None where one does not, or does so twice."""
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    found = np.searchsorted(ordered, some)
+    if not len(rows) or (ordered[np.minimum(found, len(rows) - 1)] != some).any():
+        return None
+    return None if (ordered[1:] == ordered[:-1]).any() else order[found]
+
+
+def _of_rows(recurrence: Recurrence, places: Array) -> Recurrence:
+    """Return how a loop goes on for some of its rows."""
+    steps = {
+        register: step if step.shape[1] == 1 else step[:, places]
+        for register, step in recurrence.steps.items()
+    }
+    return replace(recurrence, alike=recurrence.alike[:, places], steps=steps)
+
+
+def _steps_of(steps: Sequence[Step], group: Group) -> list[Step]:
+    """Return what a group's lanes did in steps of more; lanes that have left the loop go apart."""
+    found = []
+    for step in steps:
+        places = _places(step.rows, group.rows)
+        if places is not None:
+            active, on = (lanes[:, places] & group.mask for lanes in (step.active, step.on))
+            found.append(step._replace(rows=group.rows, active=active, on=on))
+        elif _takes_part(group, step):
+            found.append(step)
+    return found
+
+
+def _takes_part(group: Group, step: Step) -> bool:
+    """Return whether a lane of a group ran a step."""
+    both, ours, theirs = np.intersect1d(group.rows, step.rows, return_indices=True)
+    lanes = group.mask[:, ours] & step.active[:, theirs]
+    return len(both) < len(step.rows) or bool(lanes.any())
+
 
 class Loops:
     """The loops of a batch. `on_skip` hears of what is skipped; without it, nothing is.
+
+    With `may_skip` only those iterations are skipped of whose steps it says so, and others may
+    leave the loop while it is watched.
 
     `is_endless` is set where a loop is seen that nothing ends: whatever it computes, no register
     that moves and no memory decides about going on.
     """
 
-    def __init__(self, context: Context, on_skip: OnSkip | None) -> None:
+    def __init__(
+        self, context: Context, on_skip: OnSkip | None, may_skip: MaySkip | None = None
+    ) -> None:
         self.is_endless = False
+        self._may_skip = may_skip
         self._context = context
         self._on_skip = on_skip
         self._decisions = decisions(context.batch.program)
@@ -93,9 +152,9 @@ class Loops:
 
     def arrive(self, group: Group) -> None:
         """Take note that a group stands at the head of a loop; it may leave further on."""
-        key = (group.pc, int(group.rows[0]))
+        key = (group.pc, int(group.rows[0]) if self._may_skip is None else 0)
         watch = self._watches.get(key)
-        if watch is None or not watch.is_of(group):
+        if watch is None or not self._goes_on(watch, group):
             if len(np.unique(group.rows)) == len(group.rows):
                 self._watches[key] = _Watch(group)
             if len(self._watches) > MOST_WATCHED:
@@ -110,17 +169,25 @@ class Loops:
             return
         watch.begin(group)
 
+    def _goes_on(self, watch: _Watch, group: Group) -> bool:
+        """Return whether a group is the one that is watched."""
+        return watch.is_of(group) or (self._may_skip is not None and watch.shrink_to(group))
+
     def _look(self, watch: _Watch, group: Group) -> None:
         """See whether the last iteration shows how the loop goes on."""
         watch.look_at *= 2
+        steps = watch.steps
+        if self._may_skip is not None:
+            steps = _steps_of(steps, group)
         try:
-            recurrence = follow(self._context, group, watch.before, watch.steps, self._decisions)
+            recurrence = follow(self._context, group, watch.before, steps, self._decisions)
         except DiffersError:
             return
         if (recurrence.alike >= ENDLESS).all():
             self.is_endless = True
         elif (
             self._on_skip is not None
+            and (self._may_skip is None or self._may_skip(steps))
             and (_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any()
         ):
             watch.recurrence = recurrence

@@ -14,7 +14,10 @@ from others.plans import KERNELS
 import gpusim
 from gpusim import cuda
 from gpusim.catalogue import Entry, entries, find, sample
-from gpusim.checking.check import check_call
+from gpusim.checking.check import LeftOut, check_call, check_prepared
+from gpusim.device import load
+from gpusim.launch import ComputeCapability
+from gpusim.programs import prepare
 
 RIGHT = [entry for entry in entries() if entry.defect is None]
 WRONG = [entry for entry in entries() if entry.defect is not None]
@@ -249,3 +252,39 @@ def test_a_barrier_after_a_return_is_undefined_before_compute_capability_7() -> 
 
     assert found("h200") == [("barrier-after-return", "warning")]
     assert found("k40m") == [("barrier-missed", "error")]
+
+
+@cuda.jit
+def sums_before(x, out, beyond):
+    total = np.float32(0)
+    i = 0
+    while i < cuda.grid(1) + beyond:
+        total += x[i]
+        i += 1
+    out[cuda.grid(1)] = total
+
+
+def checked_with_skips(n: int, beyond: int) -> tuple[gpusim.Findings, int]:
+    arguments = floats(n), nothing(n), np.int32(beyond)
+    prepared = prepare(
+        sums_before[n // 256, 256], arguments, ComputeCapability(9, 0), "O0", asks=True
+    )
+    left_out = LeftOut()
+    return check_prepared(prepared, load("h200"), left_out=left_out), left_out.instructions
+
+
+def test_iterations_that_read_alike_what_nobody_stores_are_left_out() -> None:
+    found, left_out = checked_with_skips(8192, 0)
+    assert list(found) == []
+    # Of 8192 * 8191 / 2 iterations of threads, each of more than 8 instructions, most are left out.
+    assert left_out > 0.9 * 8192 * 8191 / 2 * 8 / 32
+
+
+def test_what_is_wrong_in_a_loop_is_found_though_iterations_are_left_out() -> None:
+    found, left_out = checked_with_skips(1024, 2)
+    assert left_out
+    slow = gpusim.check(sums_before[4, 256], floats(1024), nothing(1024), np.int32(2))
+    assert [(f.rule, f.lines, f.array, f.count) for f in found] == [
+        (f.rule, f.lines, f.array, f.count) for f in slow
+    ]
+    assert [(f.rule, f.element, f.count) for f in found] == [("bounds", "x[1024]", 1)]
