@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from gpusim.checking.remarks import never_written, order_of_sums, undefined
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
 from gpusim.checking.touch import LATEST_TIME, MOST_BLOCKS, Array, Touch
-from gpusim.checking.touching import Layout, owners, touch_of
+from gpusim.checking.touching import Layout, by_memory, owners, touch_of
 from gpusim.errors import InputError
 from gpusim.events import BarrierOpened, Observer, Placement, Step
 from gpusim.isa import OPS, Instruction, Program
@@ -77,6 +78,12 @@ class Checker(Observer):
         lines = [row.line for row in rows]
         self._races = Races(self._sink, self._timeline, accesses, lines, releases, lockstep)
         self._global = Shadow(self._layout.sizes["global"], self._history("global"))
+        self._to_memory = {
+            "global": self._access_global,
+            "shared": self._access_shared,
+            "local": self._access_local,
+            "generic": self._access_generic,
+        }
         self._actions = [self._action(pc, row) for pc, row in enumerate(rows)]
 
     def _of(self, space: str) -> list[Access]:
@@ -85,7 +92,7 @@ class Checker(Observer):
         return [
             access
             for access in every
-            if access.space == space and self._layout.may_race(access.instruction)
+            if access.space in (space, "generic") and self._layout.may_race(access.instruction)
         ]
 
     def _history(self, space: str) -> History | None:
@@ -97,11 +104,7 @@ class Checker(Observer):
         if row.memory is not None:
             if not self._layout.may_race(row):
                 return None
-            return {
-                "global": self._access_global,
-                "shared": self._access_shared,
-                "local": self._access_local,
-            }[row.memory.space]
+            return self._to_memory[row.memory.space]
         if row.op == ".CHECK":
             return self._ask
         ordering = self._sync_warp if OPS[row.op].orders_lanes else None
@@ -157,12 +160,25 @@ class Checker(Observer):
 
     # -- accesses ----------------------------------------------------------------------
 
+    def _access(self, step: Step) -> Access:
+        """Return the access that a step makes, to the memory that it touches there."""
+        access = self._accesses[step.pc]
+        if access.space == "generic":
+            return replace(access, instruction=step.instruction)
+        return access
+
+    def _access_generic(self, step: Step, batch: Batch) -> None:
+        layout = self._layout.program.layout
+        for part in by_memory(step, 0 if layout is None else layout.shared_start):
+            assert part.instruction.memory is not None
+            self._to_memory[part.instruction.memory.space](part, batch)
+
     def _access_global(self, step: Step, batch: Batch) -> None:
         assert step.addresses is not None
         if step.on.any():
             element = (step.addresses - FIRST_ADDRESS) // self._layout.element_bytes["global"]
             touch = self._touch(step, batch, element, step.placement.copies)
-            access = self._accesses[step.pc]
+            access = self._access(step)
             if self._uninitialised and access.kind != "store":
                 never = self._layout.holds_nothing(touch.element)
                 self._ask_written(touch, access, never & (self._global.writer[touch.element] == 0))
@@ -178,7 +194,7 @@ class Checker(Observer):
         element = step.addresses // self._layout.element_bytes["shared"]
         if copies > 1 or not placement.folded:
             element = element + owners(step, copies, by_lane=False) * elements
-        touch, access = self._touch(step, batch, element, copies), self._accesses[step.pc]
+        touch, access = self._touch(step, batch, element, copies), self._access(step)
         if access.kind != "store":
             self._ask_written(touch, access, shadow.writer[touch.element] == 0)
         self._judge(touch, access, shadow)
@@ -193,7 +209,7 @@ class Checker(Observer):
         copies = batch.local_copies if placement.folded else 1
         element = step.addresses // self._layout.element_bytes["local"]
         element = element + owners(step, copies, by_lane=True) * elements
-        touch, access = self._touch(step, batch, element, copies), self._accesses[step.pc]
+        touch, access = self._touch(step, batch, element, copies), self._access(step)
         if access.kind == "store":
             written[touch.element] = True
         else:

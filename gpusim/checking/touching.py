@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +13,13 @@ from gpusim.checking.touch import BLOCK_SHIFT, Array, Touch
 from gpusim.events import Placement, Step
 from gpusim.isa import ANY_ARRAY, OPS, Instruction, Memory, Program
 from gpusim.launch import Launch
+from gpusim.machine.banks import LOCAL_HIGH, SHARED_HIGH
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 LARGEST_ELEMENT = 8
+# The memories that a generic address may mean, and what an access is called that turns out to be
+# one to it.
+WINDOWS = {"shared": "shared", "local": "local", "global": ANY_ARRAY}
 LANES = np.arange(32)
 
 
@@ -35,11 +39,11 @@ class Layout:
     @cached_property
     def element_bytes(self) -> dict[str, int]:
         """Bytes of an element, by memory."""
-        sizes = {"global": LARGEST_ELEMENT, "shared": LARGEST_ELEMENT, "local": LARGEST_ELEMENT}
+        sizes = dict.fromkeys(WINDOWS, LARGEST_ELEMENT)
         for row in self.program.instructions:
             if row.memory is not None and self.may_race(row):
-                space = row.memory.space
-                sizes[space] = min(sizes[space], row.memory.dtype.itemsize)
+                for space in WINDOWS if row.memory.space == "generic" else (row.memory.space,):
+                    sizes[space] = min(sizes[space], row.memory.dtype.itemsize)
         return sizes
 
     @cached_property
@@ -49,7 +53,7 @@ class Layout:
             row.memory.name
             for row in self.program.instructions
             if row.memory is not None
-            and row.memory.space == "global"
+            and row.memory.space in ("global", "generic")
             and OPS[row.op].kind != "load"
         }
         if ANY_ARRAY in names:
@@ -138,6 +142,25 @@ class Spread:
         if (mine == mine[0]).all():
             return np.asarray(mine[0])
         return self.flat(mine[None, :, None])
+
+
+def by_memory(step: Step, shared_start: int) -> Iterator[Step]:
+    """Yield an access by generic addresses as accesses to each memory that it touches."""
+    assert step.addresses is not None
+    assert step.instruction.memory is not None
+    window, within = step.addresses >> 32, step.addresses & 0xFFFFFFFF
+    shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
+    for space, mine, addresses in (
+        ("shared", shared, within - shared_start),
+        ("local", local, within),
+        ("global", ~shared & ~local, step.addresses),
+    ):
+        on = step.on & mine
+        if on.any():
+            memory = replace(step.instruction.memory, space=space, name=WINDOWS[space])
+            yield step._replace(
+                instruction=replace(step.instruction, memory=memory), on=on, addresses=addresses
+            )
 
 
 def owners(step: Step, copies: int, *, by_lane: bool) -> Array:

@@ -67,3 +67,25 @@ def test_blocks_and_warps_of_cub_have_no_finding(name: str) -> None:
     grid = 1 if name == "radix_sort" else 4
     found = gpusim.check(gpusim.cuda_file(str(CUB))[name][grid, 128], *PRIMITIVES[name])
     assert [(f.rule, f.lines, f.message) for f in found] == []
+
+
+GENERIC = """
+__device__ int pick(const int *p, int i) { return p[i]; }
+__global__ void generic_pointer(int *x, int *out, int n) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    BETWEEN
+    out[t] = pick(n > 5 ? s : x, 63 - t);
+}
+"""
+
+
+@pytest.mark.parametrize(("between", "rules"), [("", ["shared-race"]), ("__syncthreads();", [])])
+def test_addresses_that_say_which_memory_they_mean_are_judged_there(
+    between: str, rules: list[str]
+) -> None:
+    kernel = gpusim.cuda_source(GENERIC, definitions=(f"BETWEEN={between}",))["generic_pointer"]
+    arrays = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    assert [f.rule for f in gpusim.check(kernel[1, 64], *arrays, np.int32(9))] == rules
+    assert list(gpusim.check(kernel[1, 64], *arrays, np.int32(5)).errors) == []
