@@ -174,7 +174,8 @@ def _words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
         return (np.bool_(not operand.negated),) if operand.is_true else (operand.name,)
     if operand.kind == "F" and UPPER_WORDS & set(row.modifiers):
         return _float_words(operand, "d")[1:]
-    if operand.kind == "F" or code in "fd":
+    _expect(operand.kind != "F" or code in "fd", row)  # of which bits it stands for is not known
+    if code in "fd":
         return _float_words(operand, code)
     _expect(operand.kind == "I", row)
     value = _number(operand) & 0xFFFFFFFF
