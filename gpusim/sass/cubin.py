@@ -25,6 +25,7 @@ _DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIt
 _MOST_SHARED, _MOST_LOCAL, _BANK_BYTES = 1 << 20, 1 << 20, 1 << 16
 _UNKNOWN = 0xFFFFFFFF  # the size of a stack that functions calling themselves may need
 STACK_BYTES = 1024  # which the driver gives a thread then (cudaLimitStackSize as it is at first)
+_STALL_COUNT = 41  # bits above the lower half of an instruction
 _SIZED = 4  # the format of an attribute that says how many bytes follow
 
 
@@ -75,7 +76,7 @@ class Variable:
 class KernelCode:
     """What a cubin says of a kernel beside its instructions. Sizes in bytes.
 
-    `constants` are those that the compiler keeps for it, in bank 2.
+    `constants` are those that the compiler keeps for it, in bank 2, `text` are its instructions.
     """
 
     name: str
@@ -84,6 +85,12 @@ class KernelCode:
     shared_bytes: int
     local_bytes: int
     constants: bytes = b""
+    text: bytes = b""
+
+    def stall_count(self, address: int) -> int:
+        """Return the cycles that a warp waits behind an instruction: bits 105 to 108 of its 128."""
+        high = self.text[address + 8 : address + 16]
+        return int.from_bytes(high, "little") >> _STALL_COUNT & 15
 
 
 @dataclass(frozen=True)
@@ -197,7 +204,7 @@ class _Reader:
             elif attribute == _PARAMETER_BANK:
                 base = struct.unpack_from("<IH", value)[1]
         shared = self._named(f".nv.shared.{name}")
-        own = self._named(f".nv.constant2.{name}")
+        own, text = self._named(f".nv.constant2.{name}"), self._named(f".text.{name}")
         local = self._stack(name)
         end = base + max((offset + size for _, offset, size in parameters), default=0)
         if (shared and shared.size > _MOST_SHARED) or local > _MOST_LOCAL or end > _BANK_BYTES:
@@ -209,6 +216,7 @@ class _Reader:
             shared_bytes=shared.size if shared else 0,
             local_bytes=local,
             constants=own.data if own else b"",
+            text=text.data if text else b"",
         )
 
     def _stack(self, name: str) -> int:

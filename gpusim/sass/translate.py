@@ -229,7 +229,11 @@ class _Translation:
             memory=micro.memory,
             line=self.rows[micro.row].place.line,
             text=self.rows[micro.row].text if micro.issued else "",
+            stall_cycles=self._stall_count(micro) if micro.issued else 0,
         )
+
+    def _stall_count(self, micro: Micro) -> int:
+        return self.code.kernel.stall_count(self.rows[micro.row].address)
 
     def _guard(self, step: int, micro: Micro) -> int:
         assert micro.guard is not None

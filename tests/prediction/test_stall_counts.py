@@ -42,3 +42,38 @@ def test_what_waits_for_nothing_follows_after_the_pipe_and_no_sooner_than_a_cycl
     assert found[1].cycles == gpu.interval_cycles.imad  # the next is another IMAD
     assert found[3] is not None
     assert found[3].cycles == 1
+
+
+def test_the_codes_own_stall_counts_hold_as_well() -> None:
+    gpu = device.load("h200")
+    program = Program(
+        "counted",
+        (
+            Instruction("IMAD", (1,), (0, 0, 0), INT32, stall_cycles=11),
+            Instruction("IMAD", (2,), (0, 0, 0), INT32, stall_cycles=1),
+            Instruction("IMAD", (3,), (2, 2, 2), INT32, stall_cycles=5),  # needs the one before
+            Instruction("EXIT", stall_cycles=5),
+        ),
+        registers=4,
+    )
+    cycles = [count.cycles for count in stall_counts(program, gpu) if count is not None]
+    assert cycles[:3] == [11, gpu.latency_cycles.imad, 5]
+
+
+def test_an_operand_that_is_put_together_is_as_late_as_what_it_is_made_of() -> None:
+    """An address of two registers, of which one comes from memory: no row for it is issued."""
+    program = Program(
+        "chased",
+        (
+            Instruction("LDG", (1,), (0,), INT32, memory=DATA),
+            Instruction(".ADDRESS", (2,), (1, 3), INT32),
+            Instruction(".ADDRESS", (4,), (2, 3), INT32),
+            Instruction("LDG", (5,), (4,), INT32, memory=DATA),
+            Instruction("LDG", (6,), (3,), INT32, memory=DATA),
+            Instruction("EXIT"),
+        ),
+        registers=7,
+        compiler="by hand",
+    )
+    found = stall_counts(program, device.load("h200"))
+    assert [count.waits for count in found if count is not None] == [True, False, False, False]

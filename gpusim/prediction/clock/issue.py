@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from gpusim.device import Device
@@ -35,8 +37,33 @@ def issues(program: Program, device: Device) -> list[Issue]:
     costs = instruction_costs(program, device)
     interval = device.interval_cycles
     ports = ticks(interval.lsu_scheduler), ticks(interval.store_scheduler)
-    pairs = zip(program.instructions, costs, strict=True)
+    pairs = zip(_reading_what_is_issued(program), costs, strict=True)
     return [_issue(instruction, cost, ports) for instruction, cost in pairs]
+
+
+def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
+    """Yield the instructions, reading what the rows that are never issued put together for them.
+
+    In a compiler's code these are operands: an address that is a sum of registers, a predicate
+    that is the opposite of one. They are as late as what they are made of. In the lowering's they
+    stand for nothing that an instruction of the hardware would wait for.
+    """
+    if not program.compiler:
+        yield from program.instructions
+        return
+    made: dict[int, dict[int, None]] = {}
+    for row in program.instructions:
+        if not OPS[row.op].issued:
+            for register in row.dst:
+                sources = dict.fromkeys(one for read in row.src for one in made.get(read, (read,)))
+                made.setdefault(register, {}).update(sources)
+    for row in program.instructions:
+        if made.keys().isdisjoint(row.src):
+            yield row
+        else:
+            yield replace(
+                row, src=tuple(one for read in row.src for one in made.get(read, (read,)))
+            )
 
 
 def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issue:

@@ -17,7 +17,7 @@ from gpusim.prediction.clock.steps import READS, Action, LoopMarks, Step, WarpSt
 from gpusim.prediction.measured import ISSUED_BEHIND_A_BARRIER, LATENCY
 from gpusim.prediction.memory import NO_ACCESS, Access, draws
 from gpusim.prediction.streams import SimulatedLoop, WarpStream
-from gpusim.prediction.ticks import TICKS
+from gpusim.prediction.ticks import TICKS, ticks
 
 # A loop's first eighth and last twelfth are not like its other iterations; of a loop of fewer
 # iterations than these no rate is noted.
@@ -48,8 +48,9 @@ class _Builder:
 
     Times are ticks as a compiler counts them, for which nothing is of unknown length: `at` is when
     the open step is issued, `cursor` when the next one might be. What waits longer than that takes
-    the same time after it all the same: stall counts are written into the machine code. A warp
-    that was held at a barrier goes on at once.
+    the same time after it all the same: stall counts are written into the machine code. Where the
+    code's own are known they hold as well as what follows from its operands. A warp that was held
+    at a barrier goes on at once.
     """
 
     made: list[Step] = field(default_factory=list)
@@ -166,7 +167,7 @@ class _Builder:
                 self.pending[register] = tag
                 self.ready.pop(register, None)
         pipe = XU if action is Action.SPECIAL else NO_PIPE
-        slot, after = cost.slot, max(TICKS, cost.slot)
+        slot, after = cost.slot, max(TICKS, cost.slot, ticks(instruction.stall_cycles))
         place = len(self.made)
         step = Step(action, row.pc, place, slot, after, pipe, access=access, tag=tag, port=port)
         self.add(step, at, after)
@@ -176,6 +177,7 @@ class _Builder:
         """Add an instruction that takes a fixed time."""
         at = self.earliest(instruction, cost)
         after = cost.slot + (cost.jump if is_taken else cost.after)
+        after = max(after, ticks(instruction.stall_cycles))
         if self.made and self.made[-1].action is Action.BARRIER and self.deferred:
             last = self.made[-1]
             self.deferred -= 1
