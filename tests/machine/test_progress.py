@@ -149,13 +149,14 @@ def test_an_endless_loop_that_computes_ends_within_20_seconds_and_300_megabytes(
 ) -> None:
     name, array = kernel.__name__, "out=int32[32]=zeros"
     arguments = [f"{__file__}:{name}", "--grid", "1", "--block", "32", "--arg", array]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "gpusim", command, *arguments], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    said = process.stderr.read()
-    _, status, used = os.wait4(process.pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 2
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 2
     assert "ran 1000000 instructions without finishing" in said
     assert used.ru_utime < 20
     assert used.ru_maxrss < 300_000
