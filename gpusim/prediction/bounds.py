@@ -51,9 +51,9 @@ def bounds_of(
         issue += block_class.blocks * work[0]
         shared += block_class.blocks * work[1]
     back = share.written_back * share.write_factor
-    through_l2 = classes.read_sectors * (1 - share.whole.l1_hit) * SECTOR_BYTES
+    through_l2 = classes.read_sectors * (1 - share.whole.first.l1_hit) * SECTOR_BYTES
     through_dram = (
-        classes.read_sectors * share.whole.l2_miss + classes.written_sectors * back
+        classes.read_sectors * share.whole.first.l2_miss + classes.written_sectors * back
     ) * SECTOR_BYTES
     sms = share.sms
     blocks_on_sm = -(-launch.blocks // sms)

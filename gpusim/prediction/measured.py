@@ -24,6 +24,10 @@ DATA_STAGE_SLOTS = 2
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 
+# -- L1 ------------------------------------------------------------------------------------
+
+L1_ALL_HIT, L1_ALL_MISS = 0.75, 1.0
+
 # -- L2 ------------------------------------------------------------------------------------
 
 # Fractions of the L2's capacity. Arrays that are read again from 8 to 128 MB: up to 0.73 of the L2

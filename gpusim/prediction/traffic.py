@@ -28,7 +28,7 @@ def traffic_of(classes: Classes, share: MemoryShare) -> Traffic:
     read, written = (
         SECTOR_BYTES * sectors for sectors in (classes.read_sectors, classes.written_sectors)
     )
-    l1_bytes, dram_bytes = read * share.whole.l1_hit, read * share.whole.l2_miss
+    l1_bytes, dram_bytes = read * share.whole.first.l1_hit, read * share.whole.first.l2_miss
     return Traffic(
         l1_bytes=l1_bytes,
         l2_bytes=max(0.0, read - l1_bytes - dram_bytes),

@@ -10,7 +10,7 @@ package is used outside it, but for `draws`, which counts the latencies of loads
 
 from gpusim.prediction.memory.access import NO_ACCESS, Access, Requester
 from gpusim.prediction.memory.hierarchy import GlobalMemory
-from gpusim.prediction.memory.hits import Source
+from gpusim.prediction.memory.hits import Source, Sources
 from gpusim.prediction.memory.share import MemoryShare, memory_share
 from gpusim.prediction.memory.slowest import slowest_excess_cycles
 
@@ -21,6 +21,7 @@ __all__ = [
     "MemoryShare",
     "Requester",
     "Source",
+    "Sources",
     "memory_share",
     "slowest_excess_cycles",
 ]

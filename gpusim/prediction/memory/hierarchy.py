@@ -42,8 +42,10 @@ class GlobalMemory:
     _atomic_latency: int
     _word: int
     _float_word: int
-    # By pc, of which -1 has the first place: where sectors come from, how many atomics go on.
-    _sources: list[Source]
+    # By pc, of which -1 has the first place: where sectors come from that a block touches first or
+    # again, how many atomics go on.
+    _first: list[Source]
+    _again: list[Source]
     _concurrent_atomics: list[float]
 
     def __init__(self, device: Device, share: MemoryShare) -> None:
@@ -57,7 +59,8 @@ class GlobalMemory:
         self._store_free = self._stores = 0
         self._sent = [0] * device.queue.store_depth
         pcs = range(-1, max([-1, *share.by_pc, *share.concurrent_atomics]) + 2)
-        self._sources = [share.source(pc) for pc in pcs]
+        self._first = [share.sources(pc).first for pc in pcs]
+        self._again = [share.sources(pc).again for pc in pcs]
         self._concurrent_atomics = [share.concurrent_atomics.get(pc, 1.0) for pc in pcs]
         self._set_bandwidths(device, share)
         self._set_atomics(device, share.sms)
@@ -89,10 +92,14 @@ class GlobalMemory:
     def load(self, access: Access, requester: Requester, at: int) -> int:
         """Return when what is loaded is there, requested at a time."""
         missed = access.fresh if self._l1_caches else access.cost
+        place = self._place(access)
         if missed:
-            return self._fetch(missed, access, requester, at)
+            return self._fetch(missed, self._first[place], access, requester, at)
         if access.joins:
-            return at + self._latency.of(self._sources[self._place(access)], requester, access)
+            return at + self._latency.of(self._first[place], requester, access)
+        again = self._again[place]
+        if again.l1_hit < 1.0 and access.cost:
+            return self._fetch(access.cost, again, access, requester, at)
         return at + self._l1
 
     def store(self, access: Access, at: int) -> int:
@@ -127,11 +134,12 @@ class GlobalMemory:
     def _place(self, access: Access) -> int:
         """Return where what is known of an instruction stands: first where nothing is."""
         place = access.pc + 1
-        return place if place < len(self._sources) else 0
+        return place if place < len(self._first) else 0
 
-    def _fetch(self, sectors: int, access: Access, requester: Requester, at: int) -> int:
-        """Return when sectors that missed the L1 are there, requested at a time."""
-        source = self._sources[self._place(access)]
+    def _fetch(
+        self, sectors: int, source: Source, access: Access, requester: Requester, at: int
+    ) -> int:
+        """Return when sectors are there that come from a source, requested at a time."""
         from_l2 = sectors * (1 - source.l1_hit)
         # A line of which little is wanted takes the L2 as long as a request of some bytes.
         asked = max(from_l2, (1 - source.l1_hit) * access.lines * self._request_sectors)

@@ -1,109 +1,186 @@
-"""Where sectors come from: how much of what a grid fetches is found in L1 and L2.
+"""Where sectors come from: how much of what a launch touches is found in L1 and L2.
 
-It follows from what streams touch first and from the sizes of arrays.
+It follows from how long ago it was touched before, and what was touched since: a cache holds what
+was touched last.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import L2_ALL_HIT, L2_ALL_MISS
-from gpusim.prediction.streams import Classes
-from gpusim.prepared import Prepared
+from gpusim.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.measured import L1_ALL_HIT, L1_ALL_MISS, L2_ALL_HIT, L2_ALL_MISS
+from gpusim.prediction.memory.reuse import Course, Touches
+from gpusim.prediction.memory.touched import LOAD, STORE
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where sectors come from that a block touches first: fractions of them.
+    """Where sectors come from: fractions of them.
 
-    `l2_miss` of them come from DRAM, the others from the L2. For the first blocks on the SMs
-    `first_l2_miss` are as late as DRAM: those that run together wait for one fetch. For later
-    blocks `l1_hit` lie in the SM's L1, where an earlier one brought them.
+    `l1_hit` lie in the SM's L1, for the first blocks on the SMs `first_l1_hit`; of the others
+    `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
+    as DRAM: those that run together wait for one fetch.
     """
 
     l2_miss: float
     first_l2_miss: float = 1.0
     l1_hit: float = 0.0
+    first_l1_hit: float = 0.0
 
 
 @dataclass(frozen=True)
-class Fetches:
-    """What the grid fetches of an array: its size, and bytes by pc, each block's own counted."""
+class Sources:
+    """Where the sectors of an instruction come from: those that its block touches `first` or `again`.
 
-    size_bytes: float
-    by_pc: dict[int, float]
+    So many sectors of the launch are touched first and again.
+    """
 
-    @property
-    def total_bytes(self) -> float:
-        """Bytes that are fetched, those that several blocks fetch counted as often."""
-        return sum(self.by_pc.values())
-
-    @property
-    def distinct_bytes(self) -> float:
-        """Bytes that are fetched at all."""
-        return min(self.total_bytes, self.size_bytes)
+    first: Source
+    again: Source
+    first_sectors: float = 0.0
+    again_sectors: float = 0.0
 
 
 @dataclass(frozen=True)
-class Hits:
-    """How `sms` that fetch find the caches: what an L1 has room for, and what the L2 lacks."""
+class Capacity:
+    """What caches hold, in bytes: an L1 beside its blocks' shared memory, and the L2.
 
-    sms: int
-    l1_room_bytes: int
-    l2_miss: float
+    `written` is what of the L2 holds what was stored. The L2 `is_warm` where the launch before has
+    touched the same.
+    """
 
-    def l1_hit(self, one: Fetches) -> float:
-        """Return the fraction of an array's sectors that SMs fetch again and have in their L1s."""
-        if one.size_bytes > self.l1_room_bytes:
+    l1: float
+    l2: float
+    written: float
+    is_warm: bool
+
+
+@dataclass(frozen=True)
+class Caches:
+    """How a launch finds the caches: for each touch of a sample, the fractions that miss."""
+
+    touches: Touches
+    course: Course
+    capacity: Capacity
+
+    @cached_property
+    def gap(self) -> Array:
+        """How long ago a sector was touched before, by the launch before where the L2 is warm."""
+        touches = self.touches
+        if not self.capacity.is_warm:
+            return touches.gap
+        return np.minimum(touches.gap, touches.time + touches.after_all)
+
+    def l2_distance(self, gap: Array) -> Array:
+        """Return how many bytes are touched in some time: what was not touched within it before."""
+        return SECTOR_BYTES * _footprint(gap, self.gap, self.touches.weight) / self.course.length
+
+    @cached_property
+    def l1_distance(self) -> Array:
+        """How many bytes of lines an SM has loaded since it loaded a line before."""
+        touches = self.touches
+        loads = touches.kind == LOAD
+        weight = np.where(loads, touches.weight * touches.lines, 0.0) / self.course.sms
+        return LINE_BYTES * _footprint(touches.line, touches.line, weight) / self.course.length
+
+    @cached_property
+    def l1_hit(self) -> Array:
+        """The fraction of each touch that is found in the L1."""
+        if not self.capacity.l1:
+            return np.zeros(len(self.touches))
+        hit = 1 - _missing(self.l1_distance / self.capacity.l1, L1_ALL_HIT, L1_ALL_MISS)
+        return np.where(np.isfinite(self.touches.on_sm), hit, 0.0)
+
+    @cached_property
+    def l2_miss(self) -> Array:
+        """The fraction of each touch that is not found in the L2."""
+        return self._l2_missing(self.gap)
+
+    @cached_property
+    def first_l2_miss(self) -> Array:
+        """The fraction of each touch that the first blocks do not find in the L2."""
+        before = np.full(len(self.touches), np.inf)
+        if self.capacity.is_warm:
+            before = self.touches.time + self.touches.after_all
+        return np.where(self.touches.is_late, self._l2_missing(before), self.l2_miss)
+
+    def _l2_missing(self, gap: Array) -> Array:
+        if not self.capacity.l2:
+            return np.ones(len(gap))
+        distance = self.l2_distance(gap) / self.capacity.l2
+        missing = _missing(distance, L2_ALL_HIT, L2_ALL_MISS)
+        return np.where(np.isfinite(gap), missing, 1.0)
+
+    @cached_property
+    def written_back(self) -> float:
+        """The fraction of written sectors that go on to DRAM before the launch ends."""
+        touches = self.touches
+        stored = touches.weight * (touches.kind == STORE)
+        if not stored.sum():
             return 0.0
-        return max(0.0, 1 - one.size_bytes * self.sms / one.total_bytes)
+        distance = self.l2_distance(touches.after_all)
+        gone = _missing(distance, 0.9 * self.capacity.written, 1.1 * self.capacity.written)
+        if self.capacity.is_warm:
+            gone = gone * self._l2_missing(touches.time + touches.after_all)
+        return float(stored @ gone / stored.sum())
+
+    def sources(self) -> Mapping[int, Sources]:
+        """Return where what each instruction loads comes from; as that of pc -1 all of it."""
+        loads = self.touches.kind == LOAD
+        pcs = self.touches.pc
+        found = {int(pc): self._sources(loads & (pcs == pc)) for pc in np.unique(pcs[loads])}
+        found[-1] = self._sources(loads)
+        return found
+
+    def _sources(self, mine: Array) -> Sources:
+        is_fresh = np.isinf(self.touches.own)
+        first = self.touches.weight * (mine & is_fresh)
+        again = self.touches.weight * (mine & ~is_fresh)
+        past_l1 = 1 - self.l1_hit
+        kept = _mean(self.l1_hit, again, 1.0)
+        lost = _mean(self.l2_miss, again * past_l1, 0.0)
+        return Sources(
+            Source(
+                l2_miss=_mean(self.l2_miss, first * past_l1, 1.0),
+                first_l2_miss=_mean(self.first_l2_miss, first, 1.0),
+                l1_hit=_mean(self.l1_hit, first, 0.0),
+            ),
+            Source(lost, lost, kept, kept),
+            float(first.sum()),
+            float(again.sum()),
+        )
 
 
-def fetches_of(prepared: Prepared, classes: Classes) -> list[Fetches]:
-    """Return what blocks touch first of each array, in the order of the instructions."""
-    instructions = prepared.program.instructions
-    by_pc = np.zeros(len(instructions))
-    for one in classes.classes:
-        for warp in one.stream.warps:
-            by_pc += one.blocks * np.bincount(
-                warp.pc, weights=warp.times * warp.fresh, minlength=len(by_pc)
-            )
-    found: dict[str, dict[int, float]] = {}
-    for pc, sectors in enumerate(by_pc.tolist()):
-        memory = instructions[pc].memory
-        if sectors and memory is not None:
-            found.setdefault(memory.name, {})[pc] = SECTOR_BYTES * sectors
-    return [Fetches(prepared.bytes_of(name), bytes_by_pc) for name, bytes_by_pc in found.items()]
+def _mean(values: Array, weights: Array, otherwise: float) -> float:
+    """Return the weighted mean of values; what is given where nothing has weight."""
+    total = float(weights.sum())
+    return float(values @ weights / total) if total > 0 else otherwise
 
 
-def warm_l2_miss(size_bytes: float, l2_bytes: int) -> float:
-    """Return the fraction of arrays of a size that is gone from a warm L2.
+def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
+    """Return how much is touched within times that was not touched before within the same time.
 
-    Read again in the order in which it came, what does not fit is gone when its turn comes.
+    Of what is touched every so often the smaller of time and gap counts (Xiang et al., "HOTL: a
+    Higher Order Theory of Locality", 2013).
     """
-    filled = size_bytes / l2_bytes if l2_bytes else math.inf
-    return min(1.0, max(0.0, (filled - L2_ALL_HIT) / (L2_ALL_MISS - L2_ALL_HIT)))
+    order = np.argsort(gaps)
+    gaps, weights = gaps[order], weights[order]
+    finite = np.isfinite(gaps)
+    whole = np.concatenate([[0.0], np.cumsum(np.where(finite, gaps, 0.0) * weights)])
+    rest = weights.sum() - np.concatenate([[0.0], np.cumsum(weights)])
+    at = np.searchsorted(gaps, times)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(whole[at] + np.where(rest[at] > 0, rest[at] * times, 0.0))
 
 
-def sources_of(fetches: Iterable[Fetches], hits: Hits) -> dict[int, Source]:
-    """Return where what each pc fetches comes from, and as that of pc -1 all of it together.
-
-    What blocks have in common is new to the instruction that comes to it first.
-    """
-    sources: dict[int, Source] = {}
-    total = from_dram = from_l1 = 0.0
-    for one in fetches:
-        left, l1_hit = one.size_bytes, hits.l1_hit(one)
-        for pc, size in one.by_pc.items():
-            new = min(left, size)
-            left -= new
-            sources[pc] = Source(new / size * hits.l2_miss, hits.l2_miss, l1_hit)
-            total, from_dram, from_l1 = total + size, from_dram + new, from_l1 + l1_hit * size
-    new_fraction, l1_hit = (from_dram / total, from_l1 / total) if total else (1.0, 0.0)
-    sources[-1] = Source(new_fraction * hits.l2_miss, hits.l2_miss, l1_hit)
-    return sources
+def _missing(filled: Array, all_hit: float, all_miss: float) -> Array:
+    """Return what is missing of a cache that is filled so far: from nothing to all."""
+    return np.clip((filled - all_hit) / (all_miss - all_hit), 0.0, 1.0)

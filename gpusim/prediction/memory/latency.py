@@ -59,7 +59,7 @@ class FetchLatency:
         Whether it comes from L1, L2 or DRAM is shared out evenly over the fetches. Warps of a
         block that fetch together wait almost equally long, those that drifted apart do not.
         """
-        l1_hit = 0.0 if requester.is_first else source.l1_hit
+        l1_hit = source.first_l1_hit if requester.is_first else source.l1_hit
         l2_miss = source.first_l2_miss if requester.is_first else source.l2_miss
         if l1_hit or l2_miss < 1:
             self._shared_out = (self._shared_out + _GOLDEN) % 1.0

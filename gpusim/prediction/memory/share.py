@@ -9,7 +9,9 @@ from gpusim.device import Device
 from gpusim.isa import OPS
 from gpusim.memory import LINE_BYTES
 from gpusim.prediction.measured import LINES_A_CONCURRENT_ATOMIC, MOST_CONCURRENT_ATOMICS
-from gpusim.prediction.memory.hits import Hits, Source, fetches_of, sources_of, warm_l2_miss
+from gpusim.prediction.memory.hits import Caches, Capacity, Sources
+from gpusim.prediction.memory.patterns import patterns_of
+from gpusim.prediction.memory.reuse import Course, touches_of
 from gpusim.prediction.streams import Classes
 from gpusim.prepared import Prepared
 
@@ -18,8 +20,7 @@ from gpusim.prepared import Prepared
 class MemoryShare:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
-    `whole` says where fresh sectors come from, `by_pc` where those do that an instruction
-    fetches. `written_back` is the fraction of written sectors that goes on to DRAM before the
+    `by_pc` says where the sectors come from that an instruction loads. `written_back` is the fraction of written sectors that goes on to DRAM before the
     launch ends; one takes DRAM `write_factor` times as long as one that is read. `busiest` of the
     `sms` get as many blocks as this one, the others one less; `first_wave` is the fraction of the
     blocks that runs from the beginning on. `concurrent_atomics` is how many atomics of an
@@ -28,18 +29,23 @@ class MemoryShare:
 
     dram_bytes_per_cycle: float
     l2_bytes_per_cycle: float
-    whole: Source
+    by_pc: Mapping[int, Sources]
     written_back: float
     write_factor: float
     sms: int
     busiest: int
     first_wave: float = 1.0
-    by_pc: Mapping[int, Source] = field(default_factory=dict)
     concurrent_atomics: Mapping[int, float] = field(default_factory=dict)
 
-    def source(self, pc: int) -> Source:
+    @property
+    def whole(self) -> Sources:
+        """Where all that is loaded comes from."""
+        return self.by_pc[-1]
+
+    def sources(self, pc: int) -> Sources:
         """Return where an instruction's sectors come from."""
-        return self.by_pc.get(pc, self.whole)
+        found = self.by_pc.get(pc)
+        return self.by_pc[-1] if found is None else found
 
     def gain(self, left: int, resident: int) -> float:
         """Return how much more than its share an SM has while `left` of its blocks remain.
@@ -62,37 +68,34 @@ def memory_share(
     """
     blocks, bandwidth = prepared.launch.blocks, device.bandwidth
     sms = min(device.gpu.sms, blocks)
-    fetches = fetches_of(prepared, classes)
-    distinct = sum(one.distinct_bytes for one in fetches)
-    miss = warm_l2_miss(distinct, device.capacity.l2_bytes) if l2 == "warm" else 1.0
-    hits = Hits(sms, _l1_room_bytes(prepared, device, resident), miss)
-    sources = sources_of(fetches, hits)
+    course = Course(prepared.launch, min(blocks, sms * resident), sms)
+    touches = touches_of(patterns_of(prepared, classes), course)
+    caches = Caches(touches, course, _capacity(prepared, device, resident, l2))
     clock = device.gpu.sm_clock_mhz
     from_l2 = min(bandwidth.l2_gbps * 1000 / clock / sms, bandwidth.l2_to_sm_bytes_per_cycle)
     return MemoryShare(
         dram_bytes_per_cycle=min(bandwidth.dram_gbps * 1000 / clock / sms, from_l2),
         l2_bytes_per_cycle=from_l2,
-        whole=sources[-1],
-        written_back=sources[-1].l2_miss * _not_kept(distinct, device),
+        by_pc=caches.sources(),
+        written_back=caches.written_back,
         write_factor=_write_factor(classes, device),
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        by_pc=sources,
         concurrent_atomics=_concurrent_atomics(prepared),
     )
 
 
-def _l1_room_bytes(prepared: Prepared, device: Device, resident: int) -> int:
-    """Return what of the L1 its blocks' shared memory leaves to global loads."""
-    cached = device.capacity.l1_bytes if device.capacity.l1_caches_global else 0
-    return cached - resident * prepared.program.shared_bytes
-
-
-def _not_kept(distinct_bytes: float, device: Device) -> float:
-    """Return the fraction of what is written that the L2 does not keep until the launch ends."""
-    kept_bytes = device.capacity.l2_bytes * device.capacity.l2_written_fraction
-    return max(0.0, 1 - (kept_bytes / distinct_bytes if distinct_bytes else 1.0))
+def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Capacity:
+    """Return what the caches hold, the L1 beside its blocks' shared memory."""
+    l1_bytes = device.capacity.l1_bytes if device.capacity.l1_caches_global else 0
+    l2_bytes = device.capacity.l2_bytes
+    return Capacity(
+        l1=max(0, l1_bytes - resident * prepared.program.shared_bytes),
+        l2=l2_bytes,
+        written=l2_bytes * device.capacity.l2_written_fraction,
+        is_warm=l2 == "warm",
+    )
 
 
 def _write_factor(classes: Classes, device: Device) -> float:

@@ -16,7 +16,7 @@ def slowest_excess_cycles(
 
     Both are numbers of fetches that a warp waits for, and of warps.
     """
-    source = share.whole
+    source = share.whole.first
     l2_miss = max(source.l2_miss, share.first_wave * source.first_l2_miss)
     deviation = device.latency_cycles.dram_deviation * l2_miss
     return deviation * (_latest(*whole) - _latest(*simulated))

@@ -4,7 +4,7 @@ A loop whose iterations are all alike is kept once, with how often it runs. Bloc
 same streams form a class.
 """
 
-from gpusim.prediction.streams.classes import BlockClass, Classes, classify
+from gpusim.prediction.streams.classes import BlockClass, Classes, classify, without_results
 from gpusim.prediction.streams.stream import BlockStream, Loop, SimulatedLoop, WarpStream
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "SimulatedLoop",
     "WarpStream",
     "classify",
+    "without_results",
 ]

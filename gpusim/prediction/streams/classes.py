@@ -152,7 +152,7 @@ class _Probe:
         """Return the streams of some blocks."""
         recorder = Recorder(self.prepared.cc)
         machine.run(
-            _private(self.prepared),
+            without_results(self.prepared),
             observers=(recorder,),
             step_limit=self.step_limit,
             blocks=blocks,
@@ -238,7 +238,7 @@ def _grouped(streams: Mapping[int, BlockStream], blocks: int, *, is_sampled: boo
     return Classes(tuple(made), len(known), is_sampled)
 
 
-def _private(prepared: Prepared) -> Prepared:
+def without_results(prepared: Prepared) -> Prepared:
     """Return the same with copies of the arrays that the kernel writes."""
     written = {
         instruction.memory.name

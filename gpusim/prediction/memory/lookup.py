@@ -1,0 +1,270 @@
+"""When bytes were touched last before a time: solved for patterns, however many blocks they have.
+
+A stretch of a pattern lies `move` bytes further for each step along a dimension: along the grid's,
+and along the iterations of its loop. Of the dimensions along which it moves one is solved for, the
+others are gone through; along one on which it does not move, the latest is taken that can be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.prediction.memory.touched import Stretches
+
+Array = np.ndarray[Any, Any]
+
+MOST_CANDIDATES = 1 << 21  # are looked at in one go
+MOST_PLACES = 1 << 25  # of one group of stretches; beyond, it is left out
+FEW_MOVED = 4  # places of a stretch that overlap, where another dimension is free
+NEVER = -np.inf
+_SOON = 1e-10
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Along it a stretch has `extent` places, `move` bytes and `later` apart; blocks so many ids."""
+
+    move: int
+    extent: int
+    ids: int
+    later: float
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Bytes that are looked for: from `begin` up to `end`, touched before a `time`.
+
+    By blocks on the same SM as `block` alone where `sms` is not 0. One row for each.
+    """
+
+    begin: Array
+    end: Array
+    time: Array
+    block: Array
+    sms: int = 0
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    def at(self, which: Any) -> Wanted:
+        """Return some of them."""
+        return Wanted(
+            self.begin[which], self.end[which], self.time[which], self.block[which], self.sms
+        )
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Places where a stretch covers what is wanted: `number` says which, `time` and `block` of it.
+
+    Along the dimension that is solved it does so from `low` up to `high`.
+    """
+
+    number: Array
+    time: Array
+    block: Array
+    low: Array
+    high: Array
+
+    def at(self, which: Any) -> Candidates:
+        """Return some of them."""
+        return Candidates(
+            self.number[which],
+            self.time[which],
+            self.block[which],
+            self.low[which],
+            self.high[which],
+        )
+
+
+def latest(
+    stretches: Stretches,
+    grid: Sequence[Dimension],
+    wanted: Wanted,
+    blocks: Array,
+    ranges: Array,
+    life: float,
+) -> Array:
+    """Return when what is wanted was touched last by stretches, NEVER where it was not.
+
+    `grid` are the dimensions of the grid; `blocks` are the numbers of the blocks that have the
+    stretches at its origin, one for each. Only blocks within `ranges` count. A block begins
+    `life` later than the one before, in lives of a block.
+    """
+    best = np.full(len(wanted), NEVER)
+    steps = max(1, stretches.steps)
+    loops = np.stack([stretches.times, stretches.stride, stretches.period])
+    for times, stride, period in np.unique(loops, axis=1).T.tolist():
+        mine = np.flatnonzero((loops.T == (times, stride, period)).all(axis=1))
+        loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
+        search = _Search([*(d for d in grid if d.extent > 1), *loop], ranges, life)
+        if search.combinations * len(mine) * len(wanted) > MOST_PLACES:
+            continue
+        size = max(1, MOST_CANDIDATES // max(1, search.combinations * len(mine)))
+        for start in range(0, len(wanted), size):
+            part = slice(start, start + size)
+            found = search.run(stretches.at(mine), wanted.at(part), blocks[mine], steps)
+            best[part] = np.maximum(best[part], found)
+    return best
+
+
+class _Search:
+    """Looks for the latest touch along some dimensions."""
+
+    def __init__(self, dimensions: Sequence[Dimension], ranges: Array, life: float) -> None:
+        self._ranges, self._life = ranges, life
+        moving = [d for d in dimensions if d.move]
+        still = [d for d in dimensions if not d.move and d.ids]
+        self._loop = next((d for d in dimensions if not d.move and not d.ids), None)
+        self._free = _merged(still)
+        others = [] if self._free is None or self._free.extent == _product(still) else still
+        self._solved = max(moving, key=lambda d: d.extent, default=None)
+        self._through = [
+            *(d for d in moving if d is not self._solved),
+            *(d for d in others if d is not self._free),
+        ]
+        self.combinations = _product(self._through)
+
+    def run(self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int) -> Array:
+        """Return the latest touch of each that is wanted."""
+        best = np.full(len(wanted), NEVER)
+        found = self._candidates(stretches, wanted, blocks, steps)
+        for number, time, block in self._placed(found, wanted):
+            inside = _within(block, self._ranges) & (time < wanted.time[number] - _SOON)
+            if wanted.sms:
+                inside &= (block - wanted.block[number]) % wanted.sms == 0
+            np.maximum.at(best, number[inside], time[inside])
+        return best
+
+    def _candidates(
+        self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int
+    ) -> Candidates:
+        shift, ids, later = self._combinations()
+        low = wanted.begin[:, None] - stretches.end + 1
+        high = wanted.end[:, None] - 1 - stretches.begin
+        low, high = low[..., None] - shift, high[..., None] - shift
+        if self._solved is not None:
+            move = self._solved.move
+            low, high = (low, high) if move > 0 else (-low, -high)
+            low, high = (low, high) if move > 0 else (high, low)
+            low = np.maximum(-(-low // abs(move)), 0)
+            high = np.minimum(high // abs(move), self._solved.extent - 1)
+            inside = low <= high
+        else:
+            inside = (low <= 0) & (high >= 0)
+        number, row, through = np.nonzero(inside)
+        return Candidates(
+            number,
+            stretches.time[row] / steps + later[through],
+            blocks[row] + ids[through],
+            low[inside],
+            high[inside],
+        )
+
+    def _combinations(self) -> tuple[Array, Array, Array]:
+        """Return what all places along the dimensions that are gone through come to."""
+        extents = [d.extent for d in self._through]
+        places = np.indices(extents).reshape(len(extents), self.combinations).T
+        return (
+            places @ np.array([d.move for d in self._through], dtype=np.int64),
+            places @ np.array([d.ids for d in self._through], dtype=np.int64),
+            places @ np.array([0.0 if d.ids else d.later for d in self._through]),
+        )
+
+    def _placed(
+        self, found: Candidates, wanted: Wanted
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield places as they may be the latest: which, when and by which block."""
+        solved = self._solved
+        for at in self._moved(found, wanted):
+            number, time, block = at.number, at.time, at.block
+            if solved is not None:
+                time = time + at.high * (0.0 if solved.ids else solved.later)
+                block = block + at.high * solved.ids
+            if self._free is not None:
+                room = (wanted.time[number] - _SOON - time) / self._life if self._life else None
+                block = block + self._latest_free(block, room, wanted, number)
+            time = time + block * self._life
+            if self._loop is not None:
+                left = (wanted.time[number] - _SOON - time) / self._loop.later
+                time = time + self._loop.later * np.clip(
+                    np.floor(left), 0, self._loop.extent - 1
+                )
+            yield number, time, block
+
+    def _moved(self, found: Candidates, wanted: Wanted) -> Iterator[Candidates]:
+        """Yield candidates at the places along the solved dimension that come into question."""
+        solved = self._solved
+        if solved is None:
+            yield found
+            return
+        later = solved.later if not solved.ids else solved.ids * self._life
+        start = found.time + found.block * self._life
+        if later > 0 and (self._free is None or not solved.ids):
+            room = np.floor((wanted.time[found.number] - _SOON - start) / later)
+            high = np.minimum(found.high, room).astype(np.int64)
+            found = Candidates(found.number, found.time, found.block, found.low, high)
+            found = found.at(found.high >= found.low)
+        if solved.ids and wanted.sms and self._free is None:
+            apart = (found.block + found.high * solved.ids - wanted.block[found.number]) % wanted.sms
+            back = _steps_back(solved.ids, wanted.sms)[apart]
+            high = found.high - back
+            found = Candidates(found.number, found.time, found.block, found.low, high)
+            yield found.at((back >= 0) & (high >= found.low))
+            return
+        for back in range(FEW_MOVED if self._free is not None else 1):
+            high = found.high - back
+            more = Candidates(found.number, found.time, found.block, found.low, high)
+            yield more.at(high >= found.low)
+
+    def _latest_free(
+        self, block: Array, room: Array | None, wanted: Wanted, number: Array
+    ) -> Array:
+        """Return by how many ids the latest block lies further along the free dimension."""
+        free = self._free
+        assert free is not None
+        most = np.full(len(block), free.extent - 1)
+        if room is not None:
+            most = np.minimum(most, np.floor((room - block) / free.ids)).astype(np.int64)
+        if wanted.sms:
+            apart = (block + most * free.ids - wanted.block[number]) % wanted.sms
+            back = _steps_back(free.ids, wanted.sms)[apart]
+            most = np.where(back >= 0, most - back, -1)
+        return np.where(most >= 0, most * free.ids, 1 << 60)
+
+
+def _merged(still: Sequence[Dimension]) -> Dimension | None:
+    """Return the dimensions of the grid along which nothing moves as one, if they follow.
+
+    Else the longest of them.
+    """
+    if not still:
+        return None
+    ordered = sorted(still, key=lambda d: d.ids)
+    follow = all(b.ids == a.ids * a.extent for a, b in zip(ordered, ordered[1:], strict=False))
+    if follow:
+        return Dimension(0, _product(still), ordered[0].ids, ordered[0].later)
+    return max(still, key=lambda d: d.extent)
+
+
+def _product(dimensions: Sequence[Dimension]) -> int:
+    return math.prod(d.extent for d in dimensions)
+
+
+def _steps_back(ids: int, sms: int) -> Array:
+    """Return how many steps of so many ids make up for each distance among SMs; -1 where none do."""
+    table = np.full(sms, -1, dtype=np.int64)
+    for steps in range(sms - 1, -1, -1):
+        table[steps * ids % sms] = steps
+    return table
+
+
+def _within(numbers: Array, ranges: Array) -> Array:
+    """Return which numbers lie in ranges (first, last), which are in order."""
+    at = np.searchsorted(ranges[:, 0], numbers, side="right") - 1
+    return (at >= 0) & (numbers <= ranges[np.maximum(at, 0), 1])

@@ -1,0 +1,157 @@
+"""What all blocks of a grid touch, from what a few of them do: each moved on by its place.
+
+Blocks of a class do the same, mostly at addresses that are a linear function of their place in the
+grid. That they are is found by running some. What is not linear is known of these alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.launch import Launch
+from gpusim.prediction.memory.touched import Stretches, touched_by
+from gpusim.prediction.streams import BlockClass, Classes
+from gpusim.prepared import Prepared
+
+Array = np.ndarray[Any, Any]
+
+MOST_CLASSES = 24  # more are told apart no further than by some blocks
+# Blocks that are run where addresses are no linear function: neighbours, and others far apart.
+NEIGHBOURS, APART = 24, 40
+MOST_STEPS = 40_000  # of a block, above which fewer blocks are run
+FEW = 6
+MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Stretches of blocks that do the same, as those of the block at the beginning of the grid.
+
+    In the block at (x, y, z) they lie `moves` times that further. `ranges` are the first and last
+    numbers of the blocks.
+    """
+
+    stretches: Stretches
+    moves: tuple[int, int, int]
+    ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return sum(last - first + 1 for first, last in self.ranges)
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """What a grid touches: patterns of all of its blocks, and of some that were run.
+
+    `linear` holds what is known of all blocks, `single` what is known of those alone that were
+    run: `spread` over the grid, and `neighbours` side by side.
+    """
+
+    launch: Launch
+    linear: tuple[Pattern, ...]
+    single: Mapping[int, Stretches]
+    spread: tuple[int, ...]
+    neighbours: tuple[int, ...]
+
+
+def patterns_of(prepared: Prepared, classes: Classes) -> Patterns:
+    """Return what a grid's blocks touch of global memory; some of them are run for that."""
+    launch = prepared.launch
+    if not _are_many(classes):
+        chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
+        found = touched_by(prepared, chosen)
+        fits = [
+            _fitted({b: found[b] for b in _places(one, launch)}, one.ranges, launch)
+            for one in classes.classes
+        ]
+        if all(one is not None for one in fits):
+            linear = tuple(pattern for one in fits if one is not None for pattern in one)
+            return Patterns(launch, linear, {}, {}, ())
+    return _of_some(prepared, classes)
+
+
+def _are_many(classes: Classes) -> bool:
+    return classes.is_sampled or len(classes.classes) > MOST_CLASSES
+
+
+def coordinates(numbers: Array, launch: Launch) -> Array:
+    """Return where blocks stand in the grid, shaped (blocks, 3)."""
+    x, y, _ = launch.grid
+    return np.stack([numbers % x, numbers // x % y, numbers // (x * y)], axis=1)
+
+
+def _places(one: BlockClass, launch: Launch) -> list[int]:
+    """Return some blocks of a class: the first with its neighbours, and some far apart."""
+    ranges = np.array(one.ranges)
+    first, last = int(ranges[0, 0]), int(ranges[-1, 1])
+    x, y, _ = launch.grid
+    middle = int(ranges[len(ranges) // 2].mean())
+    near = (first, first + 1, first + x, first + x + 1, first + x * y)
+    wanted = np.array([*near, middle, middle + 1, middle + x, last])
+    at = np.searchsorted(ranges[:, 0], wanted, side="right") - 1
+    inside = (at >= 0) & (wanted <= ranges[at, 1])
+    return sorted({first, last, *wanted[inside].tolist()})
+
+
+def _fitted(
+    found: Mapping[int, Stretches], ranges: Sequence[tuple[int, int]], launch: Launch
+) -> list[Pattern] | None:
+    """Return patterns of blocks that some were run of; None where addresses are not linear."""
+    numbers = np.array(sorted(found))
+    first = found[int(numbers[0])]
+    if any(found[int(b)].shape != first.shape for b in numbers):
+        return None
+    begins = np.stack([found[int(b)].begin for b in numbers])
+    places = coordinates(numbers, launch)
+    apart = places - places[0]
+    solved = np.linalg.lstsq(apart.astype(float), (begins - begins[0]).astype(float), rcond=None)
+    moves = np.rint(solved[0]).astype(np.int64)
+    if (apart @ moves != begins - begins[0]).any():
+        return None
+    origin = begins[0] - places[0] @ moves
+    rows = replace(first, begin=origin, end=origin + first.end - first.begin)
+    made = []
+    for move in np.unique(moves, axis=1).T:
+        x, y, z = move.tolist()
+        mine = rows.at((moves == move[:, None]).all(axis=0))
+        made.append(Pattern(mine, (x, y, z), tuple(ranges)))
+    return made
+
+
+def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
+    """Return the blocks of the most common shape where they are most blocks, else all of them."""
+    shapes = {b: one.shape for b, one in found.items()}
+    shape, count = Counter(shapes.values()).most_common(1)[0]
+    if count < MOST_ALIKE * len(found) or not len(shape):
+        return found
+    return {b: one for b, one in found.items() if shapes[b] == shape}
+
+
+def _of_some(prepared: Prepared, classes: Classes) -> Patterns:
+    """Return what some blocks touch, and of all blocks what each instruction touches in turn."""
+    launch = prepared.launch
+    last = launch.blocks - 1
+    longest = max(len(warp) for one in classes.classes for warp in one.stream.warps)
+    near, apart = (2, FEW - 2) if longest > MOST_STEPS else (NEIGHBOURS, APART)
+    begin = max(0, last // 2 - near // 2)
+    neighbours = tuple(range(begin, min(last, begin + near - 1) + 1))
+    spread = sorted({round(k * last / max(1, apart - 1)) for k in range(apart)})
+    found = touched_by(prepared, sorted({*neighbours, *spread}))
+    linear: list[Pattern] = []
+    left: list[int] = []
+    for pc in sorted({pc for one in found.values() for pc in np.unique(one.pc).tolist()}):
+        mine = {b: one.at(one.pc == pc) for b, one in found.items()}
+        made = _fitted(_alike(mine), ((0, last),), launch)
+        if made is None:
+            left.append(pc)
+        else:
+            linear += made
+    single = {b: one.at(np.isin(one.pc, left)) for b, one in found.items()} if left else {}
+    return Patterns(launch, tuple(linear), single, tuple(spread), neighbours)

@@ -1,0 +1,229 @@
+"""What some blocks touch of global memory: stretches of bytes, in the order in which they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from gpusim import machine
+from gpusim.events import Observer, Skip, Step
+from gpusim.isa import OPS
+from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.streams import without_results
+from gpusim.prepared import Prepared
+
+Array = np.ndarray[Any, Any]
+
+LOAD, STORE, ATOMIC = range(3)
+_KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
+_ADDRESS_BITS = 46
+_ADDRESS = (1 << _ADDRESS_BITS) - 1
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """What a block touches, a row for each stretch of bytes, in columns of one length.
+
+    An instruction `pc` touches bytes from `begin` up to `end` and no sector between them is left
+    out; `kind` says whether it loads, stores or updates them. Its `time` is how many steps the
+    block had made before. A stretch of a loop of which iterations were skipped is touched `times`
+    more times, each `stride` bytes further and `period` steps later. The block makes `steps` steps.
+    """
+
+    pc: Array
+    kind: Array
+    time: Array
+    begin: Array
+    end: Array
+    times: Array
+    stride: Array
+    period: Array
+    steps: int
+
+    def __len__(self) -> int:
+        return len(self.pc)
+
+    def at(self, which: Array) -> Stretches:
+        """Return some of the rows."""
+        columns = {name: getattr(self, name)[which] for name in COLUMNS}
+        return Stretches(**columns, steps=self.steps)
+
+    @property
+    def shape(self) -> bytes:
+        """Equal for stretches that differ in where they begin alone."""
+        columns = (self.pc, self.end - self.begin, self.times, self.stride)
+        return b"|".join(np.ascontiguousarray(column).tobytes() for column in columns)
+
+    @property
+    def sectors(self) -> Array:
+        """How many sectors each stretch has."""
+        return (self.end - 1) // SECTOR_BYTES - self.begin // SECTOR_BYTES + 1
+
+
+COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "steps")
+
+
+def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
+    """Run some blocks, iterations of loops that are alike in part; return what each touches."""
+    recorder = _Recorder()
+    machine.run(
+        without_results(prepared),
+        observers=(recorder,),
+        blocks=blocks,
+        on_skip=recorder.skip,
+    )
+    return recorder.stretches
+
+
+@dataclass
+class _Touch:
+    """A step that touches memory: whose stretches they are by position in the batch."""
+
+    pc: int
+    kind: int
+    step: int
+    position: Array
+    begin: Array
+    end: Array
+
+    def of(self, position: int) -> tuple[Array, Array]:
+        """Return where the stretches of a block begin and end."""
+        mine = slice(*np.searchsorted(self.position, (position, position + 1)))
+        return self.begin[mine], self.end[mine]
+
+
+class _Recorded:
+    """What was recorded of a batch: all its steps' rows, those that touch memory, its skips."""
+
+    def __init__(self) -> None:
+        self.rows: list[Array] = []
+        self.touches: list[_Touch] = []
+        self.skips: list[tuple[int, Skip]] = []
+
+
+class _Recorder(Observer):
+    """Turns steps and skips into the stretches of each block of a run."""
+
+    def __init__(self) -> None:
+        self._recorded: dict[int, _Recorded] = {}
+        self.stretches: dict[int, Stretches] = {}
+
+    def step(self, step: Step) -> None:
+        """Keep what a step touches."""
+        instruction = step.instruction
+        op, found = OPS[instruction.op], instruction.memory
+        if not op.issued:
+            return
+        recorded = self._of(step.placement.blocks)
+        number = len(recorded.rows)
+        recorded.rows.append(step.rows)
+        if found is None or found.space != "global" or step.addresses is None:
+            return
+        position, begin, end = _stretches(step, found.width_bytes)
+        kind = _KINDS.get(op.kind, LOAD)
+        recorded.touches.append(_Touch(step.pc, kind, number, position, begin, end))
+
+    def skip(self, skip: Skip) -> None:
+        """Keep which iterations are left out."""
+        recorded = self._of(skip.placement.blocks)
+        recorded.skips.append((len(recorded.rows), skip))
+
+    def batch_end(self, blocks: Array) -> None:
+        """Make the stretches of these blocks."""
+        recorded = self._recorded.pop(int(blocks[0]), _Recorded())
+        for position, number in enumerate(blocks.tolist()):
+            self.stretches[number] = _of_block(recorded, position)
+
+    def _of(self, blocks: Array) -> _Recorded:
+        return self._recorded.setdefault(int(blocks[0]), _Recorded())
+
+
+def _stretches(step: Step, width: int) -> tuple[Array, Array, Array]:
+    """Return the stretches that a step touches: whose, where each begins and where it ends.
+
+    Elements between which a sector might lie that none of them touches are apart.
+    """
+    placement, rows = step.placement, step.rows
+    assert step.addresses is not None
+    copies = len(placement.blocks) if placement.folded else 1
+    shape = copies, len(rows), 32
+    on = np.broadcast_to(step.on, shape)
+    if placement.folded:
+        position = np.arange(copies)[:, None, None]
+    else:
+        position = (rows // placement.warps_per_block)[None, :, None]
+    touched = (np.broadcast_to(step.addresses, shape) | position << _ADDRESS_BITS)[on]
+    if not touched.size:
+        return touched, touched, touched
+    if (np.diff(touched) < 0).any():
+        touched.sort()
+    is_first = np.ones(len(touched), dtype=bool)
+    is_first[1:] = np.diff(touched) >= width + SECTOR_BYTES
+    first = np.flatnonzero(is_first)
+    last = np.append(first[1:], len(touched)) - 1
+    return touched[first] >> _ADDRESS_BITS, touched[first] & _ADDRESS, (touched[last] & _ADDRESS) + width
+
+
+def _of_block(recorded: _Recorded, position: int) -> Stretches:
+    """Return what the block at a position of a batch touches."""
+    loops = [_loop(recorded, at, skip, position) for at, skip in recorded.skips]
+    loops = [loop for loop in loops if loop.times]
+    parts = []
+    for touch in recorded.touches:
+        begin, end = touch.of(position)
+        if not len(begin):
+            continue
+        later = sum(loop.times * loop.period for loop in loops if touch.step >= loop.end)
+        around = next((loop for loop in loops if touch.step in loop.steps), None)
+        times, stride, period = 0, np.zeros(1, dtype=np.int64), 0
+        if around is not None:
+            times, period, stride = around.times, around.period, around.stride_of(begin)
+        constant = [touch.pc, touch.kind, touch.step + later]
+        parts.append(
+            np.stack(
+                np.broadcast_arrays(*constant, begin, end, times, stride, period)
+            )
+        )
+    steps = len(recorded.rows) + sum(loop.times * loop.period for loop in loops)
+    columns = np.concatenate([np.zeros((len(COLUMNS), 0), dtype=np.int64), *parts], axis=1)
+    return Stretches(**dict(zip(COLUMNS, columns, strict=True)), steps=steps)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A loop of a block: the steps of its kept iteration, up to `end`; what is skipped of it."""
+
+    steps: frozenset[int]
+    end: int
+    times: int
+    period: int
+    strides: Mapping[int, int]
+
+    def stride_of(self, begin: Array) -> Array:
+        """Return by how many bytes stretches move on, which the array that they lie in decides."""
+        arrays = np.array(sorted(self.strides), dtype=np.int64)
+        if not len(arrays):
+            return np.zeros_like(begin)
+        steps = np.array([self.strides[array] for array in arrays.tolist()])
+        return np.asarray(steps[np.searchsorted(arrays, begin, side="right") - 1])
+
+
+def _loop(recorded: _Recorded, at: int, skip: Skip, position: int) -> _Loop:
+    """Return what a skip after so many steps is to the block at a position."""
+    like: list[int] = []
+    for number in range(at - 1, -1, -1):
+        if len(like) == skip.issued:
+            break
+        if np.array_equal(recorded.rows[number], skip.rows):
+            like.append(number)
+    placement = skip.placement
+    times = np.broadcast_to(skip.times, (placement.copies, len(skip.rows)))
+    if placement.folded:
+        mine = times[position]
+    else:
+        mine = times[0, skip.rows // placement.warps_per_block == position]
+    first = like[-1] if like else at
+    return _Loop(frozenset(like), at, int(mine.max(initial=0)), at - first, skip.strides)
