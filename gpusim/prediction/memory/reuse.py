@@ -322,7 +322,7 @@ def _rates(single: Mapping[int, Stretches], spread: tuple[int, ...], sectors: Ar
     frequency = np.bincount(counts, minlength=blocks + 2)
     rate = np.arange(blocks + 1) / blocks
     for c in range(1, blocks):
-        if frequency[c + 1] >= MANY:
+        if min(frequency[c], frequency[c + 1]) >= MANY:
             rate[c] = (c + 1) * frequency[c + 1] / ((blocks - c) * frequency[c])
     rate[1] = min(rate[1], 2 * frequency[2] / max(1, (blocks - 1) * frequency[1]))
     rate[0] = rate[1]
