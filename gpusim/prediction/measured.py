@@ -26,13 +26,18 @@ ISSUED_BEHIND_A_BARRIER = 2
 
 # -- L1 ------------------------------------------------------------------------------------
 
-L1_ALL_HIT, L1_ALL_MISS = 0.75, 1.0
+# Fractions of the L1 beside shared memory. Lines that are loaded again in turn, by 1 and 32 warps
+# of an SM, 8 to 320 KB: up to 0.97 of it all are still there, from 1.25 on none.
+L1_ALL_HIT, L1_ALL_MISS = 0.97, 1.25
 
 # -- L2 ------------------------------------------------------------------------------------
 
-# Fractions of the L2's capacity. Arrays that are read again from 8 to 128 MB: up to 0.73 of the L2
-# all of it is still there, from 0.87 on nothing.
-L2_ALL_HIT, L2_ALL_MISS = 0.75, 0.85
+# Fractions of the L2's capacity. Arrays that are read again from 4 to 200 MB: up to 0.70 of the L2
+# all of it is still there, from 0.92 on nothing.
+L2_ALL_HIT, L2_ALL_MISS = 0.70, 0.92
+# A line that SMs of both halves read has a copy in each. Sectors at random places of 1 MB to 4 GB are
+# found as if the L2 had half its capacity, those that one SM reads with 0.81 of it.
+COPIED_LINE = 0.81 / 0.5
 # Atomics at random places of arrays of 1 to 65,536 lines: so many go on at a time at most, or one
 # for so many lines.
 MOST_CONCURRENT_ATOMICS, LINES_A_CONCURRENT_ATOMIC = 70, 4
@@ -40,6 +45,13 @@ MOST_CONCURRENT_ATOMICS, LINES_A_CONCURRENT_ATOMIC = 70, 4
 ATOMIC_SECTOR_FRACTION = 0.81
 
 # -- DRAM ----------------------------------------------------------------------------------
+
+# How much longer DRAM takes than for rows in order: for a grain of 64 bytes of each line in order,
+# for one on its own, for a line on its own. Words and lines at random places of 256 MB to 4 GB, and
+# every 32 to 4096 bytes of 512 MB.
+GRAIN_OF_LINES, GRAIN_ALONE, LINE_ALONE = 1.15, 1.58, 1.08
+# From so many bytes side by side on they are in order.
+IN_ORDER_BYTES = 512
 
 # Cycles in which an SM may make up for bandwidth that it did not use: others rested then.
 BANDWIDTH_WINDOW_CYCLES = 2048

@@ -56,10 +56,10 @@ class Dram:
         """Let the SM have so much more than its share of the bandwidth from now on."""
         self._sector = self._own_sector / gain
 
-    def read(self, sectors: int, fraction: float, at: int) -> None:
-        """Serve a fraction of some sectors, in whole grains, requested at a time."""
-        grains = -(-sectors // self._grain_sectors) * self._grain_sectors
-        busy = round(grains * fraction * self._sector)
+    def read(self, sectors: int, lines: int, fraction: float, at: int) -> None:
+        """Serve a fraction of some sectors in so many lines, in whole grains, requested at a time."""
+        grains = max(-(-sectors // self._grain_sectors), min(lines, sectors))
+        busy = round(grains * self._grain_sectors * fraction * self._sector)
         self.free = made_up(self.free, at) + busy
         self._note_busy(at, busy, 0)
 

@@ -146,6 +146,7 @@ class GlobalMemory:
         self._l2_free = made_up(self._l2_free, at) + round(asked * self._l2_sector)
         served = self._l2_free
         if source.l2_miss:
-            self._dram.read(sectors, source.l2_miss * (1 - source.l1_hit), at)
+            missing = source.l2_miss * (1 - source.l1_hit)
+            self._dram.read(sectors, access.lines, missing * source.scatter, at)
             served = max(served, self._dram.free)
         return max(at, served) + self._latency.of(source, requester, access)

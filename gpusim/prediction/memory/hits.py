@@ -13,10 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.measured import L1_ALL_HIT, L1_ALL_MISS, L2_ALL_HIT, L2_ALL_MISS
+from gpusim.memory import LINE_BYTES
+from gpusim.prediction.measured import (
+    COPIED_LINE,
+    GRAIN_ALONE,
+    GRAIN_OF_LINES,
+    IN_ORDER_BYTES,
+    L1_ALL_HIT,
+    L1_ALL_MISS,
+    L2_ALL_HIT,
+    L2_ALL_MISS,
+    LINE_ALONE,
+)
 from gpusim.prediction.memory.reuse import Course, Touches
-from gpusim.prediction.memory.touched import LOAD, STORE
+from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
@@ -27,18 +37,20 @@ class Source:
 
     `l1_hit` lie in the SM's L1, for the first blocks on the SMs `first_l1_hit`; of the others
     `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
-    as DRAM: those that run together wait for one fetch.
+    as DRAM: those that run together wait for one fetch. What DRAM fetches takes it `scatter` times
+    as long as what lies side by side.
     """
 
     l2_miss: float
     first_l2_miss: float = 1.0
     l1_hit: float = 0.0
     first_l1_hit: float = 0.0
+    scatter: float = 1.0
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the sectors of an instruction come from: those that its block touches `first` or `again`.
+    """Where the sectors of an instruction come from: those its block touches `first` or `again`.
 
     So many sectors of the launch are touched first and again.
     """
@@ -65,59 +77,86 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Caches:
-    """How a launch finds the caches: for each touch of a sample, the fractions that miss."""
+    """How a launch finds the caches: for each touch of a sample, the fractions that miss.
+
+    Both caches have room for whole lines, however little of them is touched.
+    """
 
     touches: Touches
     course: Course
     capacity: Capacity
 
     @cached_property
+    def l1_hit(self) -> Array:
+        """The fraction of each touch that is found in the L1."""
+        touches = self.touches
+        if not self.capacity.l1:
+            return np.zeros(len(touches))
+        kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
+        line = touches.line
+        distance = LINE_BYTES * _footprint(line, line, kept / self.course.sms) / self.course.length
+        hit = 1 - _missing(distance / self.capacity.l1, L1_ALL_HIT, L1_ALL_MISS)
+        return np.where(np.isfinite(touches.on_sm) & (touches.kind == LOAD), hit, 0.0)
+
+    @cached_property
+    def by_line(self) -> Array:
+        """How long ago a line was touched before, by the launch before where the L2 is warm."""
+        touches = self.touches
+        if not self.capacity.is_warm:
+            return touches.by_line
+        return np.minimum(touches.by_line, touches.time + touches.after_all)
+
+    @cached_property
     def gap(self) -> Array:
-        """How long ago a sector was touched before, by the launch before where the L2 is warm."""
+        """How long ago what DRAM fetches with a sector was touched before, likewise."""
         touches = self.touches
         if not self.capacity.is_warm:
             return touches.gap
-        return np.minimum(touches.gap, touches.time + touches.after_all)
+        return np.minimum(touches.gap, touches.time + touches.after_grain)
 
     def l2_distance(self, gap: Array) -> Array:
-        """Return how many bytes are touched in some time: what was not touched within it before."""
-        return SECTOR_BYTES * _footprint(gap, self.gap, self.touches.weight) / self.course.length
+        """Return how many bytes of lines come into the L2 in some time, as parts of it.
 
-    @cached_property
-    def l1_distance(self) -> Array:
-        """How many bytes of lines an SM has loaded since it loaded a line before."""
+        Lines that SMs of both of its halves touch have a copy in each.
+        """
         touches = self.touches
-        loads = touches.kind == LOAD
-        weight = np.where(loads, touches.weight * touches.lines, 0.0) / self.course.sms
-        return LINE_BYTES * _footprint(touches.line, touches.line, weight) / self.course.length
+        by_others = np.isfinite(self.by_line) & (touches.line > self.by_line)
+        room = np.where(by_others, COPIED_LINE, 1.0)
+        lines = touches.weight * touches.lines * room
+        size = LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
+        return size / self.capacity.l2
 
-    @cached_property
-    def l1_hit(self) -> Array:
-        """The fraction of each touch that is found in the L1."""
-        if not self.capacity.l1:
-            return np.zeros(len(self.touches))
-        hit = 1 - _missing(self.l1_distance / self.capacity.l1, L1_ALL_HIT, L1_ALL_MISS)
-        return np.where(np.isfinite(self.touches.on_sm), hit, 0.0)
+    def _l2_missing(self, gap: Array, by_line: Array) -> Array:
+        """Return what the L2 lacks of what was touched, and its line, some time ago."""
+        if not self.capacity.l2:
+            return np.ones(len(gap))
+        missing = _missing(self.l2_distance(by_line), L2_ALL_HIT, L2_ALL_MISS)
+        return np.where(np.isfinite(gap), missing, 1.0)
 
     @cached_property
     def l2_miss(self) -> Array:
         """The fraction of each touch that is not found in the L2."""
-        return self._l2_missing(self.gap)
+        return self._l2_missing(self.gap, self.by_line)
 
     @cached_property
     def first_l2_miss(self) -> Array:
         """The fraction of each touch that the first blocks do not find in the L2."""
-        before = np.full(len(self.touches), np.inf)
+        touches = self.touches
+        before = np.full(len(touches), np.inf)
         if self.capacity.is_warm:
-            before = self.touches.time + self.touches.after_all
-        return np.where(self.touches.is_late, self._l2_missing(before), self.l2_miss)
+            before = touches.time + touches.after_grain
+        late = self._l2_missing(before, touches.time + touches.after_all)
+        return np.where(touches.is_late, late, self.l2_miss)
 
-    def _l2_missing(self, gap: Array) -> Array:
-        if not self.capacity.l2:
-            return np.ones(len(gap))
-        distance = self.l2_distance(gap) / self.capacity.l2
-        missing = _missing(distance, L2_ALL_HIT, L2_ALL_MISS)
-        return np.where(np.isfinite(gap), missing, 1.0)
+    @cached_property
+    def scatter(self) -> Array:
+        """How much longer DRAM takes for each touch than for what lies side by side."""
+        touches = self.touches
+        is_line = touches.run > self.course.grain_bytes
+        alone = np.where(is_line, LINE_ALONE, GRAIN_ALONE)
+        beside = np.where(is_line, 1.0, GRAIN_OF_LINES)
+        spread = alone + (beside - alone) * touches.near
+        return np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
 
     @cached_property
     def written_back(self) -> float:
@@ -126,15 +165,23 @@ class Caches:
         stored = touches.weight * (touches.kind == STORE)
         if not stored.sum():
             return 0.0
+        kept = self.capacity.written / self.capacity.l2
         distance = self.l2_distance(touches.after_all)
-        gone = _missing(distance, 0.9 * self.capacity.written, 1.1 * self.capacity.written)
+        gone = _missing(distance, 0.9 * kept, 1.1 * kept)
         if self.capacity.is_warm:
-            gone = gone * self._l2_missing(touches.time + touches.after_all)
+            again = touches.time + touches.after_all
+            gone = gone * self._l2_missing(again, again)
         return float(stored @ gone / stored.sum())
+
+    @cached_property
+    def written_scatter(self) -> float:
+        """How much longer DRAM takes for what is written than for what lies side by side."""
+        touches = self.touches
+        return _mean(self.scatter, touches.weight * (touches.kind == STORE), 1.0)
 
     def sources(self) -> Mapping[int, Sources]:
         """Return where what each instruction loads comes from; as that of pc -1 all of it."""
-        loads = self.touches.kind == LOAD
+        loads = (self.touches.kind == LOAD) | (self.touches.kind == PAST_L1)
         pcs = self.touches.pc
         found = {int(pc): self._sources(loads & (pcs == pc)) for pc in np.unique(pcs[loads])}
         found[-1] = self._sources(loads)
@@ -144,18 +191,26 @@ class Caches:
         is_fresh = np.isinf(self.touches.own)
         first = self.touches.weight * (mine & is_fresh)
         again = self.touches.weight * (mine & ~is_fresh)
-        past_l1 = 1 - self.l1_hit
-        kept = _mean(self.l1_hit, again, 1.0)
-        lost = _mean(self.l2_miss, again * past_l1, 0.0)
         return Sources(
-            Source(
-                l2_miss=_mean(self.l2_miss, first * past_l1, 1.0),
-                first_l2_miss=_mean(self.first_l2_miss, first, 1.0),
-                l1_hit=_mean(self.l1_hit, first, 0.0),
-            ),
-            Source(lost, lost, kept, kept),
+            self._source(first, 1.0, 0.0),
+            self._source(again, 0.0, 1.0, is_again=True),
             float(first.sum()),
             float(again.sum()),
+        )
+
+    def _source(
+        self, weight: Array, l2_miss: float, l1_hit: float, *, is_again: bool = False
+    ) -> Source:
+        """Return where touches of some weight come from; what is given where none has any."""
+        past_l1 = weight * (1 - self.l1_hit)
+        missing = _mean(self.l2_miss, past_l1, l2_miss)
+        hit = _mean(self.l1_hit, weight, l1_hit)
+        return Source(
+            l2_miss=missing,
+            first_l2_miss=missing if is_again else _mean(self.first_l2_miss, weight, 1.0),
+            l1_hit=hit,
+            first_l1_hit=hit if is_again else 0.0,
+            scatter=_mean(self.scatter, past_l1 * self.l2_miss, 1.0),
         )
 
 

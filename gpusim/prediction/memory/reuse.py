@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from gpusim.launch import Launch
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.memory.lookup import NEVER, Dimension, Wanted, latest
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
-from gpusim.prediction.memory.touched import COLUMNS, LOAD, Stretches
+from gpusim.prediction.memory.touched import COLUMNS, STORE, Stretches
 
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
+SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM together
 MANY = 8  # sectors that are as common, of which there have to be so many to tell how common they are
 MOST_ITERATIONS = 64  # of a loop of a block that was run, whose sectors are told apart
 
@@ -35,27 +37,36 @@ _STEPS = _ROOT ** -np.arange(1.0, 5.0)
 class Touches:
     """A sample of the sectors that a launch touches: who does, when, and how many it stands for.
 
-    `place` is when in its block's life, `time` when in the launch. `gap` says by how long after the
-    last touch of any block, `own` of the same block, `on_sm` of loads on the same SM, and `line`
-    after the last load there from its line: infinite where there was none. `after_all` is how long
-    before the launch's end the sector was touched last. `is_late` says that blocks which begin with
-    it touch it at the same time. `lines` are 128-byte lines for a sector.
+    `place` is when in its block's life, `time` when in the launch. `own` says by how long after the
+    block itself touched the sector before, `on_sm` after the SM loaded or stored it, `line` after
+    it did so to its line; `gap` by how long after any block touched what DRAM fetches with it, and
+    `by_line` after its line: infinite where none did. `after_all` is how long before the launch's end
+    its line was touched last, and `after_grain` what DRAM fetches with it. `is_late` says that of
+    blocks which begin together none touches it earlier in its life. `lines` are 128-byte lines for
+    a sector, `run` the bytes side by side that are touched with it, `near` of the lines on both
+    sides those that are touched about the same time, and `filled` the part of its run that is
+    asked for.
     """
 
     pc: Array
     kind: Array
     weight: Array
     lines: Array
+    run: Array
+    filled: Array
     block: Array
     place: Array
     time: Array
     begin: Array
-    gap: Array
     own: Array
     on_sm: Array
     line: Array
+    gap: Array
+    by_line: Array
     after_all: Array
+    after_grain: Array
     is_late: Array
+    near: Array
 
     def __len__(self) -> int:
         return len(self.pc)
@@ -63,11 +74,12 @@ class Touches:
 
 @dataclass(frozen=True)
 class Course:
-    """How a launch goes on: so many blocks `at_once`, on so many `sms`."""
+    """How a launch goes on: so many blocks `at_once`, on so many `sms`; DRAM fetches grains."""
 
     launch: Launch
     at_once: int
     sms: int
+    grain_bytes: int
 
     @property
     def life(self) -> float:
@@ -110,11 +122,11 @@ def _of_linear(patterns: Patterns, course: Course) -> Touches:
     sample = _sampled(patterns.linear, course.launch)
     grids = [_grid(pattern, course) for pattern in patterns.linear]
 
-    def last(wanted: Wanted, life: float, *, loads: bool = False) -> Array:
+    def last(wanted: Wanted, life: float) -> Array:
         best = np.full(len(wanted), NEVER)
         for pattern, grid in zip(patterns.linear, grids, strict=True):
             rows = pattern.stretches
-            rows = rows.at(rows.kind == LOAD) if loads else rows
+            rows = rows.at(rows.kind <= STORE) if wanted.sms else rows
             blocks = np.zeros(len(rows), dtype=np.int64)
             found = latest(rows, grid, wanted, blocks, np.array(pattern.ranges), life)
             best = np.maximum(best, found)
@@ -139,6 +151,8 @@ class _Sample:
     kind: Array
     weight: Array
     lines: Array
+    run: Array
+    filled: Array
     block: Array
     place: Array
     begin: Array
@@ -190,6 +204,8 @@ def _chosen(
         "kind": rows.kind[row],
         "weight": np.full(size, weight),
         "lines": spans / (last - begin // SECTOR_BYTES + 1),
+        "run": rows.end[row] - rows.begin[row],
+        "filled": rows.asked[row] / (rows.end[row] - rows.begin[row]),
         "block": blocks,
         "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
         "begin": sector * SECTOR_BYTES,
@@ -224,33 +240,36 @@ def _last_own(patterns: tuple[Pattern, ...], sample: _Sample, course: Course) ->
 
 
 def _with_gaps(sample: _Sample, course: Course, last: Any, own: Array) -> Touches:
-    """Look up when each sector of a sample was touched before."""
-    life, begin = course.life, sample.begin
-    end = begin + SECTOR_BYTES
-    time = sample.block * life + sample.place
-    line = begin // LINE_BYTES * LINE_BYTES
-    never = np.full(len(begin), np.inf)
-    everyone = Wanted(begin, end, time, sample.block)
-    on_sm = Wanted(begin, end, time, sample.block, course.sms)
-    of_line = Wanted(line, line + LINE_BYTES, time, sample.block, course.sms)
-    at_the_end = replace(everyone, time=never)
-    all_at_once = replace(everyone, time=sample.place)
-    by_any = time - last(everyone, life)
+    """Look up when each sector of a sample was touched before, and its line, and those beside it."""
+    life, time = course.life, sample.block * course.life + sample.place
+
+    def around(size: int, at: Array, further: int = 0, sms: int = 0) -> Wanted:
+        begin = sample.begin // size * size + further
+        return Wanted(begin, begin + size, at, sample.block, sms)
+
+    never = np.full(len(time), np.inf)
+    grain = course.grain_bytes
+    sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
     return Touches(
         pc=sample.pc,
         kind=sample.kind,
         weight=sample.weight,
         lines=sample.lines,
+        run=sample.run,
+        filled=sample.filled,
         block=sample.block,
         place=sample.place,
         time=time,
-        begin=begin,
-        gap=by_any,
+        begin=sample.begin,
         own=sample.place - own,
-        on_sm=time - last(on_sm, life, loads=True),
-        line=time - last(of_line, life, loads=True),
-        after_all=course.length - last(at_the_end, life),
-        is_late=np.isinf(last(all_at_once, 0.0)),
+        on_sm=time - last(around(SECTOR_BYTES, time, sms=course.sms), life),
+        line=time - last(around(LINE_BYTES, time, sms=course.sms), life),
+        gap=time - last(around(grain, time), life),
+        by_line=time - last(around(LINE_BYTES, time), life),
+        after_all=course.length - last(around(LINE_BYTES, never), life),
+        after_grain=course.length - last(around(grain, never), life),
+        is_late=np.isinf(last(around(grain, sample.place), 0.0)),
+        near=np.mean([last(side, life) >= time - SOON for side in sides], axis=0),
     )
 
 
@@ -278,17 +297,22 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
     everyone, owner = _side_by_side(single, near)
-    rate = _rates(single, patterns.spread, sample.begin // SECTOR_BYTES)
-    sm_rate = rate / course.sms
 
-    def last(wanted: Wanted, life: float, *, loads: bool = False) -> Array:
+    @cache
+    def rate(size: int) -> Array:
+        return _rates(single, patterns.spread, sample.begin, size)
+
+    def last(wanted: Wanted, life: float) -> Array:
         rows, numbers = everyone, owner
-        if loads:
-            rows, numbers = rows.at(rows.kind == LOAD), numbers[rows.kind == LOAD]
+        if wanted.sms:
+            rows, numbers = rows.at(rows.kind <= STORE), numbers[rows.kind <= STORE]
         found = latest(rows, (), wanted, numbers, np.array([(0, launch.blocks)]), life)
         if not life:
             return found
-        by_chance = _by_chance(sm_rate if wanted.sms else rate, sample, course)
+        of_blocks = rate(int(wanted.end[0] - wanted.begin[0]))
+        if wanted.sms:
+            of_blocks = of_blocks / wanted.sms
+        by_chance = _by_chance(of_blocks, course)
         by_chance = np.where(np.isinf(wanted.time), course.length, wanted.time) - by_chance
         return np.where(np.isfinite(found), found, by_chance)
 
@@ -309,14 +333,16 @@ def _side_by_side(single: Mapping[int, Stretches], near: tuple[int, ...]) -> tup
     return Stretches(**columns, steps=steps), owner
 
 
-def _rates(single: Mapping[int, Stretches], spread: tuple[int, ...], sectors: Array) -> Array:
-    """Return what fraction of the blocks touches each sector, as far as some tell.
+def _rates(
+    single: Mapping[int, Stretches], spread: tuple[int, ...], begin: Array, size: int
+) -> Array:
+    """Return what fraction of the blocks touches the pieces of a size around addresses.
 
     What c of n blocks touch is touched at the rate (c + 1) f(c + 1) / ((n - c) f(c)), with f(c) the
-    number of sectors that c blocks touch (Good, "The Population Frequencies of Species", 1953);
+    number of pieces that c blocks touch (Good, "The Population Frequencies of Species", 1953);
     where these are few, at c / n.
     """
-    found = [np.unique(_expanded(single[b])) for b in spread]
+    found = [np.unique(_expanded(single[b]) * SECTOR_BYTES // size) for b in spread]
     values, counts = np.unique(np.concatenate(found), return_counts=True)
     blocks = len(spread)
     frequency = np.bincount(counts, minlength=blocks + 2)
@@ -326,8 +352,9 @@ def _rates(single: Mapping[int, Stretches], spread: tuple[int, ...], sectors: Ar
             rate[c] = (c + 1) * frequency[c + 1] / ((blocks - c) * frequency[c])
     rate[1] = min(rate[1], 2 * frequency[2] / max(1, (blocks - 1) * frequency[1]))
     rate[0] = rate[1]
-    at = np.minimum(np.searchsorted(values, sectors), len(values) - 1)
-    seen = np.where(values[at] == sectors, counts[at], 0)
+    pieces = begin // size
+    at = np.minimum(np.searchsorted(values, pieces), len(values) - 1)
+    seen = np.where(values[at] == pieces, counts[at], 0)
     return np.asarray(rate[seen])
 
 
@@ -343,7 +370,7 @@ def _expanded(rows: Stretches) -> Array:
     return np.concatenate(made)
 
 
-def _by_chance(rate: Array, sample: _Sample, course: Course) -> Array:
+def _by_chance(rate: Array, course: Course) -> Array:
     """Return how long ago sectors were touched that blocks touch at a rate: evenly spread draws.
 
     Infinite where that is before the launch, of which a touch is taken to be at any time.

@@ -9,6 +9,7 @@ from gpusim.device import Device
 from gpusim.isa import OPS
 from gpusim.memory import LINE_BYTES
 from gpusim.prediction.measured import LINES_A_CONCURRENT_ATOMIC, MOST_CONCURRENT_ATOMICS
+from gpusim.prediction.memory.carve_out import carve_out
 from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
 from gpusim.prediction.memory.reuse import Course, touches_of
@@ -68,7 +69,8 @@ def memory_share(
     """
     blocks, bandwidth = prepared.launch.blocks, device.bandwidth
     sms = min(device.gpu.sms, blocks)
-    course = Course(prepared.launch, min(blocks, sms * resident), sms)
+    at_once = min(blocks, sms * resident)
+    course = Course(prepared.launch, at_once, sms, bandwidth.dram_grain_bytes)
     touches = touches_of(patterns_of(prepared, classes), course)
     caches = Caches(touches, course, _capacity(prepared, device, resident, l2))
     clock = device.gpu.sm_clock_mhz
@@ -78,7 +80,7 @@ def memory_share(
         l2_bytes_per_cycle=from_l2,
         by_pc=caches.sources(),
         written_back=caches.written_back,
-        write_factor=_write_factor(classes, device),
+        write_factor=_write_factor(classes, device) * caches.written_scatter,
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
@@ -88,10 +90,11 @@ def memory_share(
 
 def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Capacity:
     """Return what the caches hold, the L1 beside its blocks' shared memory."""
-    l1_bytes = device.capacity.l1_bytes if device.capacity.l1_caches_global else 0
+    held = device.capacity.l1_bytes if device.capacity.l1_caches_global else 0
+    shared = resident * (prepared.program.shared_bytes + device.sm.shared_reserved_bytes)
     l2_bytes = device.capacity.l2_bytes
     return Capacity(
-        l1=max(0, l1_bytes - resident * prepared.program.shared_bytes),
+        l1=max(0, held - carve_out(shared, device.cc)),
         l2=l2_bytes,
         written=l2_bytes * device.capacity.l2_written_fraction,
         is_warm=l2 == "warm",

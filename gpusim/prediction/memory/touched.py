@@ -17,7 +17,7 @@ from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
-LOAD, STORE, ATOMIC = range(3)
+LOAD, STORE, ATOMIC, PAST_L1 = range(4)
 _KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 _ADDRESS_BITS = 46
 _ADDRESS = (1 << _ADDRESS_BITS) - 1
@@ -29,7 +29,7 @@ class Stretches:
 
     An instruction `pc` touches bytes from `begin` up to `end` and no sector between them is left
     out; `kind` says whether it loads, stores or updates them. Its `time` is how many steps the
-    block had made before. A stretch of a loop of which iterations were skipped is touched `times`
+    block had made before; lanes ask for so many `asked` bytes of it. A stretch of a loop of which iterations were skipped is touched `times`
     more times, each `stride` bytes further and `period` steps later. The block makes `steps` steps.
     """
 
@@ -38,6 +38,7 @@ class Stretches:
     time: Array
     begin: Array
     end: Array
+    asked: Array
     times: Array
     stride: Array
     period: Array
@@ -88,11 +89,12 @@ class _Touch:
     position: Array
     begin: Array
     end: Array
+    asked: Array
 
-    def of(self, position: int) -> tuple[Array, Array]:
-        """Return where the stretches of a block begin and end."""
+    def of(self, position: int) -> tuple[Array, Array, Array]:
+        """Return where the stretches of a block begin and end, and what is asked of them."""
         mine = slice(*np.searchsorted(self.position, (position, position + 1)))
-        return self.begin[mine], self.end[mine]
+        return self.begin[mine], self.end[mine], self.asked[mine]
 
 
 class _Recorded:
@@ -122,9 +124,9 @@ class _Recorder(Observer):
         recorded.rows.append(step.rows)
         if found is None or found.space != "global" or step.addresses is None:
             return
-        position, begin, end = _stretches(step, found.width_bytes)
-        kind = _KINDS.get(op.kind, LOAD)
-        recorded.touches.append(_Touch(step.pc, kind, number, position, begin, end))
+        kind = PAST_L1 if found.volatile and op.kind == "load" else _KINDS[op.kind]
+        touch = _Touch(step.pc, kind, number, *_stretches(step, found.width_bytes))
+        recorded.touches.append(touch)
 
     def skip(self, skip: Skip) -> None:
         """Keep which iterations are left out."""
@@ -141,8 +143,8 @@ class _Recorder(Observer):
         return self._recorded.setdefault(int(blocks[0]), _Recorded())
 
 
-def _stretches(step: Step, width: int) -> tuple[Array, Array, Array]:
-    """Return the stretches that a step touches: whose, where each begins and where it ends.
+def _stretches(step: Step, width: int) -> tuple[Array, Array, Array, Array]:
+    """Return the stretches that a step touches: whose, begin and end of each, what is asked of it.
 
     Elements between which a sector might lie that none of them touches are apart.
     """
@@ -157,14 +159,15 @@ def _stretches(step: Step, width: int) -> tuple[Array, Array, Array]:
         position = (rows // placement.warps_per_block)[None, :, None]
     touched = (np.broadcast_to(step.addresses, shape) | position << _ADDRESS_BITS)[on]
     if not touched.size:
-        return touched, touched, touched
+        return touched, touched, touched, touched
     if (np.diff(touched) < 0).any():
         touched.sort()
     is_first = np.ones(len(touched), dtype=bool)
     is_first[1:] = np.diff(touched) >= width + SECTOR_BYTES
     first = np.flatnonzero(is_first)
-    last = np.append(first[1:], len(touched)) - 1
-    return touched[first] >> _ADDRESS_BITS, touched[first] & _ADDRESS, (touched[last] & _ADDRESS) + width
+    ends = np.append(first[1:], len(touched))
+    begin, end = touched[first] & _ADDRESS, (touched[ends - 1] & _ADDRESS) + width
+    return touched[first] >> _ADDRESS_BITS, begin, end, (ends - first) * width
 
 
 def _of_block(recorded: _Recorded, position: int) -> Stretches:
@@ -173,7 +176,7 @@ def _of_block(recorded: _Recorded, position: int) -> Stretches:
     loops = [loop for loop in loops if loop.times]
     parts = []
     for touch in recorded.touches:
-        begin, end = touch.of(position)
+        begin, end, asked = touch.of(position)
         if not len(begin):
             continue
         later = sum(loop.times * loop.period for loop in loops if touch.step >= loop.end)
@@ -182,14 +185,11 @@ def _of_block(recorded: _Recorded, position: int) -> Stretches:
         if around is not None:
             times, period, stride = around.times, around.period, around.stride_of(begin)
         constant = [touch.pc, touch.kind, touch.step + later]
-        parts.append(
-            np.stack(
-                np.broadcast_arrays(*constant, begin, end, times, stride, period)
-            )
-        )
+        columns = (*constant, begin, end, asked, times, stride, period)
+        parts.append(np.stack(np.broadcast_arrays(*columns)))
     steps = len(recorded.rows) + sum(loop.times * loop.period for loop in loops)
-    columns = np.concatenate([np.zeros((len(COLUMNS), 0), dtype=np.int64), *parts], axis=1)
-    return Stretches(**dict(zip(COLUMNS, columns, strict=True)), steps=steps)
+    made = np.concatenate([np.zeros((len(COLUMNS), 0), dtype=np.int64), *parts], axis=1)
+    return Stretches(**dict(zip(COLUMNS, made, strict=True)), steps=steps)
 
 
 @dataclass(frozen=True)
