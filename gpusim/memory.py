@@ -169,3 +169,19 @@ def same_address_lanes(addresses: Array, on: Array) -> Array:
     same = addresses[..., :, None] == addresses[..., None, :]
     same &= on[..., :, None] & on[..., None, :]
     return np.asarray(np.count_nonzero(same, axis=-1).max(axis=-1))
+
+
+def atomic_passes(addresses: Array, on: Array) -> Array:
+    """Return the passes of each warp's atomic on global memory: lanes of a word one by one.
+
+    Words of a sector are served together, sectors one after the other (rates of patterns on an
+    H200, with 1 to 32 words in 1 to 32 sectors).
+    """
+    addresses, on = np.broadcast_arrays(addresses, on)
+    same = addresses[..., :, None] == addresses[..., None, :]
+    same &= on[..., :, None] & on[..., None, :]
+    lanes = np.count_nonzero(same, axis=-1)
+    each = in_order(addresses // SECTOR_BYTES * 64 + lanes, on)
+    is_most = each < NOWHERE
+    is_most[..., :-1] &= each[..., 1:] // 64 != each[..., :-1] // 64
+    return np.asarray(np.where(is_most, each % 64, 0).sum(axis=-1))

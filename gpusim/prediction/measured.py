@@ -38,11 +38,13 @@ L2_ALL_HIT, L2_ALL_MISS = 0.70, 0.92
 # A line that SMs of both halves read has a copy in each. Sectors at random places of 1 MB to 4 GB are
 # found as if the L2 had half its capacity, those that one SM reads with 0.81 of it.
 COPIED_LINE = 0.81 / 0.5
-# Atomics at random places of arrays of 1 to 65,536 lines: so many go on at a time at most, or one
-# for so many lines.
-MOST_CONCURRENT_ATOMICS, LINES_A_CONCURRENT_ATOMIC = 70, 4
-# What a further sector takes of an integer atomic on one word: a fraction.
-ATOMIC_SECTOR_FRACTION = 0.81
+# Atomics on 1 to 65,536 words that lie 4 to 4224 bytes apart: the L2 has so many units that serve them
+# side by side, and bytes that lie together have one.
+ATOMIC_UNITS, ATOMIC_UNIT_BYTES = 94, 256
+# A request leaves its SM as a packet for each sector and so many more.
+ATOMIC_PACKETS = 2
+# So many requests of an SM are under way before others wait.
+ATOMIC_DEPTH = 46
 
 # -- DRAM ----------------------------------------------------------------------------------
 

@@ -197,7 +197,8 @@ class Units:
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
-        return self.memory.atomic(access, start), start
+        there, left = self.memory.atomic(access, start)
+        return there, left
 
 
 # By action. A method bound to its units for each action would be no table that can be compiled.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import ATOMIC_SECTOR_FRACTION
+from gpusim.prediction.measured import ATOMIC_DEPTH, ATOMIC_PACKETS
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.hits import Source
@@ -39,6 +39,8 @@ class GlobalMemory:
     _sent: list[int]  # when each of the last stores left
     _packet: float
     _atomic_free: int
+    _atomics: int
+    _done: list[int]  # when each of the last atomics was served
     _atomic_latency: int
     _word: int
     _float_word: int
@@ -79,7 +81,8 @@ class GlobalMemory:
     def _set_atomics(self, device: Device, sms: int) -> None:
         interval = device.interval_cycles
         counted = 0 if "atomics" in device.ablations else sms
-        self._atomic_free = 0
+        self._atomic_free = self._atomics = 0
+        self._done = [0] * ATOMIC_DEPTH
         self._atomic_latency = ticks(device.latency_cycles.global_atomic)
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
@@ -116,20 +119,26 @@ class GlobalMemory:
         self.end = max(self.end, begin + self._l2, self._dram.write(access.written, start))
         return start
 
-    def atomic(self, access: Access, at: int) -> int:
-        """Send an atomic to the L2; return when its result is there.
+    def atomic(self, access: Access, at: int) -> tuple[int, int]:
+        """Send an atomic to the L2; return when its result is there, and when it may leave.
 
-        Lanes on one word go one after the other, and so do its sectors. Those on different lines
-        go to different places, which work side by side.
+        It goes as a packet for each sector. The L2 serves passes on one place one after the other,
+        those on different places side by side. So many may be under way.
         """
-        begin = max(at, self._atomic_free)
-        word = self._float_word if access.is_float else self._word
-        by_words = float(access.cost * word)
-        busy = max(by_words, access.lines * self._word * ATOMIC_SECTOR_FRACTION)
+        place = self._atomics % len(self._done)
+        start = max(at, self._done[place])
+        sent = max(start, self._store_free)
+        self._store_free = sent + round((access.lines + ATOMIC_PACKETS) * self._packet)
+        begin = max(sent, self._atomic_free)
+        busy = float(access.cost * self._word)
+        if access.is_float:
+            busy = max(busy, access.cost / max(access.lines, 1) * self._float_word)
         concurrent = self._concurrent_atomics[self._place(access)]
         self._atomic_free = begin + round(busy / concurrent)
+        self._done[place] = self._atomic_free
+        self._atomics += 1
         self.end = max(self.end, self._atomic_free)
-        return begin + self._atomic_latency
+        return begin + self._atomic_latency, start
 
     def _place(self, access: Access) -> int:
         """Return where what is known of an instruction stands: first where nothing is."""

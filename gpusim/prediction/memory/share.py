@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpusim.device import Device
-from gpusim.isa import OPS
-from gpusim.memory import LINE_BYTES
-from gpusim.prediction.measured import LINES_A_CONCURRENT_ATOMIC, MOST_CONCURRENT_ATOMICS
+from gpusim.prediction.memory.atomics import concurrent_atomics
 from gpusim.prediction.memory.carve_out import carve_out
 from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
@@ -71,7 +69,8 @@ def memory_share(
     sms = min(device.gpu.sms, blocks)
     at_once = min(blocks, sms * resident)
     course = Course(prepared.launch, at_once, sms, bandwidth.dram_grain_bytes)
-    touches = touches_of(patterns_of(prepared, classes), course)
+    patterns = patterns_of(prepared, classes)
+    touches = touches_of(patterns, course)
     caches = Caches(touches, course, _capacity(prepared, device, resident, l2))
     clock = device.gpu.sm_clock_mhz
     from_l2 = min(bandwidth.l2_gbps * 1000 / clock / sms, bandwidth.l2_to_sm_bytes_per_cycle)
@@ -84,7 +83,7 @@ def memory_share(
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        concurrent_atomics=_concurrent_atomics(prepared),
+        concurrent_atomics=concurrent_atomics(patterns, course),
     )
 
 
@@ -106,16 +105,3 @@ def _write_factor(classes: Classes, device: Device) -> float:
     writes = classes.written_sectors
     beside_reads = min(1.0, classes.read_sectors / writes) if writes else 1.0
     return 1 + (device.bandwidth.dram_write_factor - 1) * beside_reads
-
-
-def _concurrent_atomics(prepared: Prepared) -> dict[int, float]:
-    """Return how many global atomics the L2 does at a time, by pc: more in a larger array."""
-    found: dict[int, float] = {}
-    for pc, instruction in enumerate(prepared.program.instructions):
-        memory = instruction.memory
-        is_atomic = OPS[instruction.op].kind == "atomic"
-        if is_atomic and memory is not None and memory.space == "global":
-            lines = prepared.bytes_of(memory.name) / LINE_BYTES
-            atomics = 1 / (1 / MOST_CONCURRENT_ATOMICS + LINES_A_CONCURRENT_ATOMIC / lines)
-            found[pc] = max(1.0, atomics)
-    return found

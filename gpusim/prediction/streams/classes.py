@@ -150,7 +150,7 @@ class _Probe:
 
     def run(self, blocks: Sequence[int], *, skips: bool) -> dict[int, BlockStream]:
         """Return the streams of some blocks."""
-        recorder = Recorder(self.prepared.cc)
+        recorder = Recorder(self.prepared.cc, adds_up=not self.prepared.program.compiler)
         machine.run(
             without_results(self.prepared),
             observers=(recorder,),

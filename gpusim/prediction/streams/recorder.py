@@ -206,12 +206,14 @@ def _unfolded(skip: Skip, placement: Placement, every: Array) -> Skip:
 class Recorder(Observer):
     """Turns steps and skips into streams of the blocks of a run.
 
-    `is_sound` says whether what was skipped touches as many sectors for the first time as
+    It `adds_up` what the lanes of a warp have for one integer, as nvcc does, where the program's code
+    does not do it itself. `is_sound` says whether what was skipped touches as many sectors for the first time as
     the iterations that stand for it.
     """
 
-    def __init__(self, cc: ComputeCapability) -> None:
+    def __init__(self, cc: ComputeCapability, *, adds_up: bool = True) -> None:
         self._cc_major = cc.major
+        self._adds_up = adds_up
         self._recorded: dict[int, _Recorded] = {}
         self.streams: dict[int, BlockStream] = {}
         self.is_sound = True
@@ -257,8 +259,8 @@ class Recorder(Observer):
         assert addresses is not None
         if OPS[step.instruction.op].kind == "atomic":
             if found.space == "global":
-                passes = memory.same_address_lanes(addresses, step.on)
-                if found.dtype.kind in "iu":  # nvcc adds up what lanes have for one address
+                passes = memory.atomic_passes(addresses, step.on)
+                if self._adds_up and found.dtype.kind in "iu":
                     passes = np.where(memory.distinct(addresses, step.on) == 1, 1, passes)
                 return passes, memory.sectors(addresses, step.on), None
             counts_up = step.instruction.op == COUNT_UP

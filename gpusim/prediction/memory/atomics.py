@@ -1,0 +1,72 @@
+"""How many atomics the L2 does at a time: it serves those on different places side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.prediction.measured import ATOMIC_UNIT_BYTES, ATOMIC_UNITS
+from gpusim.prediction.memory.patterns import Patterns, coordinates
+from gpusim.prediction.memory.reuse import Course
+from gpusim.prediction.memory.touched import ATOMIC, Stretches
+
+Array = np.ndarray[Any, Any]
+
+MOST_BLOCKS = 256  # side by side, whose atomics are looked at
+
+
+def concurrent_atomics(patterns: Patterns, course: Course) -> dict[int, float]:
+    """Return how many passes of each instruction's atomics the L2 does at a time.
+
+    Those of blocks that run together are spread over some places, each of which belongs to a unit.
+    """
+    found: dict[int, dict[int, float]] = {}
+    for pc, places, asked in _requests(patterns, course):
+        mine = found.setdefault(pc, {})
+        for place, count in zip(places.tolist(), asked.tolist(), strict=True):
+            mine[place] = mine.get(place, 0.0) + count
+    return {pc: _side_by_side(counts) for pc, counts in found.items()}
+
+
+def _side_by_side(counts: Mapping[int, float]) -> float:
+    """Return how many units are busy at a time, by how often each place is asked for.
+
+    So many places as there would be if all were asked for alike are as balls in bins: the fullest
+    unit has the mean and the most that chance adds.
+    """
+    asked = np.array(list(counts.values()))
+    parts = asked / asked.sum()
+    places = 1 / float((parts**2).sum())
+    mean = places / ATOMIC_UNITS
+    fullest = max(1.0, mean + math.sqrt(2 * mean * math.log(ATOMIC_UNITS)))
+    return max(1.0, min(places / fullest, 1 / float(parts.max())))
+
+
+def _requests(patterns: Patterns, course: Course) -> Iterator[tuple[int, Array, Array]]:
+    """Yield the places that atomics of each instruction touch, and what is asked of them."""
+    count = min(MOST_BLOCKS, course.at_once)
+    for pattern in patterns.linear:
+        rows = pattern.stretches.at(pattern.stretches.kind == ATOMIC)
+        first = pattern.ranges[len(pattern.ranges) // 2][0]
+        numbers = np.arange(first, min(first + count, course.launch.blocks))
+        moved = coordinates(numbers, course.launch) @ np.array(pattern.moves)
+        yield from _of_stretches(rows, moved)
+    for block in patterns.neighbours if patterns.single else ():
+        rows = patterns.single[block]
+        yield from _of_stretches(rows.at(rows.kind == ATOMIC), np.zeros(1, dtype=np.int64))
+
+
+def _of_stretches(rows: Stretches, moved: Array) -> Iterator[tuple[int, Array, Array]]:
+    """Yield them of stretches, wherever those are moved."""
+    for pc in np.unique(rows.pc).tolist():
+        mine = rows.at(rows.pc == pc)
+        begin = (mine.begin + moved[:, None]).reshape(-1)
+        end = (mine.end + moved[:, None]).reshape(-1)
+        asked = np.broadcast_to(mine.asked * (1 + mine.times), (len(moved), len(mine))).reshape(-1)
+        pieces = (end - 1) // ATOMIC_UNIT_BYTES - begin // ATOMIC_UNIT_BYTES + 1
+        first = np.cumsum(pieces) - pieces
+        place = np.repeat(begin // ATOMIC_UNIT_BYTES - first, pieces) + np.arange(pieces.sum())
+        yield pc, place, np.repeat(asked / pieces, pieces)
