@@ -9,11 +9,11 @@ import numpy as np
 
 from gpusim.device import Device
 from gpusim.isa import OPS, Instruction
-from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.clock.costs import instruction_costs
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import BlockStream, Classes
 from gpusim.prediction.ticks import TICKS
+from gpusim.prediction.traffic import Traffic
 from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +39,7 @@ def bounds_of(
     classes: Classes,
     device: Device,
     share: MemoryShare,
+    traffic: Traffic,
 ) -> tuple[Bound, ...]:
     """Return the least time by issue, shared memory, L2, DRAM and block launches."""
     program, launch = prepared.program, prepared.launch
@@ -50,11 +51,8 @@ def bounds_of(
         work = _work(block_class.stream, slot, is_shared)
         issue += block_class.blocks * work[0]
         shared += block_class.blocks * work[1]
-    back = share.written_back * share.write_factor
-    through_l2 = classes.read_sectors * (1 - share.whole.first.l1_hit) * SECTOR_BYTES
-    through_dram = (
-        classes.read_sectors * share.whole.first.l2_miss + classes.written_sectors * back
-    ) * SECTOR_BYTES
+    through_l2 = traffic.l2_bytes + traffic.dram_bytes
+    through_dram = traffic.moved_bytes + traffic.written_back_bytes * share.write_factor
     sms = share.sms
     blocks_on_sm = -(-launch.blocks // sms)
     by_name = {

@@ -80,6 +80,7 @@ def predict_prepared(
     _check_barriers(prepared, gpu, held.blocks)
     classes = classify(prepared, step_limit=step_limit)
     memory = memory_share(prepared, classes, gpu, held.blocks, l2)
+    traffic = traffic_of(prepared, classes, memory)
     work = Workload(prepared, gpu, classes)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
@@ -94,7 +95,7 @@ def predict_prepared(
         stalls=_stalls(done),
         lines=_lines(prepared, done),
         bounds=(
-            *bounds_of(prepared, classes, gpu, memory),
+            *bounds_of(prepared, classes, gpu, memory, traffic),
             _latency(gpu, memory, work, held.blocks),
         ),
         waves=prepared.launch.blocks / (held.blocks * gpu.gpu.sms),
@@ -107,7 +108,7 @@ def predict_prepared(
             classes=classes,
         ),
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
-        traffic=traffic_of(classes, memory),
+        traffic=traffic,
         timeline=recorder.timeline if recorder is not None else None,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from gpusim.device import Device
@@ -130,7 +130,7 @@ class Prediction:
             "bound": self.bound.name,
             "bounds": {b.name: b.time_us for b in self.bounds},
             "stalls": self.stalls,
-            "traffic": asdict(self.traffic),
+            "traffic": self.traffic.to_dict(),
             "lines": {str(line): fraction for line, fraction in self.lines.items()},
             "classes": [
                 {"name": c.name, "blocks": c.blocks, "instructions": c.stream.instructions}

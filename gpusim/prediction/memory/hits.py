@@ -6,6 +6,7 @@ was touched last.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,13 +53,18 @@ class Source:
 class Sources:
     """Where the sectors of an instruction come from: those its block touches `first` or `again`.
 
-    So many sectors of the launch are touched first and again.
+    `missed` sectors are not in the L1, `fetched` not in the L2 either, for which DRAM moves so many
+    `dram_bytes`. They lie around `address`; between two touches of a line `reuse_bytes` of lines come
+    into the L2, on the median: infinite where most are touched once.
     """
 
     first: Source
     again: Source
-    first_sectors: float = 0.0
-    again_sectors: float = 0.0
+    missed: float = 0.0
+    fetched: float = 0.0
+    dram_bytes: float = 0.0
+    address: int = 0
+    reuse_bytes: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -191,11 +197,17 @@ class Caches:
         is_fresh = np.isinf(self.touches.own)
         first = self.touches.weight * (mine & is_fresh)
         again = self.touches.weight * (mine & ~is_fresh)
+        missed = (first + again) * (1 - self.l1_hit)
+        fetched = missed * self.l2_miss
+        distance = self.l2_distance(self.by_line)[mine] * self.capacity.l2
         return Sources(
             self._source(first, 1.0, 0.0),
             self._source(again, 0.0, 1.0, is_again=True),
-            float(first.sum()),
-            float(again.sum()),
+            missed=float(missed.sum()),
+            fetched=float(fetched.sum()),
+            dram_bytes=float(fetched @ self.touches.grains) * self.course.grain_bytes,
+            address=int(self.touches.begin[mine][0]) if mine.any() else 0,
+            reuse_bytes=float(np.median(distance)) if mine.any() else math.inf,
         )
 
     def _source(

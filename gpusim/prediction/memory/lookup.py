@@ -100,7 +100,7 @@ def latest(
     steps = max(1, stretches.steps)
     loops = np.stack([stretches.times, stretches.stride, stretches.period])
     for times, stride, period in np.unique(loops, axis=1).T.tolist():
-        mine = np.flatnonzero((loops.T == (times, stride, period)).all(axis=1))
+        mine = np.flatnonzero(((times, stride, period) == loops.T).all(axis=1))
         loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
         search = _Search([*(d for d in grid if d.extent > 1), *loop], ranges, life)
         if search.combinations * len(mine) * len(wanted) > MOST_PLACES:
@@ -176,9 +176,7 @@ class _Search:
             places @ np.array([0.0 if d.ids else d.later for d in self._through]),
         )
 
-    def _placed(
-        self, found: Candidates, wanted: Wanted
-    ) -> Iterator[tuple[Array, Array, Array]]:
+    def _placed(self, found: Candidates, wanted: Wanted) -> Iterator[tuple[Array, Array, Array]]:
         """Yield places as they may be the latest: which, when and by which block."""
         solved = self._solved
         for at in self._moved(found, wanted):
@@ -192,9 +190,7 @@ class _Search:
             time = time + block * self._life
             if self._loop is not None:
                 left = (wanted.time[number] - _SOON - time) / self._loop.later
-                time = time + self._loop.later * np.clip(
-                    np.floor(left), 0, self._loop.extent - 1
-                )
+                time = time + self._loop.later * np.clip(np.floor(left), 0, self._loop.extent - 1)
             yield number, time, block
 
     def _moved(self, found: Candidates, wanted: Wanted) -> Iterator[Candidates]:
@@ -211,7 +207,9 @@ class _Search:
             found = Candidates(found.number, found.time, found.block, found.low, high)
             found = found.at(found.high >= found.low)
         if solved.ids and wanted.sms and self._free is None:
-            apart = (found.block + found.high * solved.ids - wanted.block[found.number]) % wanted.sms
+            apart = (
+                found.block + found.high * solved.ids - wanted.block[found.number]
+            ) % wanted.sms
             back = _steps_back(solved.ids, wanted.sms)[apart]
             high = found.high - back
             found = Candidates(found.number, found.time, found.block, found.low, high)

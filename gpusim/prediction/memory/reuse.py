@@ -23,7 +23,9 @@ Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
 SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM together
-MANY = 8  # sectors that are as common, of which there have to be so many to tell how common they are
+MANY = (
+    8  # sectors that are as common, of which there have to be so many to tell how common they are
+)
 MOST_ITERATIONS = 64  # of a loop of a block that was run, whose sectors are told apart
 
 # Multiples of these fill a cube evenly (Roberts, "The Unreasonable Effectiveness of Quasirandom
@@ -43,7 +45,7 @@ class Touches:
     `by_line` after its line: infinite where none did. `after_all` is how long before the launch's end
     its line was touched last, and `after_grain` what DRAM fetches with it. `is_late` says that of
     blocks which begin together none touches it earlier in its life. `lines` are 128-byte lines for
-    a sector, `run` the bytes side by side that are touched with it, `near` of the lines on both
+    a sector, `grains` what DRAM fetches for one, `run` the bytes side by side that are touched with it, `near` of the lines on both
     sides those that are touched about the same time, and `filled` the part of its run that is
     asked for.
     """
@@ -52,6 +54,7 @@ class Touches:
     kind: Array
     weight: Array
     lines: Array
+    grains: Array
     run: Array
     filled: Array
     block: Array
@@ -119,7 +122,7 @@ def _joined(parts: list[Touches]) -> Touches:
 
 
 def _of_linear(patterns: Patterns, course: Course) -> Touches:
-    sample = _sampled(patterns.linear, course.launch)
+    sample = _sampled(patterns.linear, course)
     grids = [_grid(pattern, course) for pattern in patterns.linear]
 
     def last(wanted: Wanted, life: float) -> Array:
@@ -151,6 +154,7 @@ class _Sample:
     kind: Array
     weight: Array
     lines: Array
+    grains: Array
     run: Array
     filled: Array
     block: Array
@@ -158,19 +162,19 @@ class _Sample:
     begin: Array
 
 
-def _sampled(patterns: tuple[Pattern, ...], launch: Launch) -> _Sample:
+def _sampled(patterns: tuple[Pattern, ...], course: Course) -> _Sample:
     """Choose touches of each instruction, evenly over blocks, stretches and iterations."""
     names = _Sample.__dataclass_fields__
     parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
     pcs = np.concatenate([np.zeros(0, dtype=np.int64), *(p.stretches.pc for p in patterns)])
     for pc in np.unique(pcs).tolist():
         mine = [(n, p) for n, p in enumerate(patterns) if (p.stretches.pc == pc).any()]
-        parts += _of_instruction(pc, mine, launch)
+        parts += _of_instruction(pc, mine, course)
     return _Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
 
 
 def _of_instruction(
-    pc: int, patterns: list[tuple[int, Pattern]], launch: Launch
+    pc: int, patterns: list[tuple[int, Pattern]], course: Course
 ) -> Iterator[dict[str, Array]]:
     """Yield the touches that are chosen of one instruction, pattern by pattern."""
     counts = []
@@ -181,11 +185,11 @@ def _of_instruction(
     for (number, pattern), count in zip(patterns, counts, strict=True):
         size = max(1, round(SAMPLED * count / total))
         rows = pattern.stretches.at(pattern.stretches.pc == pc)
-        yield _chosen(number, rows, pattern, size, count / size, launch)
+        yield _chosen(number, rows, pattern, size, count / size, course)
 
 
 def _chosen(
-    number: int, rows: Stretches, pattern: Pattern, size: int, weight: float, launch: Launch
+    number: int, rows: Stretches, pattern: Pattern, size: int, weight: float, course: Course
 ) -> dict[str, Array]:
     evenly = np.arange(1, size + 1)[:, None] * _STEPS % 1.0
     touches = np.cumsum(rows.sectors * (1 + rows.times))
@@ -193,23 +197,29 @@ def _chosen(
     blocks = _numbered(pattern.ranges, evenly[:, 1])
     iteration = (evenly[:, 2] * (1 + rows.times[row])).astype(np.int64)
     sector = (evenly[:, 3] * rows.sectors[row]).astype(np.int64)
-    begin = rows.begin[row] + coordinates(blocks, launch) @ np.array(pattern.moves)
+    begin = rows.begin[row] + coordinates(blocks, course.launch) @ np.array(pattern.moves)
     begin = begin + iteration * rows.stride[row]
-    last = (begin + rows.end[row] - rows.begin[row] - 1) // SECTOR_BYTES
-    sector = np.minimum(begin // SECTOR_BYTES + sector, last)
-    spans = last * SECTOR_BYTES // LINE_BYTES - begin // LINE_BYTES + 1
+    end = begin + rows.end[row] - rows.begin[row]
+    sectors = _pieces(begin, end, SECTOR_BYTES)
+    sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
     return {
         "pattern": np.full(size, number),
         "pc": rows.pc[row],
         "kind": rows.kind[row],
         "weight": np.full(size, weight),
-        "lines": spans / (last - begin // SECTOR_BYTES + 1),
+        "lines": _pieces(begin, end, LINE_BYTES) / sectors,
+        "grains": _pieces(begin, end, course.grain_bytes) / sectors,
         "run": rows.end[row] - rows.begin[row],
         "filled": rows.asked[row] / (rows.end[row] - rows.begin[row]),
         "block": blocks,
         "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
         "begin": sector * SECTOR_BYTES,
     }
+
+
+def _pieces(begin: Array, end: Array, size: int) -> Array:
+    """Return how many pieces of a size bytes lie in."""
+    return np.asarray((end - 1) // size - begin // size + 1)
 
 
 def _numbered(ranges: tuple[tuple[int, int], ...], parts: Array) -> Array:
@@ -255,6 +265,7 @@ def _with_gaps(sample: _Sample, course: Course, last: Any, own: Array) -> Touche
         kind=sample.kind,
         weight=sample.weight,
         lines=sample.lines,
+        grains=sample.grains,
         run=sample.run,
         filled=sample.filled,
         block=sample.block,
@@ -292,8 +303,10 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         rows = single[b]
         for pc, count in _counts(rows).items():
             totals[pc] = totals.get(pc, 0.0) + count * launch.blocks / blocks_apart
-    sample = _sampled(tuple(pattern[b] for b in later), launch)
-    counted = {pc: float(sample.weight[sample.pc == pc].sum()) for pc in np.unique(sample.pc).tolist()}
+    sample = _sampled(tuple(pattern[b] for b in later), course)
+    counted = {
+        pc: float(sample.weight[sample.pc == pc].sum()) for pc in np.unique(sample.pc).tolist()
+    }
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
     everyone, owner = _side_by_side(single, near)
@@ -316,7 +329,9 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         by_chance = np.where(np.isinf(wanted.time), course.length, wanted.time) - by_chance
         return np.where(np.isfinite(found), found, by_chance)
 
-    return _with_gaps(sample, course, last, _last_own(tuple(pattern[b] for b in later), sample, course))
+    return _with_gaps(
+        sample, course, last, _last_own(tuple(pattern[b] for b in later), sample, course)
+    )
 
 
 def _counts(rows: Stretches) -> dict[int, float]:
@@ -324,7 +339,9 @@ def _counts(rows: Stretches) -> dict[int, float]:
     return {pc: float(touched[rows.pc == pc].sum()) for pc in np.unique(rows.pc).tolist()}
 
 
-def _side_by_side(single: Mapping[int, Stretches], near: tuple[int, ...]) -> tuple[Stretches, Array]:
+def _side_by_side(
+    single: Mapping[int, Stretches], near: tuple[int, ...]
+) -> tuple[Stretches, Array]:
     """Return the stretches of some blocks together, and whose each is."""
     rows = [single[b] for b in near]
     columns = {n: np.concatenate([getattr(one, n) for one in rows]) for n in COLUMNS}
@@ -378,5 +395,7 @@ def _by_chance(rate: Array, course: Course) -> Array:
     draws = np.arange(1, len(rate) + 1) * _STEPS[0] % 1.0
     begun = np.arange(1, len(rate) + 1) * _STEPS[1] % 1.0 * course.launch.blocks
     with np.errstate(divide="ignore"):
-        blocks = np.where(rate > 0, np.log1p(-draws) / np.log1p(-np.minimum(rate, 1 - 1e-9)), np.inf)
+        blocks = np.where(
+            rate > 0, np.log1p(-draws) / np.log1p(-np.minimum(rate, 1 - 1e-9)), np.inf
+        )
     return np.where(blocks < begun, np.ceil(blocks) * course.life, np.inf)
