@@ -24,34 +24,21 @@ DATA_STAGE_SLOTS = 2
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 
-# -- L1 ------------------------------------------------------------------------------------
-
-# Fractions of the L1 beside shared memory. Lines that are loaded again in turn, by 1 and 32 warps
-# of an SM, 8 to 320 KB: up to 0.97 of it all are still there, from 1.25 on none.
-L1_ALL_HIT, L1_ALL_MISS = 0.97, 1.25
-
 # -- L2 ------------------------------------------------------------------------------------
 
-# Fractions of the L2's capacity. Arrays that are read again from 4 to 200 MB: up to 0.70 of the L2
-# all of it is still there, from 0.92 on nothing.
-L2_ALL_HIT, L2_ALL_MISS = 0.70, 0.92
-# A line that SMs of both halves read has a copy in each. Sectors at random places of 1 MB to 4 GB are
-# found as if the L2 had half its capacity, those that one SM reads with 0.81 of it.
-COPIED_LINE = 0.81 / 0.5
-# Atomics on 1 to 65,536 words that lie 4 to 4224 bytes apart: the L2 has so many units that serve them
-# side by side, and bytes that lie together have one.
-ATOMIC_UNITS, ATOMIC_UNIT_BYTES = 94, 256
-# A request leaves its SM as a packet for each sector and so many more.
+# Bytes that lie together have one of the units that serve atomics, and of few such places two have
+# one: words 4 to 4224 bytes apart, from 1 to 65,536 of them.
+ATOMIC_UNIT_BYTES, ATOMIC_PLACES_A_UNIT = 256, 2
+# An atomic leaves its SM as a packet for each sector and so many more: 1 to 32 sectors a request.
 ATOMIC_PACKETS = 2
-# So many requests of an SM are under way before others wait.
-ATOMIC_DEPTH = 46
+# Of four loads of what another SM brought one finds it in the far part of the L2 alone.
+FAR_FRACTION = 0.22
 
 # -- DRAM ----------------------------------------------------------------------------------
 
-# How much longer DRAM takes than for rows in order: for a grain of 64 bytes of each line in order,
-# for one on its own, for a line on its own. Words and lines at random places of 256 MB to 4 GB, and
-# every 32 to 4096 bytes of 512 MB.
-GRAIN_OF_LINES, GRAIN_ALONE, LINE_ALONE = 1.15, 1.58, 1.08
+# A grain of 64 bytes of each line in order takes DRAM so much longer than whole lines do: every 128
+# bytes of 512 MB.
+GRAIN_OF_LINES = 1.15
 # From so many bytes side by side on they are in order.
 IN_ORDER_BYTES = 512
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Op, Program
+from gpusim.isa import OPS, Instruction, Program
 from gpusim.prediction.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
 from gpusim.prediction.ticks import ticks
 
@@ -79,7 +79,7 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
         elsewhere=ticks(latency.other_pipe) if pipe in PIPES else 0,
         deciding=ticks(latency.predicate - takes) if op.sets_predicate else 0,
         slot=ticks(_dispatch(op.unit, device)),
-        after=ticks(_after(op, device)),
+        after=ticks(_after(instruction, device)),
         jump=ticks(latency.branch),
     )
 
@@ -93,9 +93,14 @@ def _dispatch(unit: str, device: Device) -> float:
     return 1 / max(1, device.sm.issue_width)
 
 
-def _after(op: Op, device: Device) -> float:
-    """Return how long a warp waits behind a control instruction that does not jump, in cycles."""
-    latency = device.latency_cycles
+def _after(instruction: Instruction, device: Device) -> float:
+    """Return how long a warp waits behind what does not jump before it goes on, in cycles.
+
+    Behind a fence between blocks that is until what it did before has been seen.
+    """
+    latency, op = device.latency_cycles, OPS[instruction.op]
+    if op.kind == "fence" and instruction.detail != "block":
+        return latency.fence
     if op.kind == "bsync":
         return latency.control + latency.branch
     return latency.control if op.redirects else 0

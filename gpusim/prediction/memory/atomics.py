@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.measured import ATOMIC_UNIT_BYTES, ATOMIC_UNITS
+from gpusim.prediction.measured import ATOMIC_PLACES_A_UNIT, ATOMIC_UNIT_BYTES
 from gpusim.prediction.memory.patterns import Patterns, coordinates
 from gpusim.prediction.memory.reuse import Course
 from gpusim.prediction.memory.touched import ATOMIC, Stretches
@@ -18,31 +17,29 @@ Array = np.ndarray[Any, Any]
 MOST_BLOCKS = 256  # side by side, whose atomics are looked at
 
 
-def concurrent_atomics(patterns: Patterns, course: Course) -> dict[int, float]:
+def concurrent_atomics(patterns: Patterns, course: Course, units: float) -> dict[int, float]:
     """Return how many passes of each instruction's atomics the L2 does at a time.
 
-    Those of blocks that run together are spread over some places, each of which belongs to a unit.
+    It has so many `units`. Those of blocks that run together are spread over some places, each of which belongs to a unit.
     """
     found: dict[int, dict[int, float]] = {}
     for pc, places, asked in _requests(patterns, course):
         mine = found.setdefault(pc, {})
         for place, count in zip(places.tolist(), asked.tolist(), strict=True):
             mine[place] = mine.get(place, 0.0) + count
-    return {pc: _side_by_side(counts) for pc, counts in found.items()}
+    return {pc: _side_by_side(counts, units) for pc, counts in found.items()}
 
 
-def _side_by_side(counts: Mapping[int, float]) -> float:
+def _side_by_side(counts: Mapping[int, float], units: float) -> float:
     """Return how many units are busy at a time, by how often each place is asked for.
 
-    So many places as there would be if all were asked for alike are as balls in bins: the fullest
-    unit has the mean and the most that chance adds.
+    Some places have one unit (words 4 to 4224 bytes apart, from one to 65,536 of them).
     """
     asked = np.array(list(counts.values()))
     parts = asked / asked.sum()
     places = 1 / float((parts**2).sum())
-    mean = places / ATOMIC_UNITS
-    fullest = max(1.0, mean + math.sqrt(2 * mean * math.log(ATOMIC_UNITS)))
-    return max(1.0, min(places / fullest, 1 / float(parts.max())))
+    busy = 1 / (1 / units + ATOMIC_PLACES_A_UNIT / places)
+    return max(1.0, min(busy, 1 / float(parts.max())))
 
 
 def _requests(patterns: Patterns, course: Course) -> Iterator[tuple[int, Array, Array]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import ATOMIC_DEPTH, ATOMIC_PACKETS
+from gpusim.prediction.measured import ATOMIC_PACKETS
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.hits import Source
@@ -26,7 +26,7 @@ class GlobalMemory:
     end: int
     _l1_caches: bool
     _l1: int
-    _l2: int
+    _last: int
     _dram: Dram
     _latency: FetchLatency
     _l2_free: int
@@ -53,7 +53,8 @@ class GlobalMemory:
     def __init__(self, device: Device, share: MemoryShare) -> None:
         self.end = 0
         self._l1_caches = device.capacity.l1_caches_global
-        self._l1, self._l2 = ticks(device.latency_cycles.l1), ticks(device.latency_cycles.l2)
+        self._l1 = ticks(device.latency_cycles.l1)
+        self._last = ticks(device.latency_cycles.last_store)
         self._dram = Dram(device, share)
         self._latency = FetchLatency(device, self._dram)
         self._l2_free = -1
@@ -82,7 +83,7 @@ class GlobalMemory:
         interval = device.interval_cycles
         counted = 0 if "atomics" in device.ablations else sms
         self._atomic_free = self._atomics = 0
-        self._done = [0] * ATOMIC_DEPTH
+        self._done = [0] * device.queue.atomic_depth
         self._atomic_latency = ticks(device.latency_cycles.global_atomic)
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
@@ -116,7 +117,7 @@ class GlobalMemory:
         self._store_free = begin + round((access.lines + access.cost) * self._packet)
         self._sent[place] = begin
         self._stores += 1
-        self.end = max(self.end, begin + self._l2, self._dram.write(access.written, start))
+        self.end = max(self.end, begin + self._last, self._dram.write(access.written, start))
         return start
 
     def atomic(self, access: Access, at: int) -> tuple[int, int]:

@@ -14,18 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import device
 from gpusim.memory import LINE_BYTES
-from gpusim.prediction.measured import (
-    COPIED_LINE,
-    GRAIN_ALONE,
-    GRAIN_OF_LINES,
-    IN_ORDER_BYTES,
-    L1_ALL_HIT,
-    L1_ALL_MISS,
-    L2_ALL_HIT,
-    L2_ALL_MISS,
-    LINE_ALONE,
-)
+from gpusim.prediction.measured import GRAIN_OF_LINES, IN_ORDER_BYTES
 from gpusim.prediction.memory.reuse import Course, Touches
 from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
 
@@ -69,16 +60,41 @@ class Sources:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What caches hold, in bytes: an L1 beside its blocks' shared memory, and the L2.
+    """What caches hold, and how DRAM serves what they do not.
 
-    `written` is what of the L2 holds what was stored. The L2 `is_warm` where the launch before has
-    touched the same.
+    `l1_bytes` are an L1's beside its blocks' shared memory. The L2 `is_warm` where the launch
+    before has touched the same. DRAM takes `line_alone` and `grain_alone` times as long for a line
+    and a grain at random places as for what lies side by side.
     """
 
-    l1: float
-    l2: float
-    written: float
+    caches: device.Capacity
+    l1_bytes: int
     is_warm: bool
+    line_alone: float
+    grain_alone: float
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of the L2."""
+        return self.caches.l2_bytes
+
+    @property
+    def copied(self) -> float:
+        """How much more room a line takes that SMs of all parts of the L2 read than one of one SM."""
+        caches = self.caches
+        if caches.l2_parts == 1:
+            return 1.0
+        return caches.l2_parts * (caches.l2_kept_fraction + caches.l2_lost_fraction) / 2
+
+    def l1_lacks(self, distance_bytes: Array) -> Array:
+        """Return what is gone of lines after so many bytes of other lines."""
+        caches = self.caches
+        parts = distance_bytes / self.l1_bytes
+        return _missing(parts, caches.l1_kept_fraction, caches.l1_lost_fraction)
+
+    def l2_lacks(self, distance: Array) -> Array:
+        """Return what is gone of lines after other lines that fill such a part of the L2."""
+        return _missing(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
 
 
 @dataclass(frozen=True)
@@ -96,12 +112,12 @@ class Caches:
     def l1_hit(self) -> Array:
         """The fraction of each touch that is found in the L1."""
         touches = self.touches
-        if not self.capacity.l1:
+        if not self.capacity.l1_bytes:
             return np.zeros(len(touches))
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
         line = touches.line
         distance = LINE_BYTES * _footprint(line, line, kept / self.course.sms) / self.course.length
-        hit = 1 - _missing(distance / self.capacity.l1, L1_ALL_HIT, L1_ALL_MISS)
+        hit = 1 - self.capacity.l1_lacks(distance)
         return np.where(np.isfinite(touches.on_sm) & (touches.kind == LOAD), hit, 0.0)
 
     @cached_property
@@ -127,16 +143,16 @@ class Caches:
         """
         touches = self.touches
         by_others = np.isfinite(self.by_line) & (touches.line > self.by_line)
-        room = np.where(by_others, COPIED_LINE, 1.0)
+        room = np.where(by_others, self.capacity.copied, 1.0)
         lines = touches.weight * touches.lines * room
         size = LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
-        return size / self.capacity.l2
+        return np.asarray(size / self.capacity.l2_bytes)
 
     def _l2_missing(self, gap: Array, by_line: Array) -> Array:
         """Return what the L2 lacks of what was touched, and its line, some time ago."""
-        if not self.capacity.l2:
+        if not self.capacity.l2_bytes:
             return np.ones(len(gap))
-        missing = _missing(self.l2_distance(by_line), L2_ALL_HIT, L2_ALL_MISS)
+        missing = self.capacity.l2_lacks(self.l2_distance(by_line))
         return np.where(np.isfinite(gap), missing, 1.0)
 
     @cached_property
@@ -159,7 +175,7 @@ class Caches:
         """How much longer DRAM takes for each touch than for what lies side by side."""
         touches = self.touches
         is_line = touches.run > self.course.grain_bytes
-        alone = np.where(is_line, LINE_ALONE, GRAIN_ALONE)
+        alone = np.where(is_line, self.capacity.line_alone, self.capacity.grain_alone)
         beside = np.where(is_line, 1.0, GRAIN_OF_LINES)
         spread = alone + (beside - alone) * touches.near
         return np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
@@ -171,7 +187,7 @@ class Caches:
         stored = touches.weight * (touches.kind == STORE)
         if not stored.sum():
             return 0.0
-        kept = self.capacity.written / self.capacity.l2
+        kept = self.capacity.caches.l2_written_fraction
         distance = self.l2_distance(touches.after_all)
         gone = _missing(distance, 0.9 * kept, 1.1 * kept)
         if self.capacity.is_warm:
@@ -199,7 +215,7 @@ class Caches:
         again = self.touches.weight * (mine & ~is_fresh)
         missed = (first + again) * (1 - self.l1_hit)
         fetched = missed * self.l2_miss
-        distance = self.l2_distance(self.by_line)[mine] * self.capacity.l2
+        distance = self.l2_distance(self.by_line)[mine] * self.capacity.l2_bytes
         return Sources(
             self._source(first, 1.0, 0.0),
             self._source(again, 0.0, 1.0, is_again=True),

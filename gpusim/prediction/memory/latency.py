@@ -9,6 +9,7 @@ from __future__ import annotations
 from gpusim.device import Device
 from gpusim.prediction.elementary import log, power
 from gpusim.prediction.measured import (
+    FAR_FRACTION,
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
     SHARED_LATENCY_LINES,
@@ -32,6 +33,7 @@ class FetchLatency:
 
     _l1: int
     _l2: int
+    _l2_far: int
     _dram: int
     _least: float
     _queue: Dram
@@ -46,6 +48,7 @@ class FetchLatency:
     def __init__(self, device: Device, dram: Dram) -> None:
         latency = device.latency_cycles
         self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
+        self._l2_far = self._l2 + ticks(latency.l2_far)
         self._least = latency.dram_least / latency.dram
         self._queue = dram
         self._shared_out = self._shared_above = 0.0
@@ -65,8 +68,10 @@ class FetchLatency:
             self._shared_out = (self._shared_out + _GOLDEN) % 1.0
             if self._shared_out < l1_hit:
                 return self._l1
-            if self._shared_out >= l1_hit + (1 - l1_hit) * l2_miss:
-                return self._l2
+            missing = l1_hit + (1 - l1_hit) * l2_miss
+            if self._shared_out >= missing:
+                is_far = self._shared_out - missing < (1 - missing) * FAR_FRACTION
+                return self._l2_far if is_far else self._l2
         return self._of_dram(requester, access)
 
     def _of_dram(self, requester: Requester, access: Access) -> int:

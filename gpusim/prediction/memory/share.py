@@ -83,7 +83,7 @@ def memory_share(
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        concurrent_atomics=concurrent_atomics(patterns, course),
+        concurrent_atomics=concurrent_atomics(patterns, course, bandwidth.l2_atomic_units),
     )
 
 
@@ -91,17 +91,19 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
     """Return what the caches hold, the L1 beside its blocks' shared memory."""
     held = device.capacity.l1_bytes if device.capacity.l1_caches_global else 0
     shared = resident * (prepared.program.shared_bytes + device.sm.shared_reserved_bytes)
-    l2_bytes = device.capacity.l2_bytes
+    bandwidth = device.bandwidth
     return Capacity(
-        l1=max(0, held - carve_out(shared, device.cc)),
-        l2=l2_bytes,
-        written=l2_bytes * device.capacity.l2_written_fraction,
+        caches=device.capacity,
+        l1_bytes=max(0, held - carve_out(shared, device.cc)),
         is_warm=l2 == "warm",
+        line_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_lines_gbps,
+        grain_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_gbps,
     )
 
 
 def _write_factor(classes: Classes, device: Device) -> float:
     """Return how much longer than a read DRAM takes for a write, as far as both are done."""
-    writes = classes.written_sectors
+    bandwidth, writes = device.bandwidth, classes.written_sectors
+    alone = bandwidth.dram_write_alone_factor
     beside_reads = min(1.0, classes.read_sectors / writes) if writes else 1.0
-    return 1 + (device.bandwidth.dram_write_factor - 1) * beside_reads
+    return alone + (bandwidth.dram_write_factor - alone) * beside_reads
