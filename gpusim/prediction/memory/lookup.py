@@ -103,9 +103,10 @@ def latest(
         mine = np.flatnonzero(((times, stride, period) == loops.T).all(axis=1))
         loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
         search = _Search([*(d for d in grid if d.extent > 1), *loop], ranges, life)
-        if search.combinations * len(mine) * len(wanted) > MOST_PLACES:
+        places = search.combinations * len(mine)
+        if not search.is_fixed and places * len(wanted) > MOST_PLACES:
             continue
-        size = max(1, MOST_CANDIDATES // max(1, search.combinations * len(mine)))
+        size = len(wanted) if search.is_fixed else max(1, MOST_CANDIDATES // max(1, places))
         for start in range(0, len(wanted), size):
             part = slice(start, start + size)
             found = search.run(stretches.at(mine), wanted.at(part), blocks[mine], steps)
@@ -129,6 +130,7 @@ class _Search:
             *(d for d in others if d is not self._free),
         ]
         self.combinations = _product(self._through)
+        self.is_fixed = self._solved is None and not self._through
 
     def run(self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int) -> Array:
         """Return the latest touch of each that is wanted."""
@@ -144,6 +146,10 @@ class _Search:
     def _candidates(
         self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int
     ) -> Candidates:
+        if self.is_fixed:
+            number, row = _covering(stretches, wanted)
+            none = np.zeros(len(row), dtype=np.int64)
+            return Candidates(number, stretches.time[row] / steps, blocks[row], none, none)
         shift, ids, later = self._combinations()
         low = wanted.begin[:, None] - stretches.end + 1
         high = wanted.end[:, None] - 1 - stretches.begin
@@ -234,6 +240,20 @@ class _Search:
             back = _steps_back(free.ids, wanted.sms)[apart]
             most = np.where(back >= 0, most - back, -1)
         return np.where(most >= 0, most * free.ids, 1 << 60)
+
+
+def _covering(stretches: Stretches, wanted: Wanted) -> tuple[Array, Array]:
+    """Return what is wanted and the stretches that cover some of it, pair by pair."""
+    order = np.argsort(stretches.begin, kind="stable")
+    begin, end = stretches.begin[order], stretches.end[order]
+    longest = int((end - begin).max(initial=0))
+    first = np.searchsorted(begin, wanted.begin - longest, side="right")
+    counts = np.searchsorted(begin, wanted.end) - first
+    counts = np.minimum(counts, max(1, MOST_PLACES // max(1, len(wanted)) // 8))
+    number = np.repeat(np.arange(len(wanted)), counts)
+    place = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    covers = end[place] > wanted.begin[number]
+    return number[covers], order[place[covers]]
 
 
 def _merged(still: Sequence[Dimension]) -> Dimension | None:

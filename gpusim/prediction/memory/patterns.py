@@ -73,7 +73,7 @@ def patterns_of(prepared: Prepared, classes: Classes) -> Patterns:
         ]
         if all(one is not None for one in fits):
             linear = tuple(pattern for one in fits if one is not None for pattern in one)
-            return Patterns(launch, linear, {}, {}, ())
+            return Patterns(launch, _in_step(linear), {}, (), ())
     return _of_some(prepared, classes)
 
 
@@ -153,5 +153,14 @@ def _of_some(prepared: Prepared, classes: Classes) -> Patterns:
             left.append(pc)
         else:
             linear += made
-    single = {b: one.at(np.isin(one.pc, left)) for b, one in found.items()} if left else {}
-    return Patterns(launch, tuple(linear), single, tuple(spread), neighbours)
+    longest = max(one.steps for one in found.values())
+    single = {b: replace(one.at(np.isin(one.pc, left)), steps=longest) for b, one in found.items()}
+    return Patterns(
+        launch, _in_step(linear, longest), single if left else {}, tuple(spread), neighbours
+    )
+
+
+def _in_step(patterns: Sequence[Pattern], longest: int = 1) -> tuple[Pattern, ...]:
+    """Return patterns whose blocks have one measure of time: the steps of the longest."""
+    longest = max(longest, *(one.stretches.steps for one in patterns)) if patterns else longest
+    return tuple(replace(one, stretches=replace(one.stretches, steps=longest)) for one in patterns)

@@ -323,9 +323,7 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         if not life:
             return found
         of_blocks = rate(int(wanted.end[0] - wanted.begin[0]))
-        if wanted.sms:
-            of_blocks = of_blocks / wanted.sms
-        by_chance = _by_chance(of_blocks, course)
+        by_chance = _by_chance(of_blocks, course, wanted.sms or 1)
         by_chance = np.where(np.isinf(wanted.time), course.length, wanted.time) - by_chance
         return np.where(np.isfinite(found), found, by_chance)
 
@@ -387,15 +385,16 @@ def _expanded(rows: Stretches) -> Array:
     return np.concatenate(made)
 
 
-def _by_chance(rate: Array, course: Course) -> Array:
+def _by_chance(rate: Array, course: Course, every: int) -> Array:
     """Return how long ago sectors were touched that blocks touch at a rate: evenly spread draws.
 
-    Infinite where that is before the launch, of which a touch is taken to be at any time.
+    By one of `every` so many blocks: by each, or those of an SM. Infinite where that is before the
+    launch, of which a touch is taken to be at any time.
     """
     draws = np.arange(1, len(rate) + 1) * _STEPS[0] % 1.0
-    begun = np.arange(1, len(rate) + 1) * _STEPS[1] % 1.0 * course.launch.blocks
+    begun = np.arange(1, len(rate) + 1) * _STEPS[1] % 1.0 * course.launch.blocks // every
     with np.errstate(divide="ignore"):
         blocks = np.where(
             rate > 0, np.log1p(-draws) / np.log1p(-np.minimum(rate, 1 - 1e-9)), np.inf
         )
-    return np.where(blocks < begun, np.ceil(blocks) * course.life, np.inf)
+    return np.where(blocks < begun, np.ceil(blocks) * every * course.life, np.inf)

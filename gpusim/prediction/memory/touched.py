@@ -30,7 +30,8 @@ class Stretches:
     An instruction `pc` touches bytes from `begin` up to `end` and no sector between them is left
     out; `kind` says whether it loads, stores or updates them. Its `time` is how many steps the
     block had made before; lanes ask for so many `asked` bytes of it. A stretch of a loop of which iterations were skipped is touched `times`
-    more times, each `stride` bytes further and `period` steps later. The block makes `steps` steps.
+    more times, each `stride` bytes further and `period` steps later. The longest block makes
+    `steps` steps.
     """
 
     pc: Array
