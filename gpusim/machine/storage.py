@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 
 FIRST_ADDRESS = 1 << 32
 ALIGNMENT = 512
+APART = 8192  # bytes, beyond which neither caches nor DRAM tell distances
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
         region = regions[name]
         if region.start not in starts:
             starts[region.start] = free
-            free += -(-len(region) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+            free += -(-len(region) // ALIGNMENT) * ALIGNMENT + APART
         flat, before = memory[name]
         elements = value.size if flat is None else flat.size
         start = starts[region.start] + extents[name].start - region.start

@@ -26,8 +26,8 @@ ISSUED_BEHIND_A_BARRIER = 2
 
 # -- L2 ------------------------------------------------------------------------------------
 
-# Bytes that lie together have one of the units that serve atomics, and of few such places two have
-# one: words 4 to 4224 bytes apart, from 1 to 65,536 of them.
+# Bytes that lie together have one of the units that serve atomics, and of few such places two
+# have one: words 4 to 4224 bytes apart, from 1 to 65,536 of them.
 ATOMIC_UNIT_BYTES, ATOMIC_PLACES_A_UNIT = 256, 2
 # An atomic leaves its SM as a packet for each sector and so many more: 1 to 32 sectors a request.
 ATOMIC_PACKETS = 2

@@ -20,9 +20,9 @@ from gpusim.prepared import Prepared
 class Fetch:
     """What an instruction loads of an array, and where that comes from: fractions that add up to 1.
 
-    Of its `sectors`, as warps ask for them, `l1` are in the SM's L1, `l2` in the L2, and `dram` come
-    from DRAM. Between two touches of a line `reuse_bytes` of lines come into the L2, on the median;
-    None where most lines are touched once.
+    Of its `sectors`, as warps ask for them, `l1` are in the SM's L1, `l2` in the L2, and `dram`
+    come from DRAM. Between two touches of a line `reuse_bytes` of lines come into the L2, on the
+    median; None where most lines are touched once.
     """
 
     pc: int
@@ -39,8 +39,8 @@ class Fetch:
 class Traffic:
     """Bytes of a launch: loaded out of L1, L2 and DRAM, written to L2, and on to DRAM by its end.
 
-    `moved_bytes` are what DRAM moves for what comes from there, in whole grains. `fetches` say it by
-    instruction.
+    `moved_bytes` are what DRAM moves for what comes from there, in whole grains. `fetches` say it
+    by instruction.
     """
 
     l1_bytes: int

@@ -26,7 +26,7 @@ from gpusim.prediction import elementary, jobs
 from gpusim.prediction.clock import simulation
 from gpusim.prediction.clock.policies import POLICIES
 from gpusim.prediction.fast import player
-from gpusim.prediction.memory import MemoryShare, Source
+from gpusim.prediction.memory import MemoryShare, Source, Sources
 
 wasmtime = pytest.importorskip("wasmtime")
 
@@ -397,10 +397,12 @@ def plays(draw: st.DrawFn) -> dict[str, Any]:
     off = draw(st.sampled_from([(), ("barriers",), ("block-launch", "bank-conflicts")]))
     gpu = replace(gpu, sm=replace(gpu.sm, policy=draw(st.sampled_from(list(POLICIES)))))
     hit, miss = draw(st.floats(0, 1)), draw(st.floats(0, 1))
-    source = Source(miss, draw(st.floats(0, 1)), hit)
+    first = Source(miss, draw(st.floats(0, 1)), hit, 0.0, 1.4)
+    again = Source(draw(st.floats(0, 1)), 0.5, draw(st.floats(0, 1)), 1.0)
+    sources = {-1: Sources(first, again), 1: Sources(Source(0.0, 1.0, 0.5))}
     share = MemoryShare(
-        draw(st.floats(1, 100)), 64.0, source, draw(st.floats(0, 1)), 1.5, 132, 100,
-        by_pc={1: Source(0.0, 1.0, 0.5)}, concurrent_atomics={2: 3.7},
+        draw(st.floats(1, 100)), 64.0, sources, draw(st.floats(0, 1)), 1.5, 132, 100,
+        concurrent_atomics={2: 3.7},
     )  # fmt: skip
     body = draw(st.lists(st.sampled_from(INSTRUCTIONS), min_size=1, max_size=14))
     return {

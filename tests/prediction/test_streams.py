@@ -125,4 +125,4 @@ def test_atomics_on_words_of_a_line_come_to_its_sectors() -> None:
         cuda.atomic.add(out, cuda.threadIdx.x % 32, cuda.threadIdx.x)
 
     stream = stream_of(kernel, array_spec(32, "int32")).warps[0]
-    assert (stream.cost.max(), stream.lines.max()) == (1, 4)
+    assert (stream.cost.max(), stream.lines.max()) == (4, 4)

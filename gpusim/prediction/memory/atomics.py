@@ -20,7 +20,8 @@ MOST_BLOCKS = 256  # side by side, whose atomics are looked at
 def concurrent_atomics(patterns: Patterns, course: Course, units: float) -> dict[int, float]:
     """Return how many passes of each instruction's atomics the L2 does at a time.
 
-    It has so many `units`. Those of blocks that run together are spread over some places, each of which belongs to a unit.
+    It has so many `units`. What blocks that run together update is spread over some places, each of
+    which belongs to a unit.
     """
     found: dict[int, dict[int, float]] = {}
     for pc, places, asked in _requests(patterns, course):

@@ -57,7 +57,7 @@ class Dram:
         self._sector = self._own_sector / gain
 
     def read(self, sectors: int, lines: int, fraction: float, at: int) -> None:
-        """Serve a fraction of some sectors in so many lines, in whole grains, requested at a time."""
+        """Serve a fraction of sectors in so many lines, in whole grains, requested at a time."""
         grains = max(-(-sectors // self._grain_sectors), min(lines, sectors))
         busy = round(grains * self._grain_sectors * fraction * self._sector)
         self.free = made_up(self.free, at) + busy

@@ -40,17 +40,20 @@ class Source:
     scatter: float = 1.0
 
 
+KEPT = Source(0.0, 0.0, 1.0, 1.0)  # all of it is in the L1
+
+
 @dataclass(frozen=True)
 class Sources:
     """Where the sectors of an instruction come from: those its block touches `first` or `again`.
 
     `missed` sectors are not in the L1, `fetched` not in the L2 either, for which DRAM moves so many
-    `dram_bytes`. They lie around `address`; between two touches of a line `reuse_bytes` of lines come
-    into the L2, on the median: infinite where most are touched once.
+    `dram_bytes`. They lie around `address`; between two touches of a line `reuse_bytes` of lines
+    come into the L2, on the median: infinite where most are touched once.
     """
 
     first: Source
-    again: Source
+    again: Source = KEPT
     missed: float = 0.0
     fetched: float = 0.0
     dram_bytes: float = 0.0
@@ -80,7 +83,7 @@ class Capacity:
 
     @property
     def copied(self) -> float:
-        """How much more room a line takes that SMs of all parts of the L2 read than one of one SM."""
+        """How much more room a line takes that all SMs read than one that one SM reads."""
         caches = self.caches
         if caches.l2_parts == 1:
             return 1.0
@@ -126,7 +129,7 @@ class Caches:
         touches = self.touches
         if not self.capacity.is_warm:
             return touches.by_line
-        return np.minimum(touches.by_line, touches.time + touches.after_all)
+        return np.asarray(np.minimum(touches.by_line, touches.time + touches.after_all))
 
     @cached_property
     def gap(self) -> Array:
@@ -134,19 +137,22 @@ class Caches:
         touches = self.touches
         if not self.capacity.is_warm:
             return touches.gap
-        return np.minimum(touches.gap, touches.time + touches.after_grain)
+        return np.asarray(np.minimum(touches.gap, touches.time + touches.after_grain))
 
     def l2_distance(self, gap: Array) -> Array:
-        """Return how many bytes of lines come into the L2 in some time, as parts of it.
+        """Return what part of the L2 lines fill that come into it in some time."""
+        return self._lines(gap) / self.capacity.l2_bytes
+
+    def _lines(self, gap: Array) -> Array:
+        """Return how many bytes of lines come into the L2 in some time.
 
         Lines that SMs of both of its halves touch have a copy in each.
         """
         touches = self.touches
-        by_others = np.isfinite(self.by_line) & (touches.line > self.by_line)
+        by_others = np.isfinite(touches.by_line) & (touches.line > touches.by_line)
         room = np.where(by_others, self.capacity.copied, 1.0)
         lines = touches.weight * touches.lines * room
-        size = LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
-        return np.asarray(size / self.capacity.l2_bytes)
+        return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
 
     def _l2_missing(self, gap: Array, by_line: Array) -> Array:
         """Return what the L2 lacks of what was touched, and its line, some time ago."""
@@ -187,6 +193,8 @@ class Caches:
         stored = touches.weight * (touches.kind == STORE)
         if not stored.sum():
             return 0.0
+        if not self.capacity.l2_bytes:
+            return 1.0
         kept = self.capacity.caches.l2_written_fraction
         distance = self.l2_distance(touches.after_all)
         gone = _missing(distance, 0.9 * kept, 1.1 * kept)
@@ -215,7 +223,7 @@ class Caches:
         again = self.touches.weight * (mine & ~is_fresh)
         missed = (first + again) * (1 - self.l1_hit)
         fetched = missed * self.l2_miss
-        distance = self.l2_distance(self.by_line)[mine] * self.capacity.l2_bytes
+        distance = self._lines(self.by_line)[mine]
         return Sources(
             self._source(first, 1.0, 0.0),
             self._source(again, 0.0, 1.0, is_again=True),

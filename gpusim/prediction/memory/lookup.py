@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ _SOON = 1e-10
 
 @dataclass(frozen=True)
 class Dimension:
-    """Along it a stretch has `extent` places, `move` bytes and `later` apart; blocks so many ids."""
+    """Along it a stretch has `extent` places: `move` bytes, `later` and block `ids` apart."""
 
     move: int
     extent: int
@@ -100,7 +101,8 @@ def latest(
     steps = max(1, stretches.steps)
     loops = np.stack([stretches.times, stretches.stride, stretches.period])
     for times, stride, period in np.unique(loops, axis=1).T.tolist():
-        mine = np.flatnonzero(((times, stride, period) == loops.T).all(axis=1))
+        same = np.array([times, stride, period])[:, None]
+        mine = np.flatnonzero(np.all(loops == same, axis=0))
         loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
         search = _Search([*(d for d in grid if d.extent > 1), *loop], ranges, life)
         places = search.combinations * len(mine)
@@ -264,7 +266,7 @@ def _merged(still: Sequence[Dimension]) -> Dimension | None:
     if not still:
         return None
     ordered = sorted(still, key=lambda d: d.ids)
-    follow = all(b.ids == a.ids * a.extent for a, b in zip(ordered, ordered[1:], strict=False))
+    follow = all(b.ids == a.ids * a.extent for a, b in pairwise(ordered))
     if follow:
         return Dimension(0, _product(still), ordered[0].ids, ordered[0].later)
     return max(still, key=lambda d: d.extent)
@@ -275,7 +277,7 @@ def _product(dimensions: Sequence[Dimension]) -> int:
 
 
 def _steps_back(ids: int, sms: int) -> Array:
-    """Return how many steps of so many ids make up for each distance among SMs; -1 where none do."""
+    """Return how many steps of so many ids make up for each distance of SMs, -1 where none do."""
     table = np.full(sms, -1, dtype=np.int64)
     for steps in range(sms - 1, -1, -1):
         table[steps * ids % sms] = steps
@@ -285,4 +287,4 @@ def _steps_back(ids: int, sms: int) -> Array:
 def _within(numbers: Array, ranges: Array) -> Array:
     """Return which numbers lie in ranges (first, last), which are in order."""
     at = np.searchsorted(ranges[:, 0], numbers, side="right") - 1
-    return (at >= 0) & (numbers <= ranges[np.maximum(at, 0), 1])
+    return np.asarray((at >= 0) & (numbers <= ranges[np.maximum(at, 0), 1]))

@@ -42,12 +42,11 @@ class Touches:
     `place` is when in its block's life, `time` when in the launch. `own` says by how long after the
     block itself touched the sector before, `on_sm` after the SM loaded or stored it, `line` after
     it did so to its line; `gap` by how long after any block touched what DRAM fetches with it, and
-    `by_line` after its line: infinite where none did. `after_all` is how long before the launch's end
-    its line was touched last, and `after_grain` what DRAM fetches with it. `is_late` says that of
-    blocks which begin together none touches it earlier in its life. `lines` are 128-byte lines for
-    a sector, `grains` what DRAM fetches for one, `run` the bytes side by side that are touched with it, `near` of the lines on both
-    sides those that are touched about the same time, and `filled` the part of its run that is
-    asked for.
+    `by_line` after its line: infinite where none did. `after_all` is how long before the launch's
+    end its line was touched last, and `after_grain` what DRAM fetches with it. `is_late` says that
+    of blocks which begin together none touches it earlier in its life. `lines` are 128-byte lines
+    for a sector, `grains` what DRAM fetches for one, `run` the bytes side by side that are touched
+    with it, and `near` of the lines on both sides those that are touched about the same time.
     """
 
     pc: Array
@@ -56,7 +55,6 @@ class Touches:
     lines: Array
     grains: Array
     run: Array
-    filled: Array
     block: Array
     place: Array
     time: Array
@@ -156,7 +154,6 @@ class _Sample:
     lines: Array
     grains: Array
     run: Array
-    filled: Array
     block: Array
     place: Array
     begin: Array
@@ -210,7 +207,6 @@ def _chosen(
         "lines": _pieces(begin, end, LINE_BYTES) / sectors,
         "grains": _pieces(begin, end, course.grain_bytes) / sectors,
         "run": rows.end[row] - rows.begin[row],
-        "filled": rows.asked[row] / (rows.end[row] - rows.begin[row]),
         "block": blocks,
         "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
         "begin": sector * SECTOR_BYTES,
@@ -250,7 +246,7 @@ def _last_own(patterns: tuple[Pattern, ...], sample: _Sample, course: Course) ->
 
 
 def _with_gaps(sample: _Sample, course: Course, last: Any, own: Array) -> Touches:
-    """Look up when each sector of a sample was touched before, and its line, and those beside it."""
+    """Look up when each sector was touched before, and its line, and those beside that."""
     life, time = course.life, sample.block * course.life + sample.place
 
     def around(size: int, at: Array, further: int = 0, sms: int = 0) -> Wanted:
@@ -267,7 +263,6 @@ def _with_gaps(sample: _Sample, course: Course, last: Any, own: Array) -> Touche
         lines=sample.lines,
         grains=sample.grains,
         run=sample.run,
-        filled=sample.filled,
         block=sample.block,
         place=sample.place,
         time=time,

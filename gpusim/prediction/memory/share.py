@@ -19,8 +19,9 @@ from gpusim.prepared import Prepared
 class MemoryShare:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
-    `by_pc` says where the sectors come from that an instruction loads. `written_back` is the fraction of written sectors that goes on to DRAM before the
-    launch ends; one takes DRAM `write_factor` times as long as one that is read. `busiest` of the
+    `by_pc` says where the sectors come from that an instruction loads. `written_back` is the
+    fraction of written sectors that goes on to DRAM before the launch ends; one takes DRAM
+    `write_factor` times as long as one that is read. `busiest` of the
     `sms` get as many blocks as this one, the others one less; `first_wave` is the fraction of the
     blocks that runs from the beginning on. `concurrent_atomics` is how many atomics of an
     instruction the L2 does at a time.

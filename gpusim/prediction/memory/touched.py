@@ -28,10 +28,10 @@ class Stretches:
     """What a block touches, a row for each stretch of bytes, in columns of one length.
 
     An instruction `pc` touches bytes from `begin` up to `end` and no sector between them is left
-    out; `kind` says whether it loads, stores or updates them. Its `time` is how many steps the
-    block had made before; lanes ask for so many `asked` bytes of it. A stretch of a loop of which iterations were skipped is touched `times`
-    more times, each `stride` bytes further and `period` steps later. The longest block makes
-    `steps` steps.
+    out; `kind` says whether it loads, stores or updates them, or loads them past the L1. Its `time`
+    is how many steps the block had made before; lanes ask for so many `asked` bytes of it. What is
+    of a loop of which iterations were skipped is touched `times` more times, each `stride` bytes
+    further and `period` steps later. The longest block makes `steps` steps.
     """
 
     pc: Array
@@ -62,7 +62,7 @@ class Stretches:
     @property
     def sectors(self) -> Array:
         """How many sectors each stretch has."""
-        return (self.end - 1) // SECTOR_BYTES - self.begin // SECTOR_BYTES + 1
+        return np.asarray((self.end - 1) // SECTOR_BYTES - self.begin // SECTOR_BYTES + 1)
 
 
 COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "steps")
@@ -185,8 +185,8 @@ def _of_block(recorded: _Recorded, position: int) -> Stretches:
         times, stride, period = 0, np.zeros(1, dtype=np.int64), 0
         if around is not None:
             times, period, stride = around.times, around.period, around.stride_of(begin)
-        constant = [touch.pc, touch.kind, touch.step + later]
-        columns = (*constant, begin, end, asked, times, stride, period)
+        constant = np.array([touch.pc, touch.kind, touch.step + later])
+        columns = (*constant, begin, end, asked, np.array(times), stride, np.array(period))
         parts.append(np.stack(np.broadcast_arrays(*columns)))
     steps = len(recorded.rows) + sum(loop.times * loop.period for loop in loops)
     made = np.concatenate([np.zeros((len(COLUMNS), 0), dtype=np.int64), *parts], axis=1)

@@ -206,9 +206,9 @@ def _unfolded(skip: Skip, placement: Placement, every: Array) -> Skip:
 class Recorder(Observer):
     """Turns steps and skips into streams of the blocks of a run.
 
-    It `adds_up` what the lanes of a warp have for one integer, as nvcc does, where the program's code
-    does not do it itself. `is_sound` says whether what was skipped touches as many sectors for the first time as
-    the iterations that stand for it.
+    It `adds_up` what the lanes of a warp have for one integer, as nvcc does, where the program's
+    code does not do it itself. `is_sound` says whether what was skipped touches as many sectors for
+    the first time as the iterations that stand for it.
     """
 
     def __init__(self, cc: ComputeCapability, *, adds_up: bool = True) -> None:

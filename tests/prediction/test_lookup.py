@@ -1,0 +1,90 @@
+"""The latest touch of bytes before a time, against going through all touches one by one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusim.prediction.memory.lookup import Dimension, Wanted, latest
+from gpusim.prediction.memory.touched import COLUMNS, Stretches
+
+STEPS = 16
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stretch of the block at the origin, with its loop."""
+
+    time: int
+    begin: int
+    length: int
+    times: int
+    stride: int
+
+
+ROWS = st.builds(
+    Row,
+    st.integers(0, 9),
+    st.integers(0, 40),
+    st.integers(1, 12),
+    st.integers(0, 2),
+    st.sampled_from([0, 8, -8]),
+)
+
+
+def stretches(rows: list[Row]) -> Stretches:
+    columns = dict.fromkeys(COLUMNS, np.zeros(len(rows), dtype=np.int64))
+    columns |= {
+        "time": np.array([row.time for row in rows]),
+        "begin": np.array([row.begin for row in rows]),
+        "end": np.array([row.begin + row.length for row in rows]),
+        "times": np.array([row.times for row in rows]),
+        "stride": np.array([row.stride for row in rows]),
+        "period": np.full(len(rows), 3),
+    }
+    return Stretches(**columns, steps=STEPS)
+
+
+@given(
+    rows=st.lists(ROWS, min_size=1, max_size=4),
+    grid=st.tuples(st.integers(1, 6), st.integers(1, 4)),
+    moves=st.tuples(st.sampled_from([0, 4, 16, -16]), st.sampled_from([0, 16, 96])),
+    begin=st.integers(0, 120),
+    time=st.floats(0, 4),
+    sms=st.sampled_from([0, 1, 2, 3]),
+)
+def test_the_latest_touch_is_that_of_all_touches(
+    rows: list[Row],
+    grid: tuple[int, int],
+    moves: tuple[int, int],
+    begin: int,
+    time: float,
+    sms: int,
+) -> None:
+    """Where overlapping places leave a choice, one that is there is found, never a later one."""
+    life, (x, y), block = 0.125, grid, 5
+    touches = []
+    for row in rows:
+        for bx in range(x):
+            for by in range(y):
+                for k in range(row.times + 1):
+                    first = row.begin + bx * moves[0] + by * moves[1] + k * row.stride
+                    number = bx + x * by
+                    if sms and (number - block) % sms:
+                        continue
+                    if first < begin + 32 and first + row.length > begin:
+                        touches.append(number * life + (row.time + 3 * k) / STEPS)
+    expected = max((t for t in touches if t < time - 1e-9), default=-math.inf)
+    dimensions = [Dimension(moves[0], x, 1, life), Dimension(moves[1], y, x, x * life)]
+    wanted = Wanted(
+        np.array([begin]), np.array([begin + 32]), np.array([time]), np.array([block]), sms
+    )
+    blocks = np.zeros(len(rows), dtype=np.int64)
+    found = latest(stretches(rows), dimensions, wanted, blocks, np.array([(0, x * y - 1)]), life)
+    assert found[0] <= expected or math.isclose(found[0], expected)
+    if moves[1] != 0 and moves[0] in (16, -16) and not sms:
+        assert math.isclose(found[0], expected)
