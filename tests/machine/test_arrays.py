@@ -165,6 +165,6 @@ def test_views_that_overlap_lie_as_far_apart_as_in_numpy() -> None:
 
 def test_arrays_that_do_not_overlap_lie_apart_and_aligned_to_512_bytes() -> None:
     base = counted(300)
-    # 512 and 688 bytes, each with 512 bytes behind it.
+    # 512 and 688 bytes, each with 8192 bytes behind it.
     assert offsets(base[:128], base[128:], counted(1)) == [0, 8704, 17920]
-    assert offsets(counted(0), counted(0), gpusim.array_spec(4, np.int32)) == [0, 1024, 2048]
+    assert offsets(counted(0), counted(0), gpusim.array_spec(4, np.int32)) == [0, 8704, 17408]

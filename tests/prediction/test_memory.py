@@ -72,7 +72,7 @@ def test_a_warm_l2_has_what_fills_three_quarters_of_it_and_beyond_little_more(
     """A block reads 256 bytes and writes 256."""
     blocks = int(filled * H200.capacity.l2_bytes / 512)
     share = share_of(copy, 64 * blocks, l2="warm", blocks=blocks)
-    assert share.whole.first.l2_miss == pytest.approx(miss, abs=0.02)
+    assert share.whole.first.l2_miss == pytest.approx(miss, abs=0.05)
 
 
 def test_half_of_the_l2_keeps_what_is_written() -> None:
