@@ -1,19 +1,22 @@
 """Draw the pictures that pages show: `python docs/pictures.py` draws all, or those it names.
 
-All but the diagram of the model are what a `gpusim` command draws, so that a reader can draw them
-too. A test holds the files to
-this list, to their size, and the quick ones to what they say.
+All but the diagram of the model are what a `gpusim` command draws with the lowering's code, so that
+a reader can draw them too. A test holds the files to this list, to their size, and the quick ones
+to what they say.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import diagram
 
 from gpusim.cli.app import main as gpusim
+from gpusim.generators import LOWERING, VARIABLE
 
+os.environ[VARIABLE] = LOWERING  # the code of the pages around them
 FOLDER = Path(__file__).parent / "pictures"
 MOST_BYTES = 200_000
 DIAGRAM = "model.svg"
