@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gpusim.errors import InputError
 from gpusim.prediction.records import Prediction
-from gpusim.reports import line_counts
+from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.layout import size
 from gpusim.reports.plots.canvas import save_to
 from gpusim.reports.quantities import duration, percent
@@ -60,7 +60,7 @@ def _lines(trace: Trace) -> Iterator[Sequence[str]]:
 
 
 def prediction_html(prediction: Prediction) -> str:
-    """Return a prediction as HTML: its time, what would bind it, where the cycles go."""
+    """Return a prediction as HTML: its time, what binds, where cycles go and bytes come from."""
     device, bound = prediction.device.name, prediction.bound.name
     headline = (
         f"<p><b>{escape(prediction.kernel)}</b> {duration(prediction.time_us)} on "
@@ -71,9 +71,15 @@ def prediction_html(prediction: Prediction) -> str:
     tables = (
         _table(("limit", "time"), ((one.name, duration(one.time_us)) for one in bounds)),
         _table(("stall", "fraction"), ((name, percent(part)) for name, part in stalls)),
+        _table(line_fetches.TITLES, _fetches(prediction)),
     )
     picture = _picture(prediction.plot_timeline) if prediction.timeline is not None else ""
     return headline + "".join(tables) + picture
+
+
+def _fetches(prediction: Prediction) -> Iterator[Sequence[str]]:
+    for one in line_fetches.by_line(prediction.traffic.fetches)[: line_fetches.MOST_ROWS]:
+        yield one.cells
 
 
 def trace_bundle(trace: Trace, include: Any = None, exclude: Any = None) -> Bundle:

@@ -14,6 +14,7 @@ from gpusim.device import ABLATIONS
 from gpusim.prediction.ablation import Ablation
 from gpusim.prediction.jobs import Forecast
 from gpusim.prediction.records import Prediction
+from gpusim.reports import line_fetches
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of, fallback_lines
@@ -26,6 +27,7 @@ from gpusim.reports.quantities import (
     rate,
     signed_percent,
     tenths_of_a_percent,
+    volume,
 )
 from gpusim.reports.runs import known_defect
 from gpusim.reports.timeline import timeline_lines
@@ -78,6 +80,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
         yield from timeline_lines(first.timeline, width)
     yield heading("Source lines", "fraction of all warp cycles")
     yield from _lines(forecast, width)
+    yield from _memory(first, width)
     yield from _classes(first, width)
     yield heading("What would change it")
     for sentence in advice(forecast, answer.ablations):
@@ -265,6 +268,22 @@ def _lines(forecast: Forecast, width: int) -> Iterator[Text]:
     if others:
         rest = percent(sum(first.lines.values()) - sum(shown.values()))
         yield Text(f"  {plural(others, 'other line')}: {rest} together", DIM)
+
+
+def _memory(prediction: Prediction, width: int) -> Iterator[Text]:
+    found = line_fetches.by_line(prediction.traffic.fetches)
+    if not found:
+        return
+    yield heading("Memory", line_fetches.NOTE)
+    line, array, *numbers = line_fetches.TITLES
+    made = Columns(Column(line), Column(array, "left", "ellipsis"), *map(Column, numbers))
+    for one in found[: line_fetches.MOST_ROWS]:
+        made.row(*one.cells)
+    yield from made.lines(width)
+    rest = found[line_fetches.MOST_ROWS :]
+    if rest:
+        loaded = volume(sum(one.loaded_bytes for one in rest))
+        yield Text(f"  {plural(len(rest), 'other row')}: {loaded} together", DIM)
 
 
 def _classes(prediction: Prediction, width: int) -> Iterator[Text]:

@@ -30,6 +30,15 @@ def rate(gbps: float) -> str:
     return f"{gbps:,.0f} GB/s" if gbps >= 1000 else f"{gbps:,.1f} GB/s"
 
 
+def volume(size_bytes: float) -> str:
+    """Return a number of bytes with three digits or so, in bytes, KB, MB or GB (of 10^3 each)."""
+    for unit, size in (("bytes", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9)):
+        value = size_bytes / size
+        if value < 999.5 or unit == "GB":
+            return f"{value:,.{1 if value < 99.95 and size > 1 else 0}f} {unit}"
+    raise AssertionError
+
+
 def percent(fraction: float, decimals: int = 1) -> str:
     """Return a fraction as "12.3 %", and the smallest as "< 0.1 %" rather than none."""
     least = 10.0**-decimals

@@ -9,7 +9,8 @@ from typing import Any
 
 from gpusim.isa import OPS, text_of
 from gpusim.prediction.jobs import Forecast
-from gpusim.reports import line_counts
+from gpusim.prediction.traffic import Fetch
+from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.generators import made_by
 from gpusim.reports.layout import plural, size
 from gpusim.reports.page.stepper import stepper_document
@@ -246,7 +247,21 @@ def _prediction_tables(forecast: Forecast | None) -> list[Table]:
             (("reason", False), ("share", True)),
             tuple(stalls),
         ),
+        *_memory(first.traffic.fetches),
     ]
+
+
+def _memory(fetches: Sequence[Fetch]) -> list[Table]:
+    """Return where the bytes come from, by line and array; nothing where nothing is loaded."""
+    rows = [tuple(map(Cell, one.cells, _values(one))) for one in line_fetches.by_line(fetches)]
+    names = zip(line_fetches.TITLES, (True, False, True, True, True, True, True), strict=True)
+    return [Table(f"Memory: {line_fetches.NOTE}", tuple(names), tuple(rows))] if rows else []
+
+
+def _values(one: line_fetches.LineFetches) -> tuple[float | str, ...]:
+    """Return what a row is sorted by; what is read once comes before all distances."""
+    reuse = -1.0 if one.reuse_bytes is None else one.reuse_bytes
+    return one.line, one.array, one.loaded_bytes, one.l1, one.l2, one.dram, reuse
 
 
 def comparison(subjects: Sequence[Subject]) -> Table:
