@@ -54,6 +54,7 @@ def test_a_command_imports_no_other_command() -> None:
                         "gpusim.cli.listing"]  # fmt: skip
 
 
+@pytest.mark.slow  # on a machine that does nothing else
 def test_a_trace_takes_less_than_400_ms_of_the_processor(tmp_path: Path) -> None:
     """From the shell to the report, in a process of its own, its modules compiled before."""
     spent = []

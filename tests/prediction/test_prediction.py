@@ -183,7 +183,7 @@ def test_a_kernel_that_writes_alone_takes_as_long_as_dram_needs() -> None:
 def test_a_device_without_a_mechanism_is_not_slower(name: str, mechanism: str) -> None:
     with_it = predicted(name, 2**22, 256)
     without = predicted(name, 2**22, 256, device=device.load("h200").without(mechanism))
-    assert without.time_us <= with_it.time_us * 1.01
+    assert without.time_us <= with_it.time_us * 1.02  # other warps may be served first
 
 
 def test_a_huge_grid_costs_about_what_a_large_one_does() -> None:

@@ -274,4 +274,6 @@ def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
 
 def _missing(filled: Array, all_hit: float, all_miss: float) -> Array:
     """Return what is missing of a cache that is filled so far: from nothing to all."""
+    if all_miss <= all_hit:
+        return np.where(filled > all_hit, 1.0, 0.0)
     return np.clip((filled - all_hit) / (all_miss - all_hit), 0.0, 1.0)
