@@ -12,7 +12,7 @@ instruction stand for all.
 from gpusim.prediction.memory.access import NO_ACCESS, Access, Requester
 from gpusim.prediction.memory.hierarchy import GlobalMemory
 from gpusim.prediction.memory.hits import Source, Sources
-from gpusim.prediction.memory.reuse import SAMPLED
+from gpusim.prediction.memory.sample import SAMPLED
 from gpusim.prediction.memory.share import MemoryShare, memory_share
 from gpusim.prediction.memory.slowest import slowest_excess_cycles
 

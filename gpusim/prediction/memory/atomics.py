@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.prediction.measured import ATOMIC_PLACES_A_UNIT, ATOMIC_UNIT_BYTES
+from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Patterns, coordinates
-from gpusim.prediction.memory.reuse import Course
 from gpusim.prediction.memory.touched import ATOMIC, Stretches
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,8 @@ import numpy as np
 from gpusim import device
 from gpusim.memory import LINE_BYTES
 from gpusim.prediction.measured import GRAIN_OF_LINES, IN_ORDER_BYTES
-from gpusim.prediction.memory.reuse import Course, Touches
+from gpusim.prediction.memory.course import Course
+from gpusim.prediction.memory.reuse import Touches
 from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from gpusim.device import Device
 from gpusim.prediction.memory.atomics import concurrent_atomics
 from gpusim.prediction.memory.carve_out import carve_out
+from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
-from gpusim.prediction.memory.reuse import Course, touches_of
+from gpusim.prediction.memory.reuse import touches_of
 from gpusim.prediction.streams import Classes
 from gpusim.prepared import Prepared
 

@@ -1,0 +1,110 @@
+"""A sample of what a launch touches: some touches of each instruction stand for all.
+
+They are chosen evenly over blocks, stretches and iterations, and always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.memory.course import Course
+from gpusim.prediction.memory.patterns import Pattern, coordinates
+from gpusim.prediction.memory.touched import Stretches
+
+Array = np.ndarray[Any, Any]
+
+SAMPLED = 48  # touches of each instruction
+
+# Multiples of these fill a cube evenly (Roberts, "The Unreasonable Effectiveness of Quasirandom
+# Sequences", 2018): powers of the root of x^5 = x + 1.
+_ROOT = 1.1673039782614187
+EVENLY = _ROOT ** -np.arange(1.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Touches that were chosen: of which pattern, when, where, and how many each stands for."""
+
+    pattern: Array
+    pc: Array
+    kind: Array
+    weight: Array
+    lines: Array
+    grains: Array
+    run: Array
+    block: Array
+    place: Array
+    begin: Array
+
+
+def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
+    """Choose touches of each instruction, evenly over blocks, stretches and iterations."""
+    names = Sample.__dataclass_fields__
+    parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
+    pcs = np.concatenate([np.zeros(0, dtype=np.int64), *(p.stretches.pc for p in patterns)])
+    for pc in np.unique(pcs).tolist():
+        mine = [(n, p) for n, p in enumerate(patterns) if (p.stretches.pc == pc).any()]
+        parts += _of_instruction(pc, mine, course)
+    return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
+
+
+def _of_instruction(
+    pc: int, patterns: list[tuple[int, Pattern]], course: Course
+) -> Iterator[dict[str, Array]]:
+    """Yield the touches that are chosen of one instruction, pattern by pattern."""
+    counts = []
+    for _, pattern in patterns:
+        rows = pattern.stretches.at(pattern.stretches.pc == pc)
+        counts.append(float((rows.sectors * (1 + rows.times)).sum()) * pattern.blocks)
+    total = sum(counts)
+    for (number, pattern), count in zip(patterns, counts, strict=True):
+        size = max(1, round(SAMPLED * count / total))
+        rows = pattern.stretches.at(pattern.stretches.pc == pc)
+        yield _chosen(number, rows, pattern, size, count / size, course)
+
+
+def _chosen(
+    number: int, rows: Stretches, pattern: Pattern, size: int, weight: float, course: Course
+) -> dict[str, Array]:
+    evenly = np.arange(1, size + 1)[:, None] * EVENLY % 1.0
+    touches = np.cumsum(rows.sectors * (1 + rows.times))
+    row = np.searchsorted(touches, evenly[:, 0] * touches[-1], side="right")
+    blocks = _numbered(pattern.ranges, evenly[:, 1])
+    iteration = (evenly[:, 2] * (1 + rows.times[row])).astype(np.int64)
+    sector = (evenly[:, 3] * rows.sectors[row]).astype(np.int64)
+    begin = rows.begin[row] + coordinates(blocks, course.launch) @ np.array(pattern.moves)
+    begin = begin + iteration * rows.stride[row]
+    end = begin + rows.end[row] - rows.begin[row]
+    sectors = _pieces(begin, end, SECTOR_BYTES)
+    sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
+    return {
+        "pattern": np.full(size, number),
+        "pc": rows.pc[row],
+        "kind": rows.kind[row],
+        "weight": np.full(size, weight),
+        "lines": _pieces(begin, end, LINE_BYTES) / sectors,
+        "grains": _pieces(begin, end, course.grain_bytes) / sectors,
+        "run": rows.end[row] - rows.begin[row],
+        "block": blocks,
+        "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
+        "begin": sector * SECTOR_BYTES,
+    }
+
+
+def _pieces(begin: Array, end: Array, size: int) -> Array:
+    """Return how many pieces of a size bytes lie in."""
+    return np.asarray((end - 1) // size - begin // size + 1)
+
+
+def _numbered(ranges: tuple[tuple[int, int], ...], parts: Array) -> Array:
+    """Return the blocks of ranges that lie at parts of all of them, from 0 to 1."""
+    table = np.array(ranges)
+    ends = np.cumsum(table[:, 1] - table[:, 0] + 1)
+    place = (parts * ends[-1]).astype(np.int64)
+    at = np.searchsorted(ends, place, side="right")
+    return np.asarray(table[at, 1] - (ends[at] - 1 - place))
