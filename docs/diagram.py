@@ -18,9 +18,9 @@ BOXES = (
     ("queue to memory x 4", "12", (3.1, 3.7, 3.2, 0.9)),
     ("pipes: ALU, FMA, XU", "8, 9", (6.8, 4.9, 3.0, 0.9)),
     ("special registers, constants", "11", (6.8, 3.7, 3.0, 0.9)),
-    ("data stage: shared memory, shuffles, L1", "12-14, 19", (0.2, 2.4, 9.6, 0.9)),
+    ("data stage: shared memory, shuffles, L1", "12-15, 19", (0.2, 2.4, 9.6, 0.9)),
     ("L2: its share of the bandwidth; stores, atomics", "15, 18, 19", (0.0, 1.1, 10.0, 0.8)),
-    ("DRAM: its share, and a latency that grows with load", "15-17", (0.0, -0.1, 10.0, 0.8)),
+    ("DRAM: its share, and a latency that grows with load", "15-18", (0.0, -0.1, 10.0, 0.8)),
 )
 ARROWS = (
     ((5.0, 8.1), (5.0, 7.7)), ((5.0, 6.9), (5.0, 6.5)), ((2.6, 5.35), (3.1, 5.35)),

@@ -198,9 +198,16 @@ LETTERS = {
     "λ_constant": "latency_cycles.constant",
     "lsu_depth": "queue.lsu_depth",
     "λ_shared": "latency_cycles.shared_load",
+    "λ_far": "latency_cycles.l2_far",
     "I_store": "interval_cycles.store_packet",
     "packets of the L2": "bandwidth.l2_stores_per_cycle",
     "store_depth": "queue.store_depth",
+    "t_last": "latency_cycles.last_store",
+    "I_atomic": "interval_cycles.global_atomic_same_address",
+    "I_float": "interval_cycles.global_atomic_float_same_address",
+    "U": "bandwidth.l2_atomic_units",
+    "atomic_depth": "queue.atomic_depth",
+    "t_fence": "latency_cycles.fence",
     "t_per warp": "latency_cycles.barrier_per_warp",
     "t_barrier": "latency_cycles.barrier",
     "t_overhead": "host.launch_overhead_us",
@@ -216,6 +223,81 @@ def letters() -> str:
         for letter, key in LETTERS.items()
     )
     return _table(("letter", "H200", "key", "what it is"), rows)
+
+
+# The keys of a device file that docs/memory.md speaks of.
+MEMORY_KEYS = (
+    "capacity.l1_bytes",
+    "capacity.l1_kept_fraction",
+    "capacity.l1_lost_fraction",
+    "capacity.l2_bytes",
+    "capacity.l2_kept_fraction",
+    "capacity.l2_lost_fraction",
+    "capacity.l2_parts",
+    "capacity.l2_written_fraction",
+    "latency_cycles.l1",
+    "latency_cycles.l2",
+    "latency_cycles.l2_far",
+    "latency_cycles.dram",
+    "latency_cycles.global_atomic",
+    "latency_cycles.fence",
+    "bandwidth.l2_gbps",
+    "bandwidth.dram_gbps",
+    "bandwidth.dram_grain_bytes",
+    "bandwidth.dram_scattered_gbps",
+    "bandwidth.dram_scattered_lines_gbps",
+    "bandwidth.dram_write_factor",
+    "bandwidth.dram_write_alone_factor",
+    "bandwidth.l2_atomic_units",
+    "interval_cycles.global_atomic_same_address",
+    "interval_cycles.global_atomic_float_same_address",
+    "queue.atomic_depth",
+)
+
+
+def memory_keys() -> str:
+    """What the memory hierarchy of an H200 is in its device file."""
+    facts = device.load("h200").facts
+    rows = (
+        (f"`{key}`", f"{facts[key].value:,.9g} {facts[key].unit}", KEYS[key].doc)
+        for key in MEMORY_KEYS
+    )
+    return _table(("key", "H200", "what it is"), rows)
+
+
+# Of kernels in tests/others, by name and size, whose times show what the memory model lacks.
+MEMORY_MISSES = {
+    ("bit_reversal", 1 << 25): "stores of single words that miss the L2: each of their sectors is "
+    "read from DRAM and written back on hardware, here written alone",
+    ("scatter", 1 << 24): "the same",
+    ("lookback_scan", 1 << 24): "blocks that wait for words of other blocks: here they find them "
+    "at once, and seldom look twice",
+    ("constant_lookup", 1 << 24): "constants at different addresses in a warp, which hardware "
+    "looks up one after the other: here they cost as one",
+    ("straight_code", 1 << 14): "256 KB of code without a loop: instruction caches are taken to "
+    "hold all of it",
+    ("shared_float_sum", 1 << 18): "lanes that add floats to one word of shared memory, a loop of "
+    "compare and swap: here it goes round too often",
+    ("histogram", 1 << 24): "integer atomics on random bins of shared memory: here they cost too "
+    "much",
+    ("gather_within", 1 << 13): "gathers from 32 KB, which the L1 has on hardware and here: the "
+    "many lines of a request cost too much",
+}
+
+
+def memory_misses() -> str:
+    """Launches of tests/others whose times show what the memory model lacks."""
+    found = {
+        (one.kernel, one.n): one
+        for one in _errors_of_others().compared()
+        if (one.code, one.l2) == ("nvcc", "cold")
+    }
+    rows = []
+    for key, why in MEMORY_MISSES.items():
+        one = found[key]
+        times = f"{one.measured_us:,.1f} us", f"{one.predicted_us:,.1f} us"
+        rows.append((why, f"`{one.kernel}`, {one.n:,}", *times, f"{100 * one.error:+.0f} %"))
+    return _table(("what", "launch", "measured", "predicted", "off by"), rows, right=2)
 
 
 def benchmark() -> str:
@@ -334,6 +416,8 @@ TABLES: dict[str, Table] = {
         rules,
         sanitizer,
         letters,
+        memory_keys,
+        memory_misses,
         benchmark,
         mnemonics,
         others,
