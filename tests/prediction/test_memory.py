@@ -166,3 +166,17 @@ def test_atomics_go_on_at_as_many_units_as_their_places_have(width: int, units: 
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
     (found,) = share.concurrent_atomics.values()
     assert found == 1 if units == 1 else units < found <= H200.bandwidth.l2_atomic_units
+
+
+@cuda.jit
+def mark(out, apart):
+    out[cuda.grid(1) * apart] = 1
+
+
+@pytest.mark.parametrize(("apart", "reads"), [(1, False), (64, True)])
+def test_what_is_written_in_part_is_read_first(apart: int, reads: bool) -> None:
+    """A word of each 256 bytes: DRAM reads 64 bytes for it, which takes longer than in order."""
+    arrays = (array_spec(64 * BLOCKS * apart, "int32"), np.int32(apart))
+    prepared = prepare(mark[BLOCKS, 64], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    assert share.read_first > 2 if reads else share.read_first == 0

@@ -44,7 +44,7 @@ class Dram:
         self._latency = ticks(device.latency_cycles.dram)
         self._growth = bandwidth.dram_latency_growth
         self._growth_by_writes = bandwidth.dram_latency_growth_by_writes
-        self._written = share.written_back * share.write_factor
+        self._written = share.written_back * share.write_factor + share.read_first
         self._grain_sectors = bandwidth.dram_grain_bytes // SECTOR_BYTES
         sector = 0 if "bandwidth" in device.ablations else SECTOR_BYTES * TICKS
         self._own_sector = sector / share.dram_bytes_per_cycle

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import device
-from gpusim.memory import LINE_BYTES
+from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.measured import GRAIN_OF_LINES, IN_ORDER_BYTES
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.reuse import Touches
@@ -209,6 +209,18 @@ class Caches:
         """How much longer DRAM takes for what is written than for what lies side by side."""
         touches = self.touches
         return _mean(self.scatter, touches.weight * (touches.kind == STORE), 1.0)
+
+    @cached_property
+    def read_first(self) -> float:
+        """What DRAM reads for a written sector of which a part is left as it was, in sectors.
+
+        That is, where the sector is not in the L2 and the rest is not written right afterwards.
+        """
+        touches = self.touches
+        is_part = (touches.kind == STORE) & (touches.asked < 1) & ~touches.is_filled
+        read = is_part * self.l2_miss * self.scatter * touches.grains
+        sectors = self.course.grain_bytes // SECTOR_BYTES
+        return sectors * _mean(read, touches.weight * (touches.kind == STORE), 0.0)
 
     def sources(self) -> Mapping[int, Sources]:
         """Return where what each instruction loads comes from; as that of pc -1 all of it."""

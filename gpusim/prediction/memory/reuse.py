@@ -23,6 +23,7 @@ from gpusim.prediction.memory.touched import COLUMNS, STORE, Stretches
 
 Array = np.ndarray[Any, Any]
 
+NOW = 1e-6  # lives within which a touch is the same
 SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM together
 
 
@@ -36,8 +37,9 @@ class Touches:
     infinite where none did. `after_all` is how long before the launch's end its line was touched
     last, and `after_grain` what DRAM fetches with it. `is_late` says that of blocks which begin
     together none touches it earlier in its life. `lines` are 128-byte lines for a sector, `grains`
-    what DRAM fetches for one, `run` the bytes side by side that are touched with it, and `near` of
-    the lines on both sides those that are touched about the same time.
+    what DRAM fetches for one, `run` the bytes side by side that are touched with it, `asked` the
+    part of them that lanes ask for, and `near` of the lines on both sides those that are touched
+    about the same time. It `is_filled` where the sector is touched again right afterwards.
     """
 
     pc: Array
@@ -46,6 +48,7 @@ class Touches:
     lines: Array
     grains: Array
     run: Array
+    asked: Array
     time: Array
     begin: Array
     own: Array
@@ -57,6 +60,7 @@ class Touches:
     after_grain: Array
     is_late: Array
     near: Array
+    is_filled: Array
 
     def __len__(self) -> int:
         return len(self.pc)
@@ -197,6 +201,7 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         lines=sample.lines,
         grains=sample.grains,
         run=sample.run,
+        asked=sample.asked,
         time=time,
         begin=sample.begin,
         own=sample.place - own,
@@ -208,4 +213,5 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         after_grain=course.length - last(around(grain, never), life),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
         near=np.mean([last(side, life) >= time - SOON for side in sides], axis=0),
+        is_filled=last(around(SECTOR_BYTES, time + SOON), life) > time + NOW,
     )

@@ -37,6 +37,7 @@ class Sample:
     lines: Array
     grains: Array
     run: Array
+    asked: Array
     block: Array
     place: Array
     begin: Array
@@ -90,6 +91,7 @@ def _chosen(
         "lines": _pieces(begin, end, LINE_BYTES) / sectors,
         "grains": _pieces(begin, end, course.grain_bytes) / sectors,
         "run": rows.end[row] - rows.begin[row],
+        "asked": rows.asked[row] / (sectors * SECTOR_BYTES),
         "block": blocks,
         "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
         "begin": sector * SECTOR_BYTES,

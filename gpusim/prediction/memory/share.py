@@ -22,7 +22,8 @@ class MemoryShare:
 
     `by_pc` says where the sectors come from that an instruction loads. `written_back` is the
     fraction of written sectors that goes on to DRAM before the launch ends; one takes DRAM
-    `write_factor` times as long as one that is read. `busiest` of the
+    `write_factor` times as long as one that is read; for a written sector so many are
+    `read_first`. `busiest` of the
     `sms` get as many blocks as this one, the others one less; `first_wave` is the fraction of the
     blocks that runs from the beginning on. `concurrent_atomics` is how many atomics of an
     instruction the L2 does at a time.
@@ -36,6 +37,7 @@ class MemoryShare:
     sms: int
     busiest: int
     first_wave: float = 1.0
+    read_first: float = 0.0
     concurrent_atomics: Mapping[int, float] = field(default_factory=dict)
 
     @property
@@ -85,6 +87,7 @@ def memory_share(
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
+        read_first=caches.read_first,
         concurrent_atomics=concurrent_atomics(patterns, course, bandwidth.l2_atomic_units),
     )
 
