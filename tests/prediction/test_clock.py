@@ -380,6 +380,18 @@ def test_atomics_of_lanes_on_one_word_go_one_after_the_other(dtype: str, of_a_la
     assert made.cycles == 10 * 32 * of_a_lane
 
 
+@pytest.mark.parametrize(("operation", "takes"), [("add", 2), ("cas", 4)])
+def test_a_pass_of_compare_and_swap_in_shared_memory_has_a_length_of_its_own(
+    operation: str, takes: int
+) -> None:
+    """Of 32 lanes on one word 31 come behind the first."""
+    gpu = with_intervals(plain_device(shared_atomic=40), shared_atomic_pass=2, shared_swap_pass=4)
+    atomic = Instruction("ATOMS", (1,), (0, 1, 1), INT32, operation, memory=SHARED)
+    work = [atomic, alu(2, 1), EXIT]
+    assert simulate(work, gpu=gpu, cost=32).cycles == 40 + 31 * takes + 2
+    assert simulate(work, gpu=gpu.without("atomics"), cost=32).cycles == 40 + 2
+
+
 def test_atomics_on_many_lines_go_concurrent_atomics() -> None:
     gpu = with_intervals(plain_device(global_atomic=100), global_atomic_same_address=2)
     share = MemoryShare(

@@ -28,6 +28,7 @@ class Issue(NamedTuple):
     is_held: bool
     is_exit: bool
     is_float: bool
+    is_swap: bool
     port: int
     words: int
 
@@ -76,7 +77,16 @@ def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issu
     words = 1 if found is None else max(1, found.width_bytes // WORD_BYTES)
     port = _port(op, instruction, words, ports)
     return Issue(
-        instruction, cost, action, reads, is_held, op.kind == "exit", is_float, port, words
+        instruction,
+        cost,
+        action,
+        reads,
+        is_held=is_held,
+        is_exit=op.kind == "exit",
+        is_float=is_float,
+        is_swap=op.kind == "atomic" and instruction.detail == "cas",
+        port=port,
+        words=words,
     )
 
 

@@ -146,7 +146,7 @@ class _Builder:
         if issue.action in READS:
             return Access(issue.cost.latency)
         lanes = row.access if row.is_on else NO_ACCESS
-        asked = lanes._replace(is_float=issue.is_float, words=issue.words)
+        asked = lanes._replace(is_float=issue.is_float, is_swap=issue.is_swap, words=issue.words)
         if issue.action is Action.GLOBAL_LOAD and row.is_on:
             return asked._replace(draws=self.load(asked, row.gaps, row.earlier), pc=row.pc)
         return asked._replace(pc=row.pc) if issue.action is Action.GLOBAL_ATOMIC else asked

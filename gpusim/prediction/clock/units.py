@@ -34,6 +34,7 @@ class Units:
     _shuffle: int
     _address: int
     _atomic_pass: int
+    _swap_pass: int
     _arrival: int
     _queued_arrival: int
     _queued_arrivals: int
@@ -66,7 +67,9 @@ class Units:
         self._request = ticks(interval.lsu_sm)
         self._shuffle = ticks(interval.shuffle)
         self._address = ticks(interval.adu)
-        self._atomic_pass = 0 if "atomics" in free else ticks(interval.shared_atomic_pass)
+        is_free = "atomics" in free
+        self._atomic_pass = 0 if is_free else ticks(interval.shared_atomic_pass)
+        self._swap_pass = 0 if is_free else ticks(interval.shared_swap_pass)
 
     def _set_barriers(self) -> None:
         latency, interval = self._device.latency_cycles, self._device.interval_cycles
@@ -173,7 +176,8 @@ class Units:
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         """Serve an atomic pass by pass; those of other warps fit in between the passes of one."""
-        more = max(0, access.cost - 1) * self._atomic_pass
+        takes = self._swap_pass if access.is_swap else self._atomic_pass
+        more = max(0, access.cost - 1) * takes
         start = self._stage(
             now, self._request + more // DATA_STAGE_SLOTS if access.cost else 0, warp, behind
         )

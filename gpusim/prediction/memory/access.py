@@ -13,7 +13,8 @@ class Access(NamedTuple):
     L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
     sectors); it `joins` where it waits for what another warp fetches. `draws` is how many
     latencies it has, with those of the loads that are under way, `pc` which instruction it is.
-    Atomics on floating-point numbers are told from those on integers. A lane gives or gets so
+    Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
+    `swap`) from others. A lane gives or gets so
     many 32-bit `words`. A special register or constant has its latency in ticks for `cost`.
     """
 
@@ -25,6 +26,7 @@ class Access(NamedTuple):
     draws: float = 1.0
     pc: int = -1
     is_float: bool = False
+    is_swap: bool = False
     words: int = 1
 
 
