@@ -9,6 +9,7 @@ from functools import partial
 from operator import itemgetter
 
 from gpusim.device import Device
+from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
@@ -28,6 +29,7 @@ class Workload:
     def __init__(self, prepared: Prepared, gpu: Device, classes: Classes) -> None:
         self._gpu = gpu
         self._issues = issues(prepared.program, gpu)
+        self._code = CodeFetch(prepared.program, gpu)
         self._by_key: dict[bytes, WarpSteps] = {}
         self._by_stream: dict[tuple[int, int], list[WarpSteps]] = {}
         self._ranges = sorted(
@@ -78,7 +80,7 @@ class Workload:
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
             if warp.key not in self._by_key:
-                self._by_key[warp.key] = steps_of(warp, self._issues)
+                self._by_key[warp.key] = steps_of(warp, self._issues, self._code.of(warp))
             made.append(self._by_key[warp.key])
         return made
 

@@ -13,6 +13,7 @@ import pytest
 from gpusim import device
 from gpusim.device import Device
 from gpusim.isa import Instruction, Memory, Program
+from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.policies import POLICIES
@@ -129,7 +130,7 @@ def simulate(
         earlier=np.zeros(count, dtype=np.int32),
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
-    warp = steps_of(stream, issues(program, gpu))
+    warp = steps_of(stream, issues(program, gpu), CodeFetch(program, gpu).of(stream))
     share = share or MemoryShare(
         bytes_per_cycle, bytes_per_cycle, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1
     )

@@ -6,8 +6,9 @@ write it into the machine code. It is worked out here, once for each different s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gpusim.isa import Instruction
@@ -25,6 +26,7 @@ FIRST_PART, LAST_PART = 8, 12
 LEAST_MARKED = 12
 MARKS = 3
 
+_CACHED: Mapping[int, int] = MappingProxyType({})  # all code is where it is issued from
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
 
 
@@ -65,6 +67,7 @@ class _Builder:
     from_global: set[int] = field(default_factory=set)
     under_way: int = 0
     draws: int = 0
+    line_begun: int = 0
     was_held: bool = False
 
     def load(self, access: Access, gaps: int, earlier: int) -> float:
@@ -128,6 +131,13 @@ class _Builder:
         self.follow(at, step.pc, after)
         self.at = at
         self.made.append(step)
+
+    def fetch(self, pc: int, takes: int) -> None:
+        """Let a line of code begin that comes so long after the one before, or later."""
+        begins = max(self.cursor, self.line_begun + takes)
+        if self.made:
+            self.follow(begins, pc, 0)
+        self.line_begun = self.cursor
 
     def issue(self, row: _Row, issue: Issue, *, is_last: bool) -> None:
         """Add an instruction of the stream."""
@@ -255,8 +265,13 @@ class _Marker:
                 )
 
 
-def steps_of(stream: WarpStream, program: Sequence[Issue]) -> WarpSteps:
-    """Return what a warp does that runs a stream of a program's instructions."""
+def steps_of(
+    stream: WarpStream, program: Sequence[Issue], fetched: Mapping[int, int] = _CACHED
+) -> WarpSteps:
+    """Return what a warp does that runs a stream of a program's instructions.
+
+    Code that no cache holds is `fetched`: the ticks of each line, by its place in the stream.
+    """
     builder, marker = _Builder(), _Marker()
     for loop in stream.simulated_loops:
         if loop.extrapolated and loop.simulated and loop.length:
@@ -264,6 +279,8 @@ def steps_of(stream: WarpStream, program: Sequence[Issue]) -> WarpSteps:
     last = len(stream) - 1
     for place, row in enumerate(_rows(stream)):
         before = dict(builder.charges) if place in marker.at else {}
+        if place in fetched:
+            builder.fetch(row.pc, fetched[place])
         builder.issue(row, program[row.pc], is_last=place == last)
         marker.note(place, builder, before)
     builder.finish(int(stream.pc[-1]) if len(stream) else 0)

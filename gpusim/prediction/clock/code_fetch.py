@@ -1,0 +1,82 @@
+"""What code costs that is longer than the instruction caches: it comes 128 bytes at a time.
+
+What the caches hold was run before, by other warps or by the warp itself: a warp's lines are told
+apart by what all of its code came to since, as in caches that keep what was used last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+
+from gpusim.device import Device
+from gpusim.isa import OPS, Program
+from gpusim.memory import LINE_BYTES
+from gpusim.prediction.streams import WarpStream
+from gpusim.prediction.ticks import ticks
+
+# NVIDIA's binary utilities: 128 bits an instruction from compute capability 7.0 on, 64 before.
+_WIDE_FROM_CC_MAJOR, _WIDE_BYTES, _NARROW_BYTES = 7, 16, 8
+
+
+class CodeFetch:
+    """Tells how long lines of a program's code take on a device; a line is 128 bytes."""
+
+    def __init__(self, program: Program, device: Device) -> None:
+        capacity, interval = device.capacity, device.interval_cycles
+        size = _WIDE_BYTES if device.cc.major >= _WIDE_FROM_CC_MAJOR else _NARROW_BYTES
+        issued = [OPS[instruction.op].issued for instruction in program.instructions]
+        offsets = list(accumulate(issued, initial=0))
+        self._line_of_pc = [offset * size // LINE_BYTES for offset in offsets]
+        self._is_cached = offsets[-1] * size <= capacity.instruction_bytes
+        self._levels = (
+            (capacity.instruction_bytes // LINE_BYTES, 0),
+            (capacity.l15_bytes // LINE_BYTES, ticks(interval.instruction_line)),
+        )
+        self._beyond = ticks(interval.instruction_line_l2)
+
+    def of(self, stream: WarpStream) -> Mapping[int, int]:
+        """Return, by place in a stream where another line begins, the ticks the line takes.
+
+        It begins no sooner after the line before it; nothing is said where the caches hold all.
+        """
+        if self._is_cached:
+            return {}
+        lines = dict(self._lines(stream))
+        before = dict.fromkeys(lines.values())
+        caches = [_Cache(size, before) for size, _ in self._levels]
+        return {place: self._ticks(line, caches) for place, line in lines.items()}
+
+    def _lines(self, stream: WarpStream) -> Iterator[tuple[int, int]]:
+        """Yield where in a stream another line of code begins, and which."""
+        last = -1
+        for place, pc in enumerate(stream.pc.tolist()):
+            line = self._line_of_pc[pc]
+            if line != last:
+                last = line
+                yield place, line
+
+    def _ticks(self, line: int, caches: list[_Cache]) -> int:
+        found = [cache.use(line) for cache in caches]
+        return next(
+            (t for (_, t), hit in zip(self._levels, found, strict=True) if hit), self._beyond
+        )
+
+
+class _Cache:
+    """Lines that were used last, as many as there is room for; `before` were used already."""
+
+    def __init__(self, size: int, before: Mapping[int, None]) -> None:
+        self._size = size
+        self._held: dict[int, None] = {}
+        for line in before:
+            self.use(line)
+
+    def use(self, line: int) -> bool:
+        """Use a line; return whether it was there."""
+        hit = line in self._held
+        self._held.pop(line, None)
+        self._held[line] = None
+        if len(self._held) > self._size:
+            del self._held[next(iter(self._held))]
+        return hit
