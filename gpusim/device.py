@@ -303,22 +303,9 @@ class Latency:
         "a fence between blocks, nothing else under way",
         default=_in_proportion(1.15, "latency_cycles.global_atomic"),
     )
-    fence_per_warp: float = _latency(
-        "a fence: added for each further warp of the SM that is at one",
-        "cycles per warp",
-        default=_as_measured(9.0),
-    )
-    flag: float = _latency(
-        "from a store until a load of another SM that waits for it, and loads over and over, ends",
-        default=_in_proportion(2.1, "latency_cycles.l2"),
-    )
     last_store: float = _latency(
         "from a launch's last store until its end, beyond what a launch without stores takes",
         default=_in_proportion(1.25, "latency_cycles.l2"),
-    )
-    constant_l15: float = _latency(
-        "added to latency_cycles.constant out of the cache behind, the L1.5",
-        default=_as_measured(70.0),
     )
 
 
@@ -388,11 +375,6 @@ class Interval:
         "128 bytes of straight code out of the L2, of a warp",
         "cycles per line",
         default=_as_measured(46.0),
-    )
-    instruction_line_dram: float = _interval(
-        "128 bytes of straight code out of DRAM, of a warp",
-        "cycles per line",
-        default=_as_measured(86.0),
     )
 
 
@@ -505,11 +487,6 @@ class Capacity:
             lambda values: 2 if _has_l2_parts(values) else 1,
             "white papers: two in an A100 and an H100; one is taken for others",
         ),
-    )
-    constant_bytes: int = _bytes(
-        "cache of an SM for constants that LDC loads",
-        most=2**20,
-        default=_as_measured(2048),
     )
     instruction_bytes: int = _bytes(
         "code of a loop that is fetched as fast as it is issued",

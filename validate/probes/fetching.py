@@ -33,12 +33,11 @@ def _constants(bench: Bench, uniform: str, kilobytes: int, apart: int = APART_BY
     return told.reshape(LATER, count)
 
 
-@probe("latency_cycles.constant_l15", "capacity.constant_bytes")
+@probe()
 def constant_caches(bench: Bench) -> Values:
     """A thread goes around 1 to 64 KB of constants by LDC, 64 bytes apart, each waiting for one.
 
-    What 16 KB take longer than 1 KB; up to how much most of them take as 1 KB do. Also by ULDC,
-    cold out of DRAM, and a kernel's parameters.
+    Also by ULDC, cold out of DRAM, and a kernel's parameters.
     """
     notes: dict[str, Any] = {}
     for name, uniform in (("LDC", "false"), ("ULDC", "true")):
@@ -54,23 +53,20 @@ def constant_caches(bench: Bench) -> Values:
     )  # fmt: skip
     notes["parameters"] = float(told[1:].mean())
     bench.notes["cycles_of_constants"] = notes
-    quick, late = notes["LDC, 1 KB"]["later"], notes["LDC, 16 KB"]["later"]
-    held = [kb for kb in (1, 2, 3, 4) if notes[f"LDC, {kb} KB"]["later"] < (quick + late) / 2]
-    return [max(0.0, late - quick), max(held, default=1) * KB]
+    return []
 
 
 @probe(
     "interval_cycles.instruction_line",
     "interval_cycles.instruction_line_l2",
-    "interval_cycles.instruction_line_dram",
     "capacity.instruction_bytes",
     "capacity.l15_bytes",
 )
 def straight_code(bench: Bench) -> Values:
     """A warp runs straight code of 16 to 192 KB again and again: cycles of 128 bytes of it.
 
-    64 KB, then 192 KB, and what that takes at first, with the L2 emptied. The last two are up to
-    how much code takes less than half as long as 64 KB, and as 192 KB.
+    64 KB, then 192 KB. The last two are up to how much code takes less than half as long as 64 KB,
+    and as 192 KB.
     """
     counts = {kb: kb * KB // INSTRUCTION_BYTES for kb in CODE_KB}
     bench.prepare("fetching", *(f"code<{count}>" for count in counts.values()))
@@ -87,6 +83,5 @@ def straight_code(bench: Bench) -> Values:
     alone = LINE_INSTRUCTIONS
     held = [kb for kb in CODE_KB if later[kb] < (alone + middle) / 2]
     behind = [kb for kb in CODE_KB if later[kb] < (middle + most) / 2]
-    beyond = first[max(CODE_KB)]
     sizes = [max(kept, default=min(CODE_KB)) * KB for kept in (held, behind)]
-    return [middle, max(middle, most), max(middle, beyond), *sizes]
+    return [middle, max(middle, most), *sizes]

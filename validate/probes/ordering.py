@@ -26,11 +26,12 @@ def _fence(bench: Bench, kind: str, blocks: int, warps: int, count: int) -> list
     return [float(sums) / ROUNDS for sums in told.reshape(-1, 2).mean(axis=0)]
 
 
-@probe("latency_cycles.fence", "latency_cycles.fence_per_warp")
+@probe("latency_cycles.fence")
 def fences(bench: Bench) -> Values:
-    """One warp of an SM stores a line and fences; then 32 warps: what each further one adds.
+    """One warp of an SM stores a line and fences.
 
-    Also behind more stores, behind RED, and on all SMs, with the atomic that waits behind it.
+    Also by more warps, behind more stores, behind RED, and on all SMs, with the atomic that waits
+    behind it.
     """
     notes = {
         f"{kind}, {blocks} blocks of {warps} warps": {
@@ -41,13 +42,12 @@ def fences(bench: Bench) -> Values:
         for warps in (1, 8, 32)
     }
     bench.notes["cycles_of_a_fence_and_of_an_atomic_behind_it_by_requests"] = notes
-    one, all_ = (notes[f"STORE, 1 blocks of {warps} warps"][1][0] for warps in (1, 32))
-    return [one, max(0.0, (all_ - one) / 31)]
+    return [notes["STORE, 1 blocks of 1 warps"][1][0]]
 
 
-@probe("latency_cycles.flag")
+@probe()
 def flags(bench: Bench) -> Values:
-    """Two SMs pass a number to and fro by plain stores and loads: cycles one way, mean of pairs.
+    """Two SMs pass a number to and fro by plain stores and loads: cycles one way.
 
     Also by release and acquire, by atomics, and with data and a fence before the flag.
     """
@@ -56,7 +56,7 @@ def flags(bench: Bench) -> Values:
     for passing in ("VOLATILE", "RELEASE", "EXCHANGE", "DATA_AND_FLAG"):
         notes[passing] = {partner: _one_way(bench, passing, partner) for partner in partners}
     bench.notes["cycles_of_passing_a_word_by_partner"] = notes
-    return [float(np.mean(list(notes["VOLATILE"].values())))]
+    return []
 
 
 def _one_way(bench: Bench, passing: str, partner: int) -> float:
