@@ -37,6 +37,17 @@ def _both_zero(a: Array, b: Array, result: Array) -> Array | None:
     return np.asarray((a == 0) & (b == 0))
 
 
+def power(a: Array, b: Array) -> Array:
+    """Return a**b as C's pow does: NumPy takes the root for an exponent of 0.5 that is constant.
+
+    The root of -0 is -0 and that of -infinity NaN; their powers are 0 and infinity.
+    """
+    result = np.power(a, b)
+    if not np.any(b == 0.5):
+        return result
+    return np.where((b == 0.5) & ((a == 0) | np.isinf(a)), np.abs(a), result)
+
+
 def order(values: Array) -> Array:
     """Return integers that are ordered as `values` are, -0 before +0 and NaN at an end."""
     bits = values.view(np.dtype(f"i{values.dtype.itemsize}"))

@@ -76,8 +76,7 @@ def _of_float64(a: Array, b: Array, c: Array) -> Array:
         near = np.where(zero, total, near)
         doubtful |= small & ~zero
     if doubtful.any():
-        places = np.nonzero(doubtful)
-        near[places] = _with_care(*(x[places] for x in np.broadcast_arrays(a, b, c)))
+        near[doubtful] = _with_care(*(x[doubtful] for x in np.broadcast_arrays(a, b, c)))
     return near
 
 

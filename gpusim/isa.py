@@ -461,7 +461,7 @@ MATH: Mapping[str, Callable[..., Array]] = {
     "trunc": np.trunc,
     "fabs": np.abs,
     "fmod": np.fmod,
-    "pow": np.power,
+    "pow": floats.power,
     "hypot": np.hypot,
     "copysign": np.copysign,
     "isnan": np.isnan,

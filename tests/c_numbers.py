@@ -162,6 +162,11 @@ def power(a: int, b: int, dtype: str) -> int:
     return {1: 1, -1: -1 if b % 2 else 1}.get(a, 0)
 
 
+def real_power(a: Any, b: Any) -> Any:
+    """C's pow. NumPy takes a root for 0.5, which is no power of -0 and -infinity."""
+    return abs(a) if b == 0.5 and (a == 0 or math.isinf(a)) else np.power(a, b)
+
+
 INTEGERS: dict[str, Callable[[int, int, str], int]] = {
     "add": lambda a, b, _: a + b,
     "sub": lambda a, b, _: a - b,
@@ -180,7 +185,7 @@ REALS: dict[str, Callable[[Any, Any], Any]] = {
     "truediv": lambda a, b: a / b,
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
-    "pow": np.power,
+    "pow": real_power,
 }
 
 
@@ -385,9 +390,8 @@ def spelled(function: Any) -> Any:
     return scope[function.__name__].__code__
 
 
-def function(name: str, *, gives_truth: bool = False) -> Callable[..., Number]:
-    """A function of `math`: NumPy's of the same name, in the operands' type or float64."""
-    compute = getattr(np, name)
+def function(compute: Callable[..., Any], *, gives_truth: bool = False) -> Callable[..., Number]:
+    """A function of `math`, in the operands' type or float64."""
 
     def call(*operands: Any) -> Number:
         dtype = meeting(*operands)
@@ -400,13 +404,14 @@ def function(name: str, *, gives_truth: bool = False) -> Callable[..., Number]:
 
 
 FUNCTIONS = {
-    **{name: function(name) for name in (
+    **{name: function(getattr(np, name)) for name in (
         "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
         "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "fabs", "fmod", "hypot", "copysign")},
-    **{name: function(numpys) for name, numpys in (
-        ("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("atan2", "arctan2"),
-        ("pow", "power"))},
-    **{name: function(name, gives_truth=True) for name in ("isnan", "isinf", "isfinite")},
+    **{name: function(getattr(np, numpys)) for name, numpys in (
+        ("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan"), ("atan2", "arctan2"))},
+    "pow": function(real_power),
+    **{name: function(getattr(np, name), gives_truth=True)
+       for name in ("isnan", "isinf", "isfinite")},
 }  # fmt: skip
 
 

@@ -72,6 +72,25 @@ def test_zeros_have_ieee_754s_signs_and_what_overflows_is_infinite(
     assert math.isnan(expected) or np.signbit(found[0]) == np.signbit(expected)
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "c", "expected"),
+    [
+        (1.5, 2.0, 0.25, 3.25),
+        (1.0, 1.0, math.nan, math.nan),
+        (INF, 2.0, 0.0, INF),
+        (1.0, 1.0, -1.0, 0.0),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_alone_are_what_lanes_are(
+    dtype: str, a: float, b: float, c: float, expected: float
+) -> None:
+    """Constants are folded as arrays without axes."""
+    lanes = [np.array([of], dtype) for of in (a, b, c)]
+    np.testing.assert_array_equal(computed(*lanes), [expected])
+    np.testing.assert_array_equal(computed(*(of.reshape(()) for of in lanes)), expected)
+
+
 def test_float32_rounds_once() -> None:
     """Half a unit of the last place, and less than float64 keeps of it: up, where even was down."""
     a, b = np.float32(1 + 2**-12), np.float32(1 + 2**-12)

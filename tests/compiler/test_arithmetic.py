@@ -169,6 +169,24 @@ def test_an_integer_to_an_integer_power_is_an_integer_that_wraps() -> None:
     assert results(kernel, longs(8), *arguments) == expected
 
 
+def test_a_power_of_a_half_is_that_of_cs_pow() -> None:
+    """Unlike the square root, it knows no -0, and infinity's sign makes no difference."""
+
+    @cuda.jit
+    def kernel(out, a, half):
+        out[0, cuda.laneid] = a[cuda.laneid] ** 0.5
+        out[1, cuda.laneid] = a[cuda.laneid] ** half
+        out[2, cuda.laneid] = math.sqrt(a[cuda.laneid])
+        out[3, cuda.laneid] = (-INF) ** 0.5
+
+    given = np.array([-INF, -0.0, 4.0, -4.0])
+    found = results(kernel, np.zeros((4, 4)), given, 0.5, block=4)
+    powers, roots = [INF, 0.0, 2.0, NAN], [NAN, -0.0, 2.0, NAN]
+    np.testing.assert_array_equal(found, [powers, powers, roots, [INF] * 4])
+    assert not np.signbit(found[0][1])
+    assert not np.signbit(found[1][1])
+
+
 def test_abs_of_a_truth_value_is_a_number() -> None:
     @cuda.jit
     def kernel(out, x):
