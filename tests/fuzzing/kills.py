@@ -16,6 +16,7 @@ from gpusim.catalogue import Request
 from gpusim.prediction.sweeps import crossed, sweep
 
 ROOT = Path(__file__).parent.parent.parent
+PATHS = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]  # what else is installed there
 KERNELS, BLOCKS, SIZES = ["reduce1", "reduce2", "reduce3", "reduce6"], [64, 128], [2**12, 2**18]
 LONGEST_S = 6.0  # an undisturbed sweep takes some three
 
@@ -46,7 +47,7 @@ def _started(output: Path, workers: int) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "gpusim", "sweep", *options, "--out", str(output)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)},
         process_group=0,
     )
 
