@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -26,30 +28,45 @@ def kill(random: Random, folder: Path) -> None:
     suffix = random.choice([".csv", ".json"])
     output = folder / f"table{suffix}"
     for _ in range(random.choice([1, 1, 2])):
-        begun = _started(output, random.choice([1, 2]))
-        other = _started(output, 1) if random.random() < 0.2 else None
+        _disturb(random, output)
+    with _started(output, 2) as last:
+        _look(last, (0,))
+    assert output.read_bytes() == _undisturbed()[suffix]
+    assert [path.name for path in folder.iterdir()] == [output.name]
+
+
+def _disturb(random: Random, output: Path) -> None:
+    """Start a sweep, perhaps two, and end the first."""
+    with contextlib.ExitStack() as started:
+        begun = started.enter_context(_started(output, random.choice([1, 2])))
+        is_alone = random.random() >= 0.2
+        other = None if is_alone else started.enter_context(_started(output, 1))
         time.sleep(random.uniform(0, LONGEST_S) * random.random())
         refused = () if other is None else (2,)  # whichever comes second finds the first at work
         _end(random, begun, refused)
         if other is not None:
             _look(other, (0, *refused))
-    last = _started(output, 2)
-    _look(last, (0,))
-    assert output.read_bytes() == _undisturbed()[suffix]
-    assert [path.name for path in folder.iterdir()] == [output.name]
 
 
-def _started(output: Path, workers: int) -> subprocess.Popen[bytes]:
-    """Start the sweep as a shell would: an interrupt of the keyboard goes to all its processes."""
+@contextlib.contextmanager
+def _started(output: Path, workers: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the sweep as a shell would: an interrupt of the keyboard goes to all its processes.
+
+    It does not outlive a round that has failed.
+    """
     options = ["--kernels", ",".join(KERNELS), "--blocks", ",".join(map(str, BLOCKS))]
     options += ["--sizes", ",".join(map(str, SIZES)), "--workers", str(workers)]
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "gpusim", "sweep", *options, "--out", str(output)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)},
         process_group=0,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _end(random: Random, process: subprocess.Popen[bytes], codes: tuple[int, ...]) -> None:
