@@ -267,8 +267,8 @@ def memory_keys() -> str:
 
 # Of kernels in tests/others, by name and size, whose times show what the memory model lacks.
 MEMORY_MISSES = {
-    ("bit_reversal", 1 << 25): "stores of single words that miss the L2: each of their sectors is "
-    "read from DRAM and written back on hardware, here written alone",
+    ("bit_reversal", 1 << 25): "stores of single words that miss the L2, each of a sector that "
+    "other blocks write to much later",
     ("scatter", 1 << 24): "stores of single words at random places that miss the L2",
     ("lookback_scan", 1 << 24): "blocks that wait for words of other blocks: here they find them "
     "at once, and seldom look twice",
