@@ -23,6 +23,12 @@ def test_there_are_64_kernels_of_three_sizes_and_a_third_of_them_is_measured_las
     assert 0.3 <= len(last) / len(KERNELS) <= 0.4
 
 
+def test_all_launches_are_measured_and_counted() -> None:
+    every = {launch.key for launch in launches()}
+    assert every == set(errors.by_launch(errors.MEASURED))
+    assert every == set(errors.by_launch(errors.COUNTED))
+
+
 def test_whatever_was_measured_is_predicted_or_refused_with_a_reason() -> None:
     rows = list(errors.rows_of(errors.PREDICTED))
     held = {(row["kernel"], int(row["n"]), row["code"]) for row in rows}
