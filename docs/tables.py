@@ -24,6 +24,7 @@ from gpusim.errors import GpusimError
 from gpusim.lowering.passes.optimise import PASSES
 from gpusim.lowering.passes.simplify import simplify
 from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.traffic import PREDICTED
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
@@ -67,6 +68,12 @@ def counters() -> str:
         for spec in COUNTERS.values()
     )
     return _table(("counter", "unit", "kind", "in Nsight Compute", "what it counts"), rows)
+
+
+def predicted_counters() -> str:
+    """Every counter that follows from the model of memory."""
+    rows = ((f"`{name}`", unit, "model", doc) for name, (unit, doc, _) in PREDICTED.items())
+    return _table(("in Nsight Compute", "unit", "kind", "what it counts"), rows)
 
 
 def kernels() -> str:
@@ -408,6 +415,7 @@ TABLES: dict[str, Table] = {
     made.__name__: made
     for made in (
         counters,
+        predicted_counters,
         kernels,
         defects,
         instructions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -54,12 +55,7 @@ class Traffic:
     @property
     def counters(self) -> dict[str, float]:
         """What Nsight Compute counts of it, by its names; a model."""
-        loaded = self.l1_bytes + self.l2_bytes + self.dram_bytes
-        return {
-            "lts__t_sectors_op_read.sum": (self.l2_bytes + self.dram_bytes) / SECTOR_BYTES,
-            "dram__bytes_read.sum": self.moved_bytes,
-            "l1tex__t_sector_hit_rate.pct": 100 * self.l1_bytes / loaded if loaded else 0.0,
-        }
+        return {name: count(self) for name, (_, _, count) in PREDICTED.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the traffic as plain data."""
@@ -67,6 +63,31 @@ class Traffic:
             name: {"value": value, "kind": "model"} for name, value in self.counters.items()
         }
         return {**asdict(self), "counters": counters}
+
+
+def _hit_rate(traffic: Traffic) -> float:
+    loaded = traffic.l1_bytes + traffic.l2_bytes + traffic.dram_bytes
+    return 100 * traffic.l1_bytes / loaded if loaded else 0.0
+
+
+# By Nsight Compute's names: unit, what is counted, and how it follows.
+PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
+    "lts__t_sectors_op_read.sum": (
+        "sectors",
+        "32-byte sectors that the L2 is asked for: those of loads that no L1 has.",
+        lambda traffic: (traffic.l2_bytes + traffic.dram_bytes) / SECTOR_BYTES,
+    ),
+    "dram__bytes_read.sum": (
+        "bytes",
+        "Bytes that DRAM moves for sectors that are not in the L2, in whole grains.",
+        lambda traffic: traffic.moved_bytes,
+    ),
+    "l1tex__t_sector_hit_rate.pct": (
+        "%",
+        "Sectors of loads that are found in the L1, of all that warps ask for.",
+        _hit_rate,
+    ),
+}
 
 
 def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traffic:

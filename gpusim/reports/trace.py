@@ -7,6 +7,7 @@ from textwrap import dedent, wrap
 
 from rich.text import Text
 
+from gpusim.memory import SECTOR_BYTES
 from gpusim.reports import line_counts
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines, made_by
@@ -20,6 +21,7 @@ from gpusim.reports.layout import (
     plural,
     size,
 )
+from gpusim.reports.quantities import volume
 from gpusim.reports.warps import warp_lines
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Finding, Trace
@@ -41,6 +43,11 @@ def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
         "active: mean lanes of 32 that run it; on: with a true guard; > has a finding",
     )
     yield from lines_table(trace).lines(width)
+    if trace.footprints:
+        yield heading(
+            "Footprint", "sectors of global memory that are requested, and different ones"
+        )
+        yield from footprint_table(trace).lines(width)
     yield from warp_lines(trace, width)
     yield heading("What to make of it")
     for finding in trace.findings[:SENTENCES]:
@@ -120,6 +127,28 @@ def lines_table(trace: Trace) -> Columns:
             integer(line_counts.wavefronts(line)),
             (integer(conflicts), _bad_if(0 < conflicts == most_conflicts)),
             integer(line_counts.sectors(line)),
+        )
+    return made
+
+
+def footprint_table(trace: Trace) -> Columns:
+    """Return how many sectors of each array the lines request, and how many different ones."""
+    made = Columns(
+        Column("line"),
+        Column("", "left"),
+        Column("array", "left", "ellipsis"),
+        Column("requested"),
+        Column("distinct"),
+        Column("footprint"),
+    )
+    for one in trace.footprints:
+        made.row(
+            (str(one.line or ""), DIM),
+            one.access,
+            ", ".join(one.arrays),
+            f"{one.requested_sectors:,}",
+            f"{one.distinct_sectors:,}",
+            volume(SECTOR_BYTES * one.distinct_sectors),
         )
     return made
 

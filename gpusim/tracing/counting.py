@@ -11,6 +11,7 @@ import numpy as np
 from gpusim.events import Observer, Placement, Step
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, Launch
+from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.tally import Seen, Tally
 
@@ -65,10 +66,10 @@ def _rise(rows: Array) -> bool:
 class Counters(Observer):
     """Counts every step. Blocks with the same table of warps and counters share one table."""
 
-    def __init__(self, cc: ComputeCapability) -> None:
+    def __init__(self, cc: ComputeCapability, copies: LastCopies) -> None:
         self.specs = list(COUNTERS.values())
         self._wanted: list[list[int]] = []
-        self._seen = Seen(cc.major)
+        self._seen = Seen(cc.major, copies)
         self._batches: dict[int, _Batch] = {}
         self._current: _Batch | None = None
         self._tables: dict[bytes, int] = {}
@@ -155,6 +156,13 @@ class Counters(Observer):
             self._tables[key] = len(self.tables)
             self.tables.append(table.copy())
         return self._tables[key]
+
+    @property
+    def requested_sectors(self) -> Array:
+        """The sectors of global memory that each pc's loads or stores ask for."""
+        names = ("global_load_sectors", "global_store_sectors")
+        mine = [number for number, spec in enumerate(self.specs) if spec.name in names]
+        return np.asarray(self.by_pc[:, mine].sum(axis=1))
 
     def named(self, row: Array) -> dict[str, int]:
         """Return a row of numbers under their counters' names, as plain ints."""

@@ -10,6 +10,7 @@ from gpusim import __version__
 from gpusim.launch import Launch
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.counting import Counters
+from gpusim.tracing.footprint import Footprint
 from gpusim.views import View
 
 
@@ -107,7 +108,8 @@ class Trace:
     `block_index`, `is_complete` is False where it did too much to keep every execution.
     `compiler` names the one whose own code ran, empty for the lowering's; `generator` is who made
     the code, with the version, and `fallback` why not nvcc's compiler, where that was wanted.
-    `arrays` are the types of the array arguments by name.
+    `arrays` are the types of the array arguments by name. `footprints` say how much of
+    them each line touches.
     `plot_...(theme="dark")` return Matplotlib figures of that block.
     """
 
@@ -128,6 +130,7 @@ class Trace:
     generator: str = f"gpusim {__version__}"
     fallback: str = ""
     arrays: dict[str, str] = field(default_factory=dict)
+    footprints: list[Footprint] = field(default_factory=list)
 
     _repr_html_ = View("gpusim.reports.notebook", "trace_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "trace_bundle")
@@ -167,6 +170,7 @@ class Trace:
                 }
                 for line in self.lines
             ],
+            "footprints": [footprint.to_dict() for footprint in self.footprints],
             "warps": [
                 {"block": warp.block, "warp": warp.warp, "counters": warp.counters}
                 for warp in self.warps

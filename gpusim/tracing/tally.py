@@ -15,6 +15,7 @@ import numpy as np
 from gpusim import memory
 from gpusim.events import Step
 from gpusim.isa import COUNT_UP, Instruction
+from gpusim.tracing.copies import LastCopies
 
 Array = np.ndarray[Any, Any]
 Kept = TypeVar("Kept")
@@ -133,8 +134,9 @@ class Tally(NamedTuple):
 class Seen:
     """Masks and accesses of steps, each kept once."""
 
-    def __init__(self, cc_major: int) -> None:
+    def __init__(self, cc_major: int, copies: LastCopies) -> None:
         self._cc = cc_major
+        self._copies = copies
         self._last = Masks(NO_LANES, NO_LANES)
         self._masks: dict[Any, Masks] = {}
         self._accesses: dict[Any, Access] = {}
@@ -164,7 +166,7 @@ class Seen:
         assert addresses is not None
         found = step.instruction.memory
         if found is not None and found.space == "global":
-            addresses = _within_lines(addresses, on)
+            addresses = _within_lines(self._copies.of(step).addresses)
         access = Access(step.instruction, addresses, on, self._cc)
         if access.nbytes > MOST_COMPARED_BYTES:
             return access
@@ -179,14 +181,8 @@ def _remembered(known: dict[Any, Kept], key: Any, new: Kept) -> Kept:
     return known.setdefault(key, new)
 
 
-def _within_lines(addresses: Array, on: Array) -> Array:
-    """Return addresses that share sectors as the given ones do, one copy where blocks are alike.
-
-    Blocks are alike where each block's addresses are the first one's, moved by whole lines.
-    """
-    first = addresses[:1] - (addresses[0, 0, 0] & -memory.LINE_BYTES)
-    if len(addresses) == 1 or len(on) > 1:
-        return first if len(addresses) == 1 else addresses
-    moved = addresses[:, :1, :1] - addresses[0, 0, 0]
-    alike = not (moved & (memory.LINE_BYTES - 1)).any()
-    return first if alike and np.array_equal(addresses, addresses[:1] + moved) else addresses
+def _within_lines(addresses: Array) -> Array:
+    """Return one copy's addresses as near zero as they share sectors in the same way."""
+    if len(addresses) > 1:
+        return addresses
+    return np.asarray(addresses - (addresses[0, 0, 0] & -memory.LINE_BYTES))

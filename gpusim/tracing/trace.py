@@ -18,8 +18,10 @@ from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
 from gpusim.tracing.block_log import BlockLog, Entry
+from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.findings import find
+from gpusim.tracing.footprint import Footprints
 from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
 
 
@@ -69,15 +71,17 @@ def trace_prepared(
     require_observers(observers, Observer)
     if not 0 <= block_index < launch.blocks:
         raise InputError(f"there is no block {block_index} in a grid of {launch.blocks} blocks")
-    counters, log = Counters(cc), BlockLog(block_index)
+    allocations, copies = allocate(prepared.arguments), LastCopies()
+    counters, log = Counters(cc, copies), BlockLog(block_index)
+    footprints = Footprints(allocations, copies)
     machine.run(
         prepared,
-        observers=(counters, log, *observers),
+        observers=(counters, footprints, log, *observers),
         step_limit=step_limit,
         blocks_per_chunk=blocks_per_chunk,
         progress=progress,
     )
-    bases = {name: place.address for name, place in allocate(prepared.arguments).items()}
+    bases = {name: place.address for name, place in allocations.items()}
     blocks = Blocks(counters)
     made = Trace(
         kernel=prepared.kernel,
@@ -86,6 +90,7 @@ def trace_prepared(
         cc=str(cc),
         counters=counters.named(counters.by_pc.sum(axis=0)),
         lines=_lines(prepared, counters),
+        footprints=list(footprints.found(counters.requested_sectors)),
         blocks=blocks,
         warps=[
             WarpCounters(block_index, warp, row)

@@ -8,6 +8,7 @@ import pytest
 from gpusim.events import Placement, Step
 from gpusim.isa import Instruction, Memory
 from gpusim.tracing import counting
+from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.tally import Seen
 
 FLOATS = Memory("global", "x", np.dtype(np.float32))
@@ -26,13 +27,13 @@ def of_two_blocks(apart: int) -> np.ndarray:
 
 
 def test_equal_masks_and_addresses_are_one_tally() -> None:
-    seen = Seen(9)
+    seen = Seen(9, LastCopies())
     first, second = (seen.tally(loaded(of_two_blocks(128))) for _ in range(2))
     assert first == second
 
 
 def test_masks_of_two_warps_are_not_those_of_two_blocks() -> None:
-    seen = Seen(9)
+    seen = Seen(9, LastCopies())
     warps, blocks = (np.ones(shape, dtype=bool) for shape in ((1, 2, 32), (2, 1, 32)))
     shapes = [
         seen.tally(loaded(of_two_blocks(128), mask)).masks.lanes_on.shape
@@ -48,13 +49,15 @@ def test_masks_of_two_warps_are_not_those_of_two_blocks() -> None:
 def test_blocks_that_are_whole_lines_apart_share_their_sectors(
     apart: int, sectors: list[list[int]]
 ) -> None:
-    assert Seen(9).tally(loaded(of_two_blocks(apart))).served.sectors.tolist() == sectors
+    assert (
+        Seen(9, LastCopies()).tally(loaded(of_two_blocks(apart))).served.sectors.tolist() == sectors
+    )
 
 
 def test_one_lane_elsewhere_is_not_alike() -> None:
     addresses = of_two_blocks(128)
     addresses[1, 0, 31] += 4096
-    assert Seen(9).tally(loaded(addresses)).served.sectors.tolist() == [[4], [5]]
+    assert Seen(9, LastCopies()).tally(loaded(addresses)).served.sectors.tolist() == [[4], [5]]
 
 
 @pytest.mark.parametrize("mixed", [counting.MIXED, np.int64(0)])

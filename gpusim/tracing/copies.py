@@ -1,0 +1,46 @@
+"""Addresses that blocks have alike: those of one block, and how far from them the others' lie."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpusim.events import Step
+from gpusim.memory import LINE_BYTES
+
+Array = np.ndarray[Any, Any]
+
+NOT_MOVED = np.zeros((1, 1, 1), dtype=np.int64)
+
+
+class Copies(NamedTuple):
+    """Byte addresses of a step's blocks: each of `addresses`, moved on by each of `moved`."""
+
+    addresses: Array
+    moved: Array
+
+
+class LastCopies:
+    """The copies of the step that was asked for last: they are found once for all who ask."""
+
+    def __init__(self) -> None:
+        self._step: Step | None = None
+        self._copies = Copies(NOT_MOVED, NOT_MOVED)
+
+    def of(self, step: Step) -> Copies:
+        """Return one copy where blocks with the same masks are whole lines apart, else all."""
+        if self._step is not step:
+            assert step.addresses is not None
+            self._step, self._copies = step, _copies(step.addresses, step.on)
+        return self._copies
+
+
+def _copies(addresses: Array, on: Array) -> Copies:
+    if len(addresses) == 1 or len(on) > 1:
+        return Copies(addresses, NOT_MOVED)
+    moved = addresses[:, :1, :1] - addresses[0, 0, 0]
+    alike = not (moved & (LINE_BYTES - 1)).any()
+    if alike and np.array_equal(addresses, addresses[:1] + moved):
+        return Copies(addresses[:1], moved)
+    return Copies(addresses, NOT_MOVED)

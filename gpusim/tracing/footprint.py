@@ -1,0 +1,113 @@
+"""The observer of footprints: which sectors of global memory each source line touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.events import Observer, Step
+from gpusim.isa import ANY_ARRAY, OPS, Instruction, Program
+from gpusim.launch import Launch
+from gpusim.machine.storage import Allocation
+from gpusim.memory import SECTOR_BYTES
+from gpusim.tracing.copies import LastCopies
+
+Array = np.ndarray[Any, Any]
+Place = tuple[int, str, str]  # line, access, array
+
+SECTOR_BITS = np.int64(SECTOR_BYTES.bit_length() - 1)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """How much of an array the loads, or the stores, of a source line touch.
+
+    Of the `requested_sectors`, the sectors of each warp's access added up, so many are
+    `distinct_sectors`. Instructions that may mean any array have one for all `arrays` they touch.
+    """
+
+    line: int
+    access: str
+    arrays: tuple[str, ...]
+    requested_sectors: int
+    distinct_sectors: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the footprint as plain data."""
+        return {**asdict(self), "arrays": list(self.arrays)}
+
+
+class Footprints(Observer):
+    """Marks the sectors that are touched, a byte for each, by line, access and array.
+
+    The operating system makes room for what is touched alone: a 32nd of it, for each line.
+    """
+
+    def __init__(self, allocations: Mapping[str, Allocation], copies: LastCopies) -> None:
+        self._copies = copies
+        extents = [one.extent for one in allocations.values()]
+        self._first = np.int64(min((e.start for e in extents), default=0)) >> SECTOR_BITS
+        self._sectors = {name: self._range(one.extent) for name, one in allocations.items()}
+        self._marked: dict[Place, Array] = {}
+        self._pcs: dict[Place, list[int]] = {}
+
+    def _range(self, extent: range) -> slice:
+        """Return which of the marks are those of some addresses."""
+        last = -(-extent.stop // SECTOR_BYTES)
+        return slice(int((extent.start >> SECTOR_BITS) - self._first), int(last - self._first))
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """Prepare for a launch."""
+        places = [_place(instruction) for instruction in program.instructions]
+        for pc, place in enumerate(places):
+            if place is not None:
+                self._pcs.setdefault(place, []).append(pc)
+        size = max((mine.stop for mine in self._sectors.values()), default=0)
+        self._marked = {place: np.zeros(size, dtype=bool) for place in self._pcs}
+        self._marks = [None if place is None else self._marked[place] for place in places]
+
+    def step(self, step: Step) -> None:
+        """Mark the sectors that a step touches."""
+        marks = self._marks[step.pc]
+        if marks is None:
+            return
+        addresses, moved = self._copies.of(step)
+        sectors = (addresses >> SECTOR_BITS) - self._first
+        if not step.on.all():
+            sectors, on = np.broadcast_arrays(sectors, step.on)
+            sectors = sectors[on]
+        if len(moved) > 1:
+            sectors = _once(sectors) + (moved[:, 0] >> SECTOR_BITS)
+        marks[sectors] = True
+
+    def found(self, requested: Array) -> Iterator[Footprint]:
+        """Yield what was touched, given how many sectors each pc has requested."""
+        for (line, access, array), marks in sorted(self._marked.items()):
+            distinct = int(np.count_nonzero(marks))
+            if distinct:
+                asked = int(requested[self._pcs[line, access, array]].sum())
+                yield Footprint(line, access, self._arrays(array, marks), asked, distinct)
+
+    def _arrays(self, name: str, marks: Array) -> tuple[str, ...]:
+        if name != ANY_ARRAY:
+            return (name,)
+        return tuple(name for name, mine in self._sectors.items() if marks[mine].any())
+
+
+def _place(instruction: Instruction) -> Place | None:
+    """Return where an instruction's footprint is kept, None where it has none."""
+    found, op = instruction.memory, OPS[instruction.op]
+    if found is None or found.space != "global" or op.reads_memory == op.writes_memory:
+        return None  # atomics do both
+    return instruction.line, op.kind, found.name
+
+
+def _once(sectors: Array) -> Array:
+    """Return each sector once."""
+    ordered = np.sort(sectors, axis=None)
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    return np.asarray(ordered[is_new])
