@@ -136,7 +136,10 @@ def test_a_warm_l2_has_arrays_that_fit_and_nothing_of_those_that_do_not(
     cold, warm = (predicted("kernel4", n, 256, l2=l2) for l2 in ("cold", "warm"))
     dram = [next(b.time_us for b in found.bounds if b.name == "DRAM") for found in (cold, warm)]
     assert dram[1] == pytest.approx(part * dram[0], rel=0.01)
-    assert warm.time_us == cold.time_us if part else warm.time_us < 0.8 * cold.time_us
+    if part:
+        assert warm.time_us == pytest.approx(cold.time_us, rel=0.02)
+    else:
+        assert warm.time_us < 0.8 * cold.time_us
 
 
 def test_atomics_on_a_large_array_take_less_than_those_on_one_word() -> None:
