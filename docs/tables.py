@@ -281,8 +281,8 @@ MEMORY_MISSES = {
     "at once, and seldom look twice",
     ("constant_lookup", 1 << 24): "constants at different addresses in a warp, which hardware "
     "looks up one after the other: here they cost as one",
-    ("straight_code", 1 << 14): "256 KB of code without a loop: instruction caches are taken to "
-    "hold all of it",
+    ("straight_code", 1 << 14): "256 KB of code without a loop: its first fetch, out of DRAM, is "
+    "missing",
     ("shared_float_sum", 1 << 18): "lanes that add floats to one word of shared memory, a loop of "
     "compare and swap: here it goes round too often",
     ("histogram", 1 << 24): "integer atomics on random bins of shared memory: here they cost too "
