@@ -279,8 +279,6 @@ MEMORY_MISSES = {
     ("scatter", 1 << 24): "stores of single words at random places that miss the L2",
     ("lookback_scan", 1 << 24): "blocks that wait for words of other blocks: here they find them "
     "at once, and seldom look twice",
-    ("constant_lookup", 1 << 24): "constants at different addresses in a warp, which hardware "
-    "looks up one after the other: here they cost as one",
     ("straight_code", 1 << 14): "256 KB of code without a loop: its first fetch, out of DRAM, is "
     "missing",
     ("shared_float_sum", 1 << 18): "lanes that add floats to one word of shared memory, a loop of "

@@ -62,8 +62,9 @@ class Step(NamedTuple):
     conditional is true; each is None for other instructions. `values` are what a store
     stores, `left` what an atomic leaves in shared memory when all lanes are through, `mask` is
     the operand that names lanes to a shuffle, vote or warp barrier, as bits; all three are to be
-    broadcast. `sources` are the lanes that a shuffle without a mask reads from. A row may be a part
-    of a warp: lanes that diverged run as rows of their own.
+    broadcast. `sources` are the lanes that a shuffle without a mask reads from, `constants` the
+    offsets in its bank at which a load of constants reads that has registers for them. A row may be
+    a part of a warp: lanes that diverged run as rows of their own.
 
     It is a tuple because one is made for every instruction: a dataclass takes four times as long.
     """
@@ -80,6 +81,7 @@ class Step(NamedTuple):
     mask: Array | None = None
     left: Array | None = None
     sources: Array | None = None
+    constants: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ class Context:
         mask: Array | None = None,
         left: Array | None = None,
         sources: Array | None = None,
+        constants: Array | None = None,
     ) -> None:
         """Report to those who listen, if there are any, that a group ran an instruction."""
         if not self.listeners and not self._barrier_listeners:
@@ -87,6 +88,7 @@ class Context:
             mask,
             left,
             sources,
+            constants,
         )
         self._last_step = step
         for listener in self.listeners:

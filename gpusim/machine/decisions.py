@@ -48,4 +48,4 @@ def _decides_here(instruction: Instruction) -> set[int]:
     found = set() if op.only_describes else _guard(instruction)
     if (op.access and instruction.src) or op.waits_for_lanes:
         found |= {instruction.src[0]}
-    return found
+    return found | set(instruction.src) if op.kind == "bank" else found

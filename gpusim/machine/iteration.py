@@ -130,6 +130,9 @@ class _Iteration:
             raise DiffersError
         if op.access and on.any():
             self._access(instruction, on)
+        if op.kind == "bank" and on.any():
+            for register in instruction.src:
+                self._stride(register, on)
         if decides:
             for register, result in zip(
                 instruction.dst, self._results(instruction, on), strict=False
@@ -261,7 +264,16 @@ class _Iteration:
             raise DiffersError
         if not instruction.src:
             return
-        address = self._read(instruction.src[0])
+        stride = self._stride(instruction.src[0], on)
+        self._period = math.lcm(self._period, LINE_BYTES // math.gcd(stride, LINE_BYTES))
+        if name in self._context.allocations:
+            array = self._context.allocations[name].address
+            if self._strides.setdefault(array, stride) != stride:
+                raise DiffersError
+
+    def _stride(self, register: int, on: Array) -> int:
+        """Return by how much a register moves, in all lanes alike: it says what they access."""
+        address = self._read(register)
         if address is None:
             raise DiffersError
         steps = np.broadcast_to(address.step, np.broadcast_shapes(address.step.shape, on.shape))
@@ -269,11 +281,7 @@ class _Iteration:
         stride = int(taking[0])
         if (taking != stride).any():
             raise DiffersError
-        self._period = math.lcm(self._period, LINE_BYTES // math.gcd(stride, LINE_BYTES))
-        if name in self._context.allocations:
-            array = self._context.allocations[name].address
-            if self._strides.setdefault(array, stride) != stride:
-                raise DiffersError
+        return stride
 
     # -- the end -----------------------------------------------------------------------
 

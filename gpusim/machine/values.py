@@ -155,21 +155,28 @@ _PARTS = {(1, False): np.uint8, (1, True): np.int8, (2, False): np.uint16, (2, T
 
 def bank(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Load words of a constant bank, or a part of one; a register may say which."""
+    constants = _bank_offsets(group, instruction) if instruction.src else None
     for register, value in zip(
         instruction.dst, bank_values(context, group, instruction), strict=True
     ):
         group.write(register, value, on)
-    context.report(group, instruction, on)
+    context.report(group, instruction, on, constants=constants)
+
+
+def _bank_offsets(group: Group, instruction: Instruction) -> Array:
+    """Return where in its bank each lane of a load of constants begins to read."""
+    offsets = np.full((1, 1, 1), instruction.detail[1][1], dtype=np.int64)
+    for register in instruction.src:
+        offsets = offsets + group.read(register, np.uint32).view(np.int32)
+    return offsets
 
 
 def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:
     """Return what an instruction loads from a constant bank, a register each."""
-    number, offset, size, signed = instruction.detail[1]
+    number, _, size, signed = instruction.detail[1]
     held = context.banks[number]
     kind = np.dtype(_PARTS.get((size, signed), np.uint32))
-    index = np.full((1, 1, 1), offset, dtype=np.int64)
-    for register in instruction.src:
-        index = index + group.read(register, np.uint32).view(np.int32)
+    index = _bank_offsets(group, instruction)
     last = len(held) - kind.itemsize * len(instruction.dst)
     beyond = ((index < 0) | (index > last)) & group.mask
     if beyond.any():

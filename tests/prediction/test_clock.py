@@ -520,10 +520,21 @@ def test_special_registers_do_not_wait_for_constants() -> None:
         plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1)
     )
     registers, constants = (
-        [units.serve(action, Access(10), Requester(0, 0), 0, 0)[0] for _ in range(8)]
+        [units.serve(action, Access(10, lines=1), Requester(0, 0), 0, 0)[0] for _ in range(8)]
         for action in (Action.SPECIAL_REGISTER, Action.CONSTANT)
     )
     assert registers == constants == [10 + 2 * k * TICKS for k in range(8)]
+
+
+def test_constants_that_lanes_disagree_about_are_served_one_after_the_other() -> None:
+    """Three constants keep the unit for six cycles, and the last of them is four later."""
+    units = Units(
+        plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1)
+    )
+    found = [
+        units.serve(Action.CONSTANT, Access(10, lines=3), Requester(0, 0), 0, 0) for _ in range(2)
+    ]
+    assert found == [(10 + 4 * TICKS, 0), (10 + 10 * TICKS, 6 * TICKS)]
 
 
 def test_many_warps_of_different_blocks_are_counted_twice_as_fast() -> None:

@@ -154,7 +154,7 @@ class _Builder:
     def access(self, row: _Row, issue: Issue) -> Access:
         """Return what an instruction asks of the unit that serves it."""
         if issue.action in READS:
-            return Access(issue.cost.latency)
+            return Access(issue.cost.latency, lines=max(1, row.access.cost))
         lanes = row.access if row.is_on else NO_ACCESS
         asked = lanes._replace(is_float=issue.is_float, is_swap=issue.is_swap, words=issue.words)
         if issue.action is Action.GLOBAL_LOAD and row.is_on:

@@ -106,10 +106,11 @@ class Units:
         return self._read(1, access, now)
 
     def _read(self, unit: int, access: Access, now: int) -> tuple[int, int]:
-        """Read a special register or a constant: either kind has a unit."""
+        """Read a special register or constants, one after the other: either kind has a unit."""
         begin = max(now, self._read_free[unit])
-        self._read_free[unit] = begin + self._address
-        return max(begin, self.constants_there) + access.cost, begin
+        self._read_free[unit] = begin + access.lines * self._address
+        further = (access.lines - 1) * self._address
+        return max(begin, self.constants_there) + access.cost + further, begin
 
     def arrive(self, now: int, *, again: bool) -> int:
         """Count a warp at its barrier; return when it has been counted.

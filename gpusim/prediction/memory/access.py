@@ -15,7 +15,8 @@ class Access(NamedTuple):
     latencies it has, with those of the loads that are under way, `pc` which instruction it is.
     Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
     `swap`) from others. A lane gives or gets so
-    many 32-bit `words`. A special register or constant has its latency in ticks for `cost`.
+    many 32-bit `words`. A special register or constant has its latency in ticks for `cost`, and
+    `lines` for how many different ones its lanes want.
     """
 
     cost: int = 0

@@ -95,6 +95,8 @@ def data_lines(prepared: Prepared) -> list[int]:
         decides = {instruction.guard} if instruction.guard is not None else set()
         if op.access and instruction.src:
             decides.add(instruction.src[0])
+        if op.kind == "bank":
+            decides.update(instruction.src)
         if decides & tainted and not op.only_describes:
             lines.add(instruction.line)
     return sorted(lines)

@@ -185,6 +185,7 @@ def _is_again(before: Step, step: Step) -> bool:
         and _is_same(before.on, step.on)
         and _is_same(before.taken, step.taken)
         and _is_same(before.addresses, step.addresses)
+        and _is_same(before.constants, step.constants)
     )
 
 
@@ -244,6 +245,8 @@ class Recorder(Observer):
             cost, lines, touched = self._cost(step)
             if touched is not None and instruction.is_load:
                 lowest, gaps = distances.within(step.addresses, step.on)
+        elif step.constants is not None:
+            cost = memory.distinct(step.constants, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
         columns = (is_on, is_taken, cost, lines, lanes, lowest, gaps)
         return _Row(step.pc, OPS[instruction.op].kind == "store", step.rows, columns, touched)

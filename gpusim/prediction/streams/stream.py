@@ -53,11 +53,12 @@ class WarpStream:
 
     `pc` is the instruction, `is_on` whether a lane takes part (a guarded-off access touches
     nothing; what only computes counts as on), `is_taken` whether a branch is taken. `cost` is
-    wavefronts for shared memory, sectors for global memory, and the most lanes with one address
-    for atomics; `lines` the 128-byte lines that a global access touches, or an atomic's sectors,
-    `fresh` those of its sectors that the block has not touched before, `written` those that a
-    store is the first to write; `joins` says that another warp touches one of its sectors for the
-    first time in the same step, so that it waits for the same fetch. `lanes` are the lanes that
+    wavefronts for shared memory, sectors for global memory, the most lanes with one address
+    for atomics, and of constants at an offset in a register how many different ones; `lines` the
+    128-byte lines that a global access touches, or an atomic's sectors, `fresh` those of its
+    sectors that the block has not touched before, `written` those that a store is the first to
+    write; `joins` says that another warp touches one of its sectors for the first time in the same
+    step, so that it waits for the same fetch. `lanes` are the lanes that
     run the instruction, a bit each. `gaps` and `earlier` say how far the lines of a global load
     lie from each other and from those of the loads before (`distances`). `loops`, in order, are
     those of which one iteration is kept, `simulated_loops` those that have been written out.

@@ -1,0 +1,71 @@
+"""Constants in nvcc's code: lanes that want different ones, and which data decide that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim.arguments import array_spec
+from gpusim.errors import InputError
+from gpusim.launch import ComputeCapability
+from gpusim.prediction.predict import predict
+from gpusim.prediction.streams import BlockStream, classify
+from gpusim.programs import prepare
+from gpusim.sass import wheels
+from gpusim.sass.kernels import cuda_source
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+TABLE = """
+__constant__ int table[256];
+__global__ void lookup(const unsigned char *x, int *y) { y[threadIdx.x] = table[x[threadIdx.x]]; }
+"""
+LOOP = """
+__constant__ int table[256];
+__global__ void total(int *y, int first) {
+    int sum = 0;
+    #pragma unroll 1
+    for (int k = 0; k < 64; k++) sum = sum * 31 + table[first + k + threadIdx.x % 4];
+    y[threadIdx.x] = sum;
+}
+"""
+
+
+def stream_of(text: str, name: str, *arguments: Any) -> BlockStream:
+    """Return the stream of one block of a warp."""
+    prepared = prepare(cuda_source(text)[name][1, 32], arguments, ComputeCapability(9, 0))
+    (only,) = classify(prepared).classes
+    return only.stream
+
+
+@pytest.mark.parametrize(("different", "words"), [(1, 1), (3, 3), (32, 32)])
+def test_a_lookup_costs_the_different_words_of_its_lanes(different: int, words: int) -> None:
+    x = (np.arange(32) % different).astype(np.uint8) * 7
+    (warp,) = stream_of(TABLE, "lookup", x, np.zeros(32, np.int32)).warps
+    assert warp.cost[warp.lines == 0].max() == words
+
+
+def test_many_lookups_at_different_words_are_bound_by_the_unit_of_constants() -> None:
+    """64 warps of an SM keep it for 32 x 2 cycles each, two blocks of 1024 threads on each SM."""
+    y, kernel = np.zeros(1024, np.int32), cuda_source(TABLE)["lookup"][264, 1024]
+    alike, apart = (
+        predict(kernel, x, y).cycles
+        for x in (np.zeros(1024, np.uint8), np.arange(1024).astype(np.uint8))
+    )
+    assert alike < 64 * 32 * 2 < apart < 64 * 32 * 2 + alike
+
+
+def test_a_shape_does_not_say_which_constants_lanes_want() -> None:
+    kernel = cuda_source(TABLE)["lookup"][1, 32]
+    with pytest.raises(InputError, match="depends on the arrays' elements"):
+        predict(kernel, array_spec(32, "uint8"), array_spec(32, "int32"))
+
+
+def test_a_loop_through_constants_is_kept_once() -> None:
+    """Four different words in each of its 64 turns, some of which are written out."""
+    (warp,) = stream_of(LOOP, "total", np.zeros(32, np.int32), np.int32(0)).warps
+    is_turn = (warp.cost == 4) & (warp.lines == 0)
+    assert is_turn.sum() < 64
+    assert warp.times[is_turn].sum() == 64
