@@ -24,6 +24,10 @@ DATA_STAGE_SLOTS = 2
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 
+# Of the memory that shared memory leaves an L1 so much holds no lines: what loads at random places
+# of 512 KB find, with 28 combinations of shared memory and block size.
+L1_WITHOUT_LINES_BYTES = 8 << 10
+
 # -- L2 ------------------------------------------------------------------------------------
 
 # Bytes that lie together have one of the units that serve atomics, and of few such places two

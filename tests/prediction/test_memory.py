@@ -13,6 +13,7 @@ from gpusim import cuda, device, predict
 from gpusim.arguments import ArraySpec, array_spec
 from gpusim.launch import ComputeCapability
 from gpusim.prediction.memory import MemoryShare, memory_share
+from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.streams import classify
 from gpusim.programs import prepare
 
@@ -63,6 +64,29 @@ def test_what_all_blocks_read_misses_once_and_is_found_by_later_ones() -> None:
     assert table.l2_miss < 0.05
     assert table.l1_hit == pytest.approx(3 / 4, abs=0.05)
     assert table.first_l2_miss == 1
+
+
+@cuda.jit
+def spread_out(a, out, step):
+    i = cuda.grid(1)
+    out[i] = a[step * i]
+
+
+@pytest.mark.parametrize(
+    ("step", "moved"),
+    [
+        pytest.param(1, 1, id="all of each line"),
+        pytest.param(16, 2, id="a word of each 64 bytes: both grains of each line"),
+        pytest.param(32, 2 * 1.15, id="a word of each line: a grain of each"),
+    ],
+)
+def test_for_a_sector_dram_moves_a_grain_of_a_whole_line_or_of_a_line_like_its_neighbours(
+    step: int, moved: float
+) -> None:
+    arrays = array_spec(64 * step * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
+    prepared = prepare(spread_out[BLOCKS, 64], (*arrays, np.int32(step)), CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    assert share.whole.first.moved == pytest.approx(moved, rel=0.02)
 
 
 KEPT, LOST = H200.capacity.l2_kept_fraction, H200.capacity.l2_lost_fraction
@@ -151,6 +175,22 @@ def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
     second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
     assert [one.l1_hit for one in second] == pytest.approx([kept] * len(second), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "shared_kb", "found_kb"),
+    [
+        (2, 0, 240.25), (2, 8, 218.25), (2, 16, 185.125), (2, 32, 148.25), (2, 48, 145.375),
+        (2, 64, 113.875), (2, 96, 51.125), (2, 100, 19.375), (1, 128, 113.125), (1, 160, 81.0),
+        (1, 192, 50.5), (1, 224, 19.5), (32, 0, 219.75), (32, 1, 187.75),
+    ],
+)  # fmt: skip
+def test_an_l1_holds_what_shared_memory_leaves_but_for_8_kb(
+    blocks: int, shared_kb: int, found_kb: float
+) -> None:
+    """Of 256 KB, as loads at random found it on an H200; blocks have a kilobyte each besides."""
+    held = l1_left(256 << 10, blocks * (shared_kb + 1) << 10, CC)
+    assert held / 1024 == pytest.approx(found_kb, abs=4.5)
 
 
 @cuda.jit

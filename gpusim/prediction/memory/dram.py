@@ -30,7 +30,6 @@ class Dram:
     _growth: float
     _growth_by_writes: float
     _written: float
-    _grain_sectors: int
     _own_sector: float
     _sector: float
     _noted: int
@@ -45,7 +44,6 @@ class Dram:
         self._growth = bandwidth.dram_latency_growth
         self._growth_by_writes = bandwidth.dram_latency_growth_by_writes
         self._written = share.written_back * share.write_factor + share.read_first
-        self._grain_sectors = bandwidth.dram_grain_bytes // SECTOR_BYTES
         sector = 0 if "bandwidth" in device.ablations else SECTOR_BYTES * TICKS
         self._own_sector = sector / share.dram_bytes_per_cycle
         self._sector = self._own_sector
@@ -56,10 +54,9 @@ class Dram:
         """Let the SM have so much more than its share of the bandwidth from now on."""
         self._sector = self._own_sector / gain
 
-    def read(self, sectors: int, lines: int, fraction: float, at: int) -> None:
-        """Serve a fraction of sectors in so many lines, in whole grains, requested at a time."""
-        grains = max(-(-sectors // self._grain_sectors), min(lines, sectors))
-        busy = round(grains * self._grain_sectors * fraction * self._sector)
+    def read(self, sectors: int, fraction: float, at: int) -> None:
+        """Serve a fraction of sectors, or a multiple, requested at a time."""
+        busy = round(sectors * fraction * self._sector)
         self.free = made_up(self.free, at) + busy
         self._note_busy(at, busy, 0)
 

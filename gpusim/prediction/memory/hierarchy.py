@@ -157,6 +157,6 @@ class GlobalMemory:
         served = self._l2_free
         if source.l2_miss:
             missing = source.l2_miss * (1 - source.l1_hit)
-            self._dram.read(sectors, access.lines, missing * source.scatter, at)
+            self._dram.read(sectors, missing * source.moved, at)
             served = max(served, self._dram.free)
         return max(at, served) + self._latency.of(source, requester, access)

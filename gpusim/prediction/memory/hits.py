@@ -30,15 +30,15 @@ class Source:
 
     `l1_hit` lie in the SM's L1, for the first blocks on the SMs `first_l1_hit`; of the others
     `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
-    as DRAM: those that run together wait for one fetch. What DRAM fetches takes it `scatter` times
-    as long as what lies side by side.
+    as DRAM: those that run together wait for one fetch. For one that it fetches DRAM moves whole
+    grains at their place, which takes it as long as `moved` sectors of many side by side.
     """
 
     l2_miss: float
     first_l2_miss: float = 1.0
     l1_hit: float = 0.0
     first_l1_hit: float = 0.0
-    scatter: float = 1.0
+    moved: float = 1.0
 
 
 KEPT = Source(0.0, 0.0, 1.0, 1.0)  # all of it is in the L1
@@ -181,11 +181,17 @@ class Caches:
     def scatter(self) -> Array:
         """How much longer DRAM takes for each touch than for what lies side by side."""
         touches = self.touches
-        is_line = touches.run > self.course.grain_bytes
+        is_line = (touches.run > self.course.grain_bytes) | touches.in_line
         alone = np.where(is_line, self.capacity.line_alone, self.capacity.grain_alone)
         beside = np.where(is_line, 1.0, GRAIN_OF_LINES)
         spread = alone + (beside - alone) * touches.near
         return np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
+
+    @cached_property
+    def moved(self) -> Array:
+        """For how many sectors side by side DRAM takes as long as for one of each touch."""
+        sectors = self.course.grain_bytes // SECTOR_BYTES
+        return self.scatter * self.touches.grains * sectors
 
     @cached_property
     def written_back(self) -> float:
@@ -218,9 +224,8 @@ class Caches:
         """
         touches = self.touches
         is_part = (touches.kind == STORE) & (touches.asked < 1) & ~touches.is_filled
-        read = is_part * self.l2_miss * self.scatter * touches.grains
-        sectors = self.course.grain_bytes // SECTOR_BYTES
-        return sectors * _mean(read, touches.weight * (touches.kind == STORE), 0.0)
+        read = is_part * self.l2_miss * self.moved
+        return _mean(read, touches.weight * (touches.kind == STORE), 0.0)
 
     def sources(self) -> Mapping[int, Sources]:
         """Return where what each instruction loads comes from; as that of pc -1 all of it."""
@@ -259,7 +264,7 @@ class Caches:
             first_l2_miss=missing if is_again else _mean(self.first_l2_miss, weight, 1.0),
             l1_hit=hit,
             first_l1_hit=hit if is_again else 0.0,
-            scatter=_mean(self.scatter, past_l1 * self.l2_miss, 1.0),
+            moved=_mean(self.moved, past_l1 * self.l2_miss, 1.0),
         )
 
 

@@ -39,7 +39,8 @@ class Touches:
     together none touches it earlier in its life. `lines` are 128-byte lines for a sector, `grains`
     what DRAM fetches for one, `run` the bytes side by side that are touched with it, `asked` the
     part of them that lanes ask for, and `near` of the lines on both sides those that are touched
-    about the same time. It `is_filled` where the sector is touched again right afterwards.
+    about the same time; `in_line` says that what DRAM fetches beside it in its line is.
+    It `is_filled` where the sector is touched again right afterwards.
     """
 
     pc: Array
@@ -60,6 +61,7 @@ class Touches:
     after_grain: Array
     is_late: Array
     near: Array
+    in_line: Array
     is_filled: Array
 
     def __len__(self) -> int:
@@ -187,12 +189,14 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
     """Look up when each sector was touched before, and its line, and those beside that."""
     life, time = course.life, sample.block * course.life + sample.place
 
-    def around(size: int, at: Array, further: int = 0, sms: int = 0) -> Wanted:
+    def around(size: int, at: Array, further: int | Array = 0, sms: int = 0) -> Wanted:
         begin = sample.begin // size * size + further
         return Wanted(begin, begin + size, at, sample.block, sms)
 
     never = np.full(len(time), np.inf)
     grain = course.grain_bytes
+    other = np.where(sample.begin // grain % 2, -grain, grain)
+    beside = around(grain, time + SOON, other)
     sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
     return Touches(
         pc=sample.pc,
@@ -212,6 +216,7 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         after_all=course.length - last(around(LINE_BYTES, never), life),
         after_grain=course.length - last(around(grain, never), life),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
+        in_line=(last(beside, life) >= time - SOON) & (grain < LINE_BYTES),
         near=np.mean([last(side, life) >= time - SOON for side in sides], axis=0),
         is_filled=last(around(SECTOR_BYTES, time + SOON), life) > time + NOW,
     )

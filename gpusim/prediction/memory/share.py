@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gpusim.device import Device
 from gpusim.prediction.memory.atomics import concurrent_atomics
-from gpusim.prediction.memory.carve_out import carve_out
+from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
@@ -99,7 +99,7 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
     bandwidth = device.bandwidth
     return Capacity(
         caches=device.capacity,
-        l1_bytes=max(0, held - carve_out(shared, device.cc)),
+        l1_bytes=l1_left(held, shared, device.cc),
         is_warm=l2 == "warm",
         line_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_lines_gbps,
         grain_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_gbps,
