@@ -376,6 +376,11 @@ class Interval:
         "cycles per line",
         default=_as_measured(46.0),
     )
+    instruction_line_dram: float = _interval(
+        "128 bytes of straight code that the L2 does not have, of a warp",
+        "cycles per line",
+        default=_as_measured(86.6),
+    )
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def predict_prepared(
     classes = classify(prepared, step_limit=step_limit)
     memory = memory_share(prepared, classes, gpu, held.blocks, l2)
     traffic = traffic_of(prepared, classes, memory)
-    work = Workload(prepared, gpu, classes)
+    work = Workload(prepared, gpu, classes, l2)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
     done = simulate_all(gpu, memory, work, held.blocks, heard)

@@ -57,7 +57,7 @@ def simulate_all(
 
     def of_iterations(most: int) -> SmTime:
         def of_blocks(count: int) -> Outcome:
-            blocks = work.some(count, most)
+            blocks = work.some(count, most, first=resident)
             return simulate(device, share, blocks, resident, observers)
 
         return _all_waves(of_blocks, work, resident)

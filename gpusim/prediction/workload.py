@@ -26,12 +26,13 @@ class Workload:
     shortened: callers say to how many iterations of the longest.
     """
 
-    def __init__(self, prepared: Prepared, gpu: Device, classes: Classes) -> None:
+    def __init__(self, prepared: Prepared, gpu: Device, classes: Classes, l2: str) -> None:
         self._gpu = gpu
         self._issues = issues(prepared.program, gpu)
         self._code = CodeFetch(prepared.program, gpu)
-        self._by_key: dict[bytes, WarpSteps] = {}
-        self._by_stream: dict[tuple[int, int], list[WarpSteps]] = {}
+        self._is_cold = l2 == "cold" and not self._code.is_kept
+        self._by_key: dict[tuple[bytes, bool], WarpSteps] = {}
+        self._by_stream: dict[tuple[int, int, bool], list[WarpSteps]] = {}
         self._ranges = sorted(
             (first, last, c.stream) for c in classes.classes for first, last in c.ranges
         )
@@ -63,25 +64,31 @@ class Workload:
         at = bisect_left(self._ranges, number, hi=len(self._ranges) - 1, key=itemgetter(1))
         return self._ranges[at][2]
 
-    def of_block(self, number: int, most: int) -> list[WarpSteps]:
-        """Return the warps of a block of the grid, with `most` iterations of the longest loop."""
-        stream = self._stream(number)
-        key = id(stream), most
+    def of_block(self, number: int, most: int, *, is_first: bool = False) -> list[WarpSteps]:
+        """Return the warps of a block of the grid, with `most` iterations of the longest loop.
+
+        A block that `is_first` on its SM waits for code that no block fetched before.
+        """
+        stream, is_cold = self._stream(number), is_first and self._is_cold
+        key = id(stream), most, is_cold
         if key not in self._by_stream:
-            self._by_stream[key] = self._shortened(stream, partial(self._iterations, most))
+            iterations = partial(self._iterations, most)
+            self._by_stream[key] = self._shortened(stream, iterations, is_cold=is_cold)
         return self._by_stream[key]
 
     def _shortened(
-        self, stream: BlockStream, iterations: Callable[[int, int], int]
+        self, stream: BlockStream, iterations: Callable[[int, int], int], *, is_cold: bool
     ) -> list[WarpSteps]:
         made = []
         for whole in stream.warps:
             warp = whole.written_out(iterations)
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
-            if warp.key not in self._by_key:
-                self._by_key[warp.key] = steps_of(warp, self._issues, self._code.of(warp))
-            made.append(self._by_key[warp.key])
+            key = warp.key, is_cold
+            if key not in self._by_key:
+                code = self._code.of(warp, is_cold=is_cold)
+                self._by_key[key] = steps_of(warp, self._issues, code)
+            made.append(self._by_key[key])
         return made
 
     def _iterations(self, most: int, number: int, times: int) -> int:
@@ -93,11 +100,14 @@ class Workload:
         fraction = min(1.0, most / max(similar))
         return max(0, times - similar[times] + round(fraction * similar[times]))
 
-    def some(self, count: int, most: int) -> list[list[WarpSteps]]:
-        """Return `count` of the SM's blocks, the first, the last, and evenly between."""
+    def some(self, count: int, most: int, first: int = 0) -> list[list[WarpSteps]]:
+        """Return `count` of the SM's blocks, the first, the last, and evenly between.
+
+        So many are `first` on it: they begin with the launch.
+        """
         steps, whole = max(1, count - 1), self.blocks_on_sm - 1
-        places = [k * whole // steps for k in range(count)]
-        return [self.of_block(self._first + place * self._sms, most) for place in places]
+        numbers = [self._first + k * whole // steps * self._sms for k in range(count)]
+        return [self.of_block(n, most, is_first=k < first) for k, n in enumerate(numbers)]
 
     def waits_for_memory(self, iterations: int) -> tuple[int, int]:
         """Return how often a warp of the SM's last block waits for global memory, at most.

@@ -23,12 +23,17 @@ LINE = 8  # instructions of 16 bytes
 
 
 def small_device(**latency: float) -> Device:
-    """Return a device of two lines of code, four behind them; lines take 20 and 50 cycles."""
+    """Return a device of two lines of code, four behind them; lines take 20, 50 and 90 cycles."""
     gpu = plain_device(**latency)
     return replace(
         gpu,
         capacity=replace(gpu.capacity, instruction_bytes=2 * 128, l15_bytes=4 * 128),
-        interval_cycles=replace(gpu.interval_cycles, instruction_line=20, instruction_line_l2=50),
+        interval_cycles=replace(
+            gpu.interval_cycles,
+            instruction_line=20,
+            instruction_line_l2=50,
+            instruction_line_dram=90,
+        ),
     )
 
 
@@ -36,10 +41,11 @@ def program(lines: int, op: str = "NOP") -> Program:
     return Program("by hand", (Instruction(op),) * (LINE * lines), registers=4)
 
 
-def cycles(gpu: Device, code: Program, *pcs: int) -> Mapping[int, float]:
+def cycles(gpu: Device, code: Program, *pcs: int, is_cold: bool = False) -> Mapping[int, float]:
     """Return the cycles of each line that a warp comes to which runs these instructions."""
     columns: dict[str, Any] = {name: np.zeros(len(pcs), dtype=np.int64) for name in COLUMNS}
-    fetched = CodeFetch(code, gpu).of(WarpStream(**{**columns, "pc": np.array(pcs)}))
+    stream = WarpStream(**{**columns, "pc": np.array(pcs)})
+    fetched = CodeFetch(code, gpu).of(stream, is_cold=is_cold)
     return {place: ticks / TICKS for place, ticks in fetched.items()}
 
 
@@ -64,6 +70,13 @@ def test_a_loop_that_the_cache_holds_comes_once() -> None:
 def test_a_loop_that_is_longer_than_the_cache_comes_each_time() -> None:
     found = cycles(small_device(), program(5), 0, 8, *[8, 16, 24] * 2, 32)
     assert list(found.values()) == [50, 50, 50, 50, 20, 20, 20, 50]
+
+
+def test_what_the_l2_does_not_have_comes_out_of_dram_the_first_time() -> None:
+    """Five lines, twice: six others came since, of which the L2 has all by then."""
+    twice = [*range(0, 40, 8)] * 2
+    found = cycles(small_device(), program(5), *twice, is_cold=True)
+    assert list(found.values()) == [90] * 5 + [50] * 5
 
 
 def test_what_describes_the_source_is_no_code() -> None:
@@ -102,3 +115,19 @@ def test_a_prediction_tells_code_that_the_caches_do_not_hold() -> None:
     job = catalogue_job(Request("reduce3", 2**12, block=128))
     held, fetched = (job.on(one).time_us for one in (gpu, small))
     assert fetched > held
+
+
+def test_the_first_blocks_of_a_cold_launch_wait_for_code_that_no_cache_holds() -> None:
+    """A cache behind that holds the code has it from an earlier launch, whatever the L2 has."""
+    gpu = load("h200")
+    slow = {"interval_cycles.instruction_line_l2": 50, "interval_cycles.instruction_line_dram": 900}
+    long = gpu.having({**slow, "capacity.instruction_bytes": 128, "capacity.l15_bytes": 256})
+    kept = long.having({"capacity.l15_bytes": 2**17})
+    job = catalogue_job(Request("reduce3", 2**12, block=128))
+    added = {
+        (l2, name): job.on(one, l2=l2).time_us - job.on(gpu, l2=l2).time_us
+        for l2 in ("cold", "warm")
+        for name, one in (("long", long), ("kept", kept))
+    }
+    assert added["cold", "kept"] == pytest.approx(added["warm", "kept"], abs=0.1)
+    assert added["cold", "long"] > 5 * added["warm", "long"] > 0

@@ -1,7 +1,8 @@
 """What code costs that is longer than the instruction caches: it comes 128 bytes at a time.
 
 What the caches hold was run before, by other warps or by the warp itself: a warp's lines are told
-apart by what all of its code came to since, as in caches that keep what was used last.
+apart by what all of its code came to since, as in caches that keep what was used last. What they
+do not hold comes out of the L2, or out of DRAM where the first blocks of a launch find that empty.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _WIDE_FROM_CC_MAJOR, _WIDE_BYTES, _NARROW_BYTES = 7, 16, 8
 
 
 class CodeFetch:
-    """Tells how long lines of a program's code take on a device; a line is 128 bytes."""
+    """Tells how long lines of a program's code take on a device; a line is 128 bytes.
+
+    Code that `is_kept` was there before the launch, out of an earlier one, whatever the L2 has.
+    """
 
     def __init__(self, program: Program, device: Device) -> None:
         capacity, interval = device.capacity, device.interval_cycles
@@ -29,23 +33,32 @@ class CodeFetch:
         offsets = list(accumulate(issued, initial=0))
         self._line_of_pc = [offset * size // LINE_BYTES for offset in offsets]
         self._is_cached = offsets[-1] * size <= capacity.instruction_bytes
+        self.is_kept = offsets[-1] * size <= capacity.l15_bytes
         self._levels = (
             (capacity.instruction_bytes // LINE_BYTES, 0),
             (capacity.l15_bytes // LINE_BYTES, ticks(interval.instruction_line)),
         )
         self._beyond = ticks(interval.instruction_line_l2)
+        self._out_of_dram = ticks(interval.instruction_line_dram)
 
-    def of(self, stream: WarpStream) -> Mapping[int, int]:
+    def of(self, stream: WarpStream, *, is_cold: bool = False) -> Mapping[int, int]:
         """Return, by place in a stream where another line begins, the ticks the line takes.
 
         It begins no sooner after the line before it; nothing is said where the caches hold all.
+        `is_cold` where the L2 has none of it.
         """
         if self._is_cached:
             return {}
         lines = dict(self._lines(stream))
         before = dict.fromkeys(lines.values())
         caches = [_Cache(size, before) for size, _ in self._levels]
-        return {place: self._ticks(line, caches) for place, line in lines.items()}
+        unseen = set(before) if is_cold else set()
+        found = {}
+        for place, line in lines.items():
+            beyond = self._out_of_dram if line in unseen else self._beyond
+            found[place] = self._ticks(line, caches, beyond)
+            unseen.discard(line)
+        return found
 
     def _lines(self, stream: WarpStream) -> Iterator[tuple[int, int]]:
         """Yield where in a stream another line of code begins, and which."""
@@ -56,11 +69,9 @@ class CodeFetch:
                 last = line
                 yield place, line
 
-    def _ticks(self, line: int, caches: list[_Cache]) -> int:
+    def _ticks(self, line: int, caches: list[_Cache], beyond: int) -> int:
         found = [cache.use(line) for cache in caches]
-        return next(
-            (t for (_, t), hit in zip(self._levels, found, strict=True) if hit), self._beyond
-        )
+        return next((t for (_, t), hit in zip(self._levels, found, strict=True) if hit), beyond)
 
 
 class _Cache:
