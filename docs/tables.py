@@ -279,8 +279,6 @@ MEMORY_MISSES = {
     ("scatter", 1 << 24): "stores of single words at random places that miss the L2",
     ("lookback_scan", 1 << 24): "blocks that wait for words of other blocks: here they find them "
     "at once, and seldom look twice",
-    ("shared_float_sum", 1 << 18): "lanes that add floats to one word of shared memory, a loop of "
-    "compare and swap: here it goes round too often",
     ("histogram", 1 << 24): "integer atomics on random bins of shared memory: here they cost too "
     "much",
     ("gather_within", 1 << 13): "gathers from 32 KB, which the L1 has on hardware and here: the "

@@ -157,6 +157,9 @@ class Program:
 
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
+# Swaps in shared memory if nothing has come between: tried for one lane of each word, which code
+# goes round for until all lanes are through.
+SPIN = "ATOMS.CAST.SPIN"
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,7 @@ class Op:
     `is_copy`: it only moves a value. `sets_predicate`: its result guards others.
     `affine`: of which sources the result is a linear function; a name of AFFINE, "" for none.
     `widens`: its result may have more bits than its sources.
+    `by_word`: lanes that name one word are served at once, not one after the other.
     `typed(instruction, *sources)` returns what untyped registers are taken for, operand by operand.
     """
 
@@ -196,6 +200,7 @@ class Op:
     sets_predicate: bool = False
     affine: str = ""
     widens: bool = False
+    by_word: bool = False
     typed: Callable[..., list[Array]] | None = None
 
     @property
@@ -616,7 +621,8 @@ OPS: dict[str, Op] = {
     "ATOMG": Op("lsu", kind="atomic", action="global_atomic"),
     "RED": Op("lsu", kind="atomic", action="global_atomic"),
     "ATOMS": Op("lsu", kind="atomic", action="shared_atomic"),
-    COUNT_UP: Op("lsu", kind="atomic", action="shared_atomic"),
+    COUNT_UP: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
+    SPIN: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
     "MEMBAR": Op("lsu", kind="fence"),
     # Lanes of a warp together.
     # Mask, value, lane, width; detail: idx up down bfly.

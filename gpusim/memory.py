@@ -57,6 +57,13 @@ def distinct_values(values: Array, on: Array) -> Array:
     return np.where(first, ordered, -1)
 
 
+def first_of_each(values: Array, on: Array) -> Array:
+    """Return, per warp, the lanes that are on and the first with their value."""
+    values, on = np.broadcast_arrays(values, on)
+    same = (values[..., :, None] == values[..., None, :]) & on[..., None, :]
+    return np.asarray(on & (same.argmax(axis=-1) == np.arange(values.shape[-1])))
+
+
 def sectors(addresses: Array, on: Array) -> Array:
     """Return the 32-byte sectors that each warp's access touches.
 
@@ -152,13 +159,13 @@ def _with_one_broadcast(words: Array, on: Array) -> Array:
     return taken
 
 
-def shared_atomic_wavefronts(addresses: Array, on: Array, *, counts_up: bool = False) -> Array:
+def shared_atomic_wavefronts(addresses: Array, on: Array, *, by_word: bool = False) -> Array:
     """Return, per warp, an atomic's wavefronts on shared memory: the lanes of the fullest bank.
 
-    Where it `counts_up`, lanes of one word count at once (times of ATOMS.ADD and ATOMS.POPC.INC
-    on an H200, 1 to 32 words of a bank and 1 to 32 lanes of a word).
+    Where it goes `by_word`, lanes of one word are served at once (times of ATOMS.ADD and
+    ATOMS.POPC.INC on an H200, 1 to 32 words of a bank and 1 to 32 lanes of a word).
     """
-    if counts_up:
+    if by_word:
         return wavefronts(addresses, on)[0]
     return same_address_lanes(banks(addresses), on)
 

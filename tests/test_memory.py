@@ -137,6 +137,12 @@ def test_an_atomic_passes_once_for_each_lane_of_the_fullest_address(
     assert int(memory.same_address_lanes(np.array(places) * 4, on)) == expected
 
 
+def test_of_lanes_with_one_value_the_first_that_is_on_is_told_from_the_others() -> None:
+    values = np.repeat([7, 5, 7], [4, 4, 24])
+    on = (LANES != 0) & (LANES != 4)
+    assert np.flatnonzero(memory.first_of_each(values, on)).tolist() == [1, 5]
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 8, 32])
 def test_an_atomic_on_shared_memory_passes_once_for_each_lane_of_a_bank(lanes: int) -> None:
     of_a_word = LANES // lanes * 4
@@ -149,5 +155,5 @@ def test_an_atomic_on_shared_memory_passes_once_for_each_lane_of_a_bank(lanes: i
 def test_counting_up_passes_once_for_each_word_of_a_bank(lanes: int) -> None:
     of_a_word = LANES // lanes * 4
     of_a_bank = (LANES // lanes + 32 * (LANES % lanes)) * 4
-    assert int(memory.shared_atomic_wavefronts(of_a_word, EVERY, counts_up=True)) == 1
-    assert int(memory.shared_atomic_wavefronts(of_a_bank, EVERY, counts_up=True)) == lanes
+    assert int(memory.shared_atomic_wavefronts(of_a_word, EVERY, by_word=True)) == 1
+    assert int(memory.shared_atomic_wavefronts(of_a_bank, EVERY, by_word=True)) == lanes

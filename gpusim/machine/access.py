@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import FaultPlace, ReadOnlyError
-from gpusim.isa import OPS, Instruction, Memory
+from gpusim.isa import OPS, SPIN, Instruction, Memory
 from gpusim.machine import addressed, storage
 from gpusim.machine.banks import LOCAL_HIGH, SHARED_HIGH
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.repetition import BEGIN
 from gpusim.machine.touched import Touched, TouchedAlike
+from gpusim.memory import first_of_each
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
@@ -66,7 +67,9 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
     addresses = _addresses(group, instruction, memory)
     on, left = _writing(context, instruction, on), None
     if on.any():
-        touched, on = _touched(context, group, instruction, addresses, on)
+        tried = first_of_each(addresses, on) if instruction.op == SPIN else on
+        touched, tried = _touched(context, group, instruction, addresses, tried)
+        on = on if instruction.op == SPIN else tried
         given = _operands(group, instruction, memory)
         # Block after block, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
@@ -87,13 +90,21 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
                 same = before is not None and np.array_equal(before, elements[where])
                 context.changes.count += not same
             if instruction.dst:
-                result = np.zeros(taking.shape, dtype=memory.dtype) if result is None else result
+                result = _passed_by(instruction, given, taking) if result is None else result
                 result[taking] = 0 if old is None else old
             if elements is not None and memory.space == "shared" and context.listeners:
                 left = elements.take(index, mode="clip")
         if result is not None:
             _give_old(group, instruction, result, on)
     context.report(group, instruction, on, addresses, left=left)
+
+
+def _passed_by(instruction: Instruction, given: Sequence[Array], on: Array) -> Array:
+    """Return what lanes get that an atomic does nothing for: never what one that spins expects."""
+    dtype = _memory(instruction).dtype
+    if instruction.op == SPIN:
+        return np.array(np.broadcast_to(~given[0], on.shape))
+    return np.zeros(on.shape, dtype)
 
 
 def bounds(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

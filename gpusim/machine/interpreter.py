@@ -118,6 +118,7 @@ class Interpreter:
             last_run = np.where(ready, splits.last_run, LATEST)
             pc = splits.pc[int(last_run.argmin())]
             which = np.flatnonzero(ready & (splits.pc == pc))
+            which = which[np.argsort(splits.row[which], kind="stable")]
         else:
             which = np.arange(len(splits))
         self.batch.clock += 1

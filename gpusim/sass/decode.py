@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import GpusimError
-from gpusim.isa import Memory
+from gpusim.isa import COUNT_UP, SPIN, Memory
 from gpusim.sass import operands as written
 from gpusim.sass.form import REGISTERS, Form, Signs, joined
 from gpusim.sass.listing import BYTES_PER_ROW, Guard, Row
@@ -480,7 +480,7 @@ def _count_up(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
     yield address
     memory = Memory("shared", "shared", np.dtype(np.uint32), by_address=True)
     sources: tuple[Source, ...] = (*address.results, np.uint32(1))
-    yield Micro("ATOMS.POPC.INC.32", place, "add", sources, (), row.guard, memory)
+    yield Micro(COUNT_UP, place, "add", sources, (), row.guard, memory)
 
 
 def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -494,7 +494,7 @@ def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Itera
     words = _words(expected, code, row)
     old = tuple(f"T{place}.{number}" for number in range(len(words)))
     sources = (*address.results, *words, *_words(value, code, row))
-    yield Micro("ATOMS", place, "cas", sources, old, row.guard, memory)
+    yield Micro(SPIN, place, "cas", sources, old, row.guard, memory)
     form = Form(row.name, _were_equal, frozenset(), code * 2, code, (Signs(), Signs()))
     results = several(result.name, len(words))
     yield Micro(".SAME", place, form, (*old, *words), results, row.guard, issued=False)

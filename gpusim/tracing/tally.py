@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusim import memory
 from gpusim.events import Step
-from gpusim.isa import COUNT_UP, Instruction
+from gpusim.isa import OPS, Instruction
 from gpusim.tracing.copies import LastCopies
 
 Array = np.ndarray[Any, Any]
@@ -96,8 +96,8 @@ class Access:
         """Return the lanes with the same address, at most; for shared memory with the same bank."""
         found = self._instruction.memory
         if found is not None and found.space == "shared":
-            counts_up = self._instruction.op == COUNT_UP
-            return memory.shared_atomic_wavefronts(self._addresses, self._on, counts_up=counts_up)
+            by_word = OPS[self._instruction.op].by_word
+            return memory.shared_atomic_wavefronts(self._addresses, self._on, by_word=by_word)
         return memory.same_address_lanes(self._addresses, self._on)
 
 

@@ -20,6 +20,8 @@ pytestmark = [
 BY_METRIC = {spec.ncu: name for name, spec in COUNTERS.items() if spec.ncu}
 # What they do depends on the order in which blocks come, or on the last bit of a float.
 NEARLY = {"bitonic_sort", "mandelbrot", "keep_by_warps", "sum_by_last_block"}
+# Which warp's lane swaps first is not known.
+RACING = {"shared_float_sum"}
 # How often a loop that waits for other blocks goes round is not for counters to say.
 WAITING = {"chained_scan", "lookback_scan", "rounds_of_grid"}
 
@@ -40,6 +42,9 @@ def differs(name: str, counter: str, measured: int, simulated: int) -> bool:
         return False
     if name in NEARLY:
         return abs(measured - simulated) > 0.01 * measured
+    if name in RACING:
+        is_close = counter.startswith("shared_load") or counter == "instructions"
+        return is_close and abs(measured - simulated) > 0.25 * measured
     return measured != simulated
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim import memory
 from gpusim.events import Observer, Placement, Skip, Step
-from gpusim.isa import COUNT_UP, OPS
+from gpusim.isa import OPS
 from gpusim.launch import ComputeCapability
 from gpusim.prediction.streams import distances
 from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
@@ -266,8 +266,8 @@ class Recorder(Observer):
                 if self._adds_up and found.dtype.kind in "iu":
                     passes = np.where(memory.distinct(addresses, step.on) == 1, 1, passes)
                 return passes, memory.sectors(addresses, step.on), None
-            counts_up = step.instruction.op == COUNT_UP
-            passes = memory.shared_atomic_wavefronts(addresses, step.on, counts_up=counts_up)
+            by_word = OPS[step.instruction.op].by_word
+            passes = memory.shared_atomic_wavefronts(addresses, step.on, by_word=by_word)
             return passes, ZERO, None
         if found.space == "shared":
             passes, _ = memory.wavefronts(
