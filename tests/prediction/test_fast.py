@@ -520,6 +520,26 @@ def test_a_limit_on_addresses_is_kept_to(empty_cache: Path) -> None:
     assert ran.stdout.endswith("True\n")
 
 
+SHORT = """
+import resource
+import gpusim.cli.predict
+import gpusim.prediction.jobs
+with open("/proc/self/statm") as taken:
+    most = int(taken.read().split()[0]) * resource.getpagesize() + (40 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold to the limit")
+def test_simpy_plays_where_few_addresses_are_left(empty_cache: Path) -> None:
+    """Wasmtime would end the process where the system gives it none; 40 MB are left here."""
+    ran = subprocess.run(
+        [sys.executable, "-c", SHORT + WITHOUT], capture_output=True, text=True, check=True
+    )
+    assert ran.stderr.count("SimPy plays: the process may have too little more memory") == 1
+    assert ran.stdout.endswith("False\n")
+
+
 def test_what_observers_hear_is_played_by_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulation, "is_played", lambda _: pytest.fail("nobody would hear"))
     noted = Spans()

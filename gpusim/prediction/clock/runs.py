@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.prediction.clock.stalls import SELECTED, STALLS, WAIT
 from gpusim.prediction.clock.step_builder import MARKS
-from gpusim.prediction.clock.steps import Action, Step, WarpSteps
+from gpusim.prediction.clock.steps import Step, WarpSteps, floats
 from gpusim.prediction.ticks import TICKS
 
 
@@ -52,14 +52,10 @@ class Runs:
         weights = np.ones(len(steps))
         for marked in self.work.loops:
             weights[marked.begin : marked.end] += marked.weight
-        waited = np.array(self.spent) * weights
+        waited = floats(self.spent) * weights
         before = waited.sum(axis=0)
-        waited[SELECTED] += count * weights * [step.slot for step in steps]
-        waited[WAIT] += (
-            count
-            * weights
-            * [0 if step.action is Action.BARRIER else step.gap - step.slot for step in steps]
-        )
+        waited[SELECTED] += count * weights * self.work.slots
+        waited[WAIT] += count * weights * self.work.waits
         for reason, ticks_waited in enumerate(waited.sum(axis=1).tolist()):
             stalls[reason] += ticks_waited
         for step, spent in zip(steps, before.tolist(), strict=True):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.memory import NO_ACCESS, Access
 from gpusim.prediction.streams import SimulatedLoop
+
+Array = np.ndarray[Any, Any]
 
 
 class Action(IntEnum):
@@ -102,3 +108,21 @@ class WarpSteps:
     charges: Mapping[int, int]
     loops: tuple[LoopMarks, ...]
     instructions: int
+
+    @cached_property
+    def slots(self) -> Array:
+        """How long each step keeps the scheduler."""
+        return floats([step.slot for step in self.steps])
+
+    @cached_property
+    def waits(self) -> Array:
+        """How long after that the next step follows, where the warp is not held at a barrier."""
+        return floats([0 if s.action is Action.BARRIER else s.gap - s.slot for s in self.steps])
+
+
+def floats(ticks: Sequence[Any]) -> Array:
+    """Return ticks as an array of what they are multiplied with.
+
+    NumPy would make them that itself, and die where there is no memory for it.
+    """
+    return np.array(ticks, dtype=float)

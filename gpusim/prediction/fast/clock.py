@@ -13,6 +13,7 @@ from gpusim.prediction.clock.agenda import Agenda
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Multiprocessor
+from gpusim.prediction.fast import room
 from gpusim.prediction.fast.events import Events, play
 from gpusim.prediction.fast.image import Image
 from gpusim.prediction.fast.instance import Instance
@@ -42,7 +43,9 @@ class CompiledClock:
         self._layouts = Layouts(BINDINGS)
         config = wasmtime.Config()
         config.parallel_compilation = False  # threads would not live through a fork
-        limited = _is_room_limited()
+        limited = room.is_limited()
+        # Else 4 GB of addresses are reserved, which takes no memory and saves a quarter of the
+        # time: what lies within needs no check.
         if limited:
             config.memory_reservation = config.memory_reservation_for_growth = 0
             config.memory_guard_size = 0
@@ -68,19 +71,6 @@ class CompiledClock:
         # The system takes longer to give a page of memory than the clock to fill it.
         if instance.size < _MOST_KEPT_BYTES:
             self._instance = instance
-
-
-def _is_room_limited() -> bool:
-    """Return whether a process may not have addresses at will, as under `ulimit -v`.
-
-    Else 4 GB of them are reserved, which takes no memory and saves a quarter of the time: what
-    lies within needs no check.
-    """
-    try:
-        import resource
-    except ModuleNotFoundError:  # where there is none, there are no such limits
-        return False
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _compiled(engine: wasmtime.Engine, made_for: str) -> wasmtime.Module:

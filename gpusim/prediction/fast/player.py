@@ -9,11 +9,15 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.fast import room
 
 if TYPE_CHECKING:
     from gpusim.prediction.fast.clock import CompiledClock
 
 SWITCH = "GPUSIM_FAST"
+_SHORT = (
+    "SimPy plays: the process may have too little more memory (ulimit -v) for the compiled clock"
+)
 
 
 def is_played(sm: StreamingMultiprocessor) -> bool:
@@ -22,6 +26,9 @@ def is_played(sm: StreamingMultiprocessor) -> bool:
     `GPUSIM_FAST=0` leaves all to it. What goes wrong is said once: SimPy gives the same.
     """
     if os.environ.get(SWITCH) == "0":
+        return False
+    if room.is_short():
+        _say(_SHORT)
         return False
     compiled = clock()
     if compiled is None:

@@ -1,0 +1,45 @@
+"""Everything works where the extra `fast` is not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+HIDDEN = """
+import importlib, pkgutil, sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "wasmtime":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+import gpusim.prediction
+for module in pkgutil.walk_packages(gpusim.prediction.__path__, "gpusim.prediction."):
+    importlib.import_module(module.name)
+"""
+PREDICTED = """
+from gpusim.__main__ import entry_point
+import sys
+sys.argv = ["gpusim", "predict", "reduce3", "-n", "2^16", "--block", "64", "--json"]
+entry_point()
+"""
+
+
+def said(script: str, **environment: str) -> str:
+    """Return what a script prints; it warns of nothing."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | environment,
+    )
+    assert ran.stderr == ""
+    return ran.stdout
+
+
+def test_without_wasmtime_a_prediction_is_the_same_and_nothing_is_said() -> None:
+    """Nor does a module of the package need it to be imported."""
+    assert said(HIDDEN + PREDICTED, GPUSIM_FAST="1") == said(PREDICTED, GPUSIM_FAST="0")
