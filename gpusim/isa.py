@@ -239,6 +239,16 @@ class Op:
         return self.kind in ("branch", "exit")
 
     @property
+    def leads_elsewhere(self) -> bool:
+        """Whether lanes may go on elsewhere than behind it or at a branch's target."""
+        return self.kind in ("jump", "branch_if_apart")
+
+    @property
+    def keeps_to_itself(self) -> bool:
+        """Whether the lanes that run it mostly neither stop at it nor let others go on."""
+        return self.kind in _KEPT_TO_ITSELF
+
+    @property
     def is_untimed(self) -> bool:
         """Whether the machine runs it and the clock does not have it."""
         return self.kind in ("named_barrier", "arrive")
@@ -250,6 +260,11 @@ class Op:
 
 
 _ACCESSES = ("load", "store", "atomic")
+_KEPT_TO_ITSELF = (
+    "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
+    "bounds", "source_branch", "shuffle", "vote", "match", "activemask", "exchange", "poll",
+    "same_lanes", "reduce_lanes", "warpsync", "gather", "bssy", "get_token", "set_token",
+)  # fmt: skip
 
 # Of which sources, by position, that move by the same step each time the result does so too, given
 # which of them move.

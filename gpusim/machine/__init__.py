@@ -15,9 +15,10 @@ from gpusim import programs
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.events import Observer, hooks
-from gpusim.isa import OPS, Instruction
+from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
+from gpusim.machine.flow import Liveness
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.repetition import Changes
@@ -27,7 +28,11 @@ from gpusim.prepared import Prepared
 
 DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
-LANES_PER_CHUNK = 1 << 17
+# Of each instruction half the time goes into calling NumPy where a chunk has 2^17 lanes; with twice
+# as many registers are still near. Programs with many registers have fewer lanes, for they fill
+# memory.
+FEWEST_LANES, MOST_LANES = 1 << 17, 1 << 18  # of a chunk
+REGISTERS_PER_CHUNK = 1 << 24
 LOCAL_BYTES_PER_CHUNK = 1 << 28
 QUANTUM = 5_000
 TURNS = 16  # before a block reaches its step limit, others have had theirs
@@ -35,14 +40,16 @@ TURNS = 16  # before a block reaches its step limit, others have had theirs
 Progress = Callable[[int], None]
 
 
-def chunk_blocks(launch: Launch, local_bytes: int = 0) -> int:
-    """Return how many blocks run at a time: registers of a chunk stay in the cache.
+def chunk_blocks(program: Program, launch: Launch) -> int:
+    """Return how many blocks run at a time: so many that NumPy has enough to do in each call.
 
-    `local_bytes` is the local memory of a thread, which all of them have at once.
+    Local memory is there for all their threads at once.
     """
-    lanes = launch.warps_per_block * 32
-    blocks = min(2048, LANES_PER_CHUNK // lanes)
-    return max(1, min(blocks, LOCAL_BYTES_PER_CHUNK // max(local_bytes * lanes, 1)))
+    lanes_each = launch.warps_per_block * 32
+    lanes = REGISTERS_PER_CHUNK // max(program.registers, 1)
+    lanes = min(max(lanes, FEWEST_LANES), MOST_LANES)
+    blocks = min(2048, lanes // lanes_each)
+    return max(1, min(blocks, LOCAL_BYTES_PER_CHUNK // max(program.local_bytes * lanes_each, 1)))
 
 
 def run(
@@ -70,7 +77,7 @@ def run(
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocate(arguments)
-    size = blocks_per_chunk or chunk_blocks(launch, program.local_bytes)
+    size = blocks_per_chunk or chunk_blocks(program, launch)
     for begin in hooks(observers, "begin"):
         begin(program, launch)
     batch_ends = hooks(observers, "batch_end")
@@ -78,13 +85,14 @@ def run(
     quantum = min(QUANTUM, step_limit // TURNS + 1)
     following, finished = 0, 0
     running: list[Interpreter] = []
-    changes = Changes()
+    changes, liveness = Changes(), Liveness(program)
     with np.errstate(all="ignore"):
         while running or following < count:
             while following < count and _has_room(running, size, resident):
                 chunk = np.arange(following, min(following + size, count))
                 following += len(chunk)
-                batch = Batch(program, launch, chunk if blocks is None else np.take(blocks, chunk))
+                chosen = chunk if blocks is None else np.take(blocks, chunk)
+                batch = Batch(program, launch, chosen, liveness)
                 running.append(
                     Interpreter(
                         batch,

@@ -5,6 +5,8 @@ Registers are virtual; those of the uniform datapath and predicates are not coun
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from gpusim.isa import OPS, VECTOR_TWINS, Instruction, Program
 
 
@@ -57,8 +59,31 @@ def _width(instruction: Instruction) -> int:
     return 2 if dtype.itemsize == 8 else 1
 
 
+class Liveness:
+    """Which registers are still read at each pc of a program: found when first asked for."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def is_live(self, register: int, pc: int) -> bool:
+        """Return whether a register is read by the instruction at a pc, or behind it."""
+        return self._live is None or register in self._live[pc]
+
+    @cached_property
+    def _live(self) -> list[frozenset[int]] | None:
+        """Live registers by pc; None where jumps lead to where registers say."""
+        if any(OPS[instruction.op].leads_elsewhere for instruction in self._program.instructions):
+            return None
+        return _live(self._program)[0]
+
+
 def _live_out(program: Program) -> list[frozenset[int]]:
     """Return the registers that are needed behind each instruction."""
+    return _live(program)[1]
+
+
+def _live(program: Program) -> tuple[list[frozenset[int]], list[frozenset[int]]]:
+    """Return the registers that are needed at each instruction, and behind it."""
     following = successors(program)
     within = _within_one_guard(program)
     reads = [_reads(program, instruction) for instruction in program.instructions]
@@ -75,7 +100,7 @@ def _live_out(program: Program) -> list[frozenset[int]]:
             live = reads[pc] | (out[pc] - kills[pc])
             changed |= live != into[pc]
             into[pc] = live
-    return out
+    return into, out
 
 
 def _reads(program: Program, instruction: Instruction) -> frozenset[int]:

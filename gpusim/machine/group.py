@@ -20,7 +20,9 @@ class BlocksDisagreeError(Exception):
 class Group:
     """Splits of a batch that stand at one pc: which ones, their rows and their lanes.
 
-    The group's `pc` goes ahead of its splits' own, which are set when the group stops.
+    The group's `pc` goes ahead of its splits' own, which are set when the group stops. A group of
+    some rows keeps those of the registers that it reads and writes to itself until it `settles`:
+    what is read no more by then has never been put among the other rows.
     """
 
     def __init__(self, batch: Batch, which: Array) -> None:
@@ -35,7 +37,9 @@ class Group:
         self._lanes = np.count_nonzero(self.mask)
         self.is_full = self._lanes == self.mask.size
         # The last guard that was read, and its lanes: instructions in a row mostly share one.
-        self._guarded: tuple[Array | None, bool, Array] | None = None
+        self._guarded: tuple[Array, bool, Array] | None = None
+        self._held: dict[int, Array] = {}  # registers of some rows
+        self._written: set[int] = set()  # those of them that the batch does not have yet
 
     @cached_property
     def has_whole_rows(self) -> bool:
@@ -62,11 +66,10 @@ class Group:
         """Return the lanes whose guard is true: the mask itself where all are."""
         if instruction.guard is None:
             return self.mask
-        guard, negated = self.batch.registers[instruction.guard], instruction.negated
+        guard, negated = self.read(instruction.guard, np.bool_), instruction.negated
         known = self._guarded
         if known is None or known[0] is not guard or known[1] is not negated:
-            held = self.read(instruction.guard)
-            known = self._guarded = guard, negated, self._of_mask(~held if negated else held)
+            known = self._guarded = guard, negated, self._of_mask(~guard if negated else guard)
         return known[2]
 
     def _of_mask(self, lanes: Array) -> Array:
@@ -80,8 +83,16 @@ class Group:
 
     def read(self, register: int, dtype: Any = np.int32) -> Array:
         """Return a register; zeros of `dtype` where nothing was written."""
+        held = self._held.get(register)
+        if held is not None:
+            return held
         value = self.batch.registers[register]
-        return np.zeros((1, 1, 1), dtype=dtype) if value is None else self.of_rows(value)
+        if value is None:
+            return np.zeros((1, 1, 1), dtype=dtype)
+        if self.is_all or value.shape[1] == 1:
+            return value
+        held = self._held[register] = value[:, self.rows]
+        return held
 
     def sources(self, instruction: Instruction) -> list[Array]:
         """Return an instruction's sources."""
@@ -90,29 +101,44 @@ class Group:
 
     def write(self, register: int, value: Array, on: Array) -> None:
         """Set a register for the lanes that are on."""
-        registers = self.batch.registers
-        old = registers[register]
-        everyone = self.is_all and (self.is_full if on is self.mask else bool(on.all()))
-        if everyone or (old is None and self.is_all):
-            registers[register] = value
+        everyone = self.is_full if on is self.mask else bool(on.all())
+        if not self.is_all:
+            old = value if everyone else self.read(register, value.dtype)
+            self._held[register] = value if everyone else chosen(on, value, old)
+            self._written.add(register)
             return
-        if old is None:
-            old = np.zeros((1, 1, 1), dtype=value.dtype)
-        registers[register] = self.updated(old, value, on)
+        registers = self.batch.registers
+        before = registers[register]
+        registers[register] = value if everyone or before is None else chosen(on, value, before)
+
+    def settle(self) -> None:
+        """Let the batch have the registers that were written and are still read at the pc."""
+        batch = self.batch
+        for register in self._written:
+            if batch.liveness.is_live(register, self.pc):
+                value, old = self._held[register], batch.registers[register]
+                if old is None:
+                    old = np.zeros((1, 1, 1), dtype=value.dtype)
+                batch.registers[register] = self._among_all(old, value)
+        self._written.clear()
 
     def updated(self, old: Array, value: Array, on: Array) -> Array:
         """Return `old`, which has all rows or one, with `value` in the lanes that are on."""
         if self.is_all:
             return chosen(on, value, old)
-        copies = max(len(old), len(value), len(on))
+        return self._among_all(old, chosen(on, value, self.of_rows(old)))
+
+    def _among_all(self, old: Array, mine: Array) -> Array:
+        """Return `old`, which has all rows or one, with the group's own lanes."""
+        copies = max(len(old), len(mine))
         new = np.broadcast_to(old, (copies, self.batch.rows, 32)).copy()
         if self.has_whole_rows:
-            new[:, self.rows] = chosen(on, value, new[:, self.rows])
+            new[:, self.rows] = mine
             return new
         # Splits of one warp run together: each sets its own lanes of the same row.
         shape = (copies, len(self.rows), 32)
-        copy, split, lane = np.nonzero(np.broadcast_to(on, shape))
-        new[copy, self.rows[split], lane] = np.broadcast_to(value, shape)[copy, split, lane]
+        copy, split, lane = np.nonzero(np.broadcast_to(self.mask, shape))
+        new[copy, self.rows[split], lane] = np.broadcast_to(mine, shape)[copy, split, lane]
         return new
 
     def decided(self, lanes: Array) -> Array:

@@ -65,7 +65,9 @@ class Interpreter:
         if self._loops is not None:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
-        self._handlers = [HANDLERS[OPS[one.op].kind] for one in self._instructions]
+        ops = [OPS[one.op] for one in self._instructions]
+        self._handlers = [HANDLERS[op.kind] for op in ops]
+        self._settles = [not op.keeps_to_itself for op in ops]
 
     def run(self, instructions: int) -> bool:
         """Run about that many instructions; return whether the batch has finished.
@@ -130,6 +132,8 @@ class Interpreter:
             instruction = self._instructions[group.pc]
             self.context.executed += 1
             on = group.lanes_on(instruction)
+            if self._settles[group.pc]:
+                group.settle()
             if self._handlers[group.pc](self.context, group, instruction, on):
                 return
             group.pc += 1

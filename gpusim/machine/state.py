@@ -22,6 +22,7 @@ import numpy as np
 from gpusim.events import Placement
 from gpusim.isa import Memory, Program
 from gpusim.launch import WARP_SIZE, Launch
+from gpusim.machine.flow import Liveness
 
 Array = np.ndarray[Any, Any]
 
@@ -125,8 +126,9 @@ def union_of_runs(mask: Array, *keys: Array) -> tuple[Array, Array, Array, Array
 class Batch:
     """Blocks that run together: placement, registers, splits, shared and local memory."""
 
-    def __init__(self, program: Program, launch: Launch, blocks: Array) -> None:
+    def __init__(self, program: Program, launch: Launch, blocks: Array, liveness: Liveness) -> None:
         self.program = program
+        self.liveness = liveness
         self.launch = launch
         warps = launch.warps_per_block
         self.placement = Placement(blocks, warps, folded=True)

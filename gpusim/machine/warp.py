@@ -196,6 +196,7 @@ def _waits(context: Context, group: Group, mask: Array) -> bool:
     missing = (named & live & ~group.mask).any(axis=(0, 2))
     if not missing.any():
         return False
+    group.settle()
     agreed(named)
     splits = batch.splits
     splits.pc[group.which] = group.pc

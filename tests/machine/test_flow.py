@@ -9,8 +9,9 @@ from gpusim import catalogue
 from gpusim.compiler.ir import BOOL, FLOAT64, INT32
 from gpusim.isa import Instruction, Program
 from gpusim.launch import ComputeCapability
-from gpusim.machine.flow import leaders, live_registers, successors
+from gpusim.machine.flow import Liveness, leaders, live_registers, successors
 from gpusim.programs import bind, program_for
+from gpusim.sass import translate
 
 # R0 = tid; R1 = R0 < 5; @!R1 exit; loop: R3 += R3; R1 = R3 < 5; @R1 loop; R4 = (double) R3; exit
 LOOP = Program(
@@ -71,3 +72,16 @@ def test_the_most_that_is_live_is_what_lowering_counted_on_its_own_graph(
     program = program_for(call.kernel, arguments, ComputeCapability(9, 0), level)
     most = max(16, *live_registers(program))
     assert -(-most // 8) * 8 == program.register_estimate
+
+
+def test_a_register_is_live_from_behind_its_first_write_to_its_last_read() -> None:
+    liveness = Liveness(LOOP)
+    assert [pc for pc in range(9) if liveness.is_live(0, pc)] == [1, 2, 3, 4, 5, 6]
+    assert [pc for pc in range(9) if liveness.is_live(4, pc)] == [7]
+    assert not any(liveness.is_live(5, pc) for pc in range(9))
+
+
+def test_every_register_is_live_where_a_jump_leads_to_where_a_register_says() -> None:
+    assert "BRX" in translate.OPS
+    jumping = Program("jumping", (Instruction("BRX", src=(0,), detail=(0, 1)),), registers=2)
+    assert Liveness(jumping).is_live(1, 0)

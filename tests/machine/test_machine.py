@@ -13,7 +13,7 @@ from gpusim.errors import BarrierError, KernelFault, LaunchError, NoProgressErro
 from gpusim.events import Observer, Step
 from gpusim.isa import Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
-from gpusim.machine import run
+from gpusim.machine import chunk_blocks, run
 from gpusim.prepared import Prepared
 
 LEVELS = ["O0", "O3"]
@@ -426,6 +426,13 @@ def test_counters_do_not_depend_on_the_chunk_size(level: str) -> None:
         per_line = [line.counters for line in trace.lines]
         results.append((trace.counters, per_line, list(trace.blocks), out.tolist()))
     assert results[0] == results[1] == results[2]
+
+
+def test_fewer_blocks_run_at_a_time_where_a_program_has_many_registers() -> None:
+    launch = Launch((4096, 1, 1), (128, 1, 1), 0)
+    few, many = (Program("p", (), registers=registers) for registers in (64, 128))
+    assert chunk_blocks(few, launch) == 2048  # 2^18 lanes
+    assert chunk_blocks(many, launch) == 1024
 
 
 def test_counters_of_lines_blocks_and_warps_add_up_to_the_launch() -> None:
