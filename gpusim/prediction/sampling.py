@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 
 from gpusim.device import Device
 from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
+from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
 from gpusim.prediction.workload import Workload
 
@@ -26,17 +28,24 @@ FIRST_ITERATIONS = 32
 MOST_INSTRUCTIONS = 1_000_000
 SETTLED = 0.01
 
+# What warps wait for that others keep. Where they do so for more than this fraction of their time,
+# old ones run first and young ones after them, each as fast as if it were nearly alone.
+KEPT_BY_OTHERS = (NOT_SELECTED, MATH, MIO, LG)
+CONTENDED = 0.2
+
 
 @dataclass(frozen=True)
 class SmTime:
     """An SM's work, simulated or extrapolated: cycles, and where the warps' ticks went.
 
-    `blocks` of its blocks were simulated, with `iterations` of the longest loop: so many warp
+    `simulated_cycles` are what it takes with the iterations alone that were simulated. `blocks` of
+    its blocks were simulated, with `iterations` of the longest loop: so many warp
     `instructions`. `spread` is how far the last stretch changed a rate, as a fraction;
     `iterations_spread` that of iterations alone.
     """
 
     cycles: float
+    simulated_cycles: float
     stalls: tuple[float, ...]
     by_pc: dict[int, float]
     blocks: int
@@ -44,6 +53,12 @@ class SmTime:
     iterations: int
     spread: float
     iterations_spread: float
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether warps mostly wait for what others keep."""
+        kept = sum(self.stalls[reason] for reason in KEPT_BY_OTHERS)
+        return kept > CONTENDED * sum(self.stalls)
 
 
 def simulate_all(
@@ -55,14 +70,18 @@ def simulate_all(
 ) -> SmTime:
     """Return what an SM that holds `resident` blocks at a time does with all of its blocks."""
 
-    def of_iterations(most: int) -> SmTime:
+    def of_iterations(most: int, observers: Sequence[SpanObserver] = ()) -> SmTime:
         def of_blocks(count: int) -> Outcome:
             blocks = work.some(count, most, first=resident)
             return simulate(device, share, blocks, resident, observers)
 
         return _all_waves(of_blocks, work, resident)
 
-    done = _settled(of_iterations, work.longest_loop)
+    longest = work.longest_loop
+    done = _settled(partial(of_iterations, observers=observers), longest)
+    if done.is_contended and done.iterations < longest:
+        fewer = of_iterations(done.iterations // 2)
+        done = replace(done, cycles=_with_further(done, fewer, longest))
     # With as many iterations as were simulated, whose steps there are; a shorter loop is whole.
     simulated, whole = work.waits_for_memory(max(FIRST_ITERATIONS, done.iterations))
     warps = min(resident, work.blocks_on_sm) * work.warps
@@ -84,9 +103,14 @@ def simulate_alone(device: Device, share: MemoryShare, work: Workload) -> float:
     return alone.block_ends[-1] + alone.extrapolated.longest + late
 
 
-def _sm_time(outcome: Outcome, blocks: int, extrapolated: float, spread: float = 0.0) -> SmTime:
+def _sm_time(
+    outcome: Outcome, blocks: int, iterations: float, waves: float = 0.0, spread: float = 0.0
+) -> SmTime:
+    """Return what an SM takes beside the cycles of extrapolated iterations and waves."""
+    simulated = outcome.cycles + waves
     return SmTime(
-        cycles=outcome.cycles + extrapolated,
+        cycles=simulated + iterations,
+        simulated_cycles=simulated,
         stalls=tuple(outcome.stalls),
         by_pc=outcome.by_pc,
         blocks=blocks,
@@ -129,8 +153,17 @@ def _all_waves(simulate: Callable[[int], Outcome], work: Workload, resident: int
         if settled or not _is_worth_twice(outcome.instructions):
             break
         before = rate
-    extrapolated += (whole - count) / resident * rate
-    return _sm_time(outcome, count, extrapolated, spread)
+    return _sm_time(outcome, count, extrapolated, (whole - count) / resident * rate, spread)
+
+
+def _with_further(done: SmTime, fewer: SmTime, longest: int) -> float:
+    """Return the cycles of all iterations, each further one of which adds as much as the last half.
+
+    `fewer` are half of those that are `done`.
+    """
+    simulated = done.iterations - done.iterations // 2
+    each = (done.simulated_cycles - fewer.simulated_cycles) / simulated
+    return done.simulated_cycles + each * (longest - done.iterations)
 
 
 def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:

@@ -400,6 +400,28 @@ def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
     assert part.stalls == pytest.approx(whole.stalls, abs=0.025)
 
 
+@cuda.jit
+def recurrence(out, n):
+    value = np.float32(0.5)
+    for _ in range(n):
+        value = value * value + np.float32(0.25)
+        value = value * value + np.float32(0.125)
+    out[cuda.grid(1)] = value
+
+
+def test_a_loop_for_which_warps_wait_for_their_scheduler_takes_as_long_as_all_of_them_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sixteen warps of a scheduler: the oldest hold it, and others begin when these have ended."""
+    launch = recurrence[264, 1024], array_spec(264 * 1024, "float32"), np.int32(2048)
+    part = predict(*launch, device="h200")
+    monkeypatch.setattr(sampling, "FIRST_ITERATIONS", 2048)
+    whole = predict(*launch, device="h200")
+    issue = next(bound for bound in part.bounds if bound.name == "issue")
+    assert part.extent.iterations_simulated < whole.extent.iterations_simulated
+    assert issue.time_us < part.time_us == pytest.approx(whole.time_us, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("name", "options"), [("kernel0", {}), ("kernel4", {}), ("reduce7", {"grid": 528})]
 )

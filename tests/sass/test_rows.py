@@ -10,6 +10,7 @@ from sass.rows import pair, worked_out
 
 from gpusim.sass.decode import Decoder, UnknownFormError, decoded
 from gpusim.sass.listing import row_of_text
+from gpusim.sass.table import MNEMONICS
 
 F32, F64, I32, U32 = np.float32, np.float64, np.int32, np.uint32
 ONES = 0xFFFFFFFF
@@ -290,3 +291,15 @@ def test_a_number_of_double_precision_is_its_upper_word() -> None:
     made = worked_out(f"DADD R0, R2, {text}", R2=low, R3=high)
     total = (int(made["R1"][0]) << 32 | int(made["R0"][0])).to_bytes(8, "little")
     assert np.frombuffer(total, F64) == 1 + np.array([0x3FB9999A_00000000]).view(F64)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [("I2FP.F32", "alu"), ("I2F", "xu"), ("F2I", "xu"), ("IDP.4A.S8.S8", "imad"), ("PRMT", "alu")],
+)
+def test_a_row_has_the_unit_that_keeps_pace_with_it_on_a_gpu(name: str, unit: str) -> None:
+    """A scheduler of an H200 takes 2.16 cycles for I2FP and PRMT, 2.01 for IDP, 8 for the others.
+
+    Beside twice as many LOP3, I2FP and PRMT take 6.13, which keep the ALU, IDP 4.14.
+    """
+    assert MNEMONICS[name].unit == unit

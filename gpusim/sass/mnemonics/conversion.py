@@ -98,7 +98,8 @@ def _to_float(form: Form, a: Array) -> Array:
     return narrowed(form, total, low - (total - high.astype(F64)))
 
 
-@row("I2F I2FP.F32", "xu", "f", "x", f"U32 S32 {ROUNDED}")
+@row("I2FP.F32", "alu", "f", "x", f"U32 S32 {ROUNDED}")
+@row("I2F", "xu", "f", "x", f"U32 S32 {ROUNDED}")
 def int_to_float(form: Form, a: Array) -> Array:
     return _to_float(form, a)
 

@@ -385,12 +385,12 @@ def _bytes_of(a: Array, signed: bool) -> list[Array]:
     return [(p.view(np.int8) if signed else p).astype(np.int64) for p in parts]
 
 
-@row("IDP.4A.S8.S8", "fma", "u", "uuu")
+@row("IDP.4A.S8.S8", "imad", "u", "uuu")
 def dot_signed(form: Form, a: Array, b: Array, c: Array) -> Array:
     return _dot(a, b, c, True, True)
 
 
-@row("IDP.4A.U8.U8", "fma", "u", "uuu")
+@row("IDP.4A.U8.U8", "imad", "u", "uuu")
 def dot_unsigned(form: Form, a: Array, b: Array, c: Array) -> Array:
     return _dot(a, b, c, False, False)
 
