@@ -48,6 +48,7 @@ class Extent:
             "iterations_simulated": self.iterations_simulated,
             "spread": self.spread,
             "blocks_run": self.classes.probed,
+            "sampling_error": self.classes.sampling_error,
         }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from operator import itemgetter
 
+import numpy as np
+
 from gpusim.device import Device
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.issue import issues
@@ -16,6 +18,7 @@ from gpusim.prediction.clock.steps import Action, WarpSteps
 from gpusim.prediction.streams import BlockStream, Classes
 from gpusim.prepared import Prepared
 
+MOST_ADDED_UP = 1 << 20  # blocks of which each is looked at to find the SM with the most work
 FEW_ITERATIONS = 2  # loops that differ by no more still do when they are shortened
 
 
@@ -39,22 +42,33 @@ class Workload:
         self._sms = gpu.gpu.sms
         self._blocks = prepared.launch.blocks
         self.warps = len(self._ranges[0][2].warps)
-        self._first = max(self._candidates(), key=self._work)
+        self._first = self._busiest()
         self.blocks_on_sm = self._count(self._first)
         self._similar = _similar(c.stream for c in classes.classes)
         self.longest_loop = max((max(counts) for counts in self._similar), default=0)
 
-    def _candidates(self) -> list[int]:
-        """Return SMs that may have the most work: the first, and those of the longest blocks."""
-        longest = max(stream.instructions for _, _, stream in self._ranges)
-        blocks = [last for _, last, stream in self._ranges if stream.instructions == longest]
-        return sorted({0, *(block % self._sms for block in blocks[:8])})
+    def _busiest(self) -> int:
+        """Return the first of the SMs whose blocks have the most instructions.
+
+        Of large grids, of those that have one of the longest blocks, and by some of their blocks.
+        """
+        counts = {id(stream): stream.instructions for _, _, stream in self._ranges}
+        if len(set(counts.values())) == 1:
+            return 0
+        if self._blocks <= MOST_ADDED_UP:
+            sizes = [last - first + 1 for first, last, _ in self._ranges]
+            of_ranges = [counts[id(stream)] for _, _, stream in self._ranges]
+            of_sms = np.bincount(np.arange(self._blocks) % self._sms, np.repeat(of_ranges, sizes))
+            return int(of_sms.argmax())
+        longest = max(counts.values())
+        blocks = [last for _, last, stream in self._ranges if counts[id(stream)] == longest]
+        return max(sorted({0, *(block % self._sms for block in blocks[:8])}), key=self._work)
 
     def _count(self, sm: int) -> int:
         return math.ceil((self._blocks - sm) / self._sms)
 
     def _work(self, sm: int) -> int:
-        """Return the instructions of an SM's blocks; of a large grid, of some of them."""
+        """Return the instructions of some of an SM's blocks."""
         count = self._count(sm)
         places = range(0, count, max(1, count // 64))
         return sum(self._stream(sm + k * self._sms).instructions for k in places)

@@ -289,14 +289,17 @@ def _memory(prediction: Prediction, width: int) -> Iterator[Text]:
 def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
     classes = prediction.classes
     run = plural(classes.probed, "block")
-    yield heading("Blocks", f"{run} run; those between two that are alike are alike")
     if classes.is_sampled:
+        yield heading("Blocks", f"{run} run; some of them stand for those around them")
         text = (
-            f"Blocks differ too often to tell all classes: each of the {prediction.launch.blocks:,}"
-            f" counts as the nearest before it that was run, {len(classes.classes):,} kinds in all."
+            f"The {prediction.launch.blocks:,} blocks differ too often to tell all classes: each "
+            f"counts as one in its part of the grid, {len(classes.classes):,} kinds in all; "
+            f"{prediction.instructions:,} warp instructions in all, "
+            f"± {percent(classes.sampling_error)} (standard error)."
         )
         yield from _wrapped(text, width)
         return
+    yield heading("Blocks", f"{run} run; those between two that are alike are alike")
     parts = [_alike(one.blocks) for one in sorted(classes.classes, key=lambda c: -c.blocks)]
     shown = parts[:6]
     if len(parts) > len(shown):

@@ -20,7 +20,7 @@ from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
-MOST_CLASSES = 24  # more are told apart no further than by some blocks
+MOST_CLASSES = 12  # more, as edges along three axes have, are told apart by some blocks alone
 # Blocks that are run where addresses are no linear function: neighbours, and others far apart.
 NEIGHBOURS, APART = 24, 40
 MOST_STEPS = 40_000  # of a block, above which fewer blocks are run

@@ -4,7 +4,9 @@ A loop whose iterations are all alike is kept once, with how often it runs. Bloc
 same streams form a class.
 """
 
-from gpusim.prediction.streams.classes import BlockClass, Classes, classify, without_results
+from gpusim.prediction.streams.classes import BlockClass, Classes
+from gpusim.prediction.streams.classification import classify
+from gpusim.prediction.streams.probe import without_results
 from gpusim.prediction.streams.stream import BlockStream, Loop, SimulatedLoop, WarpStream
 
 __all__ = [

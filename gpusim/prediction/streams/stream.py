@@ -156,6 +156,11 @@ class BlockStream:
         return sum(int(warp.times.sum()) for warp in self.warps)
 
     @cached_property
+    def passes(self) -> int:
+        """Wavefronts and sectors of all accesses, and lanes on one address of all atomics."""
+        return sum(int(warp.times @ warp.cost) for warp in self.warps)
+
+    @cached_property
     def fresh_sectors(self) -> int:
         """Sectors that the block touches."""
         return sum(int(warp.times @ warp.fresh) for warp in self.warps)

@@ -1,0 +1,94 @@
+"""A grid's blocks in boxes, by their places on its axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Grid = tuple[int, int, int]
+Places = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Boxes of blocks that fill a grid: the places on the axes x, y and z where they begin."""
+
+    grid: Grid
+    begins: Places
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Number of boxes along z, y and x."""
+        x, y, z = map(len, self.begins)
+        return z, y, x
+
+    @property
+    def first(self) -> Array:
+        """Numbers of the first block of each, shaped (z, y, x)."""
+        return numbers_of(self.begins, self.grid)
+
+    def extents(self, axis: int) -> Array:
+        """Return how many places the boxes have along an axis."""
+        return np.diff([*self.begins[axis], self.grid[axis]])
+
+    def of(self, blocks: Array) -> tuple[Array, Array, Array]:
+        """Return in which box blocks lie, along z, y and x."""
+        x, y, z = (
+            np.searchsorted(begins, places, side="right") - 1
+            for begins, places in zip(self.begins, places_of(blocks, self.grid), strict=True)
+        )
+        return z, y, x
+
+    def divided(self, more: Sequence[Sequence[int]]) -> Cells:
+        """Return boxes that begin at more places on each axis."""
+        x, y, z = (tuple(sorted({*a, *b})) for a, b in zip(self.begins, more, strict=True))
+        return replace(self, begins=(x, y, z))
+
+    def merged(self, values: Array) -> tuple[Cells, Array]:
+        """Return larger boxes, of neighbours along an axis with the same values, and the values."""
+        begins = []
+        for axis in range(3):
+            along = np.moveaxis(values, 2 - axis, 0)
+            is_other = (along[1:] != along[:-1]).any(axis=(1, 2))
+            begins_here = np.flatnonzero(np.concatenate([[True], is_other]))
+            values = values.take(begins_here, axis=2 - axis)
+            begins.append(tuple(self.begins[axis][place] for place in begins_here.tolist()))
+        x, y, z = begins
+        return replace(self, begins=(x, y, z)), values
+
+    def in_order(self, values: Array, most: int) -> tuple[Array, Array] | None:
+        """Return where in the order of block numbers the boxes' values begin, and the values.
+
+        None where these are more than `most`.
+        """
+        is_split = [len(self.begins[0]) > 1, max(map(len, self.begins[:2])) > 1]
+        split = [axis for axis in (1, 2) if is_split[axis - 1]]
+        if values.size * math.prod(self.grid[a] / len(self.begins[a]) for a in split) > most:
+            return None
+        places: list[Sequence[int]] = list(self.begins)
+        for axis in split:
+            values = np.repeat(values, self.extents(axis), axis=2 - axis)
+            places[axis] = range(self.grid[axis])
+        return numbers_of(places, self.grid).ravel(), values.ravel()
+
+
+def numbers_of(places: Sequence[Sequence[int] | Array], grid: Grid) -> Array:
+    """Return the numbers of blocks at all of some places x, y and z, shaped (z, y, x)."""
+    x, y, z = map(np.asarray, places)
+    return np.asarray((z[:, None, None] * grid[1] + y[:, None]) * grid[0] + x)
+
+
+def places_of(blocks: Array, grid: Grid) -> tuple[Array, Array, Array]:
+    """Return where blocks stand on the axes x, y and z."""
+    width, height, _ = grid
+    return blocks % width, blocks // width % height, blocks // (width * height)
+
+
+def is_line(grid: Grid) -> bool:
+    """Return whether a grid has blocks along one axis alone."""
+    return max(grid) == math.prod(grid)

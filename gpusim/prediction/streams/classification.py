@@ -1,0 +1,180 @@
+"""Which blocks of a grid do the same, found by running a few of them.
+
+By their places on the grid's axes where that can be told; else blocks of a sample stand for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gpusim import machine
+from gpusim.isa import Program
+from gpusim.prediction.streams.cells import Cells, is_line
+from gpusim.prediction.streams.classes import Classes, classes_from
+from gpusim.prediction.streams.lattice import between, corners, exceptions
+from gpusim.prediction.streams.missing import refuse_missing_elements
+from gpusim.prediction.streams.probe import Probe, UnsoundError
+from gpusim.prediction.streams.strata import Strata, strata
+from gpusim.prepared import Prepared
+
+FIRST_PROBES = 10  # along a single axis
+MAX_PROBES = 256
+# Blocks that do much and all differ are told apart no further than this many instructions.
+MAX_PROBED_INSTRUCTIONS = 1_000_000
+# A sample has at least so many blocks, and more where what all do is not known as well as that.
+FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 48, 400, 2_000_000
+SAMPLING_ERRORS = 0.01, 0.02  # of instructions, and of what accesses take
+
+
+def classify(
+    prepared: Prepared,
+    *,
+    step_limit: int = machine.DEFAULT_STEP_LIMIT,
+    skips: bool = True,
+) -> Classes:
+    """Return the classes of a launch's blocks. Arrays that the kernel writes are left alone.
+
+    With `skips`, loops whose iterations are all alike are run in part and kept once. Where arrays
+    have no elements, the answer is kept for the next time.
+
+    Raises InputError where control flow or addresses depend on an array that has no elements.
+    """
+    arguments = prepared.arguments
+    given = list(map(id, arguments.values()))
+    same = tuple(map(given.index, given))  # an array may be passed twice
+    key = _Same(prepared.program), prepared.launch, tuple(arguments.items()), same, prepared.cc
+    asked = _Asked(prepared, key, step_limit)
+    if any(isinstance(value, np.ndarray) for value in arguments.values()):
+        return _classes(asked, skips)
+    return _kept_classes(asked, skips)
+
+
+class _Same:
+    """A program as a key: equal to itself alone."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.program is self.program
+
+    def __hash__(self) -> int:
+        return id(self.program)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A launch whose classes are asked for. Equal ones have the same."""
+
+    prepared: Prepared = field(compare=False)
+    key: tuple[Any, ...]
+    step_limit: int
+
+
+def _classes(asked: _Asked, skips: bool) -> Classes:
+    refuse_missing_elements(asked.prepared)
+    if skips:
+        try:
+            return _found(Probe(asked.prepared, asked.step_limit, skips=True))
+        except UnsoundError:
+            pass
+    return _found(Probe(asked.prepared, asked.step_limit, skips=False))
+
+
+_kept_classes = lru_cache(maxsize=64)(_classes)
+
+
+def _found(probe: Probe) -> Classes:
+    few = strata(probe.prepared.launch.grid)
+    return _by_place(probe, few) or _sampled(probe, few)
+
+
+def _by_place(probe: Probe, few: Strata) -> Classes | None:
+    """Return the classes as ranges along the axes; None where too many blocks differ for that.
+
+    What is found must hold for a few blocks that are scattered over the grid: where it does not,
+    their places are looked at, and then it must hold for more.
+    """
+    cells, scattered = _first_cells(few), few
+    while _may_run(probe, cells, scattered):
+        probe.run(cells.first, scattered.chosen)
+        if few.blocks > MAX_PROBES and len(np.unique(probe.kinds(few.chosen))) == len(few):
+            return None
+        kinds = probe.kinds(cells.first)
+        more = between(cells, kinds)
+        if not any(more):
+            others = scattered.chosen.ravel()
+            more = exceptions(cells, kinds, others, probe.kinds(others))
+            if not any(more):
+                made = classes_from(cells, kinds, probe.streams)
+                return None if made is None else Classes(made, len(probe), is_sampled=False)
+            if scattered is not few:
+                return None
+        cells, scattered = cells.divided(more), few.halved()
+    return None
+
+
+def _may_run(probe: Probe, cells: Cells, scattered: Strata) -> bool:
+    """Return whether the first blocks of cells, and those that are scattered, are not too many."""
+    more = probe.missing(cells.first, scattered.chosen)
+    return len(probe) + len(more) <= MAX_PROBES and probe.kept <= MAX_PROBED_INSTRUCTIONS
+
+
+def _first_cells(few: Strata) -> Cells:
+    """Return cells that begin at a grid's corners; along a single axis also beside and between."""
+    grid = few.cells.grid
+    cells = corners(grid)
+    if not is_line(grid):
+        return cells
+    beside: Sequence[int] = range(few.blocks)
+    if few.blocks > FIRST_PROBES:
+        beside = [1, few.blocks - 2, *few.chosen.ravel().tolist()]
+    return cells.divided([beside if extent == few.blocks else () for extent in grid])
+
+
+def _sampled(probe: Probe, parts: Strata) -> Classes:
+    """Return classes of which each block that is run stands for those of its cell.
+
+    So many are run that what all blocks do is known.
+    """
+    probe.run(parts.chosen)
+    while not parts.are_whole:
+        finer = _finer(probe, parts)
+        if len(finer) == len(parts):
+            break
+        probe.run(finer.chosen)
+        parts = finer
+    made = classes_from(parts.cells, probe.kinds(parts.chosen), probe.streams)
+    assert made is not None
+    instructions, _ = _errors(probe, parts)
+    return Classes(made, len(probe), not parts.are_whole, sampling_error=instructions)
+
+
+def _finer(probe: Probe, parts: Strata) -> Strata:
+    """Return so many cells as are needed to know what all blocks do, or may be run."""
+    wrong = max(np.array(_errors(probe, parts)) / SAMPLING_ERRORS)
+    needed = len(parts) * wrong**2
+    if parts.blocks <= MAX_PROBES:
+        needed = parts.blocks
+    elif len(parts) < FEWEST_SAMPLED:
+        needed = max(needed, FEWEST_SAMPLED)
+    most = MAX_PROBED_INSTRUCTIONS if wrong <= 1 else MOST_INSTRUCTIONS
+    each = probe.kept / len(probe)
+    while len(parts) < needed:
+        finer = parts.halved()
+        if len(finer) * each > most or len(finer) > max(MAX_PROBES, MOST_SAMPLED):
+            break
+        parts = finer
+    return parts
+
+
+def _errors(probe: Probe, parts: Strata) -> list[float]:
+    """Return how well is known what all blocks do: instructions, and what their accesses take."""
+    kinds = probe.kinds(parts.chosen)
+    counts = np.array([(s.instructions, s.passes) for s in probe.streams], dtype=float)
+    return [parts.standard_error(column[kinds]) for column in counts.T]

@@ -1,0 +1,93 @@
+"""Runs some of a launch's blocks for their streams."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpusim import machine
+from gpusim.isa import ANY_ARRAY, OPS
+from gpusim.prediction.streams.recorder import Recorder
+from gpusim.prediction.streams.stream import BlockStream
+from gpusim.prepared import Prepared
+
+Array = np.ndarray[Any, Any]
+
+
+class UnsoundError(Exception):
+    """What was skipped is not like what stands for it."""
+
+
+class Probe:
+    """Runs blocks of a launch, each once, and keeps the streams that differ, in their order.
+
+    With `skips`, loops whose iterations are all alike are run in part and kept once.
+    """
+
+    def __init__(self, prepared: Prepared, step_limit: int, *, skips: bool) -> None:
+        self.prepared = prepared
+        self.streams: list[BlockStream] = []
+        self._numbers: dict[bytes, int] = {}
+        self._kinds: dict[int, int] = {}
+        self._step_limit, self._skips = step_limit, skips
+
+    def __len__(self) -> int:
+        """Return how many blocks were run."""
+        return len(self._kinds)
+
+    @property
+    def kept(self) -> int:
+        """Instructions of all blocks that were run, those of a loop counted once."""
+        return sum(self.streams[kind].kept for kind in self._kinds.values())
+
+    def kinds(self, blocks: Array) -> Array:
+        """Return which of the streams blocks have that were run."""
+        return np.array([self._kinds[b] for b in blocks.ravel().tolist()]).reshape(blocks.shape)
+
+    def missing(self, *blocks: Array) -> list[int]:
+        """Return those of some blocks that have not been run, in order."""
+        return sorted({b for some in blocks for b in some.ravel().tolist()} - set(self._kinds))
+
+    def run(self, *blocks: Array) -> None:
+        """Run those of some blocks that have not been run.
+
+        Raises UnsoundError where iterations were skipped that are not like those that were run.
+        """
+        missing = self.missing(*blocks)
+        if not missing:
+            return
+        recorder = Recorder(self.prepared.cc, adds_up=not self.prepared.program.compiler)
+        machine.run(
+            without_results(self.prepared),
+            observers=(recorder,),
+            step_limit=self._step_limit,
+            blocks=missing,
+            on_skip=recorder.skip if self._skips else None,
+        )
+        if not recorder.is_sound:
+            raise UnsoundError
+        for number, stream in sorted(recorder.streams.items()):
+            kind = self._numbers.setdefault(stream.key, len(self.streams))
+            if kind == len(self.streams):
+                self.streams.append(stream)
+            self._kinds[number] = kind
+
+
+def without_results(prepared: Prepared) -> Prepared:
+    """Return the same with copies of the arrays that the kernel writes."""
+    written = {
+        instruction.memory.name
+        for instruction in prepared.program.instructions
+        if instruction.memory is not None
+        and instruction.memory.space == "global"
+        and OPS[instruction.op].writes_memory
+    }
+    own = {
+        name: value.copy()
+        if isinstance(value, np.ndarray) and (name in written or ANY_ARRAY in written)
+        else value
+        for name, value in prepared.arguments.items()
+    }
+    return replace(prepared, arguments=own)
