@@ -408,6 +408,13 @@ class Bandwidth:
         least=0.01,
         most=10_000,  # a hundred times an H200's
     )
+    l2_whole_stores_per_cycle: float = _key(
+        "the same where all of each sector is stored",
+        "packets per cycle",
+        least=0.01,
+        most=10_000,
+        default=_in_proportion(1.2, "bandwidth.l2_stores_per_cycle"),
+    )
     l2_atomic_units: float = _key(
         "atomics that the L2 does at a time, a sector of a request each, on different sectors",
         "units",

@@ -122,7 +122,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
         dram_bytes=SECTOR_BYTES * from_dram,
         moved_bytes=moved,
         written_bytes=written,
-        written_back_bytes=written * share.written_back,
+        written_back_bytes=written * share.stored[-1].written_back,
         fetches=tuple(fetches),
     )
 

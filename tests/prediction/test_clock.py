@@ -30,6 +30,7 @@ from gpusim.prediction.memory import (
     Requester,
     Source,
     Sources,
+    Stored,
     slowest_excess_cycles,
 )
 from gpusim.prediction.streams import WarpStream
@@ -91,6 +92,7 @@ class Spans(SpanObserver):
         self.seen.append(span)
 
 
+KEPT, BACK = {-1: Stored()}, {-1: Stored(written_back=1.0)}
 EXIT = Instruction("EXIT")
 LOAD = Instruction("LDS", (1,), (0,), INT32, memory=SHARED)
 STORE = Instruction("STS", (), (0, 1), INT32, memory=SHARED)
@@ -132,7 +134,7 @@ def simulate(
     )
     warp = steps_of(stream, issues(program, gpu), CodeFetch(program, gpu).of(stream))
     share = share or MemoryShare(
-        bytes_per_cycle, bytes_per_cycle, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1
+        bytes_per_cycle, bytes_per_cycle, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1
     )
     work = [[warp] * warps for _ in range(blocks)]
     return simulate_blocks(gpu, share, work, resident, observers)
@@ -317,11 +319,11 @@ def test_a_predicate_is_later_known_to_a_guard_than_to_a_choice() -> None:
 
 def test_the_last_blocks_share_what_the_other_sms_leave() -> None:
     """Of 10 SMs one gets a second block: while that runs alone it has ten times its share."""
-    share = MemoryShare(1, 1, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 10, 1)
+    share = MemoryShare(1, 1, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 10, 1)
     assert share.gain(left=2, resident=1) == 1
     assert share.gain(left=1, resident=1) == 10
     gpu = replace(
-        plain_device(), bandwidth=replace(plain_device().bandwidth, l2_stores_per_cycle=1e9)
+        plain_device(), bandwidth=replace(plain_device().bandwidth, l2_whole_stores_per_cycle=1e9)
     )
     work = [FETCH, alu(2, 1), EXIT]
     both = simulate(work, gpu=gpu, blocks=2, resident=1, cost=4, share=share).cycles
@@ -342,7 +344,7 @@ def test_latencies_of_dram_spread_around_their_mean() -> None:
 def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_simulated() -> None:
     """Gamma laws of 4 and of 1, at 1 - 1/8 and 1 - 1/1056: 6.32, 13.13 and ln 132 apart."""
     gpu = plain_device(dram_deviation=100)
-    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 132, 132)
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 132, 132)
     excess = slowest_excess_cycles(gpu, share, simulated=(4, 8), whole=(4, 1056))
     assert excess == pytest.approx(100 * (13.13 - 6.32), rel=0.02)
     one = slowest_excess_cycles(gpu, share, simulated=(1, 8), whole=(1, 1056))
@@ -354,7 +356,7 @@ def test_the_slowest_of_all_sms_waits_longer_than_the_one_that_is_simulated() ->
 def test_fetches_that_are_not_played_spread_warps_further() -> None:
     """Of 4 fetches one is simulated: 6.32 - 4 against ln 8 - 1 above the mean are missing."""
     gpu = plain_device(dram_deviation=100)
-    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 132, 132)
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 132, 132)
     all_played, one_played = (slowest_excess_cycles(gpu, share, (k, 8), (4, 1056)) for k in (4, 1))
     missing = (6.32 - 4) - (np.log(8) - 1)
     assert one_played - all_played == pytest.approx(100 * missing, rel=0.05)
@@ -363,9 +365,33 @@ def test_fetches_that_are_not_played_spread_warps_further() -> None:
 def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -> None:
     """Ten stores of a line and four sectors: the last begins 9 x 5 later, and takes an L2 trip."""
     gpu = with_intervals(plain_device(last_store=50), store_packet=1)
-    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_stores_per_cycle=1e9))
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_whole_stores_per_cycle=1e9))
     send = Instruction("STG", (), (0, 1), INT32, memory=GLOBAL)
     assert simulate([*[send] * 10, EXIT], gpu=gpu, cost=4).cycles == 9 * 5 + 50
+
+
+@pytest.mark.parametrize(("whole", "of_a_store"), [(1.0, 10), (0.0, 50)])
+def test_a_load_waits_in_the_l2_for_the_stores_before_it(whole: float, of_a_store: int) -> None:
+    """Ten of a line and four sectors, five packets at two cycles each, or ten, and the load's."""
+    gpu = plain_device(l2=50)
+    rates = {"l2_whole_stores_per_cycle": 0.5, "l2_stores_per_cycle": 0.1}
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, **rates))
+    stored = {-1: Stored(whole)}
+    units = Units(gpu, MemoryShare(1e9, 128.0, {-1: Sources(Source(0.0, 0.0))}, stored, 1, 1, 1))
+    for _ in range(10):
+        units.serve(Action.GLOBAL_STORE, Access(cost=4, lines=1), Requester(0, 0), 0, 0)
+    load = Access(4, 4, lines=1)
+    there, _ = units.serve(Action.GLOBAL_LOAD, load, Requester(0, 1), 0, 0)
+    assert there == (10 * of_a_store + 1 + 50) * TICKS
+
+
+def test_what_comes_out_of_dram_takes_the_l2_as_long_as_a_store() -> None:
+    gpu = plain_device(dram=100)
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_whole_stores_per_cycle=0.5))
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0))}, KEPT, 1, 1, 1)
+    units = Units(gpu, share)
+    there, _ = units.serve(Action.GLOBAL_LOAD, Access(4, 4, lines=1), Requester(0, 1), 0, 0)
+    assert there == (10 + 100) * TICKS
 
 
 @pytest.mark.parametrize(("dtype", "of_a_lane"), [("int32", 2), ("float32", 3)])
@@ -399,7 +425,7 @@ def test_atomics_on_many_lines_go_concurrent_atomics() -> None:
         1e9,
         1e9,
         {-1: Sources(Source(1.0))},
-        1.0,
+        BACK,
         1.0,
         1,
         1,
@@ -455,7 +481,7 @@ def test_what_a_warp_waits_for_together_is_there_together() -> None:
     """Two loads in a row have one latency, drawn for both; one after the other, one each."""
     requester, other = Requester(3, 1), Requester(3, 1)
     gpu = plain_device(dram=600, dram_least=300)
-    units = Units(gpu, MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1))
+    units = Units(gpu, MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1))
     access = Access(cost=4, fresh=4, lines=1)
     together = [units.serve(Action.GLOBAL_LOAD, access, requester, 0, 0)[0] for _ in range(2)]
     one = units.serve(Action.GLOBAL_LOAD, access, other, 0, 0)[0]
@@ -469,7 +495,7 @@ def test_warps_of_a_block_wait_for_lines_near_each_other_almost_equally_long() -
     """Within 2 KB a fifth of what lies above the least is a warp's own; 64 KB apart all is."""
     units = Units(
         plain_device(dram=600, dram_least=300),
-        MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1),
+        MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1),
     )
     near, far = Access(4, 4, lines=1), Access(32, 32, lines=512)
     load = partial(units.serve, Action.GLOBAL_LOAD)
@@ -493,15 +519,33 @@ def test_loads_wait_longer_while_dram_writes() -> None:
         units.serve(Action.GLOBAL_STORE, store, Requester(0, 0), 0, 0)
         return units.serve(Action.GLOBAL_LOAD, load, Requester(0, 1), 0, 0)[0]
 
-    kept = latency(MemoryShare(written, 1e9, {-1: Sources(Source(1.0, 1.0))}, 0.0, 1.0, 1, 1))
-    back = latency(MemoryShare(written, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1))
+    kept = latency(MemoryShare(written, 1e9, {-1: Sources(Source(1.0, 1.0))}, KEPT, 1.0, 1, 1))
+    back = latency(MemoryShare(written, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1))
     assert back - kept == pytest.approx(TICKS * (300 + 300), rel=0.1)
+
+
+def test_the_last_of_several_loads_waits_longer_in_the_queue_of_a_busy_dram() -> None:
+    """Of eight draws the last, where the latency of an idle DRAM is the same for all."""
+    gpu = plain_device(dram=600, dram_least=600)
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, dram_latency_growth=1.0))
+    share = MemoryShare(2.0, 1e9, {-1: Sources(Source(1.0))}, KEPT, 1.0, 1, 1)
+
+    def latency(draws: float) -> float:
+        units = Units(gpu, share)
+        times = []
+        for number in range(100):
+            load = Access(8, 8, lines=2, draws=draws)
+            there, begin = units.serve(Action.GLOBAL_LOAD, load, Requester(number, 0), 0, 0)
+            times.append(there - begin)
+        return float(np.mean(times))
+
+    assert latency(8.0) - latency(1.0) > 0.4 * 600 * TICKS
 
 
 def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     """The way to the L2 takes five cycles a store. 20 may wait for it, the next 16 keep back."""
     units = Units(
-        plain_device(l1=35), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1)
+        plain_device(l1=35), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
     )
     hit, store = Access(cost=4, lines=1), Access(cost=4, lines=1)
     begun = 0
@@ -517,7 +561,7 @@ def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
 def test_special_registers_do_not_wait_for_constants() -> None:
     """Eight of each at once: two cycles for one of either kind."""
     units = Units(
-        plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1)
+        plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
     )
     registers, constants = (
         [units.serve(action, Access(10, lines=1), Requester(0, 0), 0, 0)[0] for _ in range(8)]
@@ -529,7 +573,7 @@ def test_special_registers_do_not_wait_for_constants() -> None:
 def test_constants_that_lanes_disagree_about_are_served_one_after_the_other() -> None:
     """Three constants keep the unit for six cycles, and the last of them is four later."""
     units = Units(
-        plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1)
+        plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
     )
     found = [
         units.serve(Action.CONSTANT, Access(10, lines=3), Requester(0, 0), 0, 0) for _ in range(2)
@@ -540,7 +584,7 @@ def test_constants_that_lanes_disagree_about_are_served_one_after_the_other() ->
 def test_many_warps_of_different_blocks_are_counted_twice_as_fast() -> None:
     """Queues of six at four schedulers hold up to 48 cycles of them; what comes then is quick."""
     units = Units(
-        plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1)
+        plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
     )
     counted = [0, *(units.arrive(0, again=False) // TICKS for _ in range(40))]
     assert [b - a for a, b in pairwise(counted)] == [2] * 25 + [1] * 15
@@ -550,7 +594,7 @@ def test_many_warps_of_different_blocks_are_counted_twice_as_fast() -> None:
 def test_a_barrier_keeps_the_data_stage_for_each_warp() -> None:
     """Half a cycle for each, three cycles at least."""
     gpu = with_intervals(plain_device(), barrier=3, barrier_per_warp=0.5)
-    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, 1.0, 1.0, 1, 1)
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
     for warps, cycles in ((2, 3), (32, 16)):
         units = Units(gpu, share)
         units.release(0, warps)
@@ -573,7 +617,7 @@ def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() ->
     """At 56 bytes a cycle: 32 sectors in 32 lines keep it for 32 cycles, in 8 lines for 18."""
     units = Units(
         plain_device(l2=200),
-        MemoryShare(1e9, 56.0, {-1: Sources(Source(0.0, 0.0))}, 1.0, 1.0, 1, 1),
+        MemoryShare(1e9, 56.0, {-1: Sources(Source(0.0, 0.0))}, BACK, 1.0, 1, 1),
     )
     load = partial(units.serve, Action.GLOBAL_LOAD)
     apart = Access(32, 32, lines=32)
@@ -588,7 +632,7 @@ def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() ->
 def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
     """Half of a table's sectors: every second fetch of a later block, none of a first one."""
     table = Source(0.0, 1.0, l1_hit=0.5)
-    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0)), 7: Sources(table)}, 1.0, 1.0, 1, 1)
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0)), 7: Sources(table)}, BACK, 1.0, 1, 1)
     units = Units(plain_device(l1=30, l2=200, dram=600, dram_least=600), share)
     access = Access(1, 1, lines=1, pc=7)
 

@@ -26,7 +26,7 @@ from gpusim.prediction import elementary, jobs
 from gpusim.prediction.clock import simulation
 from gpusim.prediction.clock.policies import POLICIES
 from gpusim.prediction.fast import player
-from gpusim.prediction.memory import MemoryShare, Source, Sources
+from gpusim.prediction.memory import MemoryShare, Source, Sources, Stored
 
 wasmtime = pytest.importorskip("wasmtime")
 
@@ -400,8 +400,9 @@ def plays(draw: st.DrawFn) -> dict[str, Any]:
     first = Source(miss, draw(st.floats(0, 1)), hit, 0.0, 1.4)
     again = Source(draw(st.floats(0, 1)), 0.5, draw(st.floats(0, 1)), 1.0)
     sources = {-1: Sources(first, again), 1: Sources(Source(0.0, 1.0, 0.5))}
+    stored = {-1: Stored(draw(st.floats(0, 1)), draw(st.floats(0, 1)), 1.3, 0.4)}
     share = MemoryShare(
-        draw(st.floats(1, 100)), 64.0, sources, draw(st.floats(0, 1)), 1.5, 132, 100,
+        draw(st.floats(1, 100)), 64.0, sources, stored, 1.5, 132, 100,
         concurrent_atomics={2: 3.7},
     )  # fmt: skip
     body = draw(st.lists(st.sampled_from(INSTRUCTIONS), min_size=1, max_size=14))

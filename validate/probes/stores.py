@@ -6,7 +6,7 @@ import numpy as np
 
 from ..bench import Bench
 from .l2 import BLOCK, BLOCKS
-from .probing import DRAM_BYTES, MB, Values, probe, waiting_when_held_up
+from .probing import DRAM_BYTES, LINE, MB, Values, probe, waiting_when_held_up
 
 BURST = 48  # requests of a warp
 LAUNCHES = 21  # in a row, of which one is taken off
@@ -31,17 +31,28 @@ def _filled_us(bench: Bench, width: int, count: int, stride: int) -> list[float]
     return [times[0], (times[2] - times[1]) / 4]
 
 
-@probe()
+@probe("bandwidth.l2_whole_stores_per_cycle")
 def fills(bench: Bench) -> Values:
-    """All SMs store 4, 8 or 16 bytes a lane, side by side, over 4 to 512 MB: us, then and again."""
-    bench.notes["us_of_filling_by_bytes_a_lane_and_mb"] = {
+    """All SMs store 4, 8 or 16 bytes a lane, side by side, over 4 to 512 MB: us, then and again.
+
+    The best of what four fifths of the L2 hold: lines and sectors a cycle.
+    """
+    notes = {
         4 * width: {
             size: _filled_us(bench, width, size * MB // (4 * width), 4 * width)
             for size in (4, 16, 32, 48, 64, 128, 512)
         }
         for width in (1, 2, 4)
     }
-    return []
+    bench.notes["us_of_filling_by_bytes_a_lane_and_mb"] = notes
+    held = 0.8 * (bench.backend.attribute("L2_CACHE_SIZE") or 0)
+    lines_per_us = [
+        size * MB / LINE / max(again, 1e-9)
+        for times in notes.values()
+        for size, (_, again) in times.items()
+        if size * MB <= max(held, 4 * MB)
+    ]
+    return [5 * max(lines_per_us) / bench.clock_mhz]
 
 
 @probe()

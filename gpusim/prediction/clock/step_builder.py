@@ -28,6 +28,7 @@ MARKS = 3
 
 _CACHED: Mapping[int, int] = MappingProxyType({})  # all code is where it is issued from
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
+_TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 
 
 class _Row(NamedTuple):
@@ -159,7 +160,7 @@ class _Builder:
         asked = lanes._replace(is_float=issue.is_float, is_swap=issue.is_swap, words=issue.words)
         if issue.action is Action.GLOBAL_LOAD and row.is_on:
             return asked._replace(draws=self.load(asked, row.gaps, row.earlier), pc=row.pc)
-        return asked._replace(pc=row.pc) if issue.action is Action.GLOBAL_ATOMIC else asked
+        return asked._replace(pc=row.pc) if issue.action in _TO_GLOBAL else asked
 
     def act(self, row: _Row, issue: Issue) -> None:
         """Add an instruction that takes no fixed time."""

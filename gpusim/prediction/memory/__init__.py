@@ -15,6 +15,7 @@ from gpusim.prediction.memory.hits import Source, Sources
 from gpusim.prediction.memory.sample import SAMPLED
 from gpusim.prediction.memory.share import MemoryShare, memory_share
 from gpusim.prediction.memory.slowest import slowest_excess_cycles
+from gpusim.prediction.memory.stores import Stored
 
 __all__ = [
     "NO_ACCESS",
@@ -25,6 +26,7 @@ __all__ = [
     "Requester",
     "Source",
     "Sources",
+    "Stored",
     "memory_share",
     "slowest_excess_cycles",
 ]

@@ -29,7 +29,6 @@ class Dram:
     _latency: int
     _growth: float
     _growth_by_writes: float
-    _written: float
     _own_sector: float
     _sector: float
     _noted: int
@@ -43,7 +42,6 @@ class Dram:
         self._latency = ticks(device.latency_cycles.dram)
         self._growth = bandwidth.dram_latency_growth
         self._growth_by_writes = bandwidth.dram_latency_growth_by_writes
-        self._written = share.written_back * share.write_factor + share.read_first
         sector = 0 if "bandwidth" in device.ablations else SECTOR_BYTES * TICKS
         self._own_sector = sector / share.dram_bytes_per_cycle
         self._sector = self._own_sector
@@ -60,11 +58,11 @@ class Dram:
         self.free = made_up(self.free, at) + busy
         self._note_busy(at, busy, 0)
 
-    def write(self, sectors: int, at: int) -> int:
-        """Take what of written sectors goes on to DRAM; return when, or 0 where nothing does."""
-        if not (sectors and self._written):
+    def write(self, sectors: float, at: int) -> int:
+        """Take what is as long as reading so many sectors; return when, or 0 where nothing is."""
+        if not sectors:
             return 0
-        busy = round(sectors * self._written * self._sector)
+        busy = round(sectors * self._sector)
         self.free = made_up(self.free, at) + busy
         self._note_busy(at, busy, busy)
         return self.free

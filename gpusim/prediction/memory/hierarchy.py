@@ -6,6 +6,8 @@ because other SMs rested then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.measured import ATOMIC_PACKETS
@@ -14,6 +16,7 @@ from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.memory.latency import FetchLatency
 from gpusim.prediction.memory.share import MemoryShare
+from gpusim.prediction.memory.stores import Stored
 from gpusim.prediction.ticks import TICKS, ticks
 
 
@@ -31,6 +34,7 @@ class GlobalMemory:
     _latency: FetchLatency
     _l2_free: int
     _own_l2: float
+    _l2_gain: float
     _l2_sector: float
     _port: float
     _request_sectors: float
@@ -38,6 +42,7 @@ class GlobalMemory:
     _stores: int
     _sent: list[int]  # when each of the last stores left
     _packet: float
+    _fill: float
     _atomic_free: int
     _atomics: int
     _done: list[int]  # when each of the last atomics was served
@@ -45,9 +50,12 @@ class GlobalMemory:
     _word: int
     _float_word: int
     # By pc, of which -1 has the first place: where sectors come from that a block touches first or
-    # again, how many atomics go on.
+    # again; how long the L2 takes a packet of stores, how much DRAM moves for a sector of theirs;
+    # how many atomics go on.
     _first: list[Source]
     _again: list[Source]
+    _l2_packet: list[float]
+    _written: list[float]
     _concurrent_atomics: list[float]
 
     def __init__(self, device: Device, share: MemoryShare) -> None:
@@ -61,23 +69,33 @@ class GlobalMemory:
         self._request_sectors = device.bandwidth.l2_request_bytes / SECTOR_BYTES
         self._store_free = self._stores = 0
         self._sent = [0] * device.queue.store_depth
-        pcs = range(-1, max([-1, *share.by_pc, *share.concurrent_atomics]) + 2)
+        pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.concurrent_atomics]) + 2)
         self._first = [share.sources(pc).first for pc in pcs]
         self._again = [share.sources(pc).again for pc in pcs]
         self._concurrent_atomics = [share.concurrent_atomics.get(pc, 1.0) for pc in pcs]
         self._set_bandwidths(device, share)
+        self._set_stores(device, [share.written(pc) for pc in pcs], share)
         self._set_atomics(device, share.sms)
 
     def _set_bandwidths(self, device: Device, share: MemoryShare) -> None:
         bandwidth = device.bandwidth
         limited = "bandwidth" not in device.ablations
-        of_l2 = share.sms / bandwidth.l2_stores_per_cycle
-        per_packet = max(device.interval_cycles.store_packet, of_l2)
         sector = SECTOR_BYTES * TICKS if limited else 0
-        self._packet = per_packet * TICKS if limited else 0.0
         self._own_l2 = sector / share.l2_bytes_per_cycle
         self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
         self.scale_bandwidth(1.0)
+
+    def _set_stores(self, device: Device, stored: Sequence[Stored], share: MemoryShare) -> None:
+        bandwidth = device.bandwidth
+        sms = 0 if "bandwidth" in device.ablations else share.sms
+        self._packet = device.interval_cycles.store_packet * TICKS if sms else 0.0
+        whole = sms * TICKS / bandwidth.l2_whole_stores_per_cycle
+        part = sms * TICKS / bandwidth.l2_stores_per_cycle
+        self._fill = whole
+        self._l2_packet = [part + (whole - part) * one.whole for one in stored]
+        self._written = [
+            one.written_back * share.write_factor * one.scatter + one.read_first for one in stored
+        ]
 
     def _set_atomics(self, device: Device, sms: int) -> None:
         interval = device.interval_cycles
@@ -91,6 +109,7 @@ class GlobalMemory:
     def scale_bandwidth(self, gain: float) -> None:
         """Let the SM have so much more than its share of the bandwidth from now on."""
         self._dram.scale_bandwidth(gain)
+        self._l2_gain = gain
         self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
 
     def load(self, access: Access, requester: Requester, at: int) -> int:
@@ -111,13 +130,17 @@ class GlobalMemory:
 
         Some stores may wait for that; others wait in their schedulers' queues.
         """
-        place = self._stores % len(self._sent)
-        start = max(at, self._sent[place])
-        begin = max(start, self._store_free, self._dram.free - WINDOW)
-        self._store_free = begin + round((access.lines + access.cost) * self._packet)
-        self._sent[place] = begin
+        turn = self._stores % len(self._sent)
+        start = max(at, self._sent[turn])
+        begin = max(start, self._store_free, self._dram.free - WINDOW, self._l2_free)
+        place, packets = self._place(access), access.lines + access.cost
+        self._store_free = begin + round(packets * self._packet)
+        busy = round(packets * self._l2_packet[place] / self._l2_gain)
+        self._l2_free = made_up(self._l2_free, begin) + busy
+        self._sent[turn] = begin
         self._stores += 1
-        self.end = max(self.end, begin + self._last, self._dram.write(access.written, start))
+        written = self._dram.write(access.written * self._written[place], start)
+        self.end = max(self.end, begin + self._last, self._l2_free, written)
         return start
 
     def atomic(self, access: Access, at: int) -> tuple[int, int]:
@@ -153,10 +176,13 @@ class GlobalMemory:
         from_l2 = sectors * (1 - source.l1_hit)
         # A line of which little is wanted takes the L2 as long as a request of some bytes.
         asked = max(from_l2, (1 - source.l1_hit) * access.lines * self._request_sectors)
-        self._l2_free = made_up(self._l2_free, at) + round(asked * self._l2_sector)
+        missing = source.l2_miss * (1 - source.l1_hit)
+        # What comes out of DRAM takes the L2 as long as what is stored.
+        filled = (sectors + access.lines) * missing * self._fill
+        busy = round(asked * (1 - source.l2_miss) * self._l2_sector + filled / self._l2_gain)
+        self._l2_free = made_up(self._l2_free, at) + busy
         served = self._l2_free
-        if source.l2_miss:
-            missing = source.l2_miss * (1 - source.l1_hit)
+        if missing:
             self._dram.read(sectors, missing * source.moved, at)
             served = max(served, self._dram.free)
         return max(at, served) + self._latency.of(source, requester, access)

@@ -94,11 +94,11 @@ class Capacity:
         """Return what is gone of lines after so many bytes of other lines."""
         caches = self.caches
         parts = distance_bytes / self.l1_bytes
-        return _missing(parts, caches.l1_kept_fraction, caches.l1_lost_fraction)
+        return missing(parts, caches.l1_kept_fraction, caches.l1_lost_fraction)
 
     def l2_lacks(self, distance: Array) -> Array:
         """Return what is gone of lines after other lines that fill such a part of the L2."""
-        return _missing(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
+        return missing(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Caches:
         lines = touches.weight * touches.lines * room
         return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
 
-    def _l2_missing(self, gap: Array, by_line: Array) -> Array:
+    def l2_missing(self, gap: Array, by_line: Array) -> Array:
         """Return what the L2 lacks of what was touched, and its line, some time ago."""
         if not self.capacity.l2_bytes:
             return np.ones(len(gap))
@@ -165,7 +165,7 @@ class Caches:
     @cached_property
     def l2_miss(self) -> Array:
         """The fraction of each touch that is not found in the L2."""
-        return self._l2_missing(self.gap, self.by_line)
+        return self.l2_missing(self.gap, self.by_line)
 
     @cached_property
     def first_l2_miss(self) -> Array:
@@ -174,7 +174,7 @@ class Caches:
         before = np.full(len(touches), np.inf)
         if self.capacity.is_warm:
             before = touches.time + touches.after_grain
-        late = self._l2_missing(before, touches.time + touches.after_all)
+        late = self.l2_missing(before, touches.time + touches.after_all)
         return np.where(touches.is_late, late, self.l2_miss)
 
     @cached_property
@@ -192,40 +192,6 @@ class Caches:
         """For how many sectors side by side DRAM takes as long as for one of each touch."""
         sectors = self.course.grain_bytes // SECTOR_BYTES
         return self.scatter * self.touches.grains * sectors
-
-    @cached_property
-    def written_back(self) -> float:
-        """The fraction of written sectors that go on to DRAM before the launch ends."""
-        touches = self.touches
-        stored = touches.weight * (touches.kind == STORE)
-        if not stored.sum():
-            return 0.0
-        if not self.capacity.l2_bytes:
-            return 1.0
-        kept = self.capacity.caches.l2_written_fraction
-        distance = self.l2_distance(touches.after_all)
-        gone = _missing(distance, 0.9 * kept, 1.1 * kept)
-        if self.capacity.is_warm:
-            again = touches.time + touches.after_all
-            gone = gone * self._l2_missing(again, again)
-        return float(stored @ gone / stored.sum())
-
-    @cached_property
-    def written_scatter(self) -> float:
-        """How much longer DRAM takes for what is written than for what lies side by side."""
-        touches = self.touches
-        return _mean(self.scatter, touches.weight * (touches.kind == STORE), 1.0)
-
-    @cached_property
-    def read_first(self) -> float:
-        """What DRAM reads for a written sector of which a part is left as it was, in sectors.
-
-        That is, where the sector is not in the L2 and the rest is not written right afterwards.
-        """
-        touches = self.touches
-        is_part = (touches.kind == STORE) & (touches.asked < 1) & ~touches.is_filled
-        read = is_part * self.l2_miss * self.moved
-        return _mean(read, touches.weight * (touches.kind == STORE), 0.0)
 
     def sources(self) -> Mapping[int, Sources]:
         """Return where what each instruction loads comes from; as that of pc -1 all of it."""
@@ -257,18 +223,18 @@ class Caches:
     ) -> Source:
         """Return where touches of some weight come from; what is given where none has any."""
         past_l1 = weight * (1 - self.l1_hit)
-        missing = _mean(self.l2_miss, past_l1, l2_miss)
-        hit = _mean(self.l1_hit, weight, l1_hit)
+        missing = mean(self.l2_miss, past_l1, l2_miss)
+        hit = mean(self.l1_hit, weight, l1_hit)
         return Source(
             l2_miss=missing,
-            first_l2_miss=missing if is_again else _mean(self.first_l2_miss, weight, 1.0),
+            first_l2_miss=missing if is_again else mean(self.first_l2_miss, weight, 1.0),
             l1_hit=hit,
             first_l1_hit=hit if is_again else 0.0,
-            moved=_mean(self.moved, past_l1 * self.l2_miss, 1.0),
+            moved=mean(self.moved, past_l1 * self.l2_miss, 1.0),
         )
 
 
-def _mean(values: Array, weights: Array, otherwise: float) -> float:
+def mean(values: Array, weights: Array, otherwise: float) -> float:
     """Return the weighted mean of values; what is given where nothing has weight."""
     total = float(weights.sum())
     return float(values @ weights / total) if total > 0 else otherwise
@@ -290,7 +256,7 @@ def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
         return np.asarray(whole[at] + np.where(rest[at] > 0, rest[at] * times, 0.0))
 
 
-def _missing(filled: Array, all_hit: float, all_miss: float) -> Array:
+def missing(filled: Array, all_hit: float, all_miss: float) -> Array:
     """Return what is missing of a cache that is filled so far: from nothing to all."""
     if all_miss <= all_hit:
         return np.where(filled > all_hit, 1.0, 0.0)

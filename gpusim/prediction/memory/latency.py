@@ -76,8 +76,7 @@ class FetchLatency:
 
     def _of_dram(self, requester: Requester, access: Access) -> int:
         place = _place(requester, requester.number)
-        own = _drawn(place, 1.0)
-        above = _drawn(place, access.draws)
+        above = own = _drawn(place, access.draws)
         if not requester.is_apart:
             shared = self._shared_by_several(requester, access)
             above += (1 - OWN_LATENCY_FRACTION) * (shared - above)

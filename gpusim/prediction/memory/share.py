@@ -12,6 +12,7 @@ from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
 from gpusim.prediction.memory.reuse import touches_of
+from gpusim.prediction.memory.stores import Stored, stores_of
 from gpusim.prediction.streams import Classes
 from gpusim.prepared import Prepared
 
@@ -20,24 +21,21 @@ from gpusim.prepared import Prepared
 class MemoryShare:
     """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
 
-    `by_pc` says where the sectors come from that an instruction loads. `written_back` is the
-    fraction of written sectors that goes on to DRAM before the launch ends; one takes DRAM
-    `write_factor` times as long as one that is read; for a written sector so many are
-    `read_first`. `busiest` of the
-    `sms` get as many blocks as this one, the others one less; `first_wave` is the fraction of the
-    blocks that runs from the beginning on. `concurrent_atomics` is how many atomics of an
-    instruction the L2 does at a time.
+    `by_pc` says where the sectors come from that an instruction loads, `stored` what becomes of
+    those that one stores. A sector takes DRAM `write_factor` times as long to write as to read.
+    `busiest` of the `sms` get as many blocks as this one, the others one less; `first_wave` is the
+    fraction of the blocks that runs from the beginning on. `concurrent_atomics` is how many atomics
+    of an instruction the L2 does at a time.
     """
 
     dram_bytes_per_cycle: float
     l2_bytes_per_cycle: float
     by_pc: Mapping[int, Sources]
-    written_back: float
+    stored: Mapping[int, Stored]
     write_factor: float
     sms: int
     busiest: int
     first_wave: float = 1.0
-    read_first: float = 0.0
     concurrent_atomics: Mapping[int, float] = field(default_factory=dict)
 
     @property
@@ -49,6 +47,11 @@ class MemoryShare:
         """Return where an instruction's sectors come from."""
         found = self.by_pc.get(pc)
         return self.by_pc[-1] if found is None else found
+
+    def written(self, pc: int) -> Stored:
+        """Return what becomes of an instruction's stores."""
+        found = self.stored.get(pc)
+        return self.stored[-1] if found is None else found
 
     def gain(self, left: int, resident: int) -> float:
         """Return how much more than its share an SM has while `left` of its blocks remain.
@@ -82,12 +85,11 @@ def memory_share(
         dram_bytes_per_cycle=min(bandwidth.dram_gbps * 1000 / clock / sms, from_l2),
         l2_bytes_per_cycle=from_l2,
         by_pc=caches.sources(),
-        written_back=caches.written_back,
-        write_factor=_write_factor(classes, device) * caches.written_scatter,
+        stored=stores_of(caches),
+        write_factor=_write_factor(classes, device),
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        read_first=caches.read_first,
         concurrent_atomics=concurrent_atomics(patterns, course, bandwidth.l2_atomic_units),
     )
 
