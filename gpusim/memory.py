@@ -188,7 +188,7 @@ def same_address_lanes(addresses: Array, on: Array) -> Array:
         if not alike.any():
             break
         most += alike
-    return most
+    return np.asarray(most)
 
 
 def atomic_passes(addresses: Array, on: Array) -> Array:
