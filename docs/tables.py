@@ -203,6 +203,8 @@ LETTERS = {
     "I_adu": "interval_cycles.adu",
     "λ_special": "latency_cycles.special_register",
     "λ_constant": "latency_cycles.constant",
+    "λ_L1.5": "latency_cycles.constant_l15",
+    "constant_bytes": "capacity.constant_bytes",
     "lsu_depth": "queue.lsu_depth",
     "λ_shared": "latency_cycles.shared_load",
     "λ_far": "latency_cycles.l2_far",

@@ -256,7 +256,15 @@ class Latency:
     other_pipe: float = _latency("added where another pipe takes a pipe's result")
     xu: float = _latency("special functions and conversions", least=1)
     uniform: float = _latency("the uniform datapath; the ALU where there is none", least=1)
+    uniform_constant: float = _latency(
+        "a constant loaded by ULDC, in its cache",
+        least=1,
+        default=_in_proportion(0.5, "latency_cycles.uniform"),
+    )
     constant: float = _latency("a constant loaded by LDC, in its cache", least=1)
+    constant_l15: float = _latency(
+        "added to either where only the L1.5 has the constant", default=_as_measured(70.0)
+    )
     special_register: float = _latency("S2R: thread index and the like", least=1)
     shared_load: float = _latency("a shared-memory load of one wavefront", least=1)
     shared_wavefront: float = _latency(
@@ -499,6 +507,11 @@ class Capacity:
             lambda values: 2 if _has_l2_parts(values) else 1,
             "white papers: two in an A100 and an H100; one is taken for others",
         ),
+    )
+    constant_bytes: int = _bytes(
+        "constants of an SM that are found as fast as one of them",
+        most=2**24,
+        default=_as_measured(2048),
     )
     instruction_bytes: int = _bytes(
         "code of a loop that is fetched as fast as it is issued",

@@ -21,6 +21,8 @@ ADDITIONS_AN_IMAD = 2
 # Accesses that the data stage serves in turn, a pass each: 32 ways of conflict keep a warp twice
 # as long as the SM. Loads of 1 to 32 wavefronts by 1 to 16 warps.
 DATA_STAGE_SLOTS = 2
+# Constants come to an SM so many bytes at a time: loads 64 and 256 bytes apart, the L2 emptied.
+CONSTANT_PIECE_BYTES = 256
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpusim.device import Device
 from gpusim.prediction.clock.code_fetch import CodeFetch
+from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
@@ -32,8 +33,8 @@ class Workload:
     def __init__(self, prepared: Prepared, gpu: Device, classes: Classes, l2: str) -> None:
         self._gpu = gpu
         self._issues = issues(prepared.program, gpu)
-        self._code = CodeFetch(prepared.program, gpu)
-        self._is_cold = l2 == "cold" and not self._code.is_kept
+        self._code = CodeFetch(prepared.program, gpu, l2)
+        self._constants = ConstantFetch(prepared.program, gpu, l2)
         self._by_key: dict[tuple[bytes, bool], WarpSteps] = {}
         self._by_stream: dict[tuple[int, int, bool], list[WarpSteps]] = {}
         self._ranges = sorted(
@@ -81,27 +82,29 @@ class Workload:
     def of_block(self, number: int, most: int, *, is_first: bool = False) -> list[WarpSteps]:
         """Return the warps of a block of the grid, with `most` iterations of the longest loop.
 
-        A block that `is_first` on its SM waits for code that no block fetched before.
+        A block that `is_first` on its SM waits for code and constants that no other fetched.
         """
-        stream, is_cold = self._stream(number), is_first and self._is_cold
-        key = id(stream), most, is_cold
+        stream = self._stream(number)
+        is_first = is_first and (self._code.unlike_later or self._constants.unlike_later)
+        key = id(stream), most, is_first
         if key not in self._by_stream:
             iterations = partial(self._iterations, most)
-            self._by_stream[key] = self._shortened(stream, iterations, is_cold=is_cold)
+            self._by_stream[key] = self._shortened(stream, iterations, is_first=is_first)
         return self._by_stream[key]
 
     def _shortened(
-        self, stream: BlockStream, iterations: Callable[[int, int], int], *, is_cold: bool
+        self, stream: BlockStream, iterations: Callable[[int, int], int], *, is_first: bool
     ) -> list[WarpSteps]:
         made = []
         for whole in stream.warps:
             warp = whole.written_out(iterations)
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
-            key = warp.key, is_cold
+            key = warp.key, is_first
             if key not in self._by_key:
-                code = self._code.of(warp, is_cold=is_cold)
-                self._by_key[key] = steps_of(warp, self._issues, code)
+                code = self._code.of(warp, is_first=is_first)
+                late = self._constants.of(warp, is_first=is_first)
+                self._by_key[key] = steps_of(warp, self._issues, code, late)
             made.append(self._by_key[key])
         return made
 

@@ -130,9 +130,10 @@ def simulate(
         joins=np.zeros(count, dtype=bool),
         gaps=np.zeros(count, dtype=np.int32),
         earlier=np.zeros(count, dtype=np.int32),
+        constant=np.full(count, -1, dtype=np.int32),
         lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
     )
-    warp = steps_of(stream, issues(program, gpu), CodeFetch(program, gpu).of(stream))
+    warp = steps_of(stream, issues(program, gpu), CodeFetch(program, gpu, "warm").of(stream))
     share = share or MemoryShare(
         bytes_per_cycle, bytes_per_cycle, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1
     )

@@ -41,11 +41,11 @@ def program(lines: int, op: str = "NOP") -> Program:
     return Program("by hand", (Instruction(op),) * (LINE * lines), registers=4)
 
 
-def cycles(gpu: Device, code: Program, *pcs: int, is_cold: bool = False) -> Mapping[int, float]:
+def cycles(gpu: Device, code: Program, *pcs: int, is_first: bool = False) -> Mapping[int, float]:
     """Return the cycles of each line that a warp comes to which runs these instructions."""
     columns: dict[str, Any] = {name: np.zeros(len(pcs), dtype=np.int64) for name in COLUMNS}
     stream = WarpStream(**{**columns, "pc": np.array(pcs)})
-    fetched = CodeFetch(code, gpu).of(stream, is_cold=is_cold)
+    fetched = CodeFetch(code, gpu, "cold").of(stream, is_first=is_first)
     return {place: ticks / TICKS for place, ticks in fetched.items()}
 
 
@@ -75,7 +75,7 @@ def test_a_loop_that_is_longer_than_the_cache_comes_each_time() -> None:
 def test_what_the_l2_does_not_have_comes_out_of_dram_the_first_time() -> None:
     """Five lines, twice: six others came since, of which the L2 has all by then."""
     twice = [*range(0, 40, 8)] * 2
-    found = cycles(small_device(), program(5), *twice, is_cold=True)
+    found = cycles(small_device(), program(5), *twice, is_first=True)
     assert list(found.values()) == [90] * 5 + [50] * 5
 
 

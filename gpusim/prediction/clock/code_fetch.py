@@ -13,6 +13,7 @@ from itertools import accumulate
 from gpusim.device import Device
 from gpusim.isa import OPS, Program
 from gpusim.memory import LINE_BYTES
+from gpusim.prediction.clock.last_used import LastUsed
 from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.ticks import ticks
 
@@ -23,17 +24,18 @@ _WIDE_FROM_CC_MAJOR, _WIDE_BYTES, _NARROW_BYTES = 7, 16, 8
 class CodeFetch:
     """Tells how long lines of a program's code take on a device; a line is 128 bytes.
 
-    Code that `is_kept` was there before the launch, out of an earlier one, whatever the L2 has.
+    Of code that no cache of an SM keeps from one launch to the next, the first blocks of a launch
+    that finds the L2 "cold" wait for DRAM: they are `unlike_later` ones.
     """
 
-    def __init__(self, program: Program, device: Device) -> None:
+    def __init__(self, program: Program, device: Device, l2: str) -> None:
         capacity, interval = device.capacity, device.interval_cycles
         size = _WIDE_BYTES if device.cc.major >= _WIDE_FROM_CC_MAJOR else _NARROW_BYTES
         issued = [OPS[instruction.op].issued for instruction in program.instructions]
         offsets = list(accumulate(issued, initial=0))
         self._line_of_pc = [offset * size // LINE_BYTES for offset in offsets]
         self._is_cached = offsets[-1] * size <= capacity.instruction_bytes
-        self.is_kept = offsets[-1] * size <= capacity.l15_bytes
+        self.unlike_later = l2 == "cold" and offsets[-1] * size > capacity.l15_bytes
         self._levels = (
             (capacity.instruction_bytes // LINE_BYTES, 0),
             (capacity.l15_bytes // LINE_BYTES, ticks(interval.instruction_line)),
@@ -41,18 +43,18 @@ class CodeFetch:
         self._beyond = ticks(interval.instruction_line_l2)
         self._out_of_dram = ticks(interval.instruction_line_dram)
 
-    def of(self, stream: WarpStream, *, is_cold: bool = False) -> Mapping[int, int]:
+    def of(self, stream: WarpStream, *, is_first: bool = False) -> Mapping[int, int]:
         """Return, by place in a stream where another line begins, the ticks the line takes.
 
         It begins no sooner after the line before it; nothing is said where the caches hold all.
-        `is_cold` where the L2 has none of it.
+        Of a block that `is_first` no other has run it before.
         """
         if self._is_cached:
             return {}
         lines = dict(self._lines(stream))
         before = dict.fromkeys(lines.values())
-        caches = [_Cache(size, before) for size, _ in self._levels]
-        unseen = set(before) if is_cold else set()
+        caches = [LastUsed(size, before) for size, _ in self._levels]
+        unseen = set(before) if is_first and self.unlike_later else set()
         found = {}
         for place, line in lines.items():
             beyond = self._out_of_dram if line in unseen else self._beyond
@@ -69,25 +71,6 @@ class CodeFetch:
                 last = line
                 yield place, line
 
-    def _ticks(self, line: int, caches: list[_Cache], beyond: int) -> int:
+    def _ticks(self, line: int, caches: list[LastUsed], beyond: int) -> int:
         found = [cache.use(line) for cache in caches]
         return next((t for (_, t), hit in zip(self._levels, found, strict=True) if hit), beyond)
-
-
-class _Cache:
-    """Lines that were used last, as many as there is room for; `before` were used already."""
-
-    def __init__(self, size: int, before: Mapping[int, None]) -> None:
-        self._size = size
-        self._held: dict[int, None] = {}
-        for line in before:
-            self.use(line)
-
-    def use(self, line: int) -> bool:
-        """Use a line; return whether it was there."""
-        hit = line in self._held
-        self._held.pop(line, None)
-        self._held[line] = None
-        if len(self._held) > self._size:
-            del self._held[next(iter(self._held))]
-        return hit

@@ -14,6 +14,8 @@ from gpusim.prediction.ticks import ticks
 # a unit that one may wait for, and what needs no pipe finds it free.
 PIPES = ("alu", "fma", "imad", "fp64", "uniform")
 XU, NO_PIPE = len(PIPES), len(PIPES) + 1
+# What the uniform datapath makes is for other pipes: its latency says when they may have it.
+_SHARED_PIPES = frozenset(PIPES) - {"uniform"}
 
 # The pipe that a unit of `isa.OPS` belongs to, and whose latency and interval of a device it has.
 # What is none of these takes its result as the ALU does, and keeps nothing for long.
@@ -26,6 +28,7 @@ _UNITS: Mapping[str, tuple[str, str, str]] = {
     "fp64": ("fp64", "fp64", "fp64"),
     "xu": ("xu", "xu", "xu"),
     "uniform": ("uniform", "uniform", "uniform"),
+    "uniform_constants": ("uniform", "uniform_constant", "uniform"),
     "registers": ("registers", "special_register", "adu"),
     "constants": ("constants", "constant", "adu"),
 }
@@ -71,12 +74,13 @@ def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
 
 def _cost(instruction: Instruction, device: Device) -> Cost:
     latency, op = device.latency_cycles, OPS[instruction.op]
-    pipe, takes, keeps = _unit(op.unit, device)
+    is_uniform_constant = op.unit == "uniform" and op.kind in ("constant", "bank")
+    pipe, takes, keeps = _unit("uniform_constants" if is_uniform_constant else op.unit, device)
     return Cost(
         pipe=pipe,
         latency=ticks(takes),
         interval=ticks(keeps),
-        elsewhere=ticks(latency.other_pipe) if pipe in PIPES else 0,
+        elsewhere=ticks(latency.other_pipe) if pipe in _SHARED_PIPES else 0,
         deciding=ticks(latency.predicate - takes) if op.sets_predicate else 0,
         slot=ticks(_dispatch(op.unit, device)),
         after=ticks(_after(instruction, device)),

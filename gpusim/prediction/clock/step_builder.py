@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gpusim.isa import Instruction
+from gpusim.isa import OPS, Instruction
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.steps import READS, Action, LoopMarks, Step, WarpSteps
@@ -26,7 +26,7 @@ FIRST_PART, LAST_PART = 8, 12
 LEAST_MARKED = 12
 MARKS = 3
 
-_CACHED: Mapping[int, int] = MappingProxyType({})  # all code is where it is issued from
+_CACHED: Mapping[int, int] = MappingProxyType({})  # code and constants are where they are used
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
 _TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 
@@ -69,6 +69,7 @@ class _Builder:
     under_way: int = 0
     draws: int = 0
     line_begun: int = 0
+    late: int = 0
     was_held: bool = False
 
     def load(self, access: Access, gaps: int, earlier: int) -> float:
@@ -155,7 +156,7 @@ class _Builder:
     def access(self, row: _Row, issue: Issue) -> Access:
         """Return what an instruction asks of the unit that serves it."""
         if issue.action in READS:
-            return Access(issue.cost.latency, lines=max(1, row.access.cost))
+            return Access(issue.cost.latency + self.late, lines=max(1, row.access.cost))
         lanes = row.access if row.is_on else NO_ACCESS
         asked = lanes._replace(is_float=issue.is_float, is_swap=issue.is_swap, words=issue.words)
         if issue.action is Action.GLOBAL_LOAD and row.is_on:
@@ -185,8 +186,10 @@ class _Builder:
         self.deferred = ISSUED_BEHIND_A_BARRIER if action is Action.BARRIER else 0
 
     def run(self, pc: int, instruction: Instruction, cost: Cost, *, is_taken: bool) -> None:
-        """Add an instruction that takes a fixed time."""
-        at = self.earliest(instruction, cost)
+        """Add an instruction that takes a fixed time, unless a constant is not there."""
+        is_load = OPS[instruction.op].kind == "bank"
+        at = self.earliest(instruction, cost) + (0 if is_load else self.late)
+        latency = cost.latency + (self.late if is_load else 0)
         after = cost.slot + (cost.jump if is_taken else cost.after)
         after = max(after, ticks(instruction.stall_cycles))
         if self.made and self.made[-1].action is Action.BARRIER and self.deferred:
@@ -205,7 +208,7 @@ class _Builder:
         if cost.pipe in PIPES:
             self.pipe_free[cost.pipe] = at + cost.interval
         for register in instruction.dst:
-            self.ready[register] = (at + cost.latency, cost)
+            self.ready[register] = (at + latency, cost)
             self.pending.pop(register, None)
 
     def leave(self, pc: int, at: int, issued: int) -> None:
@@ -267,11 +270,15 @@ class _Marker:
 
 
 def steps_of(
-    stream: WarpStream, program: Sequence[Issue], fetched: Mapping[int, int] = _CACHED
+    stream: WarpStream,
+    program: Sequence[Issue],
+    fetched: Mapping[int, int] = _CACHED,
+    late: Mapping[int, int] = _CACHED,
 ) -> WarpSteps:
     """Return what a warp does that runs a stream of a program's instructions.
 
     Code that no cache holds is `fetched`: the ticks of each line, by its place in the stream.
+    Constants of which the same is true are so many ticks `late`.
     """
     builder, marker = _Builder(), _Marker()
     for loop in stream.simulated_loops:
@@ -282,6 +289,7 @@ def steps_of(
         before = dict(builder.charges) if place in marker.at else {}
         if place in fetched:
             builder.fetch(row.pc, fetched[place])
+        builder.late = late.get(place, 0)
         builder.issue(row, program[row.pc], is_last=place == last)
         marker.note(place, builder, before)
     builder.finish(int(stream.pc[-1]) if len(stream) else 0)

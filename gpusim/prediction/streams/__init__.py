@@ -4,6 +4,7 @@ A loop whose iterations are all alike is kept once, with how often it runs. Bloc
 same streams form a class.
 """
 
+from gpusim.prediction.streams import constants
 from gpusim.prediction.streams.classes import BlockClass, Classes
 from gpusim.prediction.streams.classification import classify
 from gpusim.prediction.streams.probe import without_results
@@ -17,5 +18,6 @@ __all__ = [
     "SimulatedLoop",
     "WarpStream",
     "classify",
+    "constants",
     "without_results",
 ]

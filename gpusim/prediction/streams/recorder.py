@@ -14,7 +14,7 @@ from gpusim import memory
 from gpusim.events import Observer, Placement, Skip, Step
 from gpusim.isa import OPS
 from gpusim.launch import ComputeCapability
-from gpusim.prediction.streams import distances
+from gpusim.prediction.streams import constants, distances
 from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
 from gpusim.prediction.streams.touches import (
     NOTHING,
@@ -101,7 +101,8 @@ class _Recorded:
         """
         shape = self.placement.copies, int(self.starts[-1])
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
-        is_on, is_taken, cost, lines, lanes, lowest, gaps = map(self._column, range(7))
+        made = map(self._column, range(8))
+        is_on, is_taken, cost, lines, lanes, lowest, gaps, constant = made
         fresh, joins = first_touches(touches, math.prod(shape))
         written, _ = first_touches(stored, math.prod(shape))
         return {
@@ -116,6 +117,7 @@ class _Recorded:
             "lanes": lanes,
             "gaps": gaps.astype(np.int32),
             "lowest": lowest,
+            "constant": constant.astype(np.int32),
         }
 
     def _column(self, number: int) -> Array:
@@ -236,7 +238,7 @@ class Recorder(Observer):
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
         is_on, is_taken, cost, lines, touched = YES, NO, ZERO, ZERO, None
-        lowest, gaps = NOWHERE, ZERO
+        lowest, gaps, constant = NOWHERE, ZERO, NOWHERE
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
@@ -247,8 +249,9 @@ class Recorder(Observer):
                 lowest, gaps = distances.within(step.addresses, step.on)
         elif step.constants is not None:
             cost = memory.distinct(step.constants, step.on)
+            constant = constants.lowest_line(instruction, step.constants, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, cost, lines, lanes, lowest, gaps)
+        columns = (is_on, is_taken, cost, lines, lanes, lowest, gaps, constant)
         return _Row(step.pc, OPS[instruction.op].kind == "store", step.rows, columns, touched)
 
     def skip(self, skip: Skip) -> None:

@@ -43,7 +43,7 @@ class SimulatedLoop(NamedTuple):
 
 COLUMNS = (
     "pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes", "gaps",
-    "earlier",
+    "earlier", "constant",
 )  # fmt: skip
 
 
@@ -60,8 +60,9 @@ class WarpStream:
     write; `joins` says that another warp touches one of its sectors for the first time in the same
     step, so that it waits for the same fetch. `lanes` are the lanes that
     run the instruction, a bit each. `gaps` and `earlier` say how far the lines of a global load
-    lie from each other and from those of the loads before (`distances`). `loops`, in order, are
-    those of which one iteration is kept, `simulated_loops` those that have been written out.
+    lie from each other and from those of the loads before (`distances`), `constant` in which line
+    a load of constants at an offset in a register begins (`constants`), or -1. `loops`, in order,
+    are those of which one iteration is kept, `simulated_loops` those that have been written out.
     """
 
     pc: Array
@@ -75,6 +76,7 @@ class WarpStream:
     lanes: Array
     gaps: Array
     earlier: Array
+    constant: Array
     loops: tuple[Loop, ...] = ()
     simulated_loops: tuple[SimulatedLoop, ...] = ()
 

@@ -1,0 +1,59 @@
+"""What constants cost that a launch does not bring along: those of `__constant__` arrays.
+
+They come to an SM 256 bytes at a time, out of the L2 or DRAM, when its first blocks read them; then
+64 bytes at a time out of the L1.5, into a cache that keeps what was used last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gpusim.device import Device
+from gpusim.isa import Program
+from gpusim.prediction.clock.last_used import LastUsed
+from gpusim.prediction.measured import CONSTANT_PIECE_BYTES
+from gpusim.prediction.streams import WarpStream, constants
+from gpusim.prediction.ticks import ticks
+
+_PIECE_LINES = CONSTANT_PIECE_BYTES // constants.LINE_BYTES
+
+
+class ConstantFetch:
+    """Tells how much later constants of a program are there on a device than out of their cache.
+
+    The first blocks of a launch are `unlike_later` ones where a program may read any but what the
+    launch brings along.
+    """
+
+    def __init__(self, program: Program, device: Device, l2: str) -> None:
+        latency = device.latency_cycles
+        self._line_of_pc = constants.lines(program)
+        are_read = any(line != constants.NOWHERE for line in self._line_of_pc)
+        self.unlike_later = are_read or constants.are_looked_up(program)
+        self._size = device.capacity.constant_bytes // constants.LINE_BYTES
+        self._behind = ticks(latency.constant_l15)
+        self._first = ticks((latency.dram if l2 == "cold" else latency.l2) - latency.constant)
+
+    def of(self, stream: WarpStream, *, is_first: bool = False) -> Mapping[int, int]:
+        """Return, by place in a stream, the ticks that constants come later.
+
+        Of a block that `is_first` no other has read any before.
+        """
+        if not self.unlike_later:
+            return {}
+        lines = self._lines(stream)
+        before = () if is_first else lines.values()
+        cache, brought = LastUsed(self._size, before), {line // _PIECE_LINES for line in before}
+        late = {}
+        for place, line in lines.items():
+            if not cache.use(line):
+                is_brought = line // _PIECE_LINES in brought
+                late[place] = self._behind if is_brought else self._first
+                brought.add(line // _PIECE_LINES)
+        return late
+
+    def _lines(self, stream: WarpStream) -> dict[int, int]:
+        """Return, by place in a stream, which line its constants lie in."""
+        rows = zip(stream.pc.tolist(), stream.constant.tolist(), strict=True)
+        found = (max(line, self._line_of_pc[pc]) for pc, line in rows)
+        return {place: line for place, line in enumerate(found) if line != constants.NOWHERE}
