@@ -216,6 +216,7 @@ LETTERS = {
     "I_atomic": "interval_cycles.global_atomic_same_address",
     "I_float": "interval_cycles.global_atomic_float_same_address",
     "U": "bandwidth.l2_atomic_units",
+    "U_old": "bandwidth.l2_atomic_answers",
     "atomic_depth": "queue.atomic_depth",
     "t_fence": "latency_cycles.fence",
     "t_per warp": "latency_cycles.barrier_per_warp",
@@ -261,6 +262,7 @@ MEMORY_KEYS = (
     "bandwidth.dram_write_factor",
     "bandwidth.dram_write_alone_factor",
     "bandwidth.l2_atomic_units",
+    "bandwidth.l2_atomic_answers",
     "interval_cycles.global_atomic_same_address",
     "interval_cycles.global_atomic_float_same_address",
     "queue.atomic_depth",
@@ -284,8 +286,6 @@ MEMORY_MISSES = {
     ("scatter", 1 << 24): "stores of single words at random places that miss the L2",
     ("lookback_scan", 1 << 24): "blocks that wait for words of other blocks: here they find them "
     "at once, and seldom look twice",
-    ("histogram", 1 << 24): "integer atomics on random bins of shared memory: here they cost too "
-    "much",
     ("gather_within", 1 << 13): "gathers from 32 KB, which the L1 has on hardware and here: the "
     "many lines of a request cost too much",
 }

@@ -433,6 +433,16 @@ class Bandwidth:
             "one for 59 bytes per cycle of bandwidth.l2_gbps, as on an H200",
         ),
     )
+    l2_atomic_answers: float = _key(
+        "the same of atomics whose old values are given back",
+        "units",
+        least=1,
+        most=10_000,
+        default=Default(
+            lambda values: float(max(1, round(_l2_bytes_per_cycle(values) / 82))),
+            "one for 82 bytes per cycle of bandwidth.l2_gbps, as on an H200",
+        ),
+    )
     dram_grain_bytes: int = _key(
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
     )

@@ -35,6 +35,15 @@ L1_WITHOUT_LINES_BYTES = 8 << 10
 # Bytes that lie together have one of the units that serve atomics, and of few such places two
 # have one: words 4 to 4224 bytes apart, from 1 to 65,536 of them.
 ATOMIC_UNIT_BYTES, ATOMIC_PLACES_A_UNIT = 256, 2
+# The four places of a kilobyte have two units where it is aligned, four where it is not: on the
+# mean so many passes go on at a time (8 lines that begin at 16 places).
+ATOMICS_IN_A_KILOBYTE = 2.8
+# A pass over a sector all of whose words are updated takes so much of one over less (1 to 8 words
+# of 1 to 8 sectors).
+WHOLE_SECTOR_PASS = 0.8
+# A sector that is read takes its unit as long as so much of a pass, one out of DRAM so much more
+# (atomics at random with 1 to 4 rows of loads each).
+PASS_OF_A_READ, PASS_OF_A_MISS = 0.2, 0.3
 # An atomic leaves its SM as a packet for each sector and so many more: 1 to 32 sectors a request.
 ATOMIC_PACKETS = 2
 # Of four loads of what another SM brought one finds it in the far part of the L2 alone.

@@ -112,6 +112,7 @@ def simulate(
     share: MemoryShare | None = None,
     is_on: bool = True,
     is_taken: bool = False,
+    lanes: int = 2**32 - 1,
     observers: Sequence[SpanObserver] = (),
 ) -> Outcome:
     """Simulate blocks of warps that all run `instructions` once, accesses costing `cost`."""
@@ -131,7 +132,7 @@ def simulate(
         gaps=np.zeros(count, dtype=np.int32),
         earlier=np.zeros(count, dtype=np.int32),
         constant=np.full(count, -1, dtype=np.int32),
-        lanes=np.full(count, 2**32 - 1, dtype=np.uint32),
+        lanes=np.full(count, lanes, dtype=np.uint32),
     )
     warp = steps_of(stream, issues(program, gpu), CodeFetch(program, gpu, "warm").of(stream))
     share = share or MemoryShare(
@@ -406,6 +407,28 @@ def test_atomics_of_lanes_on_one_word_go_one_after_the_other(dtype: str, of_a_la
     atomic = Instruction("RED", (), (0, 1), memory.dtype, memory=memory)
     made = simulate([*[atomic] * 10, EXIT], gpu=gpu, cost=32)
     assert made.cycles == 10 * 32 * of_a_lane
+
+
+def test_an_atomic_on_all_words_of_a_sector_takes_a_fifth_less() -> None:
+    """A lane on each word of a sector; of a line that has four of them each pass counts alone."""
+    gpu = with_intervals(plain_device(global_atomic=100), global_atomic_same_address=10)
+    wide = Memory("global", "sums", INT32)
+    row = Instruction("RED", (), (0, 1), INT32, memory=wide)
+    made = simulate([*[row] * 10, EXIT], gpu=gpu, lanes=2**8 - 1)
+    assert made.cycles == 10 * 10 * 0.8
+    assert simulate([*[row] * 10, EXIT], gpu=gpu, lanes=2**4 - 1).cycles == 10 * 10
+
+
+def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
+    """Of two units each sector takes one for a fifth of a pass, out of DRAM for half of one."""
+    gpu = with_intervals(plain_device(global_atomic=10), global_atomic_same_address=100)
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_atomic_units=2))
+    atomic = Instruction("RED", (), (0, 1), INT32, memory=GLOBAL)
+    load = Instruction("LDG", (2,), (0,), INT32, memory=GLOBAL)
+    for miss, part in ((0.0, 0.2), (1.0, 0.5)):
+        share = MemoryShare(1e9, 1e9, {-1: Sources(Source(miss, miss))}, BACK, 1.0, 1, 1)
+        made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=share)
+        assert made.cycles == 2 * 100 + 100 / 2 * part
 
 
 @pytest.mark.parametrize(("operation", "takes"), [("add", 2), ("cas", 4)])

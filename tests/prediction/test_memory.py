@@ -209,6 +209,40 @@ def test_atomics_go_on_at_as_many_units_as_their_places_have(width: int, units: 
 
 
 @cuda.jit
+def count_in_turn(counts, words):
+    cuda.atomic.add(counts, cuda.grid(1) % words, 1)
+
+
+@cuda.jit
+def take_in_turn(counts, words):
+    counts[words] = cuda.atomic.add(counts, cuda.grid(1) % words, 1)
+
+
+def at_a_time(kernel: cuda.Kernel, words: int) -> float:
+    """Return how many passes go on where all lanes update so many words side by side in turn."""
+    arrays = (array_spec(words + 1, "int32"), np.int32(words))
+    prepared = prepare(kernel[BLOCKS, 64], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    (found,) = share.concurrent_atomics.values()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "measured"), [(64, 1.0), (128, 1.99), (256, 2.8), (512, 3.23), (1024, 6.46)]
+)
+def test_few_places_side_by_side_have_units_of_their_own(words: int, measured: float) -> None:
+    """RED by warps on lines in turn, by passes of 4.65 cycles a line, on an H200."""
+    assert at_a_time(count_in_turn, words) == pytest.approx(measured, rel=0.2)
+
+
+def test_old_values_are_given_back_by_fewer_units() -> None:
+    """57.6 in place of 77.7; 256 blocks update 256 places, of which two have one."""
+    taken, given = (at_a_time(kernel, 2**17) for kernel in (count_in_turn, take_in_turn))
+    assert taken == pytest.approx(1 / (1 / 77.7 + 2 / 256), rel=0.01)
+    assert given == pytest.approx(1 / (1 / 57.6 + 2 / 256), rel=0.01)
+
+
+@cuda.jit
 def mark(out, apart):
     out[cuda.grid(1) * apart] = 1
 

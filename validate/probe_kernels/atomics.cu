@@ -79,14 +79,20 @@ __global__ void spread(char *memory, unsigned mask, unsigned apart, unsigned by_
 
 // Each lane works on words at random places, `apart` bytes apart: `mask` of them and one more, a
 // power of two.
-template <Operation OPERATION>
-__global__ void at_random(char *memory, unsigned mask, unsigned apart, int iterations) {
-    unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 7;
+template <Operation OPERATION, bool RETURNS>
+__global__ void at_random(char *memory, unsigned mask, unsigned apart, int iterations,
+                          unsigned *never) {
+    unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 7, sum = 0;
 #pragma unroll 4
     for (int r = 0; r < iterations; ++r) {
         place = place * 1664525u + 1013904223u;
-        reduce<OPERATION>(memory + (place >> 4 & mask) * (size_t)apart);
+        char *word = memory + (place >> 4 & mask) * (size_t)apart;
+        if (RETURNS)
+            sum ^= fetch<OPERATION>(word);
+        else
+            reduce<OPERATION>(word);
     }
+    if (sum == 0x5eed5eed) *never = sum;
 }
 
 // Atomics on shared memory by the first `lanes` lanes of every warp of a block; lanes lie `stride`

@@ -71,26 +71,31 @@ def atomics_by_words(bench: Bench) -> Values:
     return []
 
 
-@probe("bandwidth.l2_atomic_units")
+@probe("bandwidth.l2_atomic_units", "bandwidth.l2_atomic_answers")
 def atomics_at_random(bench: Bench) -> Values:
     """RED of all lanes of all SMs at random in 1 to 65,536 lines: the most in the time of one line.
 
-    Lines meet in the slices of the L2 by chance, so that not all slices have work.
+    Lines meet in the slices of the L2 by chance, so that not all slices have work. Likewise
+    ATOM.EXCH.
     """
-    times = {lines: _at_random(bench, lines) for lines in (1, 4, 16, 64, 256, 1024, 4096, 2**16)}
+    lines = (1, 4, 16, 64, 256, 1024, 4096, MANY_WORDS)
+    times = {count: _at_random(bench, "ADD, false", count) for count in lines}
+    answered = {count: _at_random(bench, "EXCHANGE, true", count) for count in lines}
     bench.notes["cycles_of_an_atomic_at_random_by_lines"] = times
-    return [max(1.0, times[1] / max(times[2**16], 1e-9))]
+    bench.notes["cycles_of_an_exchange_at_random_by_lines"] = answered
+    return [max(1.0, times[1] / max(some[MANY_WORDS], 1e-9)) for some in (times, answered)]
 
 
-def _at_random(bench: Bench, lines: int) -> float:
+def _at_random(bench: Bench, kind: str, lines: int) -> float:
     """Return cycles of the GPU for one lane's atomic."""
     times = [
         bench.time_us(
-            bench.probe("atomics", "at_random<ADD>"),
+            bench.probe("atomics", f"at_random<{kind}>"),
             bench.buffer(DRAM_BYTES),
             np.uint32(lines - 1),
             np.uint32(LINE),
             np.int32(iterations),
+            bench.stamps(1),
             grid=bench.sms,
             block=BLOCK,
             cold=False,

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+
 from gpusim.isa import OPS, Instruction
+from gpusim.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.steps import READS, Action, LoopMarks, Step, WarpSteps
@@ -25,6 +28,7 @@ from gpusim.prediction.ticks import TICKS, ticks
 FIRST_PART, LAST_PART = 8, 12
 LEAST_MARKED = 12
 MARKS = 3
+SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
 
 _CACHED: Mapping[int, int] = MappingProxyType({})  # code and constants are where they are used
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
@@ -34,7 +38,7 @@ _TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 class _Row(NamedTuple):
     """An instruction of a stream: whether it jumps, has a lane that is on, and what it asks for.
 
-    `gaps` and `earlier` say how its lines lie, for loads.
+    `gaps` and `earlier` say how its lines lie, for loads. So many `lanes` run it.
     """
 
     pc: int
@@ -43,6 +47,7 @@ class _Row(NamedTuple):
     access: Access
     gaps: int
     earlier: int
+    lanes: int
 
 
 @dataclass
@@ -161,6 +166,10 @@ class _Builder:
         asked = lanes._replace(is_float=issue.is_float, is_swap=issue.is_swap, words=issue.words)
         if issue.action is Action.GLOBAL_LOAD and row.is_on:
             return asked._replace(draws=self.load(asked, row.gaps, row.earlier), pc=row.pc)
+        if issue.action is Action.GLOBAL_ATOMIC:
+            each_once = asked.cost == asked.lines
+            is_whole = each_once and row.lanes * issue.words == asked.lines * SECTOR_WORDS
+            return asked._replace(pc=row.pc, is_whole=is_whole)
         return asked._replace(pc=row.pc) if issue.action in _TO_GLOBAL else asked
 
     def act(self, row: _Row, issue: Issue) -> None:
@@ -301,8 +310,9 @@ def steps_of(
 
 def _rows(stream: WarpStream) -> Iterator[_Row]:
     """Yield each instruction of a stream."""
-    columns = (stream.pc, stream.is_taken, stream.is_on, stream.gaps, stream.earlier)
+    lanes = np.bitwise_count(stream.lanes)
+    columns = (stream.pc, stream.is_taken, stream.is_on, stream.gaps, stream.earlier, lanes)
     asked = (stream.cost, stream.fresh, stream.written, stream.lines, stream.joins)
     rows = zip(*(column.tolist() for column in (*columns, *asked)), strict=True)
-    for pc, is_taken, is_on, gaps, earlier, *what in rows:
-        yield _Row(pc, is_taken, is_on, Access(*what), gaps, earlier)
+    for pc, is_taken, is_on, gaps, earlier, running, *what in rows:
+        yield _Row(pc, is_taken, is_on, Access(*what), gaps, earlier, running)

@@ -14,9 +14,9 @@ class Access(NamedTuple):
     sectors); it `joins` where it waits for what another warp fetches. `draws` is how many
     latencies it has, with those of the loads that are under way, `pc` which instruction it is.
     Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
-    `swap`) from others. A lane gives or gets so
-    many 32-bit `words`. A special register or constant has its latency in ticks for `cost`, and
-    `lines` for how many different ones its lanes want.
+    `swap`) from others; one `is_whole` that updates each word of its sectors once. A lane gives or
+    gets so many 32-bit `words`. A special register or constant has its latency in ticks for `cost`,
+    and `lines` for how many different ones its lanes want.
     """
 
     cost: int = 0
@@ -28,6 +28,7 @@ class Access(NamedTuple):
     pc: int = -1
     is_float: bool = False
     is_swap: bool = False
+    is_whole: bool = False
     words: int = 1
 
 

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.measured import ATOMIC_PLACES_A_UNIT, ATOMIC_UNIT_BYTES
+from gpusim.device import Device
+from gpusim.isa import Program
+from gpusim.prediction.measured import (
+    ATOMIC_PLACES_A_UNIT,
+    ATOMIC_UNIT_BYTES,
+    ATOMICS_IN_A_KILOBYTE,
+)
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Patterns, coordinates
 from gpusim.prediction.memory.touched import ATOMIC, Stretches
@@ -17,29 +23,37 @@ Array = np.ndarray[Any, Any]
 MOST_BLOCKS = 256  # side by side, whose atomics are looked at
 
 
-def concurrent_atomics(patterns: Patterns, course: Course, units: float) -> dict[int, float]:
+def concurrent_atomics(
+    patterns: Patterns, course: Course, program: Program, device: Device
+) -> dict[int, float]:
     """Return how many passes of each instruction's atomics the L2 does at a time.
 
-    It has so many `units`. What blocks that run together update is spread over some places, each of
-    which belongs to a unit.
+    What blocks that run together update is spread over some places, each of which belongs to a
+    unit. The L2 gives back old values at fewer of them at a time.
     """
     found: dict[int, dict[int, float]] = {}
     for pc, places, asked in _requests(patterns, course):
         mine = found.setdefault(pc, {})
         for place, count in zip(places.tolist(), asked.tolist(), strict=True):
             mine[place] = mine.get(place, 0.0) + count
-    return {pc: _side_by_side(counts, units) for pc, counts in found.items()}
+    units = device.bandwidth.l2_atomic_units, device.bandwidth.l2_atomic_answers
+    return {
+        pc: _side_by_side(counts, units[bool(program.instructions[pc].dst)])
+        for pc, counts in found.items()
+    }
 
 
 def _side_by_side(counts: Mapping[int, float], units: float) -> float:
     """Return how many units are busy at a time, by how often each place is asked for.
 
-    Some places have one unit (words 4 to 4224 bytes apart, from one to 65,536 of them).
+    Some places have one unit (words 4 to 4224 bytes apart, from one to 65,536 of them), those side
+    by side do not.
     """
     asked = np.array(list(counts.values()))
     parts = asked / asked.sum()
-    places = 1 / float((parts**2).sum())
-    busy = 1 / (1 / units + ATOMIC_PLACES_A_UNIT / places)
+    even = float((parts**2).sum())
+    meeting = min(ATOMIC_PLACES_A_UNIT * even, max(even, 1 / ATOMICS_IN_A_KILOBYTE))
+    busy = 1 / (1 / units + meeting)
     return max(1.0, min(busy, 1 / float(parts.max())))
 
 

@@ -10,7 +10,12 @@ from collections.abc import Sequence
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import ATOMIC_PACKETS
+from gpusim.prediction.measured import (
+    ATOMIC_PACKETS,
+    PASS_OF_A_MISS,
+    PASS_OF_A_READ,
+    WHOLE_SECTOR_PASS,
+)
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.hits import Source
@@ -49,6 +54,8 @@ class GlobalMemory:
     _atomic_latency: int
     _word: int
     _float_word: int
+    _read_beside: float  # what a sector that is read adds to atomics, out of DRAM so much more
+    _miss_beside: float
     # By pc, of which -1 has the first place: where sectors come from that a block touches first or
     # again; how long the L2 takes a packet of stores, how much DRAM moves for a sector of theirs;
     # how many atomics go on.
@@ -105,6 +112,8 @@ class GlobalMemory:
         self._atomic_latency = ticks(device.latency_cycles.global_atomic)
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
+        self._read_beside = PASS_OF_A_READ * self._word / device.bandwidth.l2_atomic_units
+        self._miss_beside = PASS_OF_A_MISS * self._word / device.bandwidth.l2_atomic_units
 
     def scale_bandwidth(self, gain: float) -> None:
         """Let the SM have so much more than its share of the bandwidth from now on."""
@@ -154,7 +163,7 @@ class GlobalMemory:
         sent = max(start, self._store_free)
         self._store_free = sent + round((access.lines + ATOMIC_PACKETS) * self._packet)
         begin = max(sent, self._atomic_free)
-        busy = float(access.cost * self._word)
+        busy = access.cost * self._word * (WHOLE_SECTOR_PASS if access.is_whole else 1.0)
         if access.is_float:
             busy = max(busy, access.cost / max(access.lines, 1) * self._float_word)
         concurrent = self._concurrent_atomics[self._place(access)]
@@ -182,6 +191,9 @@ class GlobalMemory:
         busy = round(asked * (1 - source.l2_miss) * self._l2_sector + filled / self._l2_gain)
         self._l2_free = made_up(self._l2_free, at) + busy
         served = self._l2_free
+        if self._atomic_free > at:
+            beside = self._read_beside * from_l2 + self._miss_beside * sectors * missing
+            self._atomic_free += round(beside)
         if missing:
             self._dram.read(sectors, missing * source.moved, at)
             served = max(served, self._dram.free)

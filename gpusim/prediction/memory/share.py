@@ -90,7 +90,7 @@ def memory_share(
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        concurrent_atomics=concurrent_atomics(patterns, course, bandwidth.l2_atomic_units),
+        concurrent_atomics=concurrent_atomics(patterns, course, prepared.program, device),
     )
 
 
