@@ -419,6 +419,15 @@ def test_an_atomic_on_all_words_of_a_sector_takes_a_fifth_less() -> None:
     assert simulate([*[row] * 10, EXIT], gpu=gpu, lanes=2**4 - 1).cycles == 10 * 10
 
 
+def test_atomics_on_what_the_l2_lacks_wait_for_dram() -> None:
+    """A byte a cycle: for each of ten sectors DRAM moves two of 32 bytes, and one goes back."""
+    gpu = with_intervals(plain_device(global_atomic=10), global_atomic_same_address=1)
+    stored = {-1: Stored(written_back=1.0, read_first=2.0)}
+    share = MemoryShare(1, 1, {-1: Sources(Source(0.0))}, stored, 1.0, 1, 1)
+    atomic = Instruction("RED", (), (0, 1), INT32, memory=GLOBAL)
+    assert simulate([*[atomic] * 10, EXIT], gpu=gpu, share=share).cycles == 10 * 3 * 32
+
+
 def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
     """Of two units each sector takes one for a fifth of a pass, out of DRAM for half of one."""
     gpu = with_intervals(plain_device(global_atomic=10), global_atomic_same_address=100)

@@ -208,6 +208,19 @@ def test_atomics_go_on_at_as_many_units_as_their_places_have(width: int, units: 
     assert found == 1 if units == 1 else units < found <= H200.bandwidth.l2_atomic_units
 
 
+def test_what_atomics_update_comes_out_of_dram_where_the_l2_lacks_it() -> None:
+    """A word of each 256 bytes: grains of two sectors, alone; none of 8 MB in a warm L2."""
+    arrays = (array_spec(64 * BLOCKS * 64, "int32"), np.int32(64))
+    prepared = prepare(update[BLOCKS, 64], arrays, CC)
+    cold, warm = (
+        memory_share(prepared, classify(prepared), H200, 4, l2) for l2 in ("cold", "warm")
+    )
+    (pc,) = cold.concurrent_atomics
+    assert cold.written(pc).read_first == pytest.approx(2 * 4580 / 2700, rel=0.01)
+    assert cold.written(pc).written_back == 0
+    assert warm.written(pc).read_first == 0
+
+
 @cuda.jit
 def count_in_turn(counts, words):
     cuda.atomic.add(counts, cuda.grid(1) % words, 1)

@@ -156,21 +156,22 @@ class GlobalMemory:
         """Send an atomic to the L2; return when its result is there, and when it may leave.
 
         It goes as a packet for each sector. The L2 serves passes on one place one after the other,
-        those on different places side by side. So many may be under way.
+        those on different places side by side. So many may be under way; what the L2 lacks has to
+        come out of DRAM.
         """
-        place = self._atomics % len(self._done)
-        start = max(at, self._done[place])
+        turn, place = self._atomics % len(self._done), self._place(access)
+        start = max(at, self._done[turn])
         sent = max(start, self._store_free)
         self._store_free = sent + round((access.lines + ATOMIC_PACKETS) * self._packet)
         begin = max(sent, self._atomic_free)
         busy = access.cost * self._word * (WHOLE_SECTOR_PASS if access.is_whole else 1.0)
         if access.is_float:
             busy = max(busy, access.cost / max(access.lines, 1) * self._float_word)
-        concurrent = self._concurrent_atomics[self._place(access)]
-        self._atomic_free = begin + round(busy / concurrent)
-        self._done[place] = self._atomic_free
+        self._atomic_free = begin + round(busy / self._concurrent_atomics[place])
+        there = self._dram.write(access.lines * self._written[place], start)
+        self._done[turn] = max(self._atomic_free, there)
         self._atomics += 1
-        self.end = max(self.end, self._atomic_free)
+        self.end = max(self.end, self._done[turn])
         return begin + self._atomic_latency, start
 
     def _place(self, access: Access) -> int:

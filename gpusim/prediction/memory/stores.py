@@ -1,4 +1,4 @@
-"""What becomes of what is stored: how the L2 takes it, what DRAM reads for it and writes."""
+"""What becomes of what is stored or updated: how the L2 takes it, what DRAM reads and writes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from gpusim.prediction.memory.hits import Caches, mean, missing
-from gpusim.prediction.memory.touched import STORE
+from gpusim.prediction.memory.touched import ATOMIC, STORE
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What becomes of the sectors that an instruction stores: fractions of them.
+    """What becomes of the sectors that an instruction stores or updates: fractions of them.
 
     `whole` are stored by one access, all of their bytes. `written_back` go on to DRAM before the
     launch ends, which takes it `scatter` times as long as what lies side by side. For a sector DRAM
@@ -35,7 +35,11 @@ def stores_of(caches: Caches) -> Mapping[int, Stored]:
     is_store = touches.kind == STORE
     found = {int(pc): _stored(caches, touches.pc == pc) for pc in np.unique(touches.pc[is_store])}
     found[-1] = _stored(caches, is_store)
-    return found
+    is_atomic = touches.kind == ATOMIC
+    updated = {
+        int(pc): _updated(caches, touches.pc == pc) for pc in np.unique(touches.pc[is_atomic])
+    }
+    return found | updated
 
 
 def _stored(caches: Caches, mine: Array) -> Stored:
@@ -47,6 +51,20 @@ def _stored(caches: Caches, mine: Array) -> Stored:
         written_back=mean(written_back, weight, 0.0),
         scatter=mean(caches.scatter, weight * written_back, 1.0),
         read_first=mean(read_first, weight, 0.0),
+    )
+
+
+def _updated(caches: Caches, mine: Array) -> Stored:
+    """Return what becomes of an atomic's sectors: read where the L2 lacks them.
+
+    What comes in takes the place of what was updated before and is written back.
+    """
+    weight = caches.touches.weight * mine
+    written_back = caches.l2_miss * _written_back(caches)
+    return Stored(
+        written_back=mean(written_back, weight, 0.0),
+        scatter=mean(caches.scatter, weight * written_back, 1.0),
+        read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
     )
 
 
