@@ -219,6 +219,8 @@ LETTERS = {
     "U_old": "bandwidth.l2_atomic_answers",
     "atomic_depth": "queue.atomic_depth",
     "t_fence": "latency_cycles.fence",
+    "t_flag": "latency_cycles.flag",
+    "t_fenced": "latency_cycles.fenced_flag",
     "t_per warp": "latency_cycles.barrier_per_warp",
     "t_barrier": "latency_cycles.barrier",
     "t_overhead": "host.launch_overhead_us",
@@ -252,6 +254,8 @@ MEMORY_KEYS = (
     "latency_cycles.dram",
     "latency_cycles.global_atomic",
     "latency_cycles.fence",
+    "latency_cycles.flag",
+    "latency_cycles.fenced_flag",
     "bandwidth.l2_gbps",
     "bandwidth.l2_stores_per_cycle",
     "bandwidth.l2_whole_stores_per_cycle",
@@ -284,8 +288,6 @@ MEMORY_MISSES = {
     ("bit_reversal", 1 << 25): "stores of single words that miss the L2, each of a sector that "
     "other blocks write to much later",
     ("scatter", 1 << 24): "stores of single words at random places that miss the L2",
-    ("lookback_scan", 1 << 24): "blocks that wait for words of other blocks: here they find them "
-    "at once, and seldom look twice",
     ("gather_within", 1 << 13): "gathers from 32 KB, which the L1 has on hardware and here: the "
     "many lines of a request cost too much",
 }

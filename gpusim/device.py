@@ -311,6 +311,14 @@ class Latency:
         "a fence between blocks, nothing else under way",
         default=_in_proportion(1.15, "latency_cycles.global_atomic"),
     )
+    flag: float = _latency(
+        "from a word's store until a warp of another SM that asks again and again has it",
+        default=_in_proportion(2.1, "latency_cycles.l2"),
+    )
+    fenced_flag: float = _latency(
+        "from a fence behind which a word is stored until such a warp has the word",
+        default=_in_proportion(3.2, "latency_cycles.global_atomic"),
+    )
     last_store: float = _latency(
         "from a launch's last store until its end, beyond what a launch without stores takes",
         default=_in_proportion(1.25, "latency_cycles.l2"),

@@ -174,6 +174,7 @@ class Op:
     `convergent`: threads take part together, so that it is never guarded nor moved.
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
     `orders_lanes`: what its lanes did to memory before it, all of them see behind it.
+    `waits_for_memory`: its warp waits until others have seen what it did to memory before.
     `when_apart`: what stands before it where lanes of a warp may be apart: "ask" whether they are
     together, or "gather" them.
     `redirects`: its warp waits behind it for where it goes on.
@@ -193,6 +194,7 @@ class Op:
     convergent: bool = False
     waits_for_lanes: bool = False
     orders_lanes: bool = False
+    waits_for_memory: bool = False
     when_apart: Literal["", "ask", "gather"] = ""
     redirects: bool = False
     uniform_twin: str = ""
@@ -638,7 +640,8 @@ OPS: dict[str, Op] = {
     "ATOMS": Op("lsu", kind="atomic", action="shared_atomic"),
     COUNT_UP: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
     SPIN: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
-    "MEMBAR": Op("lsu", kind="fence"),
+    "MEMBAR": Op("lsu", kind="fence", waits_for_memory=True),
+    "ERRBAR": Op("lsu", kind="fence"),  # what a compiler writes behind a MEMBAR
     # Lanes of a warp together.
     # Mask, value, lane, width; detail: idx up down bfly.
     "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", action="shuffle"),

@@ -14,7 +14,6 @@ from gpusim.checking.batch import Batch
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
 from gpusim.checking.history import History
-from gpusim.checking.polling import guesses, polls
 from gpusim.checking.races import Name, Races
 from gpusim.checking.releases import Releases
 from gpusim.checking.remarks import never_written, order_of_sums, undefined
@@ -26,6 +25,7 @@ from gpusim.errors import InputError
 from gpusim.events import BarrierOpened, Observer, Placement, Step
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
+from gpusim.machine.polling import guesses, polls
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 INDEPENDENT_THREADS = 7  # compute capability from which lanes of a warp run independently

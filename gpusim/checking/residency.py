@@ -14,9 +14,9 @@ import numpy as np
 
 from gpusim import machine
 from gpusim.checking.findings import Finding, Place
-from gpusim.checking.polling import polls
 from gpusim.device import Device
 from gpusim.errors import KernelFault, NoProgressError
+from gpusim.machine.polling import polls
 from gpusim.occupancy import occupancy
 from gpusim.prepared import Prepared
 

@@ -28,6 +28,7 @@ from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
+from gpusim.prediction.waiting import watched
 from gpusim.prediction.workload import Workload
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
@@ -78,26 +79,35 @@ def predict_prepared(
     require_observers(observers, SpanObserver)
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
-    classes = classify(prepared, step_limit=step_limit)
-    memory = memory_share(prepared, classes, gpu, held.blocks, l2)
+    waiting = watched(prepared, gpu, held.blocks, l2, step_limit)
+    if waiting is None:
+        classes, touched = classify(prepared, step_limit=step_limit), None
+    else:
+        classes, touched = waiting.classes, waiting.touched
+    memory = memory_share(prepared, classes, gpu, held.blocks, l2, touched)
     traffic = traffic_of(prepared, classes, memory)
     work = Workload(prepared, gpu, classes, l2)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
     done = simulate_all(gpu, memory, work, held.blocks, heard)
+    bounds = [
+        *bounds_of(prepared, classes, gpu, memory, traffic),
+        _latency(gpu, memory, work, held.blocks),
+    ]
+    cycles = done.cycles
+    if waiting is not None:
+        bounds.append(Bound("waiting", waiting.course.cycles / gpu.gpu.sm_clock_mhz))
+        cycles = max(cycles, waiting.course.cycles)
     return Prediction(
         prepared=prepared,
         device=gpu,
         l2=l2,
-        time_us=done.cycles / gpu.gpu.sm_clock_mhz + launch_overhead_us(gpu),
-        cycles=done.cycles,
+        time_us=cycles / gpu.gpu.sm_clock_mhz + launch_overhead_us(gpu),
+        cycles=cycles,
         occupancy=held,
         stalls=_stalls(done),
         lines=_lines(prepared, done),
-        bounds=(
-            *bounds_of(prepared, classes, gpu, memory, traffic),
-            _latency(gpu, memory, work, held.blocks),
-        ),
+        bounds=tuple(bounds),
         waves=prepared.launch.blocks / (held.blocks * gpu.gpu.sms),
         extent=Extent(
             blocks_on_sm=work.blocks_on_sm,

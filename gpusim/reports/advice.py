@@ -51,6 +51,7 @@ _BOUND_REMEDIES = {
     "DRAM": "fewer bytes from DRAM",
     "block launch": "fewer blocks, each with more to do",
     "latency": "shorter chains of dependent instructions, or more warps",
+    "waiting": "less between seeing another block's word and leaving one's own, or fewer blocks",
 }
 
 _WORKING = ("selected", "not_selected")

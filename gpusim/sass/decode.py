@@ -787,7 +787,8 @@ def _named_barrier(row: Row) -> tuple[Source, ...]:
 
 def _fence(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     scope = "block" if "CTA" in row.modifiers else "gpu"
-    yield Micro("MEMBAR", place, scope, (), (), row.guard)
+    op = "MEMBAR" if found.name == "MEMBAR" else "ERRBAR"
+    yield Micro(op, place, scope, (), (), row.guard)
 
 
 _SHUFFLES = {"IDX": "idx", "UP": "up", "DOWN": "down", "BFLY": "bfly"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import numpy as np
 
 from ..bench import Bench
@@ -45,18 +47,19 @@ def fences(bench: Bench) -> Values:
     return [notes["STORE, 1 blocks of 1 warps"][1][0]]
 
 
-@probe()
+@probe("latency_cycles.flag", "latency_cycles.fenced_flag")
 def flags(bench: Bench) -> Values:
     """Two SMs pass a number to and fro by plain stores and loads: cycles one way.
 
-    Also by release and acquire, by atomics, and with data and a fence before the flag.
+    With data and a fence before the number, too; the mean over 16 partners of a block. Also by
+    release and acquire, and by atomics.
     """
     partners = sorted({max(1, bench.sms * k // 16 - 1) for k in range(1, 17)})
     notes = {}
     for passing in ("VOLATILE", "RELEASE", "EXCHANGE", "DATA_AND_FLAG"):
         notes[passing] = {partner: _one_way(bench, passing, partner) for partner in partners}
     bench.notes["cycles_of_passing_a_word_by_partner"] = notes
-    return []
+    return [fmean(notes[passing].values()) for passing in ("VOLATILE", "DATA_AND_FLAG")]
 
 
 def _one_way(bench: Bench, passing: str, partner: int) -> float:

@@ -61,9 +61,16 @@ class Patterns:
     neighbours: tuple[int, ...]
 
 
-def patterns_of(prepared: Prepared, classes: Classes) -> Patterns:
-    """Return what a grid's blocks touch of global memory; some of them are run for that."""
+def patterns_of(
+    prepared: Prepared, classes: Classes, touched: Mapping[int, Stretches] | None = None
+) -> Patterns:
+    """Return what a grid's blocks touch of global memory; some are run for that.
+
+    Where it is known what some have `touched`, none is.
+    """
     launch = prepared.launch
+    if touched is not None:
+        return _of_some(launch, touched, tuple(sorted(touched)), _first_run(sorted(touched)))
     if not _are_many(classes):
         chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
         found = touched_by(prepared, chosen)
@@ -74,7 +81,7 @@ def patterns_of(prepared: Prepared, classes: Classes) -> Patterns:
         if all(one is not None for one in fits):
             linear = tuple(pattern for one in fits if one is not None for pattern in one)
             return Patterns(launch, _in_step(linear), {}, (), ())
-    return _of_some(prepared, classes)
+    return _run_some(prepared, classes)
 
 
 def _are_many(classes: Classes) -> bool:
@@ -134,30 +141,42 @@ def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
     return {b: one for b, one in found.items() if shapes[b] == shape}
 
 
-def _of_some(prepared: Prepared, classes: Classes) -> Patterns:
-    """Return what some blocks touch, and of all blocks what each instruction touches in turn."""
-    launch = prepared.launch
-    last = launch.blocks - 1
+def _run_some(prepared: Prepared, classes: Classes) -> Patterns:
+    """Return what a grid's blocks touch, as far as some show it that do not do the same."""
+    last = prepared.launch.blocks - 1
     longest = max(len(warp) for one in classes.classes for warp in one.stream.warps)
     near, apart = (2, FEW - 2) if longest > MOST_STEPS else (NEIGHBOURS, APART)
     begin = max(0, last // 2 - near // 2)
     neighbours = tuple(range(begin, min(last, begin + near - 1) + 1))
-    spread = sorted({round(k * last / max(1, apart - 1)) for k in range(apart)})
+    spread = tuple(sorted({round(k * last / max(1, apart - 1)) for k in range(apart)}))
     found = touched_by(prepared, sorted({*neighbours, *spread}))
+    return _of_some(prepared.launch, found, spread, neighbours)
+
+
+def _first_run(numbers: Sequence[int]) -> tuple[int, ...]:
+    """Return the first of some numbers, as far as each follows the one before."""
+    return tuple(number for place, number in enumerate(numbers) if number == numbers[0] + place)
+
+
+def _of_some(
+    launch: Launch,
+    found: Mapping[int, Stretches],
+    spread: tuple[int, ...],
+    neighbours: tuple[int, ...],
+) -> Patterns:
+    """Return what some blocks touch, and of all blocks what each instruction touches in turn."""
     linear: list[Pattern] = []
     left: list[int] = []
     for pc in sorted({pc for one in found.values() for pc in np.unique(one.pc).tolist()}):
         mine = {b: one.at(one.pc == pc) for b, one in found.items()}
-        made = _fitted(_alike(mine), ((0, last),), launch)
+        made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch)
         if made is None:
             left.append(pc)
         else:
             linear += made
     longest = max(one.steps for one in found.values())
     single = {b: replace(one.at(np.isin(one.pc, left)), steps=longest) for b, one in found.items()}
-    return Patterns(
-        launch, _in_step(linear, longest), single if left else {}, tuple(spread), neighbours
-    )
+    return Patterns(launch, _in_step(linear, longest), single if left else {}, spread, neighbours)
 
 
 def _in_step(patterns: Sequence[Pattern], longest: int = 1) -> tuple[Pattern, ...]:

@@ -13,6 +13,7 @@ from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
 from gpusim.prediction.memory.reuse import touches_of
 from gpusim.prediction.memory.stores import Stored, stores_of
+from gpusim.prediction.memory.touched import Stretches
 from gpusim.prediction.streams import Classes
 from gpusim.prepared import Prepared
 
@@ -65,18 +66,23 @@ class MemoryShare:
 
 
 def memory_share(
-    prepared: Prepared, classes: Classes, device: Device, resident: int, l2: str
+    prepared: Prepared,
+    classes: Classes,
+    device: Device,
+    resident: int,
+    l2: str,
+    touched: Mapping[int, Stretches] | None = None,
 ) -> MemoryShare:
     """Return what one of the SMs that have a block has of the memory system.
 
     `resident` is how many blocks an SM holds at a time, `l2` whether the arrays lie in the L2
-    before ("warm") or not ("cold").
+    before ("warm") or not ("cold"). `touched` is what some blocks touch, where that is known.
     """
     blocks, bandwidth = prepared.launch.blocks, device.bandwidth
     sms = min(device.gpu.sms, blocks)
     at_once = min(blocks, sms * resident)
     course = Course(prepared.launch, at_once, sms, bandwidth.dram_grain_bytes)
-    patterns = patterns_of(prepared, classes)
+    patterns = patterns_of(prepared, classes, touched)
     touches = touches_of(patterns, course)
     caches = Caches(touches, course, _capacity(prepared, device, resident, l2))
     clock = device.gpu.sm_clock_mhz

@@ -70,7 +70,7 @@ COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "step
 
 def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
     """Run some blocks, iterations of loops that are alike in part; return what each touches."""
-    recorder = _Recorder()
+    recorder = TouchRecorder()
     machine.run(
         without_results(prepared),
         observers=(recorder,),
@@ -107,7 +107,7 @@ class _Recorded:
         self.skips: list[tuple[int, Skip]] = []
 
 
-class _Recorder(Observer):
+class TouchRecorder(Observer):
     """Turns steps and skips into the stretches of each block of a run."""
 
     def __init__(self) -> None:

@@ -5,9 +5,11 @@ same streams form a class.
 """
 
 from gpusim.prediction.streams import constants
-from gpusim.prediction.streams.classes import BlockClass, Classes
+from gpusim.prediction.streams.classes import BlockClass, Classes, nearest
 from gpusim.prediction.streams.classification import classify
+from gpusim.prediction.streams.missing import refuse_missing_elements
 from gpusim.prediction.streams.probe import without_results
+from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream, Loop, SimulatedLoop, WarpStream
 
 __all__ = [
@@ -15,9 +17,12 @@ __all__ = [
     "BlockStream",
     "Classes",
     "Loop",
+    "Recorder",
     "SimulatedLoop",
     "WarpStream",
     "classify",
     "constants",
+    "nearest",
+    "refuse_missing_elements",
     "without_results",
 ]

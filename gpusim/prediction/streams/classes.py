@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,24 @@ def classes_from(
         BlockClass(f"class {number}", streams[kind], tuple(mine))
         for number, (kind, mine) in enumerate(ranges.items())
     )
+
+
+def nearest(streams: Mapping[int, BlockStream], blocks: int) -> Classes:
+    """Return the classes of so many blocks, each of which counts as the nearest that was run.
+
+    `streams` are those of the blocks that were, by their numbers.
+    """
+    known = sorted(streams)
+    ends = [(a + b) // 2 for a, b in pairwise(known)]
+    ranges: dict[bytes, list[tuple[int, int]]] = {}
+    by_key: dict[bytes, BlockStream] = {}
+    for block, first, last in zip(
+        known, [0, *(end + 1 for end in ends)], [*ends, blocks - 1], strict=True
+    ):
+        by_key.setdefault(streams[block].key, streams[block])
+        ranges.setdefault(streams[block].key, []).append((first, last))
+    made = (
+        BlockClass(f"class {number}", by_key[key], tuple(mine))
+        for number, (key, mine) in enumerate(ranges.items())
+    )
+    return Classes(tuple(made), len(known), is_sampled=len(known) < blocks)

@@ -1,0 +1,10 @@
+"""Blocks that wait for words of other blocks: the grid is run as time goes by on the device.
+
+Who waits for whom, and for how long, follows from what the blocks themselves do.
+"""
+
+from gpusim.prediction.waiting.grid import Grid
+from gpusim.prediction.waiting.rate import Course
+from gpusim.prediction.waiting.watched import Watched, watched
+
+__all__ = ["Course", "Grid", "Watched", "watched"]

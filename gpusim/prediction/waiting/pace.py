@@ -1,0 +1,121 @@
+"""How fast a warp that has the device for itself goes through a program, row by row.
+
+What only a clock knows is left out: other warps, queues, what caches hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from gpusim.device import Device
+from gpusim.isa import OPS, Instruction, Program
+from gpusim.machine.polling import spins
+from gpusim.prediction.clock.issue import Issue, issues
+from gpusim.prediction.clock.steps import Action
+from gpusim.prediction.ticks import ticks
+
+
+class Pace(NamedTuple):
+    """An instruction as a warp goes through it. Times in ticks.
+
+    The next one follows after `gap`, once what it `reads` is there; a result that is waited for
+    comes after `latency`. It `is_seen` where other blocks may find what it does to memory, or it
+    finds what they do; it `spins` where a loop does nothing but repeat it until they have.
+    """
+
+    gap: int
+    latency: int
+    reads: tuple[int, ...]
+    is_seen: bool
+    spins: bool
+
+
+def paces(program: Program, device: Device, l2: str) -> list[Pace]:
+    """Return each instruction of a program as a warp goes through it on a device."""
+    spinning = spins(program)
+    words = _places(program, spinning)
+    rows = issues(program, device)
+    found = [
+        Pace(
+            gap=_gap(rows, pc),
+            latency=ticks(_latency(rows[pc], device, l2, is_passed_on=_is_of(row, words))),
+            reads=rows[pc].reads,
+            is_seen=_is_of(row, words) or rows[pc].action is Action.GLOBAL_ATOMIC,
+            spins=pc in spinning,
+        )
+        for pc, row in enumerate(program.instructions)
+    ]
+    passing_on = ticks(device.latency_cycles.fenced_flag - device.latency_cycles.flag)
+    for pc in _before_words(program, found):
+        found[pc] = found[pc]._replace(gap=max(found[pc].gap, passing_on))
+    return found
+
+
+def _before_words(program: Program, found: Sequence[Pace]) -> Iterator[int]:
+    """Yield the last fence before each word that is written, if none is read between them."""
+    fence: int | None = None
+    for pc, row in enumerate(program.instructions):
+        op = OPS[row.op]
+        if op.waits_for_memory and row.detail != "block":
+            fence = pc
+        elif found[pc].is_seen:
+            if op.writes_memory and fence is not None:
+                yield fence
+            fence = None
+
+
+def _places(program: Program, pcs: Collection[int]) -> frozenset[str]:
+    """Return the arrays in which blocks leave words for each other."""
+    found = (program.instructions[pc].memory for pc in pcs)
+    return frozenset(memory.place for memory in found if memory is not None)
+
+
+def _is_of(row: Instruction, places: frozenset[str]) -> bool:
+    memory = row.memory
+    return memory is not None and memory.space != "shared" and memory.may_touch(places)
+
+
+def _gap(rows: list[Issue], pc: int) -> int:
+    """Return how long after an instruction the next one may be issued, if it awaits no result.
+
+    A compiler's code says so; else a result is waited for where the very next instruction needs it.
+    """
+    instruction, cost = rows[pc].instruction, rows[pc].cost
+    op = OPS[instruction.op]
+    if not op.issued:
+        return 0
+    jumps = op.kind == "branch" and (instruction.guard is None or instruction.target <= pc)
+    waits = op.kind != "fence" or op.waits_for_memory
+    after = cost.jump if jumps else cost.after if waits else 0
+    gap = max(cost.slot + after, ticks(instruction.stall_cycles))
+    following = rows[pc + 1] if pc + 1 < len(rows) else None
+    if instruction.stall_cycles or rows[pc].action is not Action.RUN or following is None:
+        return gap
+    if following.instruction.guard in instruction.dst:
+        return max(gap, cost.latency + cost.deciding)
+    return gap if set(instruction.dst).isdisjoint(following.reads) else max(gap, cost.latency)
+
+
+def _latency(row: Issue, device: Device, l2: str, *, is_passed_on: bool) -> float:
+    """Return after how many cycles a result is there that is not of fixed latency, else 0."""
+    latency = device.latency_cycles
+    if row.action is Action.GLOBAL_LOAD:
+        memory = row.instruction.memory
+        if is_passed_on or (memory is not None and memory.volatile):
+            return passed_on_cycles(device)
+        return latency.dram if l2 == "cold" else latency.l2
+    if row.action in (Action.RUN, Action.BARRIER) or not row.instruction.dst:
+        return 0.0
+    if row.action is Action.SPECIAL:
+        return latency.xu
+    return float(getattr(latency, row.action.name.lower()))  # a device key for each
+
+
+def passed_on_cycles(device: Device) -> float:
+    """Return the latency of a load of what another SM stored, the mean over where that lies.
+
+    Of an L2 with several parts one has it: for as many SMs as belong to the others it is far.
+    """
+    far = 1 - 1 / device.capacity.l2_parts
+    return device.latency_cycles.l2 + far * device.latency_cycles.l2_far

@@ -1,0 +1,58 @@
+"""When blocks of a grid end that wait for each other: of some that were run, and of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gpusim.prediction.ticks import TICKS
+
+Array = np.ndarray[Any, Any]
+
+
+EVEN = 0.01
+
+
+def is_even(ends: Sequence[int]) -> bool:
+    """Return whether blocks end one after the other, at a rate that stays: a chain.
+
+    The third quarter of them takes as long as the last, and as long as the second.
+    """
+    marks = [ends[len(ends) * k // 4 - 1] for k in (1, 2, 3, 4)]
+    second, third, last = (later - before for before, later in pairwise(marks))
+    return abs(third - last) <= EVEN * last and abs(second - last) <= EVEN * last and last > 0
+
+
+@dataclass(frozen=True)
+class Course:
+    """The ticks at which the blocks ended that were run, of so many `blocks` in all.
+
+    `at_once` blocks run at a time.
+    """
+
+    ends: Array
+    blocks: int
+    at_once: int
+
+    @property
+    def cycles_a_block(self) -> float:
+        """Cycles between two ends, in the long run.
+
+        It is found over as many blocks as run at a time, where twice as many were run, for these
+        may begin and end together; else between the halves of those that were.
+        """
+        ends = np.sort(self.ends)
+        apart = min(self.at_once, len(ends) // 2)
+        if not apart:
+            return 0.0
+        later, before = ends[-apart:], ends[-2 * apart : -apart]
+        return float(later.mean() - before.mean()) / apart / TICKS
+
+    @property
+    def cycles(self) -> float:
+        """When the last block ends, if those that were not run go on like those that were."""
+        return float(self.ends.max()) / TICKS + (self.blocks - len(self.ends)) * self.cycles_a_block

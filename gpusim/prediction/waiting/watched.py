@@ -1,0 +1,87 @@
+"""What blocks do that wait for each other: streams and touches of some, and when more end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpusim.device import Device
+from gpusim.events import Skip
+from gpusim.machine.loops import OnSkip
+from gpusim.machine.polling import spins
+from gpusim.prediction.memory import Stretches, TouchRecorder
+from gpusim.prediction.streams import (
+    Classes,
+    Recorder,
+    nearest,
+    refuse_missing_elements,
+    without_results,
+)
+from gpusim.prediction.waiting.grid import FEW_BLOCKS, WAVES, Grid
+from gpusim.prediction.waiting.rate import Course
+from gpusim.prepared import Prepared
+
+# Which blocks are watched: neighbours, some of those that are run in any case, and others.
+NEIGHBOURS, EARLY, APART = 4, 8, 12
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The classes of a grid's blocks, what some of these touch, and how long the grid takes."""
+
+    classes: Classes
+    touched: Mapping[int, Stretches]
+    course: Course
+
+
+def watched(
+    prepared: Prepared, device: Device, resident: int, l2: str, step_limit: int
+) -> Watched | None:
+    """Return what blocks do that wait for others; None where the program has no such loop.
+
+    An SM of the device holds `resident` blocks at a time. Raises NoProgressError where blocks wait
+    for ever, InputError where control flow or addresses depend on an array without elements.
+    """
+    if not spins(prepared.program):
+        return None
+    refuse_missing_elements(prepared)
+    at_once = resident * device.gpu.sms
+    for skips in (True, False):
+        recorder = Recorder(prepared.cc, adds_up=not prepared.program.compiler)
+        touches = TouchRecorder()
+
+        grid = Grid(
+            without_results(prepared),
+            device,
+            at_once,
+            l2,
+            watched=_chosen(prepared.launch.blocks, at_once),
+            observers=(recorder, touches),
+            on_skip=_both(recorder, touches) if skips else None,
+        )
+        course = grid.run(step_limit)
+        if recorder.is_sound:
+            break
+    streams = {block: recorder.streams[block] for block in grid.ended}
+    touched = {block: touches.stretches[block] for block in grid.ended}
+    classes = nearest(streams, prepared.launch.blocks)
+    return Watched(classes, touched, course)
+
+
+def _both(recorder: Recorder, touches: TouchRecorder) -> OnSkip:
+    """Return what tells both of iterations that are left out."""
+
+    def skip(left_out: Skip) -> None:
+        recorder.skip(left_out)
+        touches.skip(left_out)
+
+    return skip
+
+
+def _chosen(blocks: int, at_once: int) -> list[int]:
+    """Return the numbers of the blocks that are watched."""
+    run = min(blocks, WAVES * at_once)
+    few = min(run, FEW_BLOCKS)
+    early = {k * few // EARLY for k in range(EARLY)}
+    apart = {k * (run - 1) // (APART - 1) for k in range(APART)}
+    return sorted({*range(min(run, NEIGHBOURS)), *early, *apart})

@@ -1,0 +1,227 @@
+"""Blocks that wait for each other: who waits, how long, and what that makes of a grid's time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import cuda, device, predict
+from gpusim.errors import NoProgressError
+from gpusim.launch import ComputeCapability
+from gpusim.machine.polling import spins
+from gpusim.prediction.ticks import TICKS
+from gpusim.prediction.waiting import Course, Grid, watched
+from gpusim.prediction.waiting.rate import is_even
+from gpusim.prediction.waiting.words import Words
+from gpusim.prepared import Prepared
+from gpusim.programs import prepare
+
+Array = np.ndarray[Any, Any]
+
+H200 = device.load("h200")
+LATENCY = H200.latency_cycles
+CC = ComputeCapability(9, 0)
+
+
+@cuda.jit
+def chain(flags, distance):
+    """Each block waits for the word of a block before it, and leaves its own."""
+    raised, b = cuda.volatile(flags), cuda.blockIdx.x
+    if b >= distance:
+        while raised[b - distance] == 0:
+            pass
+    raised[b] = 1
+
+
+@cuda.jit
+def fenced_chain(flags, distance):
+    """The same, with a fence before the word."""
+    raised, b = cuda.volatile(flags), cuda.blockIdx.x
+    if b >= distance:
+        while raised[b - distance] == 0:
+            pass
+    cuda.threadfence()
+    raised[b] = 1
+
+
+@cuda.jit
+def meeting(arrived, rounds):
+    """All blocks meet at a counter, again and again."""
+    seen = cuda.volatile(arrived)
+    for r in range(rounds):
+        if cuda.threadIdx.x == 0:
+            cuda.atomic.add(arrived, 0, 1)
+            while seen[0] < (r + 1) * cuda.gridDim.x:
+                pass
+        cuda.syncthreads()
+
+
+@cuda.jit
+def up_to_a_bound(bound, out):
+    i, last = 0, cuda.volatile(bound)
+    while i < last[0]:
+        i += 1
+    out[cuda.grid(1)] = i
+
+
+@cuda.jit
+def from_a_queue(queue, out, n):
+    item = cuda.atomic.add(queue, 0, 1)
+    while item < n:
+        out[item] = 1
+        item = cuda.atomic.add(queue, 0, 1)
+
+
+@cuda.jit
+def taking_a_lock(lock, out):
+    while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+        pass
+    out[0] += 1
+    cuda.threadfence()
+    cuda.atomic.exch(lock, 0, 0)
+
+
+def prepared_of(kernel: cuda.Kernel, blocks: int, *arguments: Any) -> Prepared:
+    """Return a launch of blocks of a warp, in the lowering's code."""
+    return prepare(kernel[blocks, 32], arguments, CC, code="lowering")
+
+
+def zeros(count: int) -> Array:
+    return np.zeros(count, np.int32)
+
+
+def course(kernel: cuda.Kernel, blocks: int, *arguments: Any, at_once: int = 4224) -> Course:
+    """Return how a grid goes on of which so many blocks run at a time."""
+    return Grid(prepared_of(kernel, blocks, *arguments), H200, at_once, "warm").run(100_000)
+
+
+# -- who waits -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [(chain, (zeros(2), 1)), (meeting, (zeros(1), 2)), (taking_a_lock, (zeros(1), zeros(1)))],
+)
+def test_a_loop_that_only_asks_for_a_word_waits_for_another_block(
+    kernel: cuda.Kernel, arguments: tuple[Any, ...]
+) -> None:
+    program = prepared_of(kernel, 2, *arguments).program
+    assert len(spins(program)) == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [(up_to_a_bound, (zeros(1), zeros(64))), (from_a_queue, (zeros(1), zeros(9), 9))],
+)
+def test_a_loop_that_gets_on_by_itself_waits_for_nobody(
+    kernel: cuda.Kernel, arguments: tuple[Any, ...]
+) -> None:
+    prepared = prepared_of(kernel, 2, *arguments)
+    assert spins(prepared.program) == frozenset()
+    assert watched(prepared, H200, 32, "cold", 1000) is None
+
+
+# -- how long --------------------------------------------------------------------------
+
+
+def test_a_chain_takes_the_way_of_a_word_for_each_block() -> None:
+    """What a block does between seeing a word and leaving its own comes to it."""
+    step = course(chain, 256, zeros(256), 1).cycles_a_block
+    assert LATENCY.flag <= step <= LATENCY.flag + 80
+
+
+def test_a_fence_before_the_word_takes_its_time_as_well() -> None:
+    bare = course(chain, 256, zeros(256), 1).cycles_a_block
+    fenced = course(fenced_chain, 256, zeros(256), 1).cycles_a_block
+    assert fenced - bare == pytest.approx(LATENCY.fenced_flag - LATENCY.flag, abs=2)
+
+
+def test_blocks_that_wait_for_one_further_back_go_on_side_by_side() -> None:
+    step = course(chain, 512, zeros(512), 1).cycles_a_block
+    fourth = course(chain, 512, zeros(512), 4).cycles_a_block
+    assert fourth == pytest.approx(step / 4, rel=0.02)
+
+
+def test_atomics_on_one_word_are_served_one_after_the_other() -> None:
+    words, here = Words(apart=23), np.zeros((3, 32), np.int64)
+    here[2] = 8
+    one_lane = np.broadcast_to(np.arange(32) == 0, (3, 32))
+    served = words.served(here, one_lane, np.array([100, 90, 95]))
+    assert served.tolist() == [113, 90, 95]
+    assert words.served(here[:1], np.ones((1, 32), bool), np.array([0])).tolist() == [136]
+    assert words.served(here[:1], one_lane[:1], np.array([0])).tolist() == [136 + 32 * 23]
+    assert words.found(here, one_lane, np.array([900, 800, 800]), 7).tolist() == [900, 902, 800]
+
+
+def test_a_warp_that_waits_is_woken_by_the_last_write_of_its_word_alone() -> None:
+    woken: list[tuple[list[int], int]] = []
+    words, lane = Words(apart=23), np.arange(32) == 0
+    here = np.where(lane, [[64], [68]], 0)
+    words.park(
+        lambda rows, at: woken.append((rows.tolist(), at)),
+        np.array([5, 9]),
+        here,
+        np.broadcast_to(lane, (2, 32)),
+    )
+    words.written(np.array([72]), np.array([10]))
+    assert woken == []
+    words.written(np.array([64, 64, 72]), np.array([20, 30, 40]))
+    words.written(np.array([64]), np.array([50]))
+    assert woken == [([5], 30)]
+    words.written(np.array([68]), np.array([60]))
+    assert woken == [([5], 30), ([9], 60)]
+
+
+# -- the whole grid --------------------------------------------------------------------
+
+
+def test_a_chain_goes_on_as_its_last_blocks_did() -> None:
+    """Blocks end every 10 cycles: 100 of them 960 cycles after the fourth."""
+    ends = np.array([40, 50, 60, 70]) * TICKS
+    assert Course(ends, 100, 50).cycles_a_block == 10
+    assert Course(ends, 100, 50).cycles == 70 + 96 * 10
+
+
+def test_blocks_that_begin_and_end_together_are_told_from_a_chain() -> None:
+    """Four at a time for 100 cycles, which is 25 for each."""
+    ends = np.repeat([100, 200, 300], 4) * TICKS
+    assert Course(ends, 40, 4).cycles_a_block == 25
+    assert Course(ends, 40, 4).cycles == 300 + 28 * 25
+    assert not is_even(ends[:8].tolist())
+    assert is_even(list(range(0, 640, 10)))
+
+
+def test_a_chain_binds_a_prediction() -> None:
+    few, many = (
+        predict(chain[blocks, 32], zeros(blocks), 1, device=H200, code="lowering")
+        for blocks in (512, 1024)
+    )
+    assert many.bound.name == "waiting"
+    assert many.cycles == pytest.approx(many.bound.time_us * H200.gpu.sm_clock_mhz)
+    step = course(chain, 512, zeros(512), 1).cycles_a_block
+    assert (many.cycles - few.cycles) / 512 == pytest.approx(step, rel=0.001)
+
+
+def test_blocks_that_meet_at_a_counter_take_a_words_way_for_each_round() -> None:
+    """Of 132 blocks the last one's addition is served 131 times 1.44 cycles after the first."""
+    arguments = (zeros(1), 2), (zeros(1), 10)
+    few, many = (predict(meeting[132, 32], *one, device=H200, code="lowering") for one in arguments)
+    a_round = (many.cycles - few.cycles) / 8
+    least = LATENCY.flag + 131 * H200.interval_cycles.global_atomic_same_address
+    assert least <= a_round <= 1.5 * least
+
+
+def test_more_blocks_than_a_gpu_holds_never_meet() -> None:
+    held = 132 * 32
+    with pytest.raises(NoProgressError, match="wait for words that no block which is running"):
+        predict(meeting[held + 1, 32], zeros(1), 2, device=H200, code="lowering")
+
+
+def test_locks_are_handed_on() -> None:
+    out = zeros(1)
+    made = predict(taking_a_lock[64, 1], zeros(1), out, device=H200, code="lowering")
+    assert out[0] == 0  # predictions leave arrays alone
+    assert made.bound.name == "waiting"
+    assert made.cycles > 63 * LATENCY.fenced_flag
