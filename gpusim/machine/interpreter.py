@@ -14,6 +14,7 @@ import numpy as np
 from gpusim.errors import BarrierError, FaultPlace
 from gpusim.events import Observer
 from gpusim.isa import OPS
+from gpusim.machine import spinning
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
@@ -66,6 +67,7 @@ class Interpreter:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
         ops = [OPS[one.op] for one in self._instructions]
+        self._spins = spinning.heads(batch.program)
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
@@ -117,10 +119,12 @@ class Interpreter:
         if not count:
             return None
         if count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
-            last_run = np.where(ready, splits.last_run, LATEST)
-            pc = splits.pc[int(last_run.argmin())]
-            which = np.flatnonzero(ready & (splits.pc == pc))
+            longest = int(np.where(ready, splits.last_run, LATEST).argmin())
+            which = np.flatnonzero(ready & (splits.pc == splits.pc[longest]))
             which = which[np.argsort(splits.row[which], kind="stable")]
+            if int(splits.pc[longest]) in self._spins:
+                warps = self.batch.placement.warps_per_block
+                which = which[spinning.go_with(splits.row[which], splits.row[longest], warps)]
         else:
             which = np.arange(len(splits))
         self.batch.clock += 1

@@ -42,3 +42,9 @@ def test_a_swap_is_tried_for_one_lane_of_each_word(value: int) -> None:
 def test_of_warps_that_swap_together_the_oldest_comes_first() -> None:
     """The second warp goes round in vain while the first one does, 32 times, then as often."""
     assert swaps(np.ones(64, dtype=np.float32), 1) == 32 + 64
+
+
+def test_more_than_eight_warps_of_a_block_spin_in_two_halves() -> None:
+    """A warp of each half gets through in a turn, but the first, which all have loaded for."""
+    of_a_half = 32 * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8)
+    assert swaps(np.ones(16 * 32, dtype=np.float32), 1) == 2 * of_a_half + 8
