@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.prediction.clock.stalls import SELECTED, STALLS, WAIT
-from gpusim.prediction.clock.step_builder import MARKS
-from gpusim.prediction.clock.steps import Step, WarpSteps, floats
+from gpusim.prediction.clock.steps import MARKS, Step, WarpSteps, floats
 from gpusim.prediction.ticks import TICKS
 
 

@@ -35,6 +35,7 @@ class Action(IntEnum):
     EXIT = 12
 
 
+MARKS = 3  # of a loop of which iterations are extrapolated
 READS = (Action.SPECIAL_REGISTER, Action.CONSTANT)
 
 
@@ -71,6 +72,13 @@ class Step:
         self.is_shared = self.action > Action.SPECIAL
         self.is_in_order = self.action not in READS
         self.next = self
+
+    def again(self, place: int) -> Step:
+        """Return one like it at another place among its warp's steps, of which nothing is noted."""
+        return Step(
+            self.action, self.pc, place, self.slot, self.gap, self.pipe, self.busy, self.access,
+            self.tag, self.needs, self.waits_long, self.issued, port=self.port,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

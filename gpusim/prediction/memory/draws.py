@@ -6,6 +6,8 @@ Everything is counted in hundredths of a latency.
 
 from __future__ import annotations
 
+from functools import cache
+
 from gpusim.prediction.measured import (
     BOTH_HALVES,
     LATENCY,
@@ -15,12 +17,14 @@ from gpusim.prediction.measured import (
 from gpusim.prediction.streams.distances import counts_of, nearest
 
 
+@cache
 def of_further_lines(gaps: int) -> int:
     """Return what the lines of an access beyond its first add, by the gaps between them."""
     counts = counts_of(gaps)
     return sum(n * each for n, each in zip(counts, LATENCY_BY_DISTANCE, strict=True))
 
 
+@cache
 def of_another_access(earlier: int, under_way: int) -> int:
     """Return what an access's first line adds to accesses `under_way` before it."""
     return LATENCY_BY_DISTANCE[nearest(earlier, under_way)]

@@ -1,0 +1,300 @@
+"""Steps made one after the other: how long after one instruction the next may be issued.
+
+That depends on the warp alone, as long as it waits for nothing of variable latency: compilers
+write it into the machine code. Whose instructions they are `step_builder` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gpusim.isa import OPS, Instruction
+from gpusim.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
+from gpusim.prediction.clock.issue import Issue
+from gpusim.prediction.clock.steps import READS, Action, Step
+from gpusim.prediction.measured import ISSUED_BEHIND_A_BARRIER, LATENCY
+from gpusim.prediction.memory import NO_ACCESS, Access, draws
+from gpusim.prediction.ticks import TICKS, ticks
+
+SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
+_FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
+_TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
+
+
+class Row(NamedTuple):
+    """An instruction of a stream: whether it jumps, has a lane that is on, and what it `asked` for.
+
+    `gaps` and `earlier` say how its lines lie, for loads. So many `lanes` run it.
+    """
+
+    pc: int
+    is_taken: bool
+    is_on: bool
+    gaps: int
+    earlier: int
+    lanes: int
+    asked: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What an iteration of a loop added that left a builder as it had found it.
+
+    How the step that was open before `ended`, and how many instructions were `issued` with it;
+    the steps behind it, of which the last is open; the ticks that it took in all and by pc.
+    """
+
+    ended: Step
+    issued: int
+    steps: tuple[Step, ...]
+    ticks: int
+    charges: Mapping[int, int]
+
+
+@dataclass
+class Builder:
+    """Makes steps: the last one is open until it is known when the next one can follow.
+
+    Times are ticks as a compiler counts them, for which nothing is of unknown length: `at` is when
+    the open step is issued, `cursor` when the next one might be. What waits longer than that takes
+    the same time after it all the same: stall counts are written into the machine code. Where the
+    code's own are known they hold as well as what follows from its operands. A warp that was held
+    at a barrier goes on at once.
+    """
+
+    made: list[Step] = field(default_factory=list)
+    charges: dict[int, int] = field(default_factory=dict)
+    tags: int = 0
+    at: int = 0
+    cursor: int = 0
+    deferred: int = 0
+    pipe_free: dict[str, int] = field(default_factory=dict)
+    ready: dict[int, tuple[int, Cost]] = field(default_factory=dict)
+    pending: dict[int, int] = field(default_factory=dict)
+    from_global: set[int] = field(default_factory=set)
+    accesses: dict[Access, Access] = field(default_factory=dict)
+    under_way: int = 0
+    draws: int = 0
+    line_begun: int = 0
+    late: int = 0
+    was_held: bool = False
+
+    def load(self, access: Access, gaps: int, earlier: int) -> float:
+        """Take note of a load; return how many latencies it has with those under way."""
+        if self.under_way:
+            self.draws += draws.of_another_access(earlier, self.under_way)
+        else:
+            self.draws = draws.of_first_access(access.cost, access.lines)
+        self.draws += draws.of_further_lines(gaps)
+        self.under_way += 1
+        return self.draws / LATENCY
+
+    def close(self, needs: tuple[int, ...] = ()) -> None:
+        """End the open step where the warp waits, for results or at a barrier."""
+        if self.made:
+            last = self.made[-1]
+            last.gap = max(self.cursor - self.at, last.slot)
+            last.needs = needs
+            last.waits_long = not self.from_global.isdisjoint(needs)
+            self.was_held = last.action is Action.BARRIER
+            if last.waits_long:
+                self.under_way = self.draws = 0
+
+    def await_results(self, reads: tuple[int, ...]) -> None:
+        """Let the warp wait where an instruction reads a result whose latency is not fixed."""
+        pending = self.pending
+        if pending and not pending.keys().isdisjoint(reads):
+            waits = tuple(sorted({pending[r] for r in reads if r in pending}))
+            self.close(waits)
+            self.pending = {r: t for r, t in pending.items() if t not in waits}
+        elif self.made and self.made[-1].action is Action.BARRIER and not self.deferred:
+            self.close()
+
+    def earliest(self, instruction: Instruction, cost: Cost) -> int:
+        """Return when an instruction may issue: its pipe is free and what it reads is ready."""
+        if self.was_held:
+            self.was_held = False
+            return self.cursor
+        at = max(self.cursor, self.pipe_free.get(cost.pipe, 0))
+        for register in instruction.src:
+            if register in self.ready:
+                there, by = self.ready[register]
+                at = max(at, there if by.pipe == cost.pipe else there + by.elsewhere)
+        if instruction.guard in self.ready:
+            there, by = self.ready[instruction.guard]
+            at = max(at, there + by.deciding)
+        return at
+
+    def follow(self, at: int, pc: int, after: int) -> None:
+        """Let what comes next be issued at a time, and the warp go on some time after that."""
+        self.charges[pc] = self.charges.get(pc, 0) + at + after - self.cursor
+        self.cursor = at + after
+
+    def add(self, step: Step, at: int, after: int) -> None:
+        """Add a step that is issued at a time; the warp may go on so long after that."""
+        if self.made:
+            last = self.made[-1]
+            last.next = step
+            if at:
+                last.gap = max(at - self.at, last.slot)
+        self.follow(at, step.pc, after)
+        self.at = at
+        self.made.append(step)
+
+    def fetch(self, pc: int, takes: int) -> None:
+        """Let a line of code begin that comes so long after the one before, or later."""
+        begins = max(self.cursor, self.line_begun + takes)
+        if self.made:
+            self.follow(begins, pc, 0)
+        self.line_begun = self.cursor
+
+    def issue(self, row: Row, issue: Issue, *, is_last: bool) -> None:
+        """Add an instruction of the stream."""
+        if issue.is_held:
+            self.deferred = 0
+        self.await_results(issue.reads)
+        if issue.action is not Action.RUN:
+            self.act(row, issue)
+        elif issue.is_exit and is_last:
+            self.leave(row.pc, self.earliest(issue.instruction, issue.cost), 1)
+        else:
+            self.run(row.pc, issue.instruction, issue.cost, is_taken=row.is_taken)
+
+    def access(self, row: Row, issue: Issue) -> Access:
+        """Return what an instruction asks of the unit that serves it; what is equal is one."""
+        made = self.asked(row, issue)
+        return self.accesses.setdefault(made, made)
+
+    def asked(self, row: Row, issue: Issue) -> Access:
+        """Return what an instruction asks of the unit that serves it."""
+        if issue.action in READS:
+            return Access(issue.cost.latency + self.late, lines=max(1, row.asked[0]))
+        lanes = Access(*row.asked) if row.is_on else NO_ACCESS
+        latencies, is_told, is_whole = lanes.draws, issue.action in _TO_GLOBAL, lanes.is_whole
+        if issue.action is Action.GLOBAL_LOAD and row.is_on:
+            latencies, is_told = self.load(lanes, row.gaps, row.earlier), True
+        if issue.action is Action.GLOBAL_ATOMIC and lanes.cost == lanes.lines:
+            is_whole = row.lanes * issue.words == lanes.lines * SECTOR_WORDS
+        return lanes._replace(
+            is_float=issue.is_float,
+            is_swap=issue.is_swap,
+            words=issue.words,
+            draws=latencies,
+            pc=row.pc if is_told else lanes.pc,
+            is_whole=is_whole,
+        )
+
+    def act(self, row: Row, issue: Issue) -> None:
+        """Add an instruction that takes no fixed time."""
+        action, instruction, cost = issue.action, issue.instruction, issue.cost
+        access = self.access(row, issue)
+        port = issue.port if row.is_on or action in READS else TICKS
+        tag = -1
+        at = self.earliest(instruction, cost)
+        if instruction.dst and action is not Action.BARRIER:
+            tag = self.free_tag(is_global=action in _FROM_GLOBAL)
+            for register in instruction.dst:
+                self.pending[register] = tag
+                self.ready.pop(register, None)
+        pipe = XU if action is Action.SPECIAL else NO_PIPE
+        slot, after = cost.slot, max(TICKS, cost.slot, ticks(instruction.stall_cycles))
+        place = len(self.made)
+        step = Step(action, row.pc, place, slot, after, pipe, access=access, tag=tag, port=port)
+        self.add(step, at, after)
+        self.deferred = ISSUED_BEHIND_A_BARRIER if action is Action.BARRIER else 0
+
+    def free_tag(self, *, is_global: bool) -> int:
+        """Return the first number that no result has which may be waited for."""
+        used, tag = self.pending.values(), 0
+        while tag in used:
+            tag += 1
+        self.tags = max(self.tags, tag + 1)
+        if is_global:
+            self.from_global.add(tag)
+        else:
+            self.from_global.discard(tag)
+        return tag
+
+    def run(self, pc: int, instruction: Instruction, cost: Cost, *, is_taken: bool) -> None:
+        """Add an instruction that takes a fixed time, unless a constant is not there."""
+        is_load = OPS[instruction.op].kind == "bank"
+        at = self.earliest(instruction, cost) + (0 if is_load else self.late)
+        latency = cost.latency + (self.late if is_load else 0)
+        after = cost.slot + (cost.jump if is_taken else cost.after)
+        after = max(after, ticks(instruction.stall_cycles))
+        if self.made and self.made[-1].action is Action.BARRIER and self.deferred:
+            last = self.made[-1]
+            self.deferred -= 1
+            last.slot += cost.slot
+            last.issued += 1
+            self.charges[pc] = self.charges.get(pc, 0) + cost.slot
+            self.cursor = at + after
+        else:
+            is_narrow = cost.pipe in PIPES and cost.interval > cost.slot
+            pipe = PIPES.index(cost.pipe) if is_narrow else NO_PIPE
+            busy = cost.interval if is_narrow else 0
+            step = Step(Action.RUN, pc, len(self.made), cost.slot, after, pipe, busy)
+            self.add(step, at, after)
+        if cost.pipe in PIPES:
+            self.pipe_free[cost.pipe] = at + cost.interval
+        for register in instruction.dst:
+            self.ready[register] = (at + latency, cost)
+            self.pending.pop(register, None)
+
+    def leave(self, pc: int, at: int, issued: int) -> None:
+        """End the stream with the warp's exit."""
+        step = Step(Action.EXIT, pc, len(self.made), TICKS, TICKS, issued=issued)
+        self.add(step, at, TICKS)
+
+    def state(self) -> tuple[Any, ...] | None:
+        """Return all that decides what instructions to come add, with times from now on.
+
+        None before the first step.
+        """
+        if not self.made:
+            return None
+        now, last = self.cursor, self.made[-1]
+        pipes = sorted((pipe, free - now) for pipe, free in self.pipe_free.items() if free > now)
+        ready = sorted(
+            (register, there - now, id(by))
+            for register, (there, by) in self.ready.items()
+            if there + max(0, by.elsewhere, by.deciding) > now
+        )
+        pending = sorted((*one, one[1] in self.from_global) for one in self.pending.items())
+        loads = self.under_way, self.draws
+        held = self.deferred, self.was_held
+        return self.at - now, pipes, ready, pending, loads, held, last.action, last.slot
+
+    def repeat(self, iteration: Iteration) -> None:
+        """Add once more what an iteration added that left all as it had found it."""
+        last, ended = self.made[-1], iteration.ended
+        last.slot, last.gap = ended.slot, ended.gap
+        last.needs, last.waits_long = ended.needs, ended.waits_long
+        last.issued += iteration.issued
+        for step in iteration.steps:
+            new = step.again(len(self.made))
+            self.made[-1].next = new
+            self.made.append(new)
+        for pc, spent in iteration.charges.items():
+            self.charges[pc] = self.charges.get(pc, 0) + spent
+        self.pass_by(iteration.ticks)
+
+    def pass_by(self, ticks: int) -> None:
+        """Let all that is to be be so much later."""
+        self.at += ticks
+        self.cursor += ticks
+        self.pipe_free = {pipe: free + ticks for pipe, free in self.pipe_free.items()}
+        self.ready = {r: (there + ticks, by) for r, (there, by) in self.ready.items()}
+
+    def finish(self, pc: int) -> None:
+        """Let the warp leave where its stream has not said so, behind the instruction `pc`."""
+        if not self.made or self.made[-1].action is not Action.EXIT:
+            self.deferred = 0
+            self.await_results(())
+            self.leave(pc, self.cursor, 0)
+        for step in self.made:
+            if step.mark >= 0 and not step.needs:
+                step.needs = (self.tags,)  # which is there from the beginning

@@ -1,0 +1,85 @@
+"""Steps of streams: iterations that are copied, and numbers of results."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import cuda
+from gpusim.catalogue import Request
+from gpusim.device import load
+from gpusim.launch import ComputeCapability
+from gpusim.prediction import workload
+from gpusim.prediction.clock import step_builder
+from gpusim.prediction.clock.builder import Builder
+from gpusim.prediction.clock.issue import issues
+from gpusim.prediction.clock.steps import Step, WarpSteps
+from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.streams import classify
+from gpusim.programs import prepare
+
+FIELDS = [one.name for one in fields(Step) if one.name != "next"]
+
+
+def told(work: WarpSteps) -> list[Any]:
+    """Return all that a warp's steps say."""
+    steps = [[getattr(step, name) for name in FIELDS] + [step.next.place] for step in work.steps]
+    return [steps, work.tags, list(work.charges.items()), work.loops, work.instructions]
+
+
+@pytest.mark.parametrize(
+    ("request_", "gpu"),
+    [
+        (Request("reduce7", 2**20, block=64, grid=8), "h200"),
+        (Request("kernel1", 2**20, block=128, grid=8), "k40m"),
+        (Request("kernel4", 2**20, block=64, grid=8), "rtx2060"),
+    ],
+    ids=["reduce7", "kernel1", "kernel4"],
+)
+def test_iterations_that_are_copied_are_as_if_built_one_by_one(
+    request_: Request, gpu: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step, field by field, whatever loop it is in; most are copied."""
+    whole, pieces, issue = step_builder.steps_of, step_builder._pieces, Builder.issue
+    issued, built = [0], []
+    seen: list[int] = []
+
+    def counted(builder: Builder, *given: Any, **options: Any) -> None:
+        issued[0] += 1
+        issue(builder, *given, **options)
+
+    def both(stream: Any, *given: Any) -> WarpSteps:
+        with monkeypatch.context() as patch:
+            patch.setattr(Builder, "issue", counted)
+            issued[0] = 0
+            copied = whole(stream, *given)
+            seen.append(len(stream))
+            built.append(issued[0])
+            alone = [piece._replace(is_again=False) for piece in pieces(stream)]
+            patch.setattr(step_builder, "_pieces", lambda _: alone)
+            assert told(whole(stream, *given)) == told(copied)
+        return copied
+
+    monkeypatch.setattr(workload, "steps_of", both)
+    catalogue_job(request_).on(gpu)
+    assert sum(built) < 0.7 * sum(seen)
+
+
+@cuda.jit
+def two_loads_after_each_other(x, out):  # type: ignore[no-untyped-def]
+    first = x[cuda.threadIdx.x]
+    out[first] = x[first]
+
+
+def test_a_number_of_a_result_is_given_again_once_it_has_been_waited_for() -> None:
+    """The second load's address is the first one's result: that is there when it is issued."""
+    cc, ints = ComputeCapability(9, 0), np.arange(32, dtype=np.int32)
+    prepared = prepare(two_loads_after_each_other[1, 32], (ints, ints.copy()), cc, code="lowering")
+    (only,) = classify(prepared).classes
+    work = step_builder.steps_of(only.stream.warps[0], issues(prepared.program, load("h200")))
+    loads = [step.tag for step in work.steps if step.action.name == "GLOBAL_LOAD"]
+    assert len(loads) == 2
+    assert loads[0] == loads[1]
