@@ -74,7 +74,8 @@ def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
 
 def _cost(instruction: Instruction, device: Device) -> Cost:
     latency, op = device.latency_cycles, OPS[instruction.op]
-    is_uniform_constant = op.unit == "uniform" and op.kind in ("constant", "bank")
+    is_constant = op.kind == "constant" or op.kind == "bank"
+    is_uniform_constant = op.unit == "uniform" and is_constant
     pipe, takes, keeps = _unit("uniform_constants" if is_uniform_constant else op.unit, device)
     return Cost(
         pipe=pipe,
