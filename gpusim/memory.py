@@ -60,8 +60,13 @@ def distinct_values(values: Array, on: Array) -> Array:
 def first_of_each(values: Array, on: Array) -> Array:
     """Return, per warp, the lanes that are on and the first with their value."""
     values, on = np.broadcast_arrays(values, on)
-    same = (values[..., :, None] == values[..., None, :]) & on[..., None, :]
-    return np.asarray(on & (same.argmax(axis=-1) == np.arange(values.shape[-1])))
+    lanes = np.arange(values.shape[-1])
+    ordered = np.sort(np.where(on, values * 32 + lanes, NOWHERE + lanes), axis=-1)
+    first = np.ones(ordered.shape, dtype=bool)
+    first[..., 1:] = ordered[..., 1:] >> 5 != ordered[..., :-1] >> 5
+    found = np.empty_like(first)
+    np.put_along_axis(found, ordered & 31, first, axis=-1)
+    return np.asarray(on & found)
 
 
 def sectors(addresses: Array, on: Array) -> Array:
@@ -171,11 +176,19 @@ def shared_atomic_wavefronts(addresses: Array, on: Array, *, by_word: bool = Fal
 
 
 def same_address_lanes(addresses: Array, on: Array) -> Array:
-    """Return, per warp, the most lanes of one address: an atomic serves them one by one."""
+    """Return, per warp, the most lanes of one address: an atomic serves them one by one.
+
+    In order, lanes of one address stand side by side: so many, as far apart as equal ones are.
+    """
     addresses, on = np.broadcast_arrays(addresses, on)
-    same = addresses[..., :, None] == addresses[..., None, :]
-    same &= on[..., :, None] & on[..., None, :]
-    return np.asarray(np.count_nonzero(same, axis=-1).max(axis=-1))
+    ordered = np.sort(np.where(on, addresses, NOWHERE + np.arange(32)), axis=-1)
+    most = on.any(-1).astype(np.int64)
+    for apart in range(1, 32):
+        alike = (ordered[..., apart:] == ordered[..., :-apart]).any(-1)
+        if not alike.any():
+            break
+        most += alike
+    return np.asarray(most)
 
 
 def atomic_passes(addresses: Array, on: Array) -> Array:

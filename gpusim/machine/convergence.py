@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.isa import Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.state import AT_CONVERGENCE
+from gpusim.machine.state import AT_CONVERGENCE, Batch, lanes_of_bits
 
 Array = np.ndarray[Any, Any]
 NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)
@@ -63,7 +63,9 @@ def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -
 
 def _give(group: Group, number: int, token: Array, on: Array) -> None:
     tokens = group.batch.tokens
-    tokens[number] = group.updated(tokens[number], token, on)
+    # What all lanes of all warps get is kept once for each warp.
+    everyone = group.is_all and group.is_full and on is group.mask
+    tokens[number] = token if everyone else group.updated(tokens[number], token, on)
 
 
 def release(context: Context, rows: Array) -> None:
@@ -77,15 +79,27 @@ def release(context: Context, rows: Array) -> None:
     pc, row = splits.pc[waiting], splits.row[waiting]
     mine = np.zeros(len(waiting), dtype=np.int64)
     complete = np.zeros(len(waiting), dtype=bool)
-    live = splits.lanes(batch.rows)
-    for place in np.unique(pc):
+    live = splits.lane_bits(batch.rows)
+    for place in set(pc.tolist()):
         at = np.flatnonzero(pc == place)
-        here, rows = waiting[at], row[at]
-        tokens = batch.tokens[int(context.instructions[int(place)].detail)]
-        tokens = np.broadcast_to(tokens, (len(tokens), batch.rows, 32))[:, rows]
-        mine[at] = (tokens & -splits.mask[:, here].astype(np.int64)).max(axis=(0, 2))
-        absent = (live & ~splits.lanes(batch.rows, here))[:, rows]
-        complete[at] = ~(absent & (tokens == mine[at][:, None])).any(axis=(0, 2))
+        tokens = batch.tokens[int(context.instructions[place].detail)]
+        mine[at], complete[at] = _waited_for(batch, tokens, waiting[at], live)
     going = waiting[complete]
     splits.pc[going] += 1
     batch.splits = splits.joined(going, mine[complete], pc[complete], row[complete])
+
+
+def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[Array, Array]:
+    """Return some splits' tokens, and whether no live lane with the same one is elsewhere."""
+    splits = batch.splits
+    rows = splits.row[here]
+    tokens = tokens[:, rows] if tokens.shape[1] > 1 else tokens
+    held = tokens if tokens.shape[2] == 1 else np.where(splits.mask[:, here], tokens, 0)
+    mine = np.broadcast_to(held.max(axis=(0, 2)), here.shape)
+    absent = (live & ~splits.lane_bits(batch.rows, here))[:, rows]
+    complete = np.asarray(~absent.any(axis=0))
+    left = np.flatnonzero(~complete)
+    if len(left):  # lanes of their warps may have other tokens, or none
+        same = (tokens[:, left] if tokens.shape[1] > 1 else tokens) == mine[left][:, None]
+        complete[left] = ~(lanes_of_bits(absent[:, left]) & same).any(axis=(0, 2))
+    return mine, complete

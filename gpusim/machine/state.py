@@ -67,15 +67,18 @@ class Splits:
         self.mask = np.broadcast_to(self.mask, (copies, *self.mask.shape[1:])).copy()
         self.mask[:, which] &= ~lanes
 
-    def lanes(self, rows: int, which: Array | None = None) -> Array:
+    def lanes(self, rows: int) -> Array:
         """Return the lanes that splits hold of each of so many rows, (copies, rows, 32)."""
-        of = self if which is None else self.take(which)
-        mask, row = of.mask, of.row
+        return lanes_of_bits(self.lane_bits(rows))
+
+    def lane_bits(self, rows: int, which: Array | slice = slice(None)) -> Array:
+        """Return the lanes that some splits hold of each of so many rows, as bits."""
+        mask, row = self.mask[:, which], self.row[which]
         bits = np.packbits(mask, axis=2).view(np.uint32)[..., 0]
         held = np.zeros((len(mask), rows), dtype=np.uint32)
         for of_copy, more in zip(held, bits, strict=True):
             np.add.at(of_copy, row, more)  # no two splits of a warp have a lane in common
-        return np.unpackbits(held[..., None].view(np.uint8), axis=2).view(bool)
+        return held
 
     def joined(self, which: Array, *keys: Array) -> Splits:
         """Return the splits with those of `which` whose keys are equal made one, ready to run.
@@ -101,6 +104,11 @@ class Splits:
             np.concatenate([self.state, other.state]),
             np.concatenate([self.last_run, other.last_run]),
         )
+
+
+def lanes_of_bits(bits: Array) -> Array:
+    """Return the lanes that bits stand for, along an axis behind the others."""
+    return np.unpackbits(bits[..., None].view(np.uint8), axis=-1).view(bool)
 
 
 def union_of_runs(mask: Array, *keys: Array) -> tuple[Array, Array, Array, Array]:

@@ -72,7 +72,7 @@ class Counters(Observer):
         self._seen = Seen(cc.major, copies)
         self._batches: dict[int, _Batch] = {}
         self._current: _Batch | None = None
-        self._tables: dict[bytes, int] = {}
+        self._tables: dict[int, int] = {}
         self.tables: list[Array] = []
 
     def begin(self, program: Program, launch: Launch) -> None:
@@ -146,16 +146,19 @@ class Counters(Observer):
         tables = np.zeros((1 if same else len(blocks), self.warps, len(self.specs)), dtype=np.int64)
         for number, known in batch.columns.items():
             tables[:, :, number] = known if folded else known.reshape(len(blocks), self.warps)
-        first, which = _different(tables.reshape(len(tables), -1))
-        numbers = np.array([self._table(tables[place]) for place in first], dtype=np.int32)
-        self.table_of_block[blocks] = numbers[which]
+        mixed = _mixed(tables.reshape(len(tables), -1))
+        first, which = _different(tables.reshape(len(tables), -1), mixed)
+        keys = mixed[first].tolist()
+        numbers = [self._table(tables[place], key) for place, key in zip(first, keys, strict=True)]
+        self.table_of_block[blocks] = np.array(numbers, dtype=np.int32)[which]
 
-    def _table(self, table: Array) -> int:
-        key = table.tobytes()
-        if key not in self._tables:
-            self._tables[key] = len(self.tables)
+    def _table(self, table: Array, key: int) -> int:
+        """Return the number of a table, of which a key was made; it gets one where it is new."""
+        number = self._tables.get(key)
+        if number is None or not np.array_equal(self.tables[number], table):
+            number = self._tables[key] = len(self.tables)
             self.tables.append(table.copy())
-        return self._tables[key]
+        return number
 
     @property
     def requested_sectors(self) -> Array:
@@ -169,14 +172,18 @@ class Counters(Observer):
         return {spec.name: int(n) for spec, n in zip(self.specs, row, strict=True)}
 
 
-def _different(rows: Array) -> tuple[Array, Array]:
+def _mixed(rows: Array) -> Array:
+    """Return a number made of each row, that other rows hardly have."""
+    return np.asarray(rows @ np.multiply.accumulate(np.full(rows.shape[1], MIXED)))
+
+
+def _different(rows: Array, mixed: Array) -> tuple[Array, Array]:
     """Return where each row that differs from those before it stands, and which one each row is.
 
-    A number is made of each row and the numbers are sorted: a tenth of the time of sorting rows,
-    which is done where two that differ have come to one number.
+    The numbers made of the rows are sorted: a tenth of the time of sorting rows, which is done
+    where two that differ have come to one number.
     """
-    mixed = np.multiply.accumulate(np.full(rows.shape[1], MIXED))
-    _, first, which = np.unique(rows @ mixed, return_index=True, return_inverse=True)
+    _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
     if (rows != rows[first[which]]).any():
         _, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return first, which.reshape(-1)

@@ -7,6 +7,7 @@ import pytest
 
 from gpusim.events import Placement, Step
 from gpusim.isa import Instruction, Memory
+from gpusim.launch import ComputeCapability
 from gpusim.tracing import counting
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.tally import Seen
@@ -66,6 +67,18 @@ def test_rows_that_differ_are_told_apart_also_where_their_numbers_are_one(
 ) -> None:
     monkeypatch.setattr(counting, "MIXED", mixed)
     rows = np.array([[1, 2], [2, 1], [1, 2], [0, 0]])
-    first, which = counting._different(rows)
+    first, which = counting._different(rows, counting._mixed(rows))
     assert rows[first][which].tolist() == rows.tolist()
     assert len(first) == 3
+
+
+def test_tables_that_differ_are_told_apart_also_where_their_keys_are_one() -> None:
+    counters = counting.Counters(ComputeCapability(9, 0), LastCopies())
+    some, other = np.array([[1, 2]]), np.array([[2, 1]])
+    numbers = [counters._table(table, 0) for table in (some, other, other)]
+    assert [counters.tables[number].tolist() for number in numbers] == [
+        [[1, 2]],
+        [[2, 1]],
+        [[2, 1]],
+    ]
+    assert numbers == [0, 1, 1]
