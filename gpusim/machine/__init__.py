@@ -19,6 +19,7 @@ from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
 from gpusim.machine.flow import Liveness
+from gpusim.machine.heap import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.repetition import Changes
@@ -86,6 +87,7 @@ def run(
     following, finished = 0, 0
     running: list[Interpreter] = []
     changes, liveness = Changes(), Liveness(program)
+    keep_freed_memory()
     with np.errstate(all="ignore"):
         while running or following < count:
             while following < count and _has_room(running, size, resident):
