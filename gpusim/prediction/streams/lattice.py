@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 # Into so many parts what lies between two places is divided: on a grid of one axis, and on others,
 # where each place is run with all of the other axes.
-LINE_PARTS, PARTS = 8, 4
+LINE_PARTS, PARTS = 16, 4
 
 
 def corners(grid: Grid) -> Cells:

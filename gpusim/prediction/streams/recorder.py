@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -157,6 +157,57 @@ class _Recorded:
             sector=sectors[copy, row, lane],
         )
 
+    def streams(self, columns: dict[str, Array]) -> list[BlockStream]:
+        """Return the streams of the batch's blocks: one and the same for those that do the same."""
+        places = self.places()
+        times = [self.times(skip) for _, skip in self.skips]
+        made: dict[int, BlockStream] = {}
+        known: dict[bytes, BlockStream] = {}
+        streams = []
+        for position, like in enumerate(self._alike(columns, times)):
+            if like not in made:
+                block = self._stream(position, columns, places, times)
+                made[like] = known.setdefault(block.key, block)
+            streams.append(made[like])
+        return streams
+
+    def _alike(self, columns: dict[str, Array], times: Sequence[Array]) -> Iterator[int]:
+        """Yield, for each block, the first one that has the same in all columns, or itself.
+
+        Blocks may lie at different addresses. It is found for folded batches, whose blocks take
+        the same path.
+        """
+        count = len(self.placement.blocks)
+        if not self.placement.folded:
+            yield from range(count)
+            return
+        lowest = columns["lowest"]
+        begin = np.where(lowest < 0, np.iinfo(lowest.dtype).max, lowest).min(axis=1, keepdims=True)
+        moved = columns | {"lowest": np.where(lowest < 0, -1, lowest - begin)}
+        del moved["pc"]
+        parts = [*moved.values(), *times]
+        first: dict[bytes, int] = {}
+        for block in range(count):
+            yield first.setdefault(b"".join(part[block].tobytes() for part in parts), block)
+
+    def _stream(
+        self, position: int, columns: dict[str, Array], places: list[Array], times: list[Array]
+    ) -> BlockStream:
+        """Return the stream of the block at a position in the batch."""
+        folded, warps = self.placement.folded, self.placement.warps_per_block
+        copy, first = (position, 0) if folded else (0, position * warps)
+        made = []
+        for warp, mine in enumerate(places[first : first + warps]):
+            loops = tuple(
+                self.loop(at, skip, mine, int(often[position, warp]))
+                for (at, skip), often in zip(self.skips, times, strict=True)
+                if often[position, warp]
+            )
+            own = {name: column[copy][mine] for name, column in columns.items()}
+            earlier = distances.to_earlier(own.pop("lowest"))
+            made.append(rolled(WarpStream(**own, earlier=earlier, loops=loops)))
+        return BlockStream(tuple(made))
+
     def loop(self, at: int, skip: Skip, places: Array, times: int) -> Loop:
         """Return what a skip after so many steps is in the stream of the row at these places."""
         end = int(np.searchsorted(places, self.starts[at]))
@@ -293,29 +344,8 @@ class Recorder(Observer):
         if recorded is None:
             return
         touches = recorded.touches()
-        columns, places = (
-            recorded.columns(touches, recorded.touches(stored=True)),
-            recorded.places(),
-        )
-        folded, warps = recorded.placement.folded, recorded.placement.warps_per_block
-        times = [recorded.times(skip) for _, skip in recorded.skips]
-        seen: dict[bytes, BlockStream] = {}
-        streams = []
-        for position in range(len(blocks)):
-            copy, first = (position, 0) if folded else (0, position * warps)
-            made = []
-            for warp in range(warps):
-                mine = places[first + warp]
-                loops = tuple(
-                    recorded.loop(at, skip, mine, int(often[position, warp]))
-                    for (at, skip), often in zip(recorded.skips, times, strict=True)
-                    if often[position, warp]
-                )
-                own = {name: column[copy][mine] for name, column in columns.items()}
-                earlier = distances.to_earlier(own.pop("lowest"))
-                made.append(rolled(WarpStream(**own, earlier=earlier, loops=loops)))
-            block = BlockStream(tuple(made))
-            streams.append(seen.setdefault(block.key, block))
+        columns = recorded.columns(touches, recorded.touches(stored=True))
+        streams = recorded.streams(columns)
         self.streams.update(zip(blocks.tolist(), streams, strict=True))
         if recorded.skips:
             self.is_sound &= _is_sound(recorded, touches, streams)
