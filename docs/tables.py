@@ -200,6 +200,7 @@ LETTERS = {
     "I of FP64": "interval_cycles.fp64",
     "t_control": "latency_cycles.control",
     "t_branch": "latency_cycles.branch",
+    "I_exit": "interval_cycles.exit",
     "I_adu": "interval_cycles.adu",
     "λ_special": "latency_cycles.special_register",
     "λ_constant": "latency_cycles.constant",

@@ -337,6 +337,7 @@ class Interval:
     xu: float = _interval("special functions and conversions, per scheduler")
     xu_dispatch: float = _interval("the scheduler itself, by a special function")
     imad_wide_dispatch: float = _interval("the scheduler itself, by a wide multiplication")
+    exit: float = _interval("the scheduler itself, by a warp that ends", default=_as_measured(6.0))
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
     adu: float = _interval("special registers of the SM, and so constants")
     lsu_scheduler: float = _interval(

@@ -58,7 +58,7 @@ def plain_device(**latency: float) -> Device:
         latency_cycles=replace(gpu.latency_cycles, **{**quick, **nothing, **given}),
         interval_cycles=replace(
             gpu.interval_cycles,
-            **dict.fromkeys(("alu", "fma", "imad", "lsu_scheduler", "store_scheduler"), 1),
+            **dict.fromkeys(("alu", "fma", "imad", "lsu_scheduler", "store_scheduler", "exit"), 1),
             **dict.fromkeys(("barrier", "block_launch", "block_completion"), 0),
             xu=8,
             xu_dispatch=1,
@@ -156,6 +156,13 @@ def test_two_warps_on_one_scheduler_take_turns() -> None:
     work = [alu(2, 0), alu(3, 0), alu(4, 0), alu(5, 0), EXIT]
     assert simulate(work, warps=4).cycles == 5
     assert simulate(work, warps=5).cycles == 10
+
+
+def test_a_warp_that_ends_keeps_its_scheduler() -> None:
+    """The second warp of a scheduler begins as the first's exit lets it, six cycles after that."""
+    gpu = with_intervals(plain_device(), exit=6)
+    work = [alu(2, 0), EXIT]
+    assert [simulate(work, gpu=gpu, warps=warps).cycles for warps in (4, 8)] == [2, 2 + 5 + 2]
 
 
 def test_a_narrow_pipe_spaces_its_instructions() -> None:

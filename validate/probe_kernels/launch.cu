@@ -9,6 +9,15 @@ __device__ unsigned this_sm() {
     return sm;
 }
 
+// Blocks that do nothing but COUNT multiply-adds of what their registers hold, each four apart from
+// the one that it needs.
+template <int COUNT>
+__global__ void works(int *) {
+    float x[4];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("fma.rn.f32 %0, %0, %0, %0;" : "+f"(x[i % 4]));
+}
+
 // Each block tells its SM, its first and its last cycle, and stays for a while. `told` holds
 // four numbers a block; the third is the cycle in which a parameter was there.
 template <typename T>

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..bench import Bench
-from .probing import Values, probe
+from .probing import WARPS, Values, probe
 
 # What a block without work takes that is launched alone.
 BLOCK_ALONE = (
     "latency_cycles.block_start",
     "latency_cycles.block_end",
 )
+SCHEDULERS = 4  # of an SM that has FFMA at full rate
 STAMPS_CYCLES = 30  # what reading clocks adds to the gap between two blocks
 START_PART = 0.64  # of that gap; the rest passes before a place is free
 
@@ -62,6 +63,27 @@ def block_turn(bench: Bench) -> Values:
     bench.notes["block_turn"] = notes
     gap = max(0.0, notes["alone, 32 threads"]["gap_median"] - STAMPS_CYCLES)
     return [START_PART * gap, (1 - START_PART) * gap]
+
+
+@probe("interval_cycles.exit")
+def ends_of_warps(bench: Bench) -> Values:
+    """Blocks of 1024 threads, 64 and 256 FFMA each: cycles of a scheduler for a warp, beyond these.
+
+    And beyond a load of a constant, with which each warp begins.
+    """
+    warps, beyond = WARPS // SCHEDULERS, {}
+    for count in (64, 256):
+        kernel = bench.probe("launch", f"works<{count}>")
+        times = [
+            bench.time_us(
+                kernel, bench.stamps(1), grid=blocks * bench.sms, block=32 * WARPS, repetitions=7
+            )
+            for blocks in (64, 192)
+        ]
+        cycles = (times[1] - times[0]) * bench.clock_mhz / 128
+        beyond[count] = cycles / warps - count - 1
+    bench.notes["cycles_of_a_warp_beyond_its_ffma"] = beyond
+    return [max(1.0, float(np.mean(list(beyond.values()))))]
 
 
 @probe("interval_cycles.block_launch")

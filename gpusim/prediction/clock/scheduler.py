@@ -80,6 +80,7 @@ class Scheduler:
     _is_greedy: bool
     _special: int
     _special_latency: int
+    _exit: int
 
     def __init__(self, sm: Multiprocessor, device: Device) -> None:
         self.sm = sm
@@ -97,6 +98,7 @@ class Scheduler:
         self._is_greedy = CHOOSE[self._policy] in GREEDY
         self._special = ticks(device.interval_cycles.xu)
         self._special_latency = ticks(device.latency_cycles.xu)
+        self._exit = ticks(device.interval_cycles.exit)
 
     def take(self, warp: Warp, at: int) -> None:
         """Let a warp come to its next step at a time."""
@@ -197,7 +199,7 @@ class Scheduler:
         if action is _EXIT:
             sm.selected(warp, step, now)
             sm.leave(warp, now + TICKS)
-            return now + TICKS, NEVER
+            return now + self._exit, NEVER
         place = self.requests % len(self.queued)
         begin = self.queued[place]
         if begin > now:
