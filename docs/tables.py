@@ -289,8 +289,6 @@ MEMORY_MISSES = {
     ("bit_reversal", 1 << 25): "stores of single words that miss the L2, each of a sector that "
     "other blocks write to much later",
     ("scatter", 1 << 24): "stores of single words at random places that miss the L2",
-    ("gather_within", 1 << 13): "gathers from 32 KB, which the L1 has on hardware and here: the "
-    "many lines of a request cost too much",
 }
 
 

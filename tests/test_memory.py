@@ -157,3 +157,30 @@ def test_counting_up_passes_once_for_each_word_of_a_bank(lanes: int) -> None:
     of_a_bank = (LANES // lanes + 32 * (LANES % lanes)) * 4
     assert int(memory.shared_atomic_wavefronts(of_a_word, EVERY, by_word=True)) == 1
     assert int(memory.shared_atomic_wavefronts(of_a_bank, EVERY, by_word=True)) == lanes
+
+
+@pytest.mark.parametrize(
+    ("apart", "width", "cycles"),
+    [
+        (0, 4, 1), (1, 4, 1), (2, 4, 2), (3, 4, 1), (5, 4, 2), (6, 4, 2), (8, 4, 8), (9, 4, 3),
+        (12, 4, 4), (16, 4, 16), (17, 4, 5), (24, 4, 8), (31, 4, 8), (32, 4, 32), (33, 4, 8),
+        (64, 4, 32), (96, 4, 32), (2, 8, 2), (4, 8, 4), (6, 8, 2), (10, 8, 3), (34, 8, 9),
+        (4, 16, 4), (8, 16, 8), (12, 16, 4), (20, 16, 5), (36, 16, 9),
+    ],
+)  # fmt: skip
+def test_a_load_from_the_l1_takes_as_long_as_its_lines_or_its_banks(
+    apart: int, width: int, cycles: int
+) -> None:
+    """Cycles of an H200's SM where 32 warps load at a time, lanes so many words apart, rounded."""
+    addresses = 4 * apart * LANES + 4096
+    assert memory.load_wavefronts(addresses, EVERY, width) == cycles
+    moved = np.stack([addresses, addresses + 256])
+    assert memory.load_wavefronts(moved, EVERY, width).tolist() == [cycles, cycles]
+
+
+def test_lines_are_looked_up_four_at_a_time() -> None:
+    """Lane `i` wants the `i`-th word of a line, of as many lines as there are: banks all differ."""
+    for lines, cycles in ((1, 1), (4, 1), (5, 2), (8, 2), (20, 5), (24, 6), (28, 7), (32, 8)):
+        places = LANES % lines * 128 + 4 * LANES
+        assert memory.load_wavefronts(places, EVERY) == cycles
+    assert memory.load_wavefronts(128 * LANES, ~EVERY) == 0

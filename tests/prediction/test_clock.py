@@ -126,6 +126,7 @@ def simulate(
         is_taken=np.array([i.op == "BRA" and is_taken for i in instructions]),
         cost=np.where(accesses, cost, 0).astype(np.int32),
         lines=accesses.astype(np.int32),
+        wavefronts=accesses.astype(np.int32),
         fresh=np.where(accesses, cost, 0).astype(np.int32),
         written=np.array([cost if i.op == "STG" else 0 for i in instructions], dtype=np.int32),
         joins=np.zeros(count, dtype=bool),
@@ -596,6 +597,19 @@ def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     own = units.serve(Action.GLOBAL_LOAD, hit, Requester(0, 2), 0, begun)[1]
     assert own == begun == 15 * 5 * TICKS
     assert of_others <= 36 * TICKS
+
+
+def test_lines_found_in_the_l1_cost_the_passes_that_look_them_up() -> None:
+    """Two slots of the data stage take turns. A result is two cycles later for each pass more."""
+    units = Units(
+        plain_device(l1=35), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
+    )
+    gather = Access(cost=32, lines=32, wavefronts=8)
+    served = [
+        units.serve(Action.GLOBAL_LOAD, gather, Requester(0, warp), 0, 0) for warp in range(4)
+    ]
+    assert [begun // TICKS for _, begun in served] == [0, 0, 16, 16]
+    assert [(there - begun) // TICKS for there, begun in served] == [35 + 2 * 7] * 4
 
 
 def test_special_registers_do_not_wait_for_constants() -> None:

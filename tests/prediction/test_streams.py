@@ -109,6 +109,21 @@ def test_what_is_written_twice_counts_once() -> None:
     assert (stream.read_sectors, stream.written_sectors, stream.fresh_sectors) == (0, 8, 8)
 
 
+@pytest.mark.parametrize(("apart", "passes"), [(1, 1), (32, 32), (33, 8)])
+def test_loads_pass_the_data_stage_by_banks_and_stores_by_lines(apart: int, passes: int) -> None:
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.threadIdx.x * apart
+        out[i] = a[i]
+
+    arrays = array_spec(64 * apart, "int32"), array_spec(64 * apart, "int32")
+    stream = stream_of(kernel, *arrays).warps[0]
+    lines = min(32, apart)
+    asked = stream.lines == lines
+    assert stream.lines[asked].tolist() == [lines, lines]
+    assert stream.wavefronts[asked].tolist() == [passes, lines]
+
+
 @pytest.mark.parametrize(("dtype", "passes"), [("int32", 1), ("float32", 32)])
 def test_integers_of_a_warp_on_one_address_are_added_up_before(dtype: str, passes: int) -> None:
     @cuda.jit

@@ -138,7 +138,9 @@ def _rows(stream: WarpStream, piece: _Piece) -> Iterator[Row]:
     here = slice(piece.begin, piece.end)
     running = np.bitwise_count(stream.lanes[here])
     columns = (stream.pc, stream.is_taken, stream.is_on, stream.gaps, stream.earlier)
-    asked = (stream.cost, stream.fresh, stream.written, stream.lines, stream.joins)
+    asked = (
+        stream.cost, stream.fresh, stream.written, stream.lines, stream.wavefronts, stream.joins,
+    )  # fmt: skip
     found = (*(column[here] for column in columns), running, *(column[here] for column in asked))
     for pc, is_taken, is_on, gaps, earlier, lanes, *what in zip(
         *(column.tolist() for column in found), strict=True

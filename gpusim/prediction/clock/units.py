@@ -1,7 +1,7 @@
 """What serves an SM's warps in turn, behind its schedulers: each unit is free from a time on.
 
-The data stage passes shared memory's wavefronts and global memory's lines; behind it lies the
-memory hierarchy (`prediction.memory`). All times are in ticks.
+The data stage passes the wavefronts of shared and global memory; behind it lies the memory
+hierarchy (`prediction.memory`). All times are in ticks.
 """
 
 from __future__ import annotations
@@ -189,13 +189,15 @@ class Units:
     def _global_load(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        start = self._stage(now, access.lines * self._wavefront, warp, behind)
-        return self.memory.load(access, warp, start), start
+        passes = access.wavefronts
+        start = self._stage(now, passes * self._wavefront, warp, behind)
+        there = self.memory.load(access, warp, start) + (access.words - 1) * TICKS
+        return (there + (passes - 1) * self._shared_step if passes > 1 else there), start
 
     def _global_store(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        start = self._stage(now, access.lines * self._wavefront, warp, behind)
+        start = self._stage(now, access.wavefronts * self._wavefront, warp, behind)
         return 0, self.memory.store(access, start)
 
     def _global_atomic(

@@ -11,8 +11,9 @@ class Access(NamedTuple):
 
     `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
     L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
-    sectors); it `joins` where it waits for what another warp fetches. `draws` is how many
-    latencies it has, with those of the loads that are under way, `pc` which instruction it is.
+    sectors), which pass the data stage in so many `wavefronts`; it `joins` where it waits for what
+    another warp fetches. `draws` is how many latencies it has, with those of the loads that are
+    under way, `pc` which instruction it is.
     Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
     `swap`) from others; one `is_whole` that updates each word of its sectors once. A lane gives or
     gets so many 32-bit `words`. A special register or constant has its latency in ticks for `cost`,
@@ -23,6 +24,7 @@ class Access(NamedTuple):
     fresh: int = 0
     written: int = 0
     lines: int = 0
+    wavefronts: int = 0
     joins: bool = False
     draws: float = 1.0
     pc: int = -1

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,15 @@ ZERO = np.zeros((1, 1), dtype=np.int64)
 NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 
 MOST_COMPARED_BYTES = 1 << 15  # more cost as much to compare as what they come to
+
+
+class _Asked(NamedTuple):
+    """What a step's accesses ask for, as streams have it, and the sectors that they touch."""
+
+    cost: Array = ZERO
+    lines: Array = ZERO
+    wavefronts: Array = ZERO
+    touched: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -101,8 +110,8 @@ class _Recorded:
         """
         shape = self.placement.copies, int(self.starts[-1])
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
-        made = map(self._column, range(8))
-        is_on, is_taken, cost, lines, lanes, lowest, gaps, constant = made
+        made = map(self._column, range(9))
+        is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, constant = made
         fresh, joins = first_touches(touches, math.prod(shape))
         written, _ = first_touches(stored, math.prod(shape))
         return {
@@ -111,6 +120,7 @@ class _Recorded:
             "is_taken": is_taken,
             "cost": cost.astype(np.int32),
             "lines": lines.astype(np.int32),
+            "wavefronts": wavefronts.astype(np.int32),
             "fresh": fresh.reshape(shape).astype(np.int32),
             "written": written.reshape(shape).astype(np.int32),
             "joins": joins.reshape(shape),
@@ -288,29 +298,30 @@ class Recorder(Observer):
 
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
-        is_on, is_taken, cost, lines, touched = YES, NO, ZERO, ZERO, None
+        is_on, is_taken, asked = YES, NO, _Asked()
         lowest, gaps, constant = NOWHERE, ZERO, NOWHERE
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
             is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
-            cost, lines, touched = self._cost(step)
-            if touched is not None and instruction.is_load:
+            asked = self._asked(step)
+            if asked.touched is not None and instruction.is_load:
                 lowest, gaps = distances.within(step.addresses, step.on)
         elif step.constants is not None:
-            cost = memory.distinct(step.constants, step.on)
+            asked = _Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, cost, lines, lanes, lowest, gaps, constant)
-        return _Row(step.pc, OPS[instruction.op].kind == "store", step.rows, columns, touched)
+        columns = (is_on, is_taken, *asked[:3], lanes, lowest, gaps, constant)
+        is_store = OPS[instruction.op].kind == "store"
+        return _Row(step.pc, is_store, step.rows, columns, asked.touched)
 
     def skip(self, skip: Skip) -> None:
         """Keep how often the iterations before it stand for those that it leaves out."""
         recorded = self._of(skip.placement)
         recorded.skips.append((len(recorded.steps), skip))
 
-    def _cost(self, step: Step) -> tuple[Array, Array, Array | None]:
+    def _asked(self, step: Step) -> _Asked:
         found, addresses = step.instruction.memory, step.addresses
         assert found is not None
         assert addresses is not None
@@ -319,10 +330,10 @@ class Recorder(Observer):
                 passes = memory.atomic_passes(addresses, step.on)
                 if self._adds_up and found.dtype.kind in "iu":
                     passes = np.where(memory.distinct(addresses, step.on) == 1, 1, passes)
-                return passes, memory.sectors(addresses, step.on), None
+                return _Asked(passes, memory.sectors(addresses, step.on))
             by_word = OPS[step.instruction.op].by_word
             passes = memory.shared_atomic_wavefronts(addresses, step.on, by_word=by_word)
-            return passes, ZERO, None
+            return _Asked(passes)
         if found.space == "shared":
             passes, _ = memory.wavefronts(
                 addresses,
@@ -331,12 +342,15 @@ class Recorder(Observer):
                 self._cc_major,
                 is_load=step.instruction.is_load,
             )
-            return passes, ZERO, None
+            return _Asked(passes)
         if found.space == "global":
-            lines = memory.distinct(addresses // memory.LINE_BYTES, step.on)
+            lines = wavefronts = memory.distinct(addresses // memory.LINE_BYTES, step.on)
+            if step.instruction.is_load:
+                width = found.width_bytes
+                wavefronts = memory.load_wavefronts(addresses, step.on, width, self._cc_major)
             touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
-            return np.count_nonzero(touched >= 0, axis=2), lines, touched
-        return ZERO, ZERO, None
+            return _Asked(np.count_nonzero(touched >= 0, axis=2), lines, wavefronts, touched)
+        return _Asked()
 
     def batch_end(self, blocks: Array) -> None:
         """Make the streams of these blocks."""

@@ -42,8 +42,8 @@ class SimulatedLoop(NamedTuple):
 
 
 COLUMNS = (
-    "pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes", "gaps",
-    "earlier", "constant",
+    "pc", "is_on", "is_taken", "cost", "lines", "wavefronts", "fresh", "written", "joins",
+    "lanes", "gaps", "earlier", "constant",
 )  # fmt: skip
 
 
@@ -55,7 +55,8 @@ class WarpStream:
     nothing; what only computes counts as on), `is_taken` whether a branch is taken. `cost` is
     wavefronts for shared memory, sectors for global memory, the most lanes with one address
     for atomics, and of constants at an offset in a register how many different ones; `lines` the
-    128-byte lines that a global access touches, or an atomic's sectors, `fresh` those of its
+    128-byte lines that a global access touches, or an atomic's sectors, `wavefronts` the passes of
+    the data stage that a global access takes, `fresh` those of its
     sectors that the block has not touched before, `written` those that a store is the first to
     write; `joins` says that another warp touches one of its sectors for the first time in the same
     step, so that it waits for the same fetch. `lanes` are the lanes that
@@ -70,6 +71,7 @@ class WarpStream:
     is_taken: Array
     cost: Array
     lines: Array
+    wavefronts: Array
     fresh: Array
     written: Array
     joins: Array
