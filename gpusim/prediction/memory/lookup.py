@@ -20,7 +20,9 @@ from gpusim.prediction.memory.touched import Stretches
 Array = np.ndarray[Any, Any]
 
 MOST_CANDIDATES = 1 << 21  # are looked at in one go
-MOST_PLACES = 1 << 25  # of one group of stretches; beyond, it is left out
+MOST_PLACES = 1 << 25  # of one group of stretches; of more, those are looked for that can be
+FEW_PLACES = 4  # of a stretch that can cover what is wanted, about
+MOST_EXPANDED = 1 << 23  # of these, in one go
 FEW_MOVED = 4  # places of a stretch that overlap, where another dimension is free
 NEVER = -np.inf
 _SOON = 1e-10
@@ -104,10 +106,11 @@ def latest(
         same = np.array([times, stride, period])[:, None]
         mine = np.flatnonzero(np.all(loops == same, axis=0))
         loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
-        search = _Search([*(d for d in grid if d.extent > 1), *loop], ranges, life)
+        dimensions = [*(d for d in grid if d.extent > 1), *loop]
+        search = _Search(dimensions, ranges, life)
         places = search.combinations * len(mine)
         if not search.is_fixed and places * len(wanted) > MOST_PLACES:
-            continue
+            search, places = _Windows(dimensions, ranges, life), FEW_PLACES * len(mine)
         size = len(wanted) if search.is_fixed else max(1, MOST_CANDIDATES // max(1, places))
         for start in range(0, len(wanted), size):
             part = slice(start, start + size)
@@ -126,13 +129,17 @@ class _Search:
         self._loop = next((d for d in dimensions if not d.move and not d.ids), None)
         self._free = _merged(still)
         others = [] if self._free is None or self._free.extent == _product(still) else still
-        self._solved = max(moving, key=lambda d: d.extent, default=None)
+        self._solved = self._chosen(moving)
         self._through = [
             *(d for d in moving if d is not self._solved),
             *(d for d in others if d is not self._free),
         ]
         self.combinations = _product(self._through)
         self.is_fixed = self._solved is None and not self._through
+
+    def _chosen(self, moving: Sequence[Dimension]) -> Dimension | None:
+        """Return the dimension that is solved for: the longest."""
+        return max(moving, key=lambda d: d.extent, default=None)
 
     def run(self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int) -> Array:
         """Return the latest touch of each that is wanted."""
@@ -242,6 +249,72 @@ class _Search:
             back = _steps_back(free.ids, wanted.sms)[apart]
             most = np.where(back >= 0, most - back, -1)
         return np.where(most >= 0, most * free.ids, 1 << 60)
+
+
+class _Windows(_Search):
+    """Goes through places from the dimension with the longest moves to that with the shortest.
+
+    Of each only those places count from which shorter moves can lead to what is wanted, and the
+    shortest is solved for. They are few where moves do not overlap, as rows of a picture do not.
+    """
+
+    def _chosen(self, moving: Sequence[Dimension]) -> Dimension | None:
+        return min(moving, key=lambda d: abs(d.move), default=None)
+
+    def _candidates(
+        self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int
+    ) -> Candidates:
+        number, row = np.divmod(np.arange(len(wanted) * len(stretches)), len(stretches))
+        low = wanted.begin[number] - stretches.end[row] + 1
+        high = wanted.end[number] - 1 - stretches.begin[row]
+        found = Candidates(number, stretches.time[row] / steps, blocks[row], low, high)
+        left = sorted(self._through, key=lambda d: -abs(d.move))
+        last = [] if self._solved is None else [self._solved]
+        while left:
+            dimension = left.pop(0)
+            found = _placed_along(dimension, found, *_reach([*left, *last]))
+        if self._solved is None:
+            return found.at((found.low <= 0) & (found.high >= 0))
+        low, high = _window(self._solved, found.low, found.high)
+        found = Candidates(found.number, found.time, found.block, low, high)
+        return found.at(low <= high)
+
+
+def _placed_along(dimension: Dimension, found: Candidates, least: int, most: int) -> Candidates:
+    """Return candidates at each place along a dimension from which others lead on.
+
+    These move on by at least and at most so many bytes in all. Of too many, the last ones count.
+    """
+    first, last = _window(dimension, found.low - most, found.high - least)
+    most_of_each = max(1, MOST_EXPANDED // max(1, len(first)))
+    first = np.maximum(first, last - most_of_each + 1)
+    counts = np.maximum(last - first + 1, 0)
+    which = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts - first, counts)
+    at = found.at(which)
+    return Candidates(
+        at.number,
+        at.time + place * (0.0 if dimension.ids else dimension.later),
+        at.block + place * dimension.ids,
+        at.low - place * dimension.move,
+        at.high - place * dimension.move,
+    )
+
+
+def _window(dimension: Dimension, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the first and last place along a dimension that lie between so many bytes."""
+    end = dimension.extent - 1
+    if not dimension.move:
+        return np.where((low <= 0) & (high >= 0), 0, 1), np.where(low <= 0, end, 0)
+    low, high = (low, high) if dimension.move > 0 else (-high, -low)
+    size = abs(dimension.move)
+    return np.maximum(-(-low // size), 0), np.minimum(high // size, end)
+
+
+def _reach(dimensions: Sequence[Dimension]) -> tuple[int, int]:
+    """Return by how many bytes places along dimensions are apart from the first: from, up to."""
+    ends = [dimension.move * (dimension.extent - 1) for dimension in dimensions]
+    return sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
 
 
 def _covering(stretches: Stretches, wanted: Wanted) -> tuple[Array, Array]:
