@@ -23,6 +23,9 @@ ADDITIONS_AN_IMAD = 2
 DATA_STAGE_SLOTS = 2
 # Constants come to an SM so many bytes at a time: loads 64 and 256 bytes apart, the L2 emptied.
 CONSTANT_PIECE_BYTES = 256
+# A warp's constants come so long after each other, whatever other warps look up: 1 to 32 of them by
+# one LDC, or by one to four LDC that do not wait for each other.
+CONSTANT_OF_A_WARP_CYCLES = 11
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 

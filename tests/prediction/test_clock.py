@@ -625,14 +625,17 @@ def test_special_registers_do_not_wait_for_constants() -> None:
 
 
 def test_constants_that_lanes_disagree_about_are_served_one_after_the_other() -> None:
-    """Three constants keep the unit for six cycles, and the last of them is four later."""
+    """Three constants keep the unit for six cycles, and a warp gets one in eleven."""
     units = Units(
         plain_device(), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
     )
     found = [
         units.serve(Action.CONSTANT, Access(10, lines=3), Requester(0, 0), 0, 0) for _ in range(2)
     ]
-    assert found == [(10 + 4 * TICKS, 0), (10 + 10 * TICKS, 6 * TICKS)]
+    assert found == [(10 + 22 * TICKS, 0), (10 + (6 + 22) * TICKS, 6 * TICKS)]
+    warp = Requester(0, 1)
+    again = [units.serve(Action.CONSTANT, Access(10, lines=1), warp, 999, 0) for _ in range(2)]
+    assert [there - 999 for there, _ in again] == [10, 10 + 11 * TICKS]
 
 
 def test_many_warps_of_different_blocks_are_counted_twice_as_fast() -> None:

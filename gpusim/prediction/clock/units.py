@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gpusim.device import Device
 from gpusim.prediction.clock.steps import READS, Action
-from gpusim.prediction.measured import DATA_STAGE_SLOTS
+from gpusim.prediction.measured import CONSTANT_OF_A_WARP_CYCLES, DATA_STAGE_SLOTS
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
 from gpusim.prediction.ticks import TICKS, ticks
 
@@ -33,6 +33,7 @@ class Units:
     _request: int
     _shuffle: int
     _address: int
+    _lookup: int
     _atomic_pass: int
     _swap_pass: int
     _arrival: int
@@ -67,6 +68,7 @@ class Units:
         self._request = ticks(interval.lsu_sm)
         self._shuffle = ticks(interval.shuffle)
         self._address = ticks(interval.adu)
+        self._lookup = ticks(CONSTANT_OF_A_WARP_CYCLES)
         is_free = "atomics" in free
         self._atomic_pass = 0 if is_free else ticks(interval.shared_atomic_pass)
         self._swap_pass = 0 if is_free else ticks(interval.shared_swap_pass)
@@ -100,17 +102,22 @@ class Units:
     def _special_register(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        return self._read(0, access, now)
+        begin = self._turn(0, access, now)
+        return max(begin, self.constants_there) + access.cost, begin
 
     def _constant(self, access: Access, warp: Requester, now: int, behind: int) -> tuple[int, int]:
-        return self._read(1, access, now)
+        """Look constants up: those of a warp come one after the other, others' between them."""
+        begin = self._turn(1, access, now)
+        start = begin if begin > warp.looked_up else warp.looked_up
+        warp.looked_up = start + access.lines * self._lookup
+        further = (access.lines - 1) * self._lookup
+        return max(start, self.constants_there) + access.cost + further, begin
 
-    def _read(self, unit: int, access: Access, now: int) -> tuple[int, int]:
-        """Read a special register or constants, one after the other: either kind has a unit."""
+    def _turn(self, unit: int, access: Access, now: int) -> int:
+        """Return when special registers or constants are read: either kind has a unit."""
         begin = max(now, self._read_free[unit])
         self._read_free[unit] = begin + access.lines * self._address
-        further = (access.lines - 1) * self._address
-        return max(begin, self.constants_there) + access.cost + further, begin
+        return begin
 
     def arrive(self, now: int, *, again: bool) -> int:
         """Count a warp at its barrier; return when it has been counted.

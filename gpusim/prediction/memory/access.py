@@ -43,7 +43,7 @@ class Requester:
 
     A warp that has waited for a fetch `is_apart` from the others of its block, until the next
     barrier. Its block may be among the first on the SMs. Its last access had a `slot` of the data
-    stage and was `served` at a time.
+    stage and was `served` at a time; its last constant was `looked_up`.
     """
 
     block: int
@@ -53,6 +53,7 @@ class Requester:
     is_apart: bool = False
     slot: int = 0
     served: int = 0
+    looked_up: int = 0
 
     def wait(self) -> None:
         """Take note that the warp waits for what it has fetched."""
