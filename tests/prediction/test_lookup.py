@@ -98,3 +98,19 @@ def test_the_latest_touch_is_that_of_all_touches(
     stays = any(row.times and not row.stride for row in rows)
     if moves[1] != 0 and moves[0] in (16, -16) and not sms and not stays:
         assert math.isclose(found[0], expected)
+
+
+def test_of_blocks_on_an_edge_that_all_touch_the_same_the_last_one_is_found() -> None:
+    """Of six blocks three do so, of which the second ends before the time that is asked about."""
+    touched = stretches([Row(time=4, begin=0, length=32, times=0, stride=0)])
+    edge, ranges = [Dimension(0, 6, 1, 0.5)], np.array([(0, 0), (2, 2), (4, 4)])
+
+    def last(time: float, sms: int = 0) -> float:
+        wanted = Wanted(np.array([0]), np.array([32]), np.array([time]), np.array([6]), sms)
+        found = latest(touched, edge, wanted, np.zeros(1, dtype=np.int64), ranges, 0.5)
+        return float(found[0])
+
+    assert last(math.inf) == 4 * 0.5 + 4 / STEPS
+    assert last(2.0) == 2 * 0.5 + 4 / STEPS
+    assert last(0.1) == -math.inf
+    assert last(math.inf, sms=3) == 0 * 0.5 + 4 / STEPS

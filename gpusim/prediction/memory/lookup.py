@@ -244,11 +244,22 @@ class _Search:
         most = np.full(len(block), free.extent - 1)
         if room is not None:
             most = np.minimum(most, np.floor((room - block) / free.ids)).astype(np.int64)
-        if wanted.sms:
-            apart = (block + most * free.ids - wanted.block[number]) % wanted.sms
-            back = _steps_back(free.ids, wanted.sms)[apart]
-            most = np.where(back >= 0, most - back, -1)
+        for _ in range(FEW_MOVED):
+            most = self._inside(block, most, free.ids)
+            if wanted.sms:
+                apart = (block + most * free.ids - wanted.block[number]) % wanted.sms
+                back = _steps_back(free.ids, wanted.sms)[apart]
+                most = np.where(back >= 0, most - back, -1)
         return np.where(most >= 0, most * free.ids, 1 << 60)
+
+    def _inside(self, block: Array, most: Array, ids: int) -> Array:
+        """Return how often `ids` fit between a block and the last range begun by so many of them.
+
+        That block is within the range, or lies before it where the range is shorter than `ids`.
+        """
+        row = np.searchsorted(self._ranges[:, 0], block + most * ids, side="right") - 1
+        last = np.where(row >= 0, self._ranges[np.maximum(row, 0), 1], -1)
+        return np.asarray(np.minimum(most, (last - block) // ids))
 
 
 class _Windows(_Search):
