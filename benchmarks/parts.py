@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,9 @@ HUGE = {
     "kernel2": None,
     "kernel4": None,
 }
+
+PLANNED_ELEMENTS = 2**16  # one kernel of the catalogue does n² additions
+PLANNED_BLOCKS = 32
 
 COLD_STARTS = 11
 COLD_COMMAND = ("trace", "reduce2", "--block", "128")
@@ -317,6 +320,39 @@ def _rates(plays: list[tuple[int, float, float]]) -> dict[str, float]:
     }
 
 
+def planning() -> dict[str, Any]:
+    """Prepare each kernel of the catalogue for a device, up to the clock's first tick."""
+    from gpusim import catalogue, device
+    from gpusim.catalogue import Request
+    from gpusim.errors import GpusimError
+    from gpusim.prediction import jobs
+    from gpusim.prediction.sampling import FIRST_ITERATIONS
+    from gpusim.prediction.streams import classify
+    from gpusim.prediction.workload import Workload
+
+    gpu = device.load("h200")
+
+    def stages(name: str, block: int = CLOCK_BLOCK // 2) -> dict[str, float]:
+        job = jobs.catalogue_job(Request(name, PLANNED_ELEMENTS, block=block))
+        started = [time.process_time()]
+        prepared = job.launches[0].prepared(gpu.cc)
+        started.append(time.process_time())
+        classes = classify(prepared)
+        started.append(time.process_time())
+        Workload(prepared, gpu, classes, "cold").some(PLANNED_BLOCKS, FIRST_ITERATIONS)
+        started.append(time.process_time())
+        names = ("lowering", "classification", "steps")
+        spent = (end - begin for begin, end in pairwise(started))
+        return dict(zip(names, spent, strict=True))
+
+    stages(SEVEN[-1])  # imports
+    rows = []
+    for entry in catalogue.entries():
+        with suppress(GpusimError):  # what does not work with this block
+            rows.append({"kernel": entry.name, **stages(entry.name, CLOCK_BLOCK)})
+    return {"elements": PLANNED_ELEMENTS, "block": CLOCK_BLOCK, "rows": rows}
+
+
 def sweep() -> dict[str, Any]:
     """Predict every so many-th of a large sweep's cases, on one core."""
     from gpusim import device
@@ -336,7 +372,7 @@ def sweep() -> dict[str, Any]:
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     part.__name__: part
-    for part in (speed, others, clock, sweep, memory, numba, cold, cold_prediction)
+    for part in (speed, others, clock, planning, sweep, memory, numba, cold, cold_prediction)
 }
 
 if __name__ == "__main__":

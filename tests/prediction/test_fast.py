@@ -24,8 +24,10 @@ from gpusim.isa import Instruction, Memory
 from gpusim.memory import LINE_BYTES
 from gpusim.prediction import elementary, jobs
 from gpusim.prediction.clock import simulation
+from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.policies import POLICIES
 from gpusim.prediction.fast import player
+from gpusim.prediction.fast.image import Image
 from gpusim.prediction.memory import MemoryShare, Source, Sources, Stored
 
 wasmtime = pytest.importorskip("wasmtime")
@@ -278,8 +280,20 @@ def of_a_table(a: int, b: int) -> int:
     return BOTH[a % 2](a, b + 1)
 
 
+MANY = (divided_down, rest, product, extremes, chosen, by_sixteen)
+
+
+def of_a_long_table(a: int, b: int) -> int:
+    return MANY[a % 6](a, b + 1)
+
+
+def beyond_a_table(a: int, b: int) -> int:
+    return BOTH[a](b, 3)
+
+
 @pytest.mark.parametrize(
-    "function", [sorted_pairs, inserted, of_objects, of_small_functions, of_a_table]
+    "function",
+    [sorted_pairs, inserted, of_objects, of_small_functions, of_a_table, of_a_long_table],
 )
 def test_lists_objects_and_tables_do_as_in_python(function: Callable[..., Any]) -> None:
     run = compiled(function)
@@ -297,10 +311,12 @@ def quotient_of_floats(a: float, b: float) -> float:
 
 
 def test_what_python_raises_is_a_trap() -> None:
-    """An index outside, a division by zero, the exponent of nothing."""
+    """An index outside of a list or a table, a division by zero."""
     assert compiled(element)(2, 1) == 6
+    assert compiled(beyond_a_table)(1, 7) == 1
     for function, arguments in (
         (element, (3, 1)),
+        (beyond_a_table, (2, 7)),
         (divided_down, (1, 0)),
         (rest, (1, 0)),
         (quotient_of_floats, (1.0, 0.0)),
@@ -436,6 +452,28 @@ def test_a_prediction_is_the_same_without_the_compiled_clock(
     assert predicted() == fast
 
 
+def test_steps_that_lie_in_memory_already_are_not_brought_again(
+    one_evaluator: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block alone runs the same steps as those of a full SM, which was played before."""
+    brought: list[int] = []
+    compiled_play, add = fast_clock.CompiledClock.play, Image.add_list
+
+    def play(clock: fast_clock.CompiledClock, sm: StreamingMultiprocessor) -> None:
+        brought.append(0)
+        compiled_play(clock, sm)
+
+    def add_list(image: Image, element: type, items: Any) -> None:
+        brought[-1] += 1
+        add(image, element, items)
+
+    monkeypatch.setattr(fast_clock.CompiledClock, "play", play)
+    monkeypatch.setattr(Image, "add_list", add_list)
+    jobs.catalogue_job(Request("reduce3", 2**18, block=128)).on("h200")
+    assert brought[0] > 0
+    assert brought[-1] == 0
+
+
 # -- where it is had from --------------------------------------------------------------------
 
 
@@ -526,14 +564,14 @@ import resource
 import gpusim.cli.predict
 import gpusim.prediction.jobs
 with open("/proc/self/statm") as taken:
-    most = int(taken.read().split()[0]) * resource.getpagesize() + (40 << 20)
+    most = int(taken.read().split()[0]) * resource.getpagesize() + (60 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold to the limit")
 def test_simpy_plays_where_few_addresses_are_left(empty_cache: Path) -> None:
-    """Wasmtime would end the process where the system gives it none; 40 MB are left here."""
+    """Wasmtime would end the process where the system gives it none; 60 MB are left here."""
     ran = subprocess.run(
         [sys.executable, "-c", SHORT + WITHOUT], capture_output=True, text=True, check=True
     )

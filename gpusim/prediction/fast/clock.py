@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from gpusim.prediction.clock.agenda import Agenda
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Multiprocessor
+from gpusim.prediction.clock.steps import Step
 from gpusim.prediction.fast import room
 from gpusim.prediction.fast.events import Events, play
 from gpusim.prediction.fast.image import Image
@@ -51,7 +53,7 @@ class CompiledClock:
             config.memory_guard_size = 0
         self._engine = wasmtime.Engine(config)
         self._module = _compiled(self._engine, str(limited))
-        self._instance: Instance | None = None
+        self._kept: tuple[Instance, Image] | None = None  # with steps that lie in its memory
 
     def play(self, sm: StreamingMultiprocessor) -> None:
         """Let an SM's blocks come and go, until the last has left.
@@ -61,16 +63,30 @@ class CompiledClock:
         """
         events = Events(len(sm.schedulers))
         sm.agenda = events
-        image = Image(self._layouts)
+        instance, steps = self._with_steps([runs.steps for runs in sm.runs.values()])
+        image = Image(self._layouts, steps)
         image.add(sm)
-        instance = self._instance or Instance(self._engine, self._module)
-        self._instance = None
         instance.play(image, image.address(sm), image.address(events))
         for one in (sm, sm.units.memory, *sm.runs.values()):
             image.read_back(one, RESULTS[type(one)], instance.slots)
         # The system takes longer to give a page of memory than the clock to fill it.
         if instance.size < _MOST_KEPT_BYTES:
-            self._instance = instance
+            self._kept = instance, steps
+
+    def _with_steps(self, lists: list[Sequence[Step]]) -> tuple[Instance, Image]:
+        """Return an instance in whose memory some steps lie, and where.
+
+        They do not change: a block alone runs the same ones as those of a full SM before.
+        """
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[1].holds(lists):
+            return kept
+        steps = Image(self._layouts)
+        for items in lists:
+            steps.add_list(Step, items)
+        instance = Instance(self._engine, self._module) if kept is None else kept[0]
+        instance.bring(steps)
+        return instance, steps
 
 
 def _compiled(engine: wasmtime.Engine, made_for: str) -> wasmtime.Module:

@@ -76,9 +76,6 @@ class Surroundings(Protocol):
     def inlined(self, caller: Expressions, called: Signature, given: list[Value]) -> Value | None:
         """Return what a function returns that is written out in another; None for a large one."""
 
-    def table(self, functions: tuple[Function, ...]) -> tuple[int, Signature]:
-        """Return where functions stand in the module's table, and how they all are called."""
-
 
 def folded(*parts: object) -> str:
     """Return an instruction with its operands before it."""
@@ -544,18 +541,36 @@ class Expressions:
             functions = self.known(table.value)
         except KeyError:
             raise self.refuse("this is no tuple of functions", table) from None
-        first, called = self.around.table(functions)
-        parameters = " ".join(s.wasm for k in called.parameters.values() for s in flat(k))
-        results = " ".join(s.wasm for s in flat(called.result))
-        place = folded("i32.wrap_i64", self.value(table.slice, INT).code)
-        place = folded("i32.add", place, f"(i32.const {first})")
-        arguments = " ".join(value.code for value in self._given(called, [], node))
-        shape = f"(param {parameters}) (result {results})"
-        return Value(f"(call_indirect {shape} {arguments} {place})", called.result)
+        called = [self.around.function(function, ()) for function in functions]
+        keep, place = self.kept(self.value(table.slice, INT))
+        keeps, given = [keep], []
+        for value in self._given(called[0], [], node):
+            keep, value = self.kept(value)
+            keeps.append(keep)
+            given.append(value)
+        cases = [self._called(one, given).code for one in called]
+        return Value(" ".join([*keeps, self._switch(place, cases, called[0])]), called[0].result)
+
+    def _switch(self, place: Value, cases: list[str], called: Signature) -> str:
+        """Return the text that does one of some cases, by number; what lies beyond is a trap.
+
+        To call a function by an index takes as long as ten instructions, and writes none out.
+        """
+        end = f"$end{self.label()}"
+        behind = [*(f"{case} (br {end})" for case in cases), "(unreachable)"]
+        names = [f"$case{self.label()}" for _ in behind]
+        code = f"(br_table {' '.join(names)} (i32.wrap_i64 {place.code}))"
+        for name, case in zip(names, behind, strict=True):
+            code = f"(block {name} {code})\n{case}"
+        results = " ".join(slot.wasm for slot in flat(called.result))
+        return f"(block {end} (result {results})\n{code})"
 
     def _arguments(self, called: Signature, before: list[Value], node: ast.Call) -> Value:
         """Call a function with what stands in a call, and some values before that."""
-        given = self._given(called, before, node)
+        return self._called(called, self._given(called, before, node))
+
+    def _called(self, called: Signature, given: list[Value]) -> Value:
+        """Return what a function returns, called or written out."""
         inlined = self.around.inlined(self, called, given)
         if inlined is not None:
             return inlined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -24,22 +24,25 @@ Convert = Callable[[Any], int]  # from a value to what lies in its slot
 class Image:
     """Objects that are to be played, with all that they lead to, slot by slot.
 
-    What is no whole number stands in its slot as it is until all else is there: objects lead to
-    each other in chains that are longer than Python's calls are deep.
+    It may lie `behind` another, whose objects it leads to. What is no whole number stands in its
+    slot as it is until all else is there: objects lead to each other in chains that are longer
+    than Python's calls are deep.
     """
 
-    def __init__(self, layouts: Layouts) -> None:
+    def __init__(self, layouts: Layouts, behind: Image | None = None) -> None:
         self._layouts = layouts
+        self.begin = BASE if behind is None else behind.end
         self._slots: list[Any] = []
-        # By identity: the address of an object or list. They are all held by the first of them.
-        self._places: dict[int, int] = {id(None): 0}
+        # By identity: the address of an object or list. They are all held by what was added.
+        self._places: dict[int, int] = {id(None): 0} if behind is None else dict(behind._places)
+        self._added: list[Any] = []
         self._unfinished: list[tuple[int, Sequence[tuple[int, Convert]]]] = []
         self._of_class: dict[type, list[tuple[int, Convert]]] = {}
 
     @property
     def end(self) -> int:
         """The address behind the last object."""
-        return BASE + SLOT * len(self._slots)
+        return self.begin + SLOT * len(self._slots)
 
     def bytes(self) -> bytes:
         """Return what lies in memory from the first object on; TypeError for what is no number."""
@@ -47,7 +50,24 @@ class Image:
 
     def add(self, given: Any) -> int:
         """Bring an object into memory, with all that it leads to; return its address."""
+        self._added.append(given)
         address = self._object(type(given), given)
+        self._finish()
+        return address
+
+    def add_list(self, element: type, items: Sequence[Any]) -> None:
+        """Bring a list of objects into memory, with all that they lead to."""
+        self._added.append(items)
+        if id(items) not in self._places:
+            self._list(Reference(element), items)
+            self._finish()
+
+    def holds(self, lists: Iterable[Sequence[Any]]) -> bool:
+        """Return whether all of some lists are there."""
+        return all(id(items) in self._places for items in lists)
+
+    def _finish(self) -> None:
+        """Put addresses and bits in the place of what is no whole number."""
         slots, place_of, unfinished = self._slots, self._places.get, self._unfinished
         while unfinished:
             first, special = unfinished.pop()
@@ -55,7 +75,6 @@ class Image:
                 value = slots[first + number]
                 place = place_of(id(value))
                 slots[first + number] = convert(value) if place is None else place
-        return address
 
     def address(self, given: Any) -> int:
         """Return where an object or list lies."""
@@ -87,7 +106,7 @@ class Image:
                 if type(one) is not cls:
                     raise TypeError(f"a {type(one).__name__} is played as a {cls.__name__}")
                 first = len(slots)
-                places[id(one)] = BASE + SLOT * first
+                places[id(one)] = self.begin + SLOT * first
                 slots.extend(values(one))
                 unfinished.append((first, special))
 
@@ -95,8 +114,8 @@ class Image:
         """Bring a list into memory that is not there; return its address."""
         count, parts = len(items), flat(element)
         first = len(self._slots) + _LIST_SLOTS
-        self._places[id(items)] = address = BASE + SLOT * (first - _LIST_SLOTS)
-        self._slots.extend((BASE + SLOT * first, count, count))
+        self._places[id(items)] = address = self.end
+        self._slots.extend((address + SLOT * _LIST_SLOTS, count, count))
         self._slots.extend(items if len(parts) == 1 else chain.from_iterable(items))
         if isinstance(element, Reference):
             self._objects(element.cls, items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from gpusim.prediction.fast.image import BASE, Image
+from gpusim.prediction.fast.image import Image
 from gpusim.prediction.fast.kinds import SLOT
 
 if TYPE_CHECKING:
@@ -24,27 +24,33 @@ class Instance:
         exports: Any = wasmtime.Instance(self._store, module, []).exports(self._store)
         self._memory, self._begin = exports["memory"], exports["begin"]
         self._play = exports["play"]
-        self._objects = array("q")  # what lies where objects were brought
+        self._first = 0  # where what can have changed lies, which was read back
+        self._objects = array("q")
 
     @property
     def size(self) -> int:
         """The size of the memory in bytes."""
         return int(self._memory.data_len(self._store))
 
-    def play(self, image: Image, *arguments: int) -> None:
-        """Bring objects into memory and play them; wasmtime.Trap for what cannot be computed."""
+    def bring(self, image: Image) -> None:
+        """Bring objects into memory."""
         missing = image.end - self.size
         if missing > 0:
             self._memory.grow(self._store, missing // _PAGE + 1)
-        self._memory.write(self._store, image.bytes(), BASE)
+        self._memory.write(self._store, image.bytes(), image.begin)
+
+    def play(self, image: Image, *arguments: int) -> None:
+        """Bring objects into memory and play them; wasmtime.Trap for what cannot be computed."""
+        self.bring(image)
         self._begin(self._store, image.end)
         self._play(self._store, *arguments)
-        self._objects = array("q", self._memory.read(self._store, BASE, image.end))
+        self._first = image.begin
+        self._objects = array("q", self._memory.read(self._store, image.begin, image.end))
 
     def slots(self, address: int, count: int) -> list[int]:
         """Return what lies in some slots of memory."""
-        first = (address - BASE) // SLOT
-        if first + count <= len(self._objects):
+        first = (address - self._first) // SLOT
+        if first >= 0 and first + count <= len(self._objects):
             return self._objects[first : first + count].tolist()
         there = self._memory.read(self._store, address, address + SLOT * count)
         return array("q", there).tolist()

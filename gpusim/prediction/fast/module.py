@@ -42,8 +42,6 @@ class _Module:
         self.layouts = Layouts(bindings)
         self._known: dict[tuple[Function, tuple[Kind, ...]], Signature] = {}
         self._constructors: dict[type, Signature] = {}
-        self._table: list[str] = []
-        self._tables: dict[tuple[Function, ...], tuple[int, Signature]] = {}
         self._waiting: deque[Callable[[], str]] = deque()
 
     def text(self, entry: Function) -> str:
@@ -52,12 +50,8 @@ class _Module:
         functions = []
         while self._waiting:
             functions.append(self._waiting.popleft()())
-        table = ""
-        if self._table:
-            count, names = len(self._table), " ".join(self._table)
-            table = f"(table {count} funcref)\n(elem (i32.const 0) func {names})"
         prelude = resources.files(__package__).joinpath("prelude.wat").read_text(encoding="utf-8")
-        return "\n".join(["(module", prelude, table, export, *functions, ")"])
+        return "\n".join(["(module", prelude, export, *functions, ")"])
 
     # -- what functions ask for --------------------------------------------------------
 
@@ -87,14 +81,6 @@ class _Module:
         value = body.inlined(called, given)
         caller.locals.extend(body.locals)
         return value
-
-    def table(self, functions: tuple[Function, ...]) -> tuple[int, Signature]:
-        """Return where functions stand in the module's table, and how they all are called."""
-        if functions not in self._tables:
-            called = [self.function(one, ()) for one in functions]
-            self._tables[functions] = len(self._table), called[0]
-            self._table.extend(signature.name for signature in called)
-        return self._tables[functions]
 
     # -- how they are called -----------------------------------------------------------
 
