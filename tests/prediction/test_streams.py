@@ -141,3 +141,44 @@ def test_atomics_on_words_of_a_line_come_to_its_sectors() -> None:
 
     stream = stream_of(kernel, array_spec(32, "int32")).warps[0]
     assert (stream.cost.max(), stream.lines.max()) == (4, 4)
+
+
+@cuda.jit
+def sum_by_last(x, partials, arrived, out):
+    is_last = cuda.shared.array(1, np.int32)
+    if cuda.threadIdx.x == 0:
+        partials[cuda.blockIdx.x] = x[cuda.blockIdx.x * 64]
+        cuda.threadfence()
+        is_last[0] = cuda.atomic.add(arrived, 0, 1) == cuda.gridDim.x - 1
+    cuda.syncthreads()
+    if is_last[0]:
+        total = np.float32(0)
+        for k in range(cuda.threadIdx.x, cuda.gridDim.x, 64):
+            total += partials[k]
+        out[cuda.threadIdx.x] = total
+
+
+@cuda.jit
+def keep(x, kept, count):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        kept[cuda.atomic.add(count, 0, 1)] = x[i]
+
+
+def test_the_block_that_comes_last_does_what_it_does_then() -> None:
+    """Each of 64 threads adds up 4 of 256 sums; the arrays stay as they are."""
+    x, partials = np.ones(64 * 256, dtype=np.float32), np.zeros(256, dtype=np.float32)
+    arrived, out = np.zeros(1, dtype=np.int32), np.zeros(64, dtype=np.float32)
+    prepared = prepare(sum_by_last[256, 64], (x, partials, arrived, out), CC)
+    found = classify(prepared)
+    assert [one.ranges for one in found.classes] == [((0, 254),), ((255, 255),)]
+    others, last = (one.stream.instructions for one in found.classes)
+    assert last > others + 2 * 4
+    assert not arrived.any()
+    assert not partials.any()
+
+
+def test_a_counter_of_places_is_none_of_blocks() -> None:
+    x, count = np.ones(64 * 8, dtype=np.float32), np.zeros(1, dtype=np.int32)
+    prepared = prepare(keep[8, 64], (x, np.zeros(64 * 8, dtype=np.float32), count), CC)
+    assert len(classify(prepared).classes) == 1

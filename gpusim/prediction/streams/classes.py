@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -49,6 +49,25 @@ class Classes:
     probed: int
     is_sampled: bool
     sampling_error: float = 0.0
+
+    def of(self, block: int) -> BlockStream:
+        """Return the stream of a block."""
+        return next(
+            one.stream
+            for one in self.classes
+            if any(first <= block <= last for first, last in one.ranges)
+        )
+
+    def with_last(self, stream: BlockStream) -> Classes:
+        """Return the same but for the grid's last block, which is a class of its own."""
+        last = max(end for one in self.classes for _, end in one.ranges)
+        made = []
+        for one in self.classes:
+            others = tuple((a, min(b, last - 1)) for a, b in one.ranges if a < last)
+            if others:
+                made.append(replace(one, ranges=others))
+        own = BlockClass(f"class {len(self.classes)}", stream, ((last, last),))
+        return replace(self, classes=(*made, own))
 
     @cached_property
     def read_sectors(self) -> int:

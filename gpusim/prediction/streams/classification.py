@@ -16,6 +16,7 @@ from gpusim import machine
 from gpusim.isa import Program
 from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
+from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.lattice import between, corners, exceptions
 from gpusim.prediction.streams.missing import refuse_missing_elements
 from gpusim.prediction.streams.probe import Probe, UnsoundError
@@ -80,10 +81,15 @@ def _classes(asked: _Asked, skips: bool) -> Classes:
     refuse_missing_elements(asked.prepared)
     if skips:
         try:
-            return _found(Probe(asked.prepared, asked.step_limit, skips=True))
+            return _all(asked, skips=True)
         except UnsoundError:
             pass
-    return _found(Probe(asked.prepared, asked.step_limit, skips=False))
+    return _all(asked, skips=False)
+
+
+def _all(asked: _Asked, *, skips: bool) -> Classes:
+    found = _found(Probe(asked.prepared, asked.step_limit, skips=skips))
+    return with_last_block(found, asked.prepared, asked.step_limit, skips=skips)
 
 
 _kept_classes = lru_cache(maxsize=64)(_classes)

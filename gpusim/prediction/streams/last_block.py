@@ -1,0 +1,76 @@
+"""The block that comes last: where blocks count themselves, what it does besides.
+
+Blocks that are run for their streams find a counter as it was before the launch. Whoever comes
+last finds that all others have added to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gpusim import machine
+from gpusim.errors import GpusimError
+from gpusim.isa import ANY_ARRAY, OPS, Program
+from gpusim.prediction.streams.classes import Classes
+from gpusim.prediction.streams.probe import Probe, without_results
+from gpusim.prepared import Prepared
+
+MOST_WORDS = 8  # that one block adds to, of what counts blocks
+COUNTING = ("add", "inc")
+
+
+def with_last_block(
+    classes: Classes, prepared: Prepared, step_limit: int, *, skips: bool
+) -> Classes:
+    """Return classes in which the grid's last block comes last, if it does more then."""
+    last = prepared.launch.blocks - 1
+    names = _counters(prepared.program)
+    if not (last and names):
+        return classes
+    try:
+        counted = _after_all_others(prepared, names, step_limit)
+        if counted is None:
+            return classes
+        probe = Probe(counted, step_limit, skips=skips)
+        probe.run(np.array([last]))
+    except GpusimError:  # it counted something else, such as places in an array
+        return classes
+    stream = probe.streams[0]
+    if stream.instructions <= classes.of(last).instructions:
+        return classes
+    return classes.with_last(stream)
+
+
+def _counters(program: Program) -> frozenset[str]:
+    """Return the arrays that atomics count in whose old values are wanted."""
+    return frozenset(
+        row.memory.name
+        for row in program.instructions
+        if OPS[row.op].kind == "atomic"
+        and row.dst
+        and row.detail in COUNTING
+        and row.memory is not None
+        and row.memory.space in ("global", "generic")
+        and row.memory.dtype.kind in "iu"
+    )
+
+
+def _after_all_others(
+    prepared: Prepared, names: frozenset[str], step_limit: int
+) -> Prepared | None:
+    """Return a launch whose counters hold what all blocks but one have added; None without any."""
+    last = prepared.launch.blocks - 1
+    once, after = without_results(prepared), without_results(prepared)
+    machine.run(once, step_limit=step_limit, blocks=[last])
+    counts = 0
+    for name, array in after.arguments.items():
+        if not (isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
+            continue
+        if name in names or ANY_ARRAY in names:
+            added = once.arguments[name] - array
+            if np.count_nonzero(added) <= MOST_WORDS:
+                counts += int(np.count_nonzero(added))
+                array += added * array.dtype.type(last)
+    return replace(prepared, arguments=after.arguments) if counts else None
