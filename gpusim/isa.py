@@ -246,6 +246,11 @@ class Op:
         return self.kind in ("jump", "branch_if_apart")
 
     @property
+    def is_lone(self) -> bool:
+        """Whether it neither touches memory nor meets lanes but those that parted with it."""
+        return self.kind in _LONE
+
+    @property
     def keeps_to_itself(self) -> bool:
         """Whether the lanes that run it mostly neither stop at it nor let others go on."""
         return self.kind in _KEPT_TO_ITSELF
@@ -262,6 +267,9 @@ class Op:
 
 
 _ACCESSES = ("load", "store", "atomic")
+_LONE = (
+    "compute", "special", "constant", "source_branch", "bounds", "branch", "bssy", "bsync", "break",
+)  # fmt: skip
 _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
     "bounds", "source_branch", "shuffle", "vote", "match", "activemask", "exchange", "poll",

@@ -18,6 +18,7 @@ from gpusim.machine import spinning
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
+from gpusim.machine.lone_loops import lone_loops
 from gpusim.machine.loops import Loops, MaySkip, OnSkip
 from gpusim.machine.repetition import Changes, Repetition
 from gpusim.machine.state import (
@@ -68,6 +69,7 @@ class Interpreter:
         self._instructions = batch.program.instructions
         ops = [OPS[one.op] for one in self._instructions]
         self._spins = spinning.heads(batch.program)
+        self._lone = lone_loops(batch.program)
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
@@ -119,7 +121,9 @@ class Interpreter:
         if not count:
             return None
         if count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
-            longest = int(np.where(ready, splits.last_run, LATEST).argmin())
+            inside = ready & self._lone[splits.pc]
+            first = inside if inside.any() else ready
+            longest = int(np.where(first, splits.last_run, LATEST).argmin())
             which = np.flatnonzero(ready & (splits.pc == splits.pc[longest]))
             which = which[np.argsort(splits.row[which], kind="stable")]
             if int(splits.pc[longest]) in self._spins:

@@ -1,0 +1,26 @@
+"""Loops that concern nobody but the lanes that run them: all leave before others go on.
+
+Lanes leave such a loop in many iterations. Those that have left would else go on in as many small
+groups; waiting takes nothing from them, for nothing in the loop depends on what they do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa import OPS, Program
+
+Array = np.ndarray[Any, Any]
+
+
+def lone_loops(program: Program) -> Array:
+    """Return, by pc, whether it lies in a loop that neither touches memory nor meets others."""
+    is_lone = [OPS[instruction.op].is_lone for instruction in program.instructions]
+    inside = np.zeros(len(is_lone), dtype=bool)
+    for pc, instruction in enumerate(program.instructions):
+        goes_back = OPS[instruction.op].kind == "branch" and 0 <= instruction.target <= pc
+        if goes_back and all(is_lone[instruction.target : pc + 1]):
+            inside[instruction.target : pc + 1] = True
+    return inside
