@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
+import sys
 
 LARGEST = 1 << 24  # bytes of an array that is made again and again
+# mallopt(3): what is free above the first is given back; larger arrays are mapped by themselves.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_freed_memory() -> None:
     """Let what arrays leave behind be used for the next ones, not given back to the system.
 
-    glibc gives back what is free above twice the largest array that it has taken from the system
-    by itself and got back (mallopt(3), "M_MMAP_THRESHOLD"). One that nobody touches raises the
-    limit and takes no memory: pages that come anew with each instruction cost up to half the time.
+    glibc gives it back after nearly each instruction; pages that come anew cost up to half the
+    time. Where there is another C library nothing happens.
     """
-    np.empty(LARGEST, dtype=np.uint8)
+    if sys.platform != "linux":
+        return
+    import ctypes  # NumPy has it, too
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, LARGEST)
+        mallopt(M_TRIM_THRESHOLD, 2 * LARGEST)
