@@ -18,7 +18,7 @@ from validate.backend import CudaError, PycudaBackend
 from validate.bench import Bench
 from validate.calibrate import Calibration, calibrate, device_file
 from validate.probes import PROBES, Probe
-from validate.probes.launching import overhead
+from validate.probes.launching import beside_blocks
 from validate.probes.memory import growth, growth_by_writes, write_factor
 from validate.probes.probing import in_order, line, waiting_when_held_up
 from validate.records import Machine
@@ -179,7 +179,7 @@ def test_what_writing_costs_is_read_off_the_highest_rates() -> None:
 def test_what_a_launch_takes_is_the_mean_of_what_its_blocks_leave() -> None:
     """A block takes 0.1 us, each further one of an SM 0.2: 2.6, 2.8 and 2.7 are left."""
     times = [(1, 2.7), (1, 2.9), (8, 4.2)]
-    assert overhead(times, 0.1, 0.2) == pytest.approx(2.7)
+    assert beside_blocks(times, 0.1, 0.2) == pytest.approx(2.7)
 
 
 def test_growth_by_writes_is_what_growth_leaves_below_saturation() -> None:

@@ -196,7 +196,7 @@ def launches(bench: Bench) -> Values:
     """A kernel without work behind other work, event to event, less what its blocks take.
 
     A block of 64 threads on each SM, and eight: the mean, for an H200 notices the end of a launch
-    every 0.22 us alone. Of one block 11 in a row less 1, less the block.
+    every 0.22 us alone. The gap: 11 in a row less 1, less what their blocks take.
     """
     kernel = bench.probe("launch", "nothing<int>")
     memory = bench.stamps(1)
@@ -214,16 +214,16 @@ def launches(bench: Bench) -> Values:
     own = bench.known(*BLOCK_ALONE) / bench.clock_mhz
     further = bench.known("interval_cycles.block_completion") / bench.clock_mhz
     seen = [
-        (blocks, found[f"{l2}, {blocks * bench.sms} blocks"][1])
+        (blocks, found[f"{l2}, {blocks * bench.sms} blocks"])
         for blocks in (1, 8)
         for l2 in ("cold", "warm")
     ]
-    warm = found["warm, 1 blocks"]
-    gap = (warm[11] - warm[1]) / 10 - own
-    return [overhead(seen, own, further), max(0.0, gap)]
+    alone = [(blocks, times[1]) for blocks, times in seen]
+    in_a_row = [(blocks, (times[11] - times[1]) / 10) for blocks, times in seen]
+    return [beside_blocks(times, own, further) for times in (alone, in_a_row)]
 
 
-def overhead(times: Sequence[tuple[int, float]], own: float, further: float) -> float:
+def beside_blocks(times: Sequence[tuple[int, float]], own: float, further: float) -> float:
     """Return what launches take beside their blocks: how many an SM has, and the time, for each.
 
     The first takes `own`, each further one as long as ends of blocks are apart.
