@@ -16,6 +16,7 @@ from gpusim.device import Device
 from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
+from gpusim.prediction.garbage import uncollected
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
 from gpusim.prediction.workload import Workload
 
@@ -63,6 +64,7 @@ class SmTime:
         return kept > CONTENDED * sum(self.stalls)
 
 
+@uncollected()
 def simulate_all(
     device: Device,
     share: MemoryShare,
@@ -93,6 +95,7 @@ def simulate_all(
     return replace(done, cycles=done.cycles + late)
 
 
+@uncollected()
 def simulate_alone(device: Device, share: MemoryShare, work: Workload) -> float:
     """Return the cycles of a block that has an SM for itself, neither the first nor the last.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +17,7 @@ from gpusim.errors import InputError, LaunchError
 from gpusim.launch import ComputeCapability
 from gpusim.occupancy import occupancy
 from gpusim.prediction import sampling
+from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.predict import predict
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prediction.streams import Classes, classify
@@ -238,6 +241,25 @@ def test_blocks_that_differ_are_all_played_in_their_proportions(
 
 def test_the_same_prediction_comes_out_twice() -> None:
     assert predicted("reduce2", 2**22, 128).to_dict() == predicted("reduce2", 2**22, 128).to_dict()
+
+
+@pytest.mark.parametrize("goes_wrong", [False, True])
+def test_garbage_is_looked_for_again_after_a_simulation(goes_wrong: bool) -> None:
+    """Not meanwhile: its objects stay in use. An observer that fails ends it, too."""
+    heard: list[bool] = []
+
+    class Listener(SpanObserver):
+        def begin(self, blocks: int) -> None:
+            heard.append(gc.isenabled())
+            if goes_wrong:
+                raise RuntimeError("enough")
+
+    call = catalogue.find("reduce1").call(np.ones(256, np.int32), block=64)
+    with pytest.raises(RuntimeError) if goes_wrong else nullcontext():
+        predict(call.configured, *call.arguments, observers=[Listener()])
+    assert heard
+    assert not any(heard)
+    assert gc.isenabled()
 
 
 def test_a_warm_cache_is_not_slower_than_a_cold_one() -> None:
