@@ -52,6 +52,10 @@ ATOMIC_PACKETS = 2
 # Of four loads of what another SM brought one finds it in the far part of the L2 alone.
 FAR_FRACTION = 0.22
 
+# Sectors that are stored in part wait for the rest in so much of the L2; then DRAM reads it. A word
+# of each 32 bytes, 34 MB of them: all but 7 MB of the sectors are read.
+L2_PARTIAL_FRACTION = 1 / 9
+
 # -- DRAM ----------------------------------------------------------------------------------
 
 # A grain of 64 bytes of each line in order takes DRAM so much longer than whole lines do: every 128
@@ -59,6 +63,10 @@ FAR_FRACTION = 0.22
 GRAIN_OF_LINES = 1.15
 # From so many bytes side by side on they are in order.
 IN_ORDER_BYTES = 512
+
+# Writing takes as much longer beside reads as beside as many of them, where these are no fewer than
+# so much of the writes: 1 row read and 1 to 15 written, in turn.
+MIXED_FRACTION = 1 / 16
 
 # Cycles in which an SM may make up for bandwidth that it did not use: others rested then.
 BANDWIDTH_WINDOW_CYCLES = 2048

@@ -40,8 +40,8 @@ class Fetch:
 class Traffic:
     """Bytes of a launch: loaded out of L1, L2 and DRAM, written to L2, and on to DRAM by its end.
 
-    `moved_bytes` are what DRAM moves for what comes from there, in whole grains. `fetches` say it
-    by instruction.
+    `moved_bytes` are what DRAM moves for what comes from there, in whole grains. The L2's parts are
+    asked for so many `looked_up` sectors by loads. `fetches` say it by instruction.
     """
 
     l1_bytes: int
@@ -50,6 +50,7 @@ class Traffic:
     moved_bytes: float
     written_bytes: int
     written_back_bytes: float
+    looked_up: float = 0.0
     fetches: tuple[Fetch, ...] = ()
 
     @property
@@ -74,8 +75,8 @@ def _hit_rate(traffic: Traffic) -> float:
 PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
     "lts__t_sectors_op_read.sum": (
         "sectors",
-        "32-byte sectors that the L2 is asked for: those of loads that no L1 has.",
-        lambda traffic: (traffic.l2_bytes + traffic.dram_bytes) / SECTOR_BYTES,
+        "32-byte sectors of loads that no L1 has, once more where another part of the L2 is asked.",
+        lambda traffic: traffic.looked_up,
     ),
     "dram__bytes_read.sum": (
         "bytes",
@@ -94,7 +95,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
     """Return the traffic of a launch whose blocks are of these classes."""
     fetches = []
     loaded = from_l2 = from_dram = 0
-    moved = 0.0
+    moved = looked_up = 0.0
     for pc, sectors in _requested(prepared, classes).items():
         found = share.by_pc.get(pc)
         if found is None:
@@ -102,6 +103,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
         missed = min(round(found.missed), sectors)
         fetched = min(round(found.fetched), missed)
         loaded, from_dram = loaded + sectors, from_dram + fetched
+        looked_up += found.looked_up
         from_l2, moved = from_l2 + missed - fetched, moved + found.dram_bytes
         fetches.append(
             Fetch(
@@ -123,6 +125,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
         moved_bytes=moved,
         written_bytes=written,
         written_back_bytes=written * share.stored[-1].written_back,
+        looked_up=looked_up,
         fetches=tuple(fetches),
     )
 

@@ -380,19 +380,27 @@ def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -
     assert simulate([*[send] * 10, EXIT], gpu=gpu, cost=4).cycles == 9 * 5 + 50
 
 
-@pytest.mark.parametrize(("whole", "of_a_store"), [(1.0, 10), (0.0, 50)])
-def test_a_load_waits_in_the_l2_for_the_stores_before_it(whole: float, of_a_store: int) -> None:
-    """Ten of a line and four sectors, five packets at two cycles each, or ten, and the load's."""
+def test_a_load_waits_in_the_l2_for_the_stores_before_it() -> None:
+    """Ten of a line and four sectors, five packets at two cycles each; and the load's own cycle."""
     gpu = plain_device(l2=50)
-    rates = {"l2_whole_stores_per_cycle": 0.5, "l2_stores_per_cycle": 0.1}
-    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, **rates))
-    stored = {-1: Stored(whole)}
-    units = Units(gpu, MemoryShare(1e9, 128.0, {-1: Sources(Source(0.0, 0.0))}, stored, 1, 1, 1))
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_whole_stores_per_cycle=0.5))
+    units = Units(gpu, MemoryShare(1e9, 128.0, {-1: Sources(Source(0.0, 0.0))}, KEPT, 1, 1, 1))
+    store = Access(cost=4, lines=1, is_whole=True)
     for _ in range(10):
-        units.serve(Action.GLOBAL_STORE, Access(cost=4, lines=1), Requester(0, 0), 0, 0)
+        units.serve(Action.GLOBAL_STORE, store, Requester(0, 0), 0, 0)
     load = Access(4, 4, lines=1)
     there, _ = units.serve(Action.GLOBAL_LOAD, load, Requester(0, 1), 0, 0)
-    assert there == (10 * of_a_store + 1 + 50) * TICKS
+    assert there == (10 * 10 + 1 + 50) * TICKS
+
+
+def test_stores_of_parts_of_sectors_are_taken_more_slowly() -> None:
+    """Half of the lanes store a word: ten times five packets of ten cycles, not of one."""
+    rates = {"l2_whole_stores_per_cycle": 1e9, "l2_stores_per_cycle": 0.1}
+    gpu = with_intervals(plain_device(last_store=50), store_packet=1)
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, **rates))
+    work = [*[Instruction("STG", (), (0, 1), INT32, memory=GLOBAL)] * 10, EXIT]
+    assert simulate(work, gpu=gpu, cost=4).cycles == 9 * 5 + 50
+    assert simulate(work, gpu=gpu, cost=4, lanes=2**16 - 1).cycles == 9 * 5 * 10 + 50
 
 
 def test_what_comes_out_of_dram_takes_the_l2_as_long_as_a_store() -> None:

@@ -416,7 +416,7 @@ def plays(draw: st.DrawFn) -> dict[str, Any]:
     first = Source(miss, draw(st.floats(0, 1)), hit, 0.0, 1.4)
     again = Source(draw(st.floats(0, 1)), 0.5, draw(st.floats(0, 1)), 1.0)
     sources = {-1: Sources(first, again), 1: Sources(Source(0.0, 1.0, 0.5))}
-    stored = {-1: Stored(draw(st.floats(0, 1)), draw(st.floats(0, 1)), 1.3, 0.4)}
+    stored = {-1: Stored(draw(st.floats(0, 1)), 1.3, 0.4)}
     share = MemoryShare(
         draw(st.floats(1, 100)), 64.0, sources, stored, 1.5, 132, 100,
         concurrent_atomics={2: 3.7},

@@ -12,8 +12,11 @@ import pytest
 from gpusim import cuda, device, predict
 from gpusim.arguments import ArraySpec, array_spec
 from gpusim.launch import ComputeCapability
+from gpusim.prediction.measured import FAR_FRACTION
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
+from gpusim.prediction.memory.chance import least_rates
+from gpusim.prediction.memory.touched import Stretches
 from gpusim.prediction.streams import classify
 from gpusim.programs import prepare
 
@@ -110,6 +113,12 @@ def test_half_of_the_l2_keeps_what_is_written() -> None:
     written_back = share_of(copy, 64 * blocks, blocks=blocks).stored[-1].written_back
     assert written_back == pytest.approx(0.75, abs=0.04)
     assert share_of(copy, 64 * BLOCKS).stored[-1].written_back == 0
+
+
+def test_what_a_launch_leaves_unwritten_the_next_one_on_a_warm_l2_writes() -> None:
+    blocks = 2 * H200.capacity.l2_bytes // 512
+    assert share_of(copy, 64 * blocks, l2="warm", blocks=blocks).stored[-1].written_back == 1
+    assert share_of(copy, 64 * BLOCKS, l2="warm").stored[-1].written_back == 0
 
 
 def test_the_sm_with_the_last_blocks_has_what_the_others_leave() -> None:
@@ -260,11 +269,65 @@ def mark(out, apart):
     out[cuda.grid(1) * apart] = 1
 
 
-@pytest.mark.parametrize(("apart", "reads"), [(1, False), (64, True)])
-def test_what_is_written_in_part_is_read_first(apart: int, reads: bool) -> None:
-    """A word of each 256 bytes: DRAM reads 64 bytes for it, which takes longer than in order."""
-    arrays = (array_spec(64 * BLOCKS * apart, "int32"), np.int32(apart))
+@cuda.jit
+def fold(out):
+    i = cuda.grid(1)
+    whole = cuda.gridDim.x * 8
+    out[i % whole * 8 + i // whole] = 1
+
+
+@pytest.mark.parametrize(("apart", "blocks", "reads"), [(1, 528, 0), (8, 528, 0), (8, 16384, 0.79)])
+def test_what_is_written_in_part_is_read_when_much_of_it_came_since(
+    apart: int, blocks: int, reads: float
+) -> None:
+    """A word of each sector: of 34 MB all but a ninth of the L2, and written then."""
+    arrays = (array_spec(64 * blocks * apart, "int32"), np.int32(apart))
+    prepared = prepare(mark[blocks, 64], arrays, CC)
+    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    assert stored.read_first == pytest.approx(reads, abs=0.03)
+    assert stored.written_back == pytest.approx(reads, abs=0.05)
+
+
+def test_words_of_a_sector_that_blocks_far_apart_store_are_written_together() -> None:
+    """Eight times over 1 MB, each time a word of each sector: nothing has left the L2."""
+    arrays = (array_spec(8 * 64 * BLOCKS, "int32"),)
+    prepared = prepare(fold[8 * BLOCKS, 64], arrays, CC)
+    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    assert stored.written_back == stored.read_first == 0
+
+
+def test_pieces_are_touched_as_often_as_there_are_too_few_of_them() -> None:
+    """Eight blocks touch eight of sixteen words each: every word four times, thrice again."""
+    words = 4 * np.arange(16).reshape(2, 8).T
+    none = np.zeros(8, np.int64)
+    single = {
+        block: Stretches(none, none, none, at, at + 4, none + 4, none, none, none, 1)
+        for block, at in enumerate(words.T)
+    }
+    rate = least_rates(single, (0, 1), np.zeros(1, np.int64), 4, 8)
+    assert rate.tolist() == [(1 - 1 / 4) * 8 / 16]
+    assert least_rates(single, (0, 1), np.zeros(1, np.int64), 4, 2).tolist() == [0]
+
+
+def test_writing_takes_dram_longer_as_soon_as_a_little_is_read_beside_it() -> None:
+    """A word is read for each that is written, or none."""
+    assert share_of(copy, 64 * BLOCKS).write_factor == H200.bandwidth.dram_write_factor
+    arrays = (array_spec(64 * BLOCKS, "int32"), np.int32(1))
     prepared = prepare(mark[BLOCKS, 64], arrays, CC)
+    alone = memory_share(prepared, classify(prepared), H200, 4, "cold").write_factor
+    assert alone == H200.bandwidth.dram_write_alone_factor
+
+
+def test_only_what_another_sm_touched_last_lies_far() -> None:
+    """Rows that do not fit the L1 are found near; a table that all read, far for some."""
+    n = 96 * 256
+    arrays = array_spec(n * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
+    prepared = prepare(again[BLOCKS, 64], (*arrays, np.int32(n)), CC)
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
-    read_first = share.stored[-1].read_first
-    assert read_first > 2 if reads else read_first == 0
+    assert all(one.again.far == 0 for one in share.by_pc.values())
+    assert share_of(look_up, 64).whole.first.far == pytest.approx(FAR_FRACTION)
+
+
+def test_the_l2_looks_up_half_of_what_comes_from_dram_in_its_other_part_too() -> None:
+    whole = share_of(copy, 64 * BLOCKS).whole
+    assert whole.looked_up == pytest.approx(1.5 * whole.missed)

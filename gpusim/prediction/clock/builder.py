@@ -178,6 +178,8 @@ class Builder:
             latencies, is_told = self.load(lanes, row.gaps, row.earlier), True
         if issue.action is Action.GLOBAL_ATOMIC and lanes.cost == lanes.lines:
             is_whole = row.lanes * issue.words == lanes.lines * SECTOR_WORDS
+        if issue.action is Action.GLOBAL_STORE:
+            is_whole = row.lanes * issue.words >= lanes.cost * SECTOR_WORDS
         return lanes._replace(
             is_float=issue.is_float,
             is_swap=issue.is_swap,

@@ -15,9 +15,9 @@ class Access(NamedTuple):
     another warp fetches. `draws` is how many latencies it has, with those of the loads that are
     under way, `pc` which instruction it is.
     Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
-    `swap`) from others; one `is_whole` that updates each word of its sectors once. A lane gives or
-    gets so many 32-bit `words`. A special register or constant has its latency in ticks for `cost`,
-    and `lines` for how many different ones its lanes want.
+    `swap`) from others; one `is_whole` that updates each word of its sectors once, and a store that
+    has all of each. A lane gives or gets so many 32-bit `words`. A special register or constant has
+    its latency in ticks for `cost`, and `lines` for how many different ones its lanes want.
     """
 
     cost: int = 0

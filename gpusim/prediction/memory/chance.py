@@ -43,6 +43,32 @@ def rates(
     return np.asarray(rate[seen])
 
 
+def least_rates(
+    single: Mapping[int, Stretches], spread: tuple[int, ...], pcs: Array, size: int, blocks: int
+) -> Array:
+    """Return what fraction of all blocks touches a piece of a size at least, by instruction.
+
+    Where all of them touch more pieces than there are between the first and the last of them, each
+    is touched several times on the mean, however far apart those are that touch the same.
+    """
+    found = {pc: _least_rate(single, spread, pc, size, blocks) for pc in np.unique(pcs).tolist()}
+    return np.array([found[pc] for pc in pcs.tolist()])
+
+
+def _least_rate(
+    single: Mapping[int, Stretches], spread: tuple[int, ...], pc: int, size: int, blocks: int
+) -> float:
+    rows = [single[b].at(single[b].pc == pc) for b in spread]
+    begin = np.concatenate([one.begin for one in rows])
+    if not len(begin):
+        return 0.0
+    end = np.concatenate([one.end + one.times * np.maximum(one.stride, 0) for one in rows])
+    pieces = (int(end.max()) - 1) // size - int(begin.min()) // size + 1
+    touched = sum(float(((1 + one.times) * one.pieces(size)).sum()) for one in rows) / len(spread)
+    often = touched * blocks / pieces
+    return min(1.0, max(0.0, 1 - 1 / often) * touched / pieces) if often else 0.0
+
+
 def _expanded(rows: Stretches) -> Array:
     """Return the sectors of stretches, of those in loops some of the iterations."""
     first, count = rows.begin // SECTOR_BYTES, rows.sectors

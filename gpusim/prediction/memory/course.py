@@ -11,12 +11,17 @@ ONE_AFTER_THE_OTHER = 1e-8  # lives, in which blocks begin that begin together
 
 @dataclass(frozen=True)
 class Course:
-    """How a launch goes on: so many blocks `at_once`, on so many `sms`; DRAM fetches grains."""
+    """How a launch goes on: so many blocks `at_once`, on so many `sms`.
+
+    DRAM fetches grains, and the L2 keeps so many bytes of sectors that were stored in part until
+    it reads the rest.
+    """
 
     launch: Launch
     at_once: int
     sms: int
     grain_bytes: int
+    partial_bytes: float
 
     @property
     def life(self) -> float:

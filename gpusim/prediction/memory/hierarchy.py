@@ -47,7 +47,8 @@ class GlobalMemory:
     _stores: int
     _sent: list[int]  # when each of the last stores left
     _packet: float
-    _fill: float
+    _part_packet: float
+    _l2_packet: float
     _atomic_free: int
     _atomics: int
     _done: list[int]  # when each of the last atomics was served
@@ -57,11 +58,9 @@ class GlobalMemory:
     _read_beside: float  # what a sector that is read adds to atomics, out of DRAM so much more
     _miss_beside: float
     # By pc, of which -1 has the first place: where sectors come from that a block touches first or
-    # again; how long the L2 takes a packet of stores, how much DRAM moves for a sector of theirs;
-    # how many atomics go on.
+    # again; how much DRAM moves for a sector that one stores; how many atomics go on.
     _first: list[Source]
     _again: list[Source]
-    _l2_packet: list[float]
     _written: list[float]
     _concurrent_atomics: list[float]
 
@@ -96,12 +95,10 @@ class GlobalMemory:
         bandwidth = device.bandwidth
         sms = 0 if "bandwidth" in device.ablations else share.sms
         self._packet = device.interval_cycles.store_packet * TICKS if sms else 0.0
-        whole = sms * TICKS / bandwidth.l2_whole_stores_per_cycle
-        part = sms * TICKS / bandwidth.l2_stores_per_cycle
-        self._fill = whole
-        self._l2_packet = [part + (whole - part) * one.whole for one in stored]
+        self._part_packet = max(self._packet, sms * TICKS / bandwidth.l2_stores_per_cycle)
+        self._l2_packet = sms * TICKS / bandwidth.l2_whole_stores_per_cycle
         self._written = [
-            one.written_back * share.write_factor * one.scatter + one.read_first for one in stored
+            one.written_back * share.write_factor * one.moved + one.read_first for one in stored
         ]
 
     def _set_atomics(self, device: Device, sms: int) -> None:
@@ -143,8 +140,9 @@ class GlobalMemory:
         start = max(at, self._sent[turn])
         begin = max(start, self._store_free, self._dram.free - WINDOW, self._l2_free)
         place, packets = self._place(access), access.lines + access.cost
-        self._store_free = begin + round(packets * self._packet)
-        busy = round(packets * self._l2_packet[place] / self._l2_gain)
+        sent = self._packet if access.is_whole else self._part_packet
+        self._store_free = begin + round(packets * sent)
+        busy = round(packets * self._l2_packet / self._l2_gain)
         self._l2_free = made_up(self._l2_free, begin) + busy
         self._sent[turn] = begin
         self._stores += 1
@@ -188,7 +186,7 @@ class GlobalMemory:
         asked = max(from_l2, (1 - source.l1_hit) * access.lines * self._request_sectors)
         missing = source.l2_miss * (1 - source.l1_hit)
         # What comes out of DRAM takes the L2 as long as what is stored.
-        filled = (sectors + access.lines) * missing * self._fill
+        filled = (sectors + access.lines) * missing * self._l2_packet
         busy = round(asked * (1 - source.l2_miss) * self._l2_sector + filled / self._l2_gain)
         self._l2_free = made_up(self._l2_free, at) + busy
         served = self._l2_free

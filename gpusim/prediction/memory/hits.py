@@ -16,7 +16,7 @@ import numpy as np
 
 from gpusim import device
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.measured import GRAIN_OF_LINES, IN_ORDER_BYTES
+from gpusim.prediction.measured import FAR_FRACTION, GRAIN_OF_LINES, IN_ORDER_BYTES
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.reuse import Touches
 from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
@@ -31,7 +31,8 @@ class Source:
     `l1_hit` lie in the SM's L1, for the first blocks on the SMs `first_l1_hit`; of the others
     `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
     as DRAM: those that run together wait for one fetch. For one that it fetches DRAM moves whole
-    grains at their place, which takes it as long as `moved` sectors of many side by side.
+    grains at their place, which takes it as long as `moved` sectors of many side by side. Of those
+    that come from the L2 `far` lie in its far part alone.
     """
 
     l2_miss: float
@@ -39,6 +40,7 @@ class Source:
     l1_hit: float = 0.0
     first_l1_hit: float = 0.0
     moved: float = 1.0
+    far: float = 0.0
 
 
 KEPT = Source(0.0, 0.0, 1.0, 1.0)  # all of it is in the L1
@@ -49,8 +51,9 @@ class Sources:
     """Where the sectors of an instruction come from: those its block touches `first` or `again`.
 
     `missed` sectors are not in the L1, `fetched` not in the L2 either, for which DRAM moves so many
-    `dram_bytes`. They lie around `address`; between two touches of a line `reuse_bytes` of lines
-    come into the L2, on the median: infinite where most are touched once.
+    `dram_bytes`. The L2's parts are asked for so many `looked_up` sectors in all. They lie around
+    `address`; between two touches of a line `reuse_bytes` of lines come into the L2, on the median:
+    infinite where most are touched once.
     """
 
     first: Source
@@ -58,6 +61,7 @@ class Sources:
     missed: float = 0.0
     fetched: float = 0.0
     dram_bytes: float = 0.0
+    looked_up: float = 0.0
     address: int = 0
     reuse_bytes: float = math.inf
 
@@ -140,6 +144,16 @@ class Caches:
             return touches.gap
         return np.asarray(np.minimum(touches.gap, touches.time + touches.after_grain))
 
+    @cached_property
+    def far(self) -> Array:
+        """The fraction of each touch that, if the L2 has it, only its far part has.
+
+        What the SM itself touched last is near.
+        """
+        if self.capacity.caches.l2_parts == 1:
+            return np.zeros(len(self.touches))
+        return np.where(self.touches.line > self.by_line, FAR_FRACTION, 0.0)
+
     def l2_distance(self, gap: Array) -> Array:
         """Return what part of the L2 lines fill that come into it in some time."""
         return self._lines(gap) / self.capacity.l2_bytes
@@ -147,11 +161,12 @@ class Caches:
     def _lines(self, gap: Array) -> Array:
         """Return how many bytes of lines come into the L2 in some time.
 
-        Lines that SMs of both of its halves touch have a copy in each.
+        Lines that SMs of both of its halves load have a copy in each.
         """
         touches = self.touches
         by_others = np.isfinite(touches.by_line) & (touches.line > touches.by_line)
-        room = np.where(by_others, self.capacity.copied, 1.0)
+        is_copied = by_others & ((touches.kind == LOAD) | (touches.kind == PAST_L1))
+        room = np.where(is_copied, self.capacity.copied, 1.0)
         lines = touches.weight * touches.lines * room
         return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
 
@@ -207,13 +222,18 @@ class Caches:
         again = self.touches.weight * (mine & ~is_fresh)
         missed = (first + again) * (1 - self.l1_hit)
         fetched = missed * self.l2_miss
+        dram_bytes = float(fetched @ self.touches.grains) * self.course.grain_bytes
+        # Those of other parts are looked up there as well: whole grains of what comes from DRAM.
+        elsewhere = float((missed - fetched) @ self.far)
+        elsewhere += dram_bytes / SECTOR_BYTES * (1 - 1 / self.capacity.caches.l2_parts)
         distance = self._lines(self.by_line)[mine]
         return Sources(
             self._source(first, 1.0, 0.0),
             self._source(again, 0.0, 1.0, is_again=True),
             missed=float(missed.sum()),
             fetched=float(fetched.sum()),
-            dram_bytes=float(fetched @ self.touches.grains) * self.course.grain_bytes,
+            dram_bytes=dram_bytes,
+            looked_up=float(missed.sum()) + elsewhere,
             address=int(self.touches.begin[mine][0]) if mine.any() else 0,
             reuse_bytes=float(np.median(distance)) if mine.any() else math.inf,
         )
@@ -231,6 +251,7 @@ class Caches:
             l1_hit=hit,
             first_l1_hit=hit if is_again else 0.0,
             moved=mean(self.moved, past_l1 * self.l2_miss, 1.0),
+            far=mean(self.far, past_l1 * (1 - self.l2_miss), 0.0),
         )
 
 

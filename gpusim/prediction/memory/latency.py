@@ -9,7 +9,6 @@ from __future__ import annotations
 from gpusim.device import Device
 from gpusim.prediction.elementary import log, power
 from gpusim.prediction.measured import (
-    FAR_FRACTION,
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
     SHARED_LATENCY_LINES,
@@ -70,7 +69,7 @@ class FetchLatency:
                 return self._l1
             missing = l1_hit + (1 - l1_hit) * l2_miss
             if self._shared_out >= missing:
-                is_far = self._shared_out - missing < (1 - missing) * FAR_FRACTION
+                is_far = self._shared_out - missing < (1 - missing) * source.far
                 return self._l2_far if is_far else self._l2
         return self._of_dram(requester, access)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.memory.touched import Stretches
+from gpusim.prediction.memory.touched import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
 
@@ -42,7 +42,8 @@ class Dimension:
 class Wanted:
     """Bytes that are looked for: from `begin` up to `end`, touched before a `time`.
 
-    By blocks on the same SM as `block` alone where `sms` is not 0. One row for each.
+    By blocks on the same SM as `block` alone where `sms` is not 0, by stores alone where it
+    `is_stored`. One row for each.
     """
 
     begin: Array
@@ -50,15 +51,21 @@ class Wanted:
     time: Array
     block: Array
     sms: int = 0
+    is_stored: bool = False
 
     def __len__(self) -> int:
         return len(self.begin)
 
     def at(self, which: Any) -> Wanted:
         """Return some of them."""
-        return Wanted(
-            self.begin[which], self.end[which], self.time[which], self.block[which], self.sms
-        )
+        begin, end, time = self.begin[which], self.end[which], self.time[which]
+        return Wanted(begin, end, time, self.block[which], self.sms, self.is_stored)
+
+    def among(self, kinds: Array) -> Array:
+        """Return which of some kinds of touches count."""
+        if self.is_stored:
+            return np.asarray(kinds == STORE)
+        return np.asarray(kinds <= STORE) if self.sms else np.ones(len(kinds), dtype=bool)
 
 
 @dataclass(frozen=True)

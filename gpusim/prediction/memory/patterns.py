@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 MOST_CLASSES = 12  # more, as edges along three axes have, are told apart by some blocks alone
 # Blocks that are run where addresses are no linear function: neighbours, and others far apart.
 NEIGHBOURS, APART = 24, 40
+NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
 MOST_STEPS = 40_000  # of a block, above which fewer blocks are run
 FEW = 6
 MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
@@ -146,7 +147,7 @@ def _run_some(prepared: Prepared, classes: Classes) -> Patterns:
     last = prepared.launch.blocks - 1
     longest = max(len(warp) for one in classes.classes for warp in one.stream.warps)
     near, apart = (2, FEW - 2) if longest > MOST_STEPS else (NEIGHBOURS, APART)
-    begin = max(0, last // 2 - near // 2)
+    begin = max(0, int(NEIGHBOURS_AT * last) - near // 2)
     neighbours = tuple(range(begin, min(last, begin + near - 1) + 1))
     spread = tuple(sorted({round(k * last / max(1, apart - 1)) for k in range(apart)}))
     found = touched_by(prepared, sorted({*neighbours, *spread}))

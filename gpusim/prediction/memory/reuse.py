@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.memory.chance import by_chance, rates
+from gpusim.prediction.memory.chance import by_chance, least_rates, rates
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.lookup import NEVER, Dimension, Wanted, latest
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
@@ -34,13 +34,15 @@ class Touches:
     `time` is when in the launch. `own` says by how long after the block itself touched the sector
     before, `on_sm` after the SM loaded or stored it, `line` after it did so to its line; `gap` by
     how long after any block touched what DRAM fetches with it, and `by_line` after its line:
-    infinite where none did. `after_all` is how long before the launch's end its line was touched
-    last, and `after_grain` what DRAM fetches with it. `is_late` says that of blocks which begin
+    infinite where none did; `stored` by how long after any block stored to the sector. `after_all`
+    is how long before the launch's end its line was touched last, and `after_grain` what DRAM
+    fetches with it. `is_late` says that of blocks which begin
     together none touches it earlier in its life. `lines` are 128-byte lines for a sector, `grains`
     what DRAM fetches for one, `run` the bytes side by side that are touched with it, `asked` the
     part of them that lanes ask for, and `near` of the lines on both sides those that are touched
     about the same time; `in_line` says that what DRAM fetches beside it in its line is.
-    It `is_filled` where the sector is touched again right afterwards.
+    It `is_filled` where the sector is touched again, or the launch ends, before the L2 parts with a
+    sector that was stored in part.
     """
 
     pc: Array
@@ -57,6 +59,7 @@ class Touches:
     line: Array
     gap: Array
     by_line: Array
+    stored: Array
     after_all: Array
     after_grain: Array
     is_late: Array
@@ -89,8 +92,7 @@ def _of_linear(patterns: Patterns, course: Course) -> Touches:
     def last(wanted: Wanted, life: float) -> Array:
         best = np.full(len(wanted), NEVER)
         for pattern, grid in zip(patterns.linear, grids, strict=True):
-            rows = pattern.stretches
-            rows = rows.at(rows.kind <= STORE) if wanted.sms else rows
+            rows = pattern.stretches.at(wanted.among(pattern.stretches.kind))
             blocks = np.zeros(len(rows), dtype=np.int64)
             found = latest(rows, grid, wanted, blocks, np.array(pattern.ranges), life)
             best = np.maximum(best, found)
@@ -132,12 +134,13 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
 
     @cache
     def rate(size: int) -> Array:
-        return rates(single, patterns.spread, sample.begin, size)
+        spread, pcs = patterns.spread, sample.pc
+        seen = rates(single, spread, sample.begin, size)
+        return np.maximum(seen, least_rates(single, spread, pcs, size, launch.blocks))
 
     def last(wanted: Wanted, life: float) -> Array:
-        rows, numbers = everyone, owner
-        if wanted.sms:
-            rows, numbers = rows.at(rows.kind <= STORE), numbers[rows.kind <= STORE]
+        among = wanted.among(everyone.kind)
+        rows, numbers = everyone.at(among), owner[among]
         found = latest(rows, (), wanted, numbers, np.array([(0, launch.blocks)]), life)
         if not life:
             return found
@@ -189,11 +192,14 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
     """Look up when each sector was touched before, and its line, and those beside that."""
     life, time = course.life, sample.block * course.life + sample.place
 
-    def around(size: int, at: Array, further: int | Array = 0, sms: int = 0) -> Wanted:
+    def around(
+        size: int, at: Array, further: int | Array = 0, sms: int = 0, *, is_stored: bool = False
+    ) -> Wanted:
         begin = sample.begin // size * size + further
-        return Wanted(begin, begin + size, at, sample.block, sms)
+        return Wanted(begin, begin + size, at, sample.block, sms, is_stored)
 
     never = np.full(len(time), np.inf)
+    kept = _kept_in_part(sample, course)
     grain = course.grain_bytes
     other = np.where(sample.begin // grain % 2, -grain, grain)
     beside = around(grain, time + SOON, other)
@@ -213,10 +219,21 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         line=time - last(around(LINE_BYTES, time, sms=course.sms), life),
         gap=time - last(around(grain, time), life),
         by_line=time - last(around(LINE_BYTES, time), life),
+        stored=time - last(around(SECTOR_BYTES, time, is_stored=True), life),
         after_all=course.length - last(around(LINE_BYTES, never), life),
         after_grain=course.length - last(around(grain, never), life),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
         in_line=(last(beside, life) >= time - SOON) & (grain < LINE_BYTES),
         near=np.mean([last(side, life) >= time - SOON for side in sides], axis=0),
-        is_filled=last(around(SECTOR_BYTES, time + SOON), life) > time + NOW,
+        is_filled=(last(around(SECTOR_BYTES, time + kept), life) > time + NOW)
+        | (time + kept > course.length),
     )
+
+
+def _kept_in_part(sample: Sample, course: Course) -> float:
+    """Return how long the L2 keeps sectors of which a part was stored, in lives."""
+    is_part = (sample.kind == STORE) & (sample.asked < 1)
+    stored_bytes = SECTOR_BYTES * float(sample.weight[is_part].sum())
+    if not stored_bytes:
+        return SOON
+    return max(SOON, course.partial_bytes * course.length / stored_bytes)

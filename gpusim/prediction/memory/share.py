@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpusim.device import Device
+from gpusim.prediction.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
 from gpusim.prediction.memory.atomics import concurrent_atomics
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.course import Course
@@ -81,18 +82,20 @@ def memory_share(
     blocks, bandwidth = prepared.launch.blocks, device.bandwidth
     sms = min(device.gpu.sms, blocks)
     at_once = min(blocks, sms * resident)
-    course = Course(prepared.launch, at_once, sms, bandwidth.dram_grain_bytes)
+    partial_bytes = L2_PARTIAL_FRACTION * device.capacity.l2_bytes
+    course = Course(prepared.launch, at_once, sms, bandwidth.dram_grain_bytes, partial_bytes)
     patterns = patterns_of(prepared, classes, touched)
     touches = touches_of(patterns, course)
     caches = Caches(touches, course, _capacity(prepared, device, resident, l2))
+    sources = caches.sources()
     clock = device.gpu.sm_clock_mhz
     from_l2 = min(bandwidth.l2_gbps * 1000 / clock / sms, bandwidth.l2_to_sm_bytes_per_cycle)
     return MemoryShare(
         dram_bytes_per_cycle=min(bandwidth.dram_gbps * 1000 / clock / sms, from_l2),
         l2_bytes_per_cycle=from_l2,
-        by_pc=caches.sources(),
+        by_pc=sources,
         stored=stores_of(caches),
-        write_factor=_write_factor(classes, device),
+        write_factor=_write_factor(sources[-1].fetched, classes.written_sectors, device),
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
@@ -114,9 +117,9 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
     )
 
 
-def _write_factor(classes: Classes, device: Device) -> float:
-    """Return how much longer than a read DRAM takes for a write, as far as both are done."""
-    bandwidth, writes = device.bandwidth, classes.written_sectors
+def _write_factor(read: float, written: float, device: Device) -> float:
+    """Return how much longer than a read DRAM takes for a write, beside so many sectors read."""
+    bandwidth = device.bandwidth
     alone = bandwidth.dram_write_alone_factor
-    beside_reads = min(1.0, classes.read_sectors / writes) if writes else 1.0
+    beside_reads = min(1.0, read / (MIXED_FRACTION * written)) if written else 1.0
     return alone + (bandwidth.dram_write_factor - alone) * beside_reads

@@ -18,14 +18,13 @@ Array = np.ndarray[Any, Any]
 class Stored:
     """What becomes of the sectors that an instruction stores or updates: fractions of them.
 
-    `whole` are stored by one access, all of their bytes. `written_back` go on to DRAM before the
-    launch ends, which takes it `scatter` times as long as what lies side by side. For a sector DRAM
-    reads so many `read_first`.
+    `written_back` go on to DRAM before the launch ends, which takes it as long as writing so many
+    `moved` sectors of many side by side. For a sector DRAM reads as long as for so many
+    `read_first`.
     """
 
-    whole: float = 1.0
     written_back: float = 0.0
-    scatter: float = 1.0
+    moved: float = 1.0
     read_first: float = 0.0
 
 
@@ -45,12 +44,12 @@ def stores_of(caches: Caches) -> Mapping[int, Stored]:
 def _stored(caches: Caches, mine: Array) -> Stored:
     touches = caches.touches
     weight = touches.weight * (mine & (touches.kind == STORE))
-    written_back, read_first = _written_back(caches), _read_first(caches)
+    parted = _parted(caches)
+    written_back = np.maximum(_written_back(caches), parted)
     return Stored(
-        whole=mean(touches.asked >= 1, weight, 1.0),
         written_back=mean(written_back, weight, 0.0),
-        scatter=mean(caches.scatter, weight * written_back, 1.0),
-        read_first=mean(read_first, weight, 0.0),
+        moved=mean(caches.moved, weight * written_back, 1.0),
+        read_first=mean(parted * caches.moved, weight, 0.0),
     )
 
 
@@ -63,29 +62,31 @@ def _updated(caches: Caches, mine: Array) -> Stored:
     written_back = caches.l2_miss * _written_back(caches)
     return Stored(
         written_back=mean(written_back, weight, 0.0),
-        scatter=mean(caches.scatter, weight * written_back, 1.0),
+        moved=mean(caches.scatter, weight * written_back, 1.0),
         read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
     )
 
 
 def _written_back(caches: Caches) -> Array:
-    """Return what of each touch, if it stores, goes on to DRAM before the launch ends."""
+    """Return for how much of each touch, if it stores, DRAM is written to.
+
+    What was stored to a sector before is written by then unless it is still in the L2; the last
+    store to it, where the launch goes on for long. The next launch on a warm L2 is like this one.
+    """
     touches, capacity = caches.touches, caches.capacity
     if not capacity.l2_bytes:
         return np.ones(len(touches))
+    at_end = touches.time + touches.after_all if capacity.is_warm else touches.after_all
     kept = capacity.caches.l2_written_fraction
-    gone = missing(caches.l2_distance(touches.after_all), 0.9 * kept, 1.1 * kept)
-    if capacity.is_warm:
-        again = touches.time + touches.after_all
-        gone = gone * caches.l2_missing(again, again)
-    return gone
+    since = np.where(np.isfinite(touches.stored), touches.stored, at_end)
+    return missing(caches.l2_distance(since), 0.9 * kept, 1.1 * kept)
 
 
-def _read_first(caches: Caches) -> Array:
-    """Return what DRAM reads for each touch, if it stores a part of a sector, in sectors.
+def _parted(caches: Caches) -> Array:
+    """Return for how much of each touch, if it stores, the L2 parts with a part of a sector.
 
-    That is, where the sector is not in the L2 and the rest is not written right afterwards.
+    That is, where it does not have the sector and the rest is not stored for long: DRAM reads the
+    rest, and writes the whole.
     """
     touches = caches.touches
-    is_part = (touches.asked < 1) & ~touches.is_filled
-    return np.asarray(is_part * caches.l2_miss * caches.moved)
+    return np.asarray(((touches.asked < 1) & ~touches.is_filled) * caches.l2_miss)

@@ -62,7 +62,11 @@ class Stretches:
     @property
     def sectors(self) -> Array:
         """How many sectors each stretch has."""
-        return np.asarray((self.end - 1) // SECTOR_BYTES - self.begin // SECTOR_BYTES + 1)
+        return self.pieces(SECTOR_BYTES)
+
+    def pieces(self, size: int) -> Array:
+        """Return how many pieces of a size each stretch has."""
+        return np.asarray((self.end - 1) // size - self.begin // size + 1)
 
 
 COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "steps")
