@@ -452,10 +452,13 @@ def test_a_prediction_is_the_same_without_the_compiled_clock(
     assert predicted() == fast
 
 
-def test_steps_that_lie_in_memory_already_are_not_brought_again(
-    one_evaluator: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("are_few", [True, False])
+def test_few_steps_that_lie_in_memory_already_are_not_brought_again(
+    are_few: bool, one_evaluator: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block alone runs the same steps as those of a full SM, which was played before."""
+    if not are_few:
+        monkeypatch.setattr(fast_clock, "_MOST_STEPS_BYTES", 0)
     brought: list[int] = []
     compiled_play, add = fast_clock.CompiledClock.play, Image.add_list
 
@@ -471,7 +474,7 @@ def test_steps_that_lie_in_memory_already_are_not_brought_again(
     monkeypatch.setattr(Image, "add_list", add_list)
     jobs.catalogue_job(Request("reduce3", 2**18, block=128)).on("h200")
     assert brought[0] > 0
-    assert brought[-1] == 0
+    assert (brought[-1] == 0) == are_few
 
 
 # -- where it is had from --------------------------------------------------------------------

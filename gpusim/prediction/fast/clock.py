@@ -33,7 +33,9 @@ RESULTS: dict[type, tuple[str, ...]] = {
     Runs: ("count", "spent", "marks"),
 }
 _MODULES = DiskCache("clock", most_bytes=1 << 23)
-_MOST_KEPT_BYTES = 1 << 26  # of memory, from one play to the next
+# Kept from one play to the next: of memory, and of steps in it, which are ten times as much in
+# Python.
+_MOST_KEPT_BYTES, _MOST_STEPS_BYTES = 1 << 26, 1 << 21
 
 
 class CompiledClock:
@@ -71,7 +73,8 @@ class CompiledClock:
             image.read_back(one, RESULTS[type(one)], instance.slots)
         # The system takes longer to give a page of memory than the clock to fill it.
         if instance.size < _MOST_KEPT_BYTES:
-            self._kept = instance, steps
+            is_small = steps.end < _MOST_STEPS_BYTES
+            self._kept = instance, steps if is_small else Image(self._layouts)
 
     def _with_steps(self, lists: list[Sequence[Step]]) -> tuple[Instance, Image]:
         """Return an instance in whose memory some steps lie, and where.
