@@ -29,9 +29,6 @@ REPEATS = 3
 MEMORY_KERNEL = "reduce3"
 MEMORY_ELEMENTS = 2**26
 
-# Kernels of tests/others that are templates, and the instance that is run.
-TEMPLATES = {"transpose_tile": "transpose_tile<32>", "transpose_padded": "transpose_tile<33>"}
-
 # Those that say nothing numba lacks. They take it seconds at this size; its threads are Python's.
 COMMON = ("reduce1", "reduce2", "reduce3", "reduce4")
 NUMBA_ELEMENTS = 2**10
@@ -106,50 +103,40 @@ def speed() -> dict[str, Any]:
 
 def others() -> dict[str, Any]:
     """Run kernels of other kinds in nvcc's own code, the smallest launch of each."""
-    import numpy as np
-
     from gpusim import machine
-    from gpusim.arguments import ArraySpec
     from gpusim.errors import GpusimError
     from gpusim.launch import ComputeCapability
-    from gpusim.sass.kernels import cuda_file
+    from gpusim.programs import prepare
+    from gpusim.tracing.copies import LastCopies
     from gpusim.tracing.counting import Counters
 
-    tests = Path(__file__).resolve().parent.parent / "tests"
-    sys.path.insert(0, str(tests))
-    from others.kernels import launches
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+    from others import launches
+    from others.compare import configured
 
     cc = ComputeCapability(9, 0)
-    file = cuda_file(tests / "others" / "others.cu")
-    seen: dict[str, Any] = {}
-    for one in sorted(launches(), key=lambda launch: launch.n):
-        seen.setdefault(one.name, one)
+
+    def seconds(launch: Any, *observers: Counters) -> float:
+        prepared = prepare(configured(launch, "nvcc"), launch.copied(), cc)
+        started = time.process_time()
+        machine.run(prepared, observers=observers)
+        return time.process_time() - started
+
     rows = []
-    for one in seen.values():
-        filled = (
-            np.zeros(value.shape, value.dtype) if isinstance(value, ArraySpec) else value
-            for value in one.arguments
-        )
+    for launch in (one for one in launches() if one.is_smallest):
+        traced, plain = [], []
         try:
-            kernel = file[TEMPLATES.get(one.name, one.name)]
-            configured = kernel[one.grid, one.threads]
-            prepared = kernel.prepare(configured.launch, tuple(filled), cc)
+            for _ in range(REPEATS):
+                counters = Counters(cc, LastCopies())
+                traced.append(seconds(launch, counters))
+                plain.append(seconds(launch))
         except GpusimError as error:
             return {"missing": str(error)}
-        traced, plain = [], []
-        for _ in range(REPEATS):
-            counters = Counters(cc)
-            started = time.process_time()
-            machine.run(prepared, observers=(counters,))
-            traced.append(time.process_time() - started)
-            started = time.process_time()
-            machine.run(prepared)
-            plain.append(time.process_time() - started)
         instructions = counters.named(counters.by_pc.sum(axis=0))["instructions"]
         rows.append(
             {
-                "kernel": one.name,
-                "n": one.n,
+                "kernel": launch.kernel.name,
+                "n": launch.n,
                 "warp_instructions": instructions,
                 "warp_instructions_per_s": instructions / min(traced),
                 "times_as_long": min(traced) / min(plain),
