@@ -311,6 +311,14 @@ class Latency:
         "a fence between blocks, nothing else under way",
         default=_in_proportion(1.15, "latency_cycles.global_atomic"),
     )
+    fenced_store: float = _latency(
+        "a fence between blocks right behind a store",
+        default=_in_proportion(1.86, "latency_cycles.global_atomic"),
+    )
+    fence_per_warp: float = _latency(
+        "added for each other warp of the SM that waits at a fence for its stores",
+        default=_in_proportion(0.029, "latency_cycles.global_atomic"),
+    )
     flag: float = _latency(
         "from a word's store until a warp of another SM that asks again and again has it",
         default=_in_proportion(2.1, "latency_cycles.l2"),

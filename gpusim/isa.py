@@ -648,7 +648,7 @@ OPS: dict[str, Op] = {
     "ATOMS": Op("lsu", kind="atomic", action="shared_atomic"),
     COUNT_UP: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
     SPIN: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
-    "MEMBAR": Op("lsu", kind="fence", waits_for_memory=True),
+    "MEMBAR": Op("lsu", kind="fence", action="fence", waits_for_memory=True),
     "ERRBAR": Op("lsu", kind="fence"),  # what a compiler writes behind a MEMBAR
     # Lanes of a warp together.
     # Mask, value, lane, width; detail: idx up down bfly.

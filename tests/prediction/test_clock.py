@@ -412,6 +412,21 @@ def test_what_comes_out_of_dram_takes_the_l2_as_long_as_a_store() -> None:
     assert there == (10 + 100) * TICKS
 
 
+def test_a_fence_waits_for_the_stores_before_it_and_longer_beside_others() -> None:
+    """A compiler writes ERRBAR behind it, which takes no time; nor does one within the block."""
+    gpu = plain_device(fence=30, fenced_store=100, fence_per_warp=7, last_store=0)
+    send = Instruction("STG", (), (0, 1), INT32, memory=GLOBAL)
+    fence, behind = Instruction("MEMBAR", detail="gpu"), Instruction("ERRBAR", detail="block")
+    plain = simulate([send, behind, behind, EXIT], gpu=gpu).cycles
+    one = simulate([send, fence, behind, EXIT], gpu=gpu)
+    assert one.cycles == plain + 100 - 1
+    three = simulate([send, fence, behind, EXIT], gpu=gpu, warps=3)
+    assert 0 <= three.cycles - (one.cycles + 2 * 7) <= 4  # their stores leave in turn
+    assert simulate([fence, EXIT], gpu=gpu).cycles == simulate([behind, EXIT], gpu=gpu).cycles + 29
+    within = Instruction("MEMBAR", detail="block")
+    assert simulate([send, within, behind, EXIT], gpu=gpu).cycles == plain
+
+
 @pytest.mark.parametrize(("dtype", "of_a_lane"), [("int32", 2), ("float32", 3)])
 def test_atomics_of_lanes_on_one_word_go_one_after_the_other(dtype: str, of_a_lane: int) -> None:
     gpu = with_intervals(

@@ -35,6 +35,23 @@ __global__ void fenced(long long *told, char *memory, int count, int rounds) {
     }
 }
 
+// Each warp stores a line and fences, again and again: the cycles of all turns.
+__global__ void fenced_in_turn(long long *told, char *memory, int turns) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    char *mine = memory + warp * (turns + 1ull) * 128 + threadIdx.x % 32 * 4;
+    __syncthreads();
+    long long begin = clock64();
+    for (int r = 0; r < turns; ++r) {
+        *(volatile int *)(mine + r * 128ull) = r;
+        __threadfence();
+    }
+    long long end = clock64();
+    if (threadIdx.x % 32 == 0) {
+        told[2 * warp] = begin;
+        told[2 * warp + 1] = end;
+    }
+}
+
 enum Passing { VOLATILE, RELEASE, EXCHANGE, DATA_AND_FLAG };
 
 template <Passing PASSING>

@@ -47,6 +47,36 @@ def fences(bench: Bench) -> Values:
     return [notes["STORE, 1 blocks of 1 warps"][1][0]]
 
 
+@probe("latency_cycles.fenced_store", "latency_cycles.fence_per_warp")
+def fences_in_turn(bench: Bench) -> Values:
+    """Warps of an SM store a line and fence, again and again: a turn of one warp.
+
+    What each of 32 warps of all SMs adds to that.
+    """
+    turns = {
+        f"{blocks} blocks of {warps} warps": _turn(bench, blocks, warps)
+        for blocks in (1, bench.sms)
+        for warps in (1, 8, 32)
+    }
+    bench.notes["cycles_of_a_store_and_a_fence"] = turns
+    alone = turns["1 blocks of 1 warps"]
+    return [alone, max(0.01, (turns[f"{bench.sms} blocks of 32 warps"] - alone) / 31)]
+
+
+def _turn(bench: Bench, blocks: int, warps: int) -> float:
+    """Return the cycles in which a warp stores and fences once."""
+    told = bench.told(
+        "ordering",
+        "fenced_in_turn",
+        2 * blocks * warps,
+        bench.buffer(DRAM_BYTES),
+        np.int32(ROUNDS),
+        grid=blocks,
+        block=32 * warps,
+    ).reshape(-1, 2)
+    return float((told[:, 1] - told[:, 0]).mean()) / ROUNDS
+
+
 @probe("latency_cycles.flag", "latency_cycles.fenced_flag")
 def flags(bench: Bench) -> Values:
     """Two SMs pass a number to and fro by plain stores and loads: cycles one way.

@@ -20,7 +20,7 @@ from gpusim.prediction.memory import NO_ACCESS, Access, draws
 from gpusim.prediction.ticks import TICKS, ticks
 
 SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
-_FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC)
+_FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE)
 _TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 
 
@@ -196,7 +196,8 @@ class Builder:
         port = issue.port if row.is_on or action in READS else TICKS
         tag = -1
         at = self.earliest(instruction, cost)
-        if instruction.dst and action is not Action.BARRIER:
+        is_fence = action is Action.FENCE
+        if is_fence or (instruction.dst and action is not Action.BARRIER):
             tag = self.free_tag(is_global=action in _FROM_GLOBAL)
             for register in instruction.dst:
                 self.pending[register] = tag
@@ -206,6 +207,8 @@ class Builder:
         place = len(self.made)
         step = Step(action, row.pc, place, slot, after, pipe, access=access, tag=tag, port=port)
         self.add(step, at, after)
+        if is_fence:
+            self.close((tag,))
         self.deferred = ISSUED_BEHIND_A_BARRIER if action is Action.BARRIER else 0
 
     def free_tag(self, *, is_global: bool) -> int:

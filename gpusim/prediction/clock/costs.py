@@ -104,7 +104,7 @@ def _after(instruction: Instruction, device: Device) -> float:
     Behind a fence between blocks that is until what it did before has been seen.
     """
     latency, op = device.latency_cycles, OPS[instruction.op]
-    if op.kind == "fence" and instruction.detail != "block":
+    if op.waits_for_memory and instruction.detail != "block":
         return latency.fence
     if op.kind == "bsync":
         return latency.control + latency.branch

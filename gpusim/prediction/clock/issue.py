@@ -69,7 +69,7 @@ def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
 
 def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issue:
     op, found = OPS[instruction.op], instruction.memory
-    action = Action[op.action.upper()] if op.action else Action.RUN
+    action = _action(op, instruction)
     guard = () if instruction.guard is None else (instruction.guard,)
     is_held = action is not Action.RUN or bool(cost.after) or cost.pipe == "uniform"
     is_float = found is not None and found.dtype.kind == "f"
@@ -88,6 +88,12 @@ def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issu
         port=port,
         words=words,
     )
+
+
+def _action(op: Op, instruction: Instruction) -> Action:
+    """Return what takes no fixed time: a fence within the block waits for nothing."""
+    waits = op.kind != "fence" or instruction.detail != "block"
+    return Action[op.action.upper()] if op.action and waits else Action.RUN
 
 
 def _port(op: Op, instruction: Instruction, words: int, ports: tuple[int, int]) -> int:

@@ -29,7 +29,7 @@ from gpusim.prediction.ticks import TICKS, ticks
 # Bound once: to look a member up in its class takes longer than to compare it.
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
 _GLOBAL_LOAD, _GLOBAL_STORE = Action.GLOBAL_LOAD, Action.GLOBAL_STORE
-_GLOBAL_ATOMIC = Action.GLOBAL_ATOMIC
+_GLOBAL_ATOMIC, _FENCE = Action.GLOBAL_ATOMIC, Action.FENCE
 
 
 class Multiprocessor(Protocol):
@@ -255,4 +255,6 @@ class Scheduler:
 
 
 def _is_global(action: Action) -> bool:
-    return action is _GLOBAL_LOAD or action is _GLOBAL_STORE or action is _GLOBAL_ATOMIC
+    if action is _GLOBAL_LOAD or action is _GLOBAL_STORE:
+        return True
+    return action is _GLOBAL_ATOMIC or action is _FENCE

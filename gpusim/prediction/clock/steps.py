@@ -33,6 +33,7 @@ class Action(IntEnum):
     CONSTANT = 10
     BARRIER = 11
     EXIT = 12
+    FENCE = 13
 
 
 MARKS = 3  # of a loop of which iterations are extrapolated

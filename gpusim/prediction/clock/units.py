@@ -27,6 +27,10 @@ class Units:
     _shared_step: int
     _shuffle_latency: int
     _atomic_latency: int
+    _fence_latency: int
+    _fenced_store: int
+    _fence_warp: int
+    _fences: list[int]  # until when warps wait for their stores
     _wavefront: int
     _store_conflict: int
     _conflicts_cost: bool
@@ -47,6 +51,7 @@ class Units:
         self.constants_there = 0
         self._device = device
         self._barrier_free = 0
+        self._fences = [0]
         self._read_free = [0] * len(READS)
         self._data_free = [0] * DATA_STAGE_SLOTS
         self._set_latencies()
@@ -59,6 +64,9 @@ class Units:
         self._shared_step = ticks(latency.shared_wavefront)
         self._shuffle_latency = ticks(latency.shuffle)
         self._atomic_latency = ticks(latency.shared_atomic)
+        self._fence_latency = ticks(latency.fence)
+        self._fenced_store = ticks(latency.fenced_store)
+        self._fence_warp = ticks(latency.fence_per_warp)
 
     def _set_intervals(self) -> None:
         interval, free = self._device.interval_cycles, self._device.ablations
@@ -205,14 +213,34 @@ class Units:
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         start = self._stage(now, access.wavefronts * self._wavefront, warp, behind)
-        return 0, self.memory.store(access, start)
+        return 0, self.memory.store(access, warp, start)
 
     def _global_atomic(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
-        there, left = self.memory.atomic(access, start)
+        there, left = self.memory.atomic(access, warp, start)
         return there, left
+
+    def _wait_for_stores(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Let a warp wait at a fence until what it has sent since its last one has arrived.
+
+        It takes longer by those of other warps that wait for theirs.
+        """
+        if warp.sent < 0:
+            return now + self._fence_latency, now
+        others = 0
+        while others < len(self._fences):
+            if self._fences[others] > now:
+                others += 1
+            else:
+                del self._fences[others]
+        there = max(now, warp.sent) + self._fenced_store + others * self._fence_warp
+        self._fences.append(there)
+        warp.sent = -1
+        return there, now
 
 
 # By action. A method bound to its units for each action would be no table that can be compiled.
@@ -227,6 +255,7 @@ _SERVES: tuple[Callable[[Units, Access, Requester, int, int], tuple[int, int]], 
         Action.GLOBAL_ATOMIC: Units._global_atomic,
         Action.SPECIAL_REGISTER: Units._special_register,
         Action.CONSTANT: Units._constant,
+        Action.FENCE: Units._wait_for_stores,
     }.get(action, Units._not_served)
     for action in Action
 )

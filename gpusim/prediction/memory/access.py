@@ -43,7 +43,8 @@ class Requester:
 
     A warp that has waited for a fetch `is_apart` from the others of its block, until the next
     barrier. Its block may be among the first on the SMs. Its last access had a `slot` of the data
-    stage and was `served` at a time; its last constant was `looked_up`.
+    stage and was `served` at a time; its last constant was `looked_up`. Its last
+    store or atomic since a fence was `sent` at a time, -1 where there was none.
     """
 
     block: int
@@ -54,6 +55,7 @@ class Requester:
     slot: int = 0
     served: int = 0
     looked_up: int = 0
+    sent: int = -1
 
     def wait(self) -> None:
         """Take note that the warp waits for what it has fetched."""

@@ -131,7 +131,7 @@ class GlobalMemory:
             return self._fetch(access.cost, again, access, requester, at)
         return at + self._l1
 
-    def store(self, access: Access, at: int) -> int:
+    def store(self, access: Access, requester: Requester, at: int) -> int:
         """Send a store's packets: each line and each sector of it is one. Return when it may leave.
 
         Some stores may wait for that; others wait in their schedulers' queues.
@@ -144,13 +144,13 @@ class GlobalMemory:
         self._store_free = begin + round(packets * sent)
         busy = round(packets * self._l2_packet / self._l2_gain)
         self._l2_free = made_up(self._l2_free, begin) + busy
-        self._sent[turn] = begin
+        self._sent[turn] = requester.sent = begin
         self._stores += 1
         written = self._dram.write(access.written * self._written[place], start)
         self.end = max(self.end, begin + self._last, self._l2_free, written)
         return start
 
-    def atomic(self, access: Access, at: int) -> tuple[int, int]:
+    def atomic(self, access: Access, requester: Requester, at: int) -> tuple[int, int]:
         """Send an atomic to the L2; return when its result is there, and when it may leave.
 
         It goes as a packet for each sector. The L2 serves passes on one place one after the other,
@@ -169,6 +169,7 @@ class GlobalMemory:
         there = self._dram.write(access.lines * self._written[place], start)
         self._done[turn] = max(self._atomic_free, there)
         self._atomics += 1
+        requester.sent = begin
         self.end = max(self.end, self._done[turn])
         return begin + self._atomic_latency, start
 
