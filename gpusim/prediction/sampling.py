@@ -18,16 +18,15 @@ from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
 from gpusim.prediction.garbage import uncollected
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
-from gpusim.prediction.workload import Workload
+from gpusim.prediction.workload import FIRST_ITERATIONS, Workload
 
-# How many waves of resident blocks are simulated, with at least so many blocks; and how many
-# iterations of a loop. Where the second half of them has another rate than the first by more than
-# counts as settled, it is twice as many, unless that were more warp instructions than are worth it.
+# How many waves of resident blocks are simulated, with at least so many blocks. Where the second
+# half of them has another rate than the first by more than counts as settled, it is twice as many,
+# and so it is with iterations of a loop, unless that were more warp instructions than are worth it.
 # Twice as many waves move the mean error of 78 launches of the catalogue by 0.02 % of a time, and
 # take 39 % more instructions.
 FIRST_WAVES = 16
 FIRST_BLOCKS = 32
-FIRST_ITERATIONS = 32
 MOST_INSTRUCTIONS = 1_000_000
 SETTLED = 0.01
 

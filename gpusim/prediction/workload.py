@@ -16,10 +16,12 @@ from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.stand_ins import stand_ins
 from gpusim.prediction.streams import BlockStream, Classes
 from gpusim.prepared import Prepared
 
 MOST_ADDED_UP = 1 << 20  # blocks of which each is looked at to find the SM with the most work
+FIRST_ITERATIONS = 32  # of a loop that are simulated, before it is known whether they settle
 FEW_ITERATIONS = 2  # loops that differ by no more still do when they are shortened
 
 
@@ -45,6 +47,7 @@ class Workload:
         self.warps = len(self._ranges[0][2].warps)
         self._first = self._busiest()
         self.blocks_on_sm = self._count(self._first)
+        self._played = stand_ins(classes, self.blocks_on_sm, FIRST_ITERATIONS)
         self._similar = _similar(c.stream for c in classes.classes)
         self.longest_loop = max((max(counts) for counts in self._similar), default=0)
 
@@ -84,7 +87,7 @@ class Workload:
 
         A block that `is_first` on its SM waits for code and constants that no other fetched.
         """
-        stream = self._stream(number)
+        stream = self._played[id(self._stream(number))]
         is_first = is_first and (self._code.unlike_later or self._constants.unlike_later)
         key = id(stream), most, is_first
         if key not in self._by_stream:

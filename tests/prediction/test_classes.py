@@ -10,6 +10,7 @@ from gpusim import cuda
 from gpusim.arguments import array_spec
 from gpusim.cuda import Kernel
 from gpusim.launch import ComputeCapability
+from gpusim.prediction import stand_ins
 from gpusim.prediction.streams import Classes, classify
 from gpusim.prediction.streams.cells import Cells
 from gpusim.prediction.streams.strata import strata
@@ -93,6 +94,21 @@ def test_small_grids_are_run_whole_where_all_blocks_differ() -> None:
     often = np.arange(200, dtype=np.int32)
     found = classes_of(rounds_of_elements, 200, 32, often, np.zeros(200, np.int32))
     assert (len(found.classes), found.is_sampled, found.sampling_error) == (200, False, 0.0)
+
+
+def test_where_an_sm_gets_too_many_different_blocks_those_about_the_mean_stand_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Six blocks with 1 to 6 rounds: three may be played, each for two."""
+    often = np.arange(1, 7, dtype=np.int32)
+    found = classes_of(rounds_of_elements, 6, 32, often, np.zeros(6, np.int32))
+    streams = [one.stream for one in found.classes]
+    each = sum(stream.steps(32) for stream in streams) / 6
+    monkeypatch.setattr(stand_ins, "MOST_STEPS", 3.5 * each)
+    played = stand_ins.stand_ins(found, 6, 32)
+    assert [streams.index(played[id(stream)]) for stream in streams] == [0, 0, 2, 2, 4, 4]
+    of_one_block_each = stand_ins.stand_ins(found, 1, 32)
+    assert all(of_one_block_each[id(stream)] is stream for stream in streams)
 
 
 def test_a_sample_has_a_block_of_each_cell_and_keeps_it_when_cells_are_halved() -> None:

@@ -20,7 +20,7 @@ from gpusim.prediction.memory.touched import STORE, Stretches
 Array = np.ndarray[Any, Any]
 
 MOST_CANDIDATES = 1 << 21  # are looked at in one go
-MOST_PLACES = 1 << 25  # of one group of stretches; of more, those are looked for that can be
+MOST_PLACES = 1 << 22  # of one group of stretches; of more, those are looked for that can be
 FEW_PLACES = 4  # of a stretch that can cover what is wanted, about
 MOST_EXPANDED = 1 << 23  # of these, in one go
 FEW_MOVED = 4  # places of a stretch that overlap, where another dimension is free

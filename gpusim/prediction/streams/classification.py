@@ -127,8 +127,10 @@ def _by_place(probe: Probe, few: Strata) -> Classes | None:
 
 def _may_run(probe: Probe, cells: Cells, scattered: Strata) -> bool:
     """Return whether the first blocks of cells, and those that are scattered, are not too many."""
-    more = probe.missing(cells.first, scattered.chosen)
-    return len(probe) + len(more) <= MAX_PROBES and probe.kept <= MAX_PROBED_INSTRUCTIONS
+    blocks = len(probe) + len(probe.missing(cells.first, scattered.chosen))
+    each = probe.kept / max(1, len(probe))
+    is_much = probe.kept > MAX_PROBED_INSTRUCTIONS or blocks * each > MOST_INSTRUCTIONS
+    return blocks <= MAX_PROBES and not is_much
 
 
 def _first_cells(few: Strata) -> Cells:

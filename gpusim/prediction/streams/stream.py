@@ -179,6 +179,11 @@ class BlockStream:
         """Sectors that the block stores to."""
         return sum(int(warp.times @ warp.written) for warp in self.warps)
 
+    def steps(self, iterations: int) -> int:
+        """Return its instructions with at most so many iterations of each loop."""
+        more = sum(min(loop.times, iterations - 1) * (loop.end - loop.first) for loop in self.loops)
+        return self.kept + more
+
     @property
     def loops(self) -> list[Loop]:
         """All loops of which one iteration is kept."""
