@@ -104,6 +104,11 @@ class Capacity:
         """Return what is gone of lines after other lines that fill such a part of the L2."""
         return missing(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
 
+    def l2_writes_back(self, distance: Array) -> Array:
+        """Return what is written of lines after other lines that fill such a part of the L2."""
+        kept = self.caches.l2_written_fraction
+        return missing(distance, 0.9 * kept, 1.1 * kept)
+
 
 @dataclass(frozen=True)
 class Caches:

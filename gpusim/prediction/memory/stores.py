@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.memory.hits import Caches, mean, missing
+from gpusim.prediction.memory.hits import Caches, mean
 from gpusim.prediction.memory.touched import ATOMIC, STORE
 
 Array = np.ndarray[Any, Any]
@@ -77,9 +77,8 @@ def _written_back(caches: Caches) -> Array:
     if not capacity.l2_bytes:
         return np.ones(len(touches))
     at_end = touches.time + touches.after_all if capacity.is_warm else touches.after_all
-    kept = capacity.caches.l2_written_fraction
     since = np.where(np.isfinite(touches.stored), touches.stored, at_end)
-    return missing(caches.l2_distance(since), 0.9 * kept, 1.1 * kept)
+    return capacity.l2_writes_back(caches.l2_distance(since))
 
 
 def _parted(caches: Caches) -> Array:
