@@ -709,6 +709,32 @@ def test_a_line_of_which_little_is_wanted_takes_the_l2_as_long_as_a_request() ->
     assert third - second == pytest.approx(32 * 32 / 56 * TICKS, rel=0.1)
 
 
+def test_lines_whose_sectors_are_there_are_not_asked_of_the_l2() -> None:
+    """Of 32 lines two are fresh, at 56 bytes a cycle: a cycle for each."""
+    share = MemoryShare(1e9, 56.0, {-1: Sources(Source(0.0, 0.0))}, BACK, 1.0, 1, 1)
+    units = Units(plain_device(l2=200), share)
+    load = partial(units.serve, Action.GLOBAL_LOAD)
+    few = Access(32, 2, lines=32, wavefronts=1)
+    first, second = (load(few, Requester(0, warp), 10_000 * TICKS, 0)[0] for warp in range(2))
+    assert second - first == pytest.approx(2 * TICKS, abs=TICKS)
+
+
+def test_of_a_request_those_lines_draw_a_latency_that_come_out_of_dram() -> None:
+    """Sixteen draw, or few of them: the last of sixteen comes later."""
+    gpu = plain_device(l2=1, dram=600, dram_least=500)
+
+    def mean(missing: float) -> float:
+        share = MemoryShare(1e9, 1e9, {-1: Sources(Source(missing, missing))}, BACK, 1.0, 1, 1)
+        load = partial(Units(gpu, share).serve, Action.GLOBAL_LOAD)
+        access = Access(16, 16, lines=16, wavefronts=1, draws=16.0)
+        times = [load(access, Requester(warp, 0), warp * 10**6, 0)[0] for warp in range(256)]
+        late = [there - warp * 10**6 for warp, there in enumerate(times)]
+        return float(np.mean([cycles / TICKS for cycles in late if cycles > 400 * TICKS]))
+
+    assert mean(1.0) - 500 > 3 * 100
+    assert mean(0.03) - 500 < 2 * 100
+
+
 def test_what_earlier_blocks_brought_into_the_l1_is_near() -> None:
     """Half of a table's sectors: every second fetch of a later block, none of a first one."""
     table = Source(0.0, 1.0, l1_hit=0.5)

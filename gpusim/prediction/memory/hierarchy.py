@@ -183,11 +183,13 @@ class GlobalMemory:
     ) -> int:
         """Return when sectors are there that come from a source, requested at a time."""
         from_l2 = sectors * (1 - source.l1_hit)
-        # A line of which little is wanted takes the L2 as long as a request of some bytes.
-        asked = max(from_l2, (1 - source.l1_hit) * access.lines * self._request_sectors)
+        # A line of which little is wanted takes the L2 as long as a request of some bytes. Lines
+        # of which the block has touched all that is wanted before are not asked for.
+        lines = min(access.lines, sectors)
+        asked = max(from_l2, (1 - source.l1_hit) * lines * self._request_sectors)
         missing = source.l2_miss * (1 - source.l1_hit)
         # What comes out of DRAM takes the L2 as long as what is stored.
-        filled = (sectors + access.lines) * missing * self._l2_packet
+        filled = (sectors + lines) * missing * self._l2_packet
         busy = round(asked * (1 - source.l2_miss) * self._l2_sector + filled / self._l2_gain)
         self._l2_free = made_up(self._l2_free, at) + busy
         served = self._l2_free

@@ -71,32 +71,34 @@ class FetchLatency:
             if self._shared_out >= missing:
                 is_far = self._shared_out - missing < (1 - missing) * source.far
                 return self._l2_far if is_far else self._l2
-        return self._of_dram(requester, access)
+        # Of its lines those draw a latency that come out of DRAM, one at least.
+        draws = 1 + (access.draws - 1) * (1 - l1_hit) * l2_miss
+        return self._of_dram(requester, access, draws)
 
-    def _of_dram(self, requester: Requester, access: Access) -> int:
+    def _of_dram(self, requester: Requester, access: Access, draws: float) -> int:
         place = _place(requester, requester.number)
-        above = own = _drawn(place, access.draws)
+        above = own = _drawn(place, draws)
         if not requester.is_apart:
-            shared = self._shared_by_several(requester, access)
+            shared = self._shared_by_several(requester, access, draws)
             above += (1 - OWN_LATENCY_FRACTION) * (shared - above)
         varied = self._least + (1 - self._least) * above
         queued = self._queue.loaded * (1 - OWN_QUEUE_FRACTION + OWN_QUEUE_FRACTION * own)
         return round(self._dram * (varied + queued))
 
-    def _shared_by_several(self, requester: Requester, access: Access) -> float:
+    def _shared_by_several(self, requester: Requester, access: Access, draws: float) -> float:
         """Return how far above the least a fetch's latency lies that several warps wait for."""
         together = requester.number * access.lines // SHARED_LATENCY_LINES
         if (
             requester.block != self._shared_block
             or together != self._shared_place
             or requester.waits != self._shared_waits
-            or access.draws != self._shared_draws
+            or draws != self._shared_draws
         ):
             self._shared_block = requester.block
             self._shared_place = together
             self._shared_waits = requester.waits
-            self._shared_draws = access.draws
-            self._shared_above = _drawn(_place(requester, together), access.draws)
+            self._shared_draws = draws
+            self._shared_above = _drawn(_place(requester, together), draws)
         return self._shared_above
 
 
