@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ from gpusim import cuda, device, predict
 from gpusim.errors import NoProgressError
 from gpusim.launch import ComputeCapability
 from gpusim.machine.polling import spins
+from gpusim.machine.storage import FIRST_ADDRESS, allocate
 from gpusim.prediction.ticks import TICKS
 from gpusim.prediction.waiting import Course, Grid, watched
+from gpusim.prediction.waiting.iteration import Iteration
+from gpusim.prediction.waiting.lines import Lines
 from gpusim.prediction.waiting.rate import is_even
 from gpusim.prediction.waiting.words import Words
 from gpusim.prepared import Prepared
@@ -172,6 +176,33 @@ def test_a_warp_that_waits_is_woken_by_the_last_write_of_its_word_alone() -> Non
     assert woken == [([5], 30)]
     words.written(np.array([68]), np.array([60]))
     assert woken == [([5], 30), ([9], 60)]
+
+
+def test_a_line_comes_out_of_dram_once() -> None:
+    """A warp that touches a new line and an old one waits for the new one."""
+    lines, on = Lines(allocate({"x": zeros(1024)}).values()), np.ones((2, 32), bool)
+    near = FIRST_ADDRESS + 4 * np.arange(64).reshape(2, 32)
+    assert lines.first(near, on).tolist() == [True, True]
+    assert lines.first(near + 64, on).tolist() == [False, True]
+    assert lines.first(near + 128, ~on).tolist() == [False, False]
+    assert lines.first(near + 192, on).tolist() == [False, True]
+
+
+def test_iterations_that_are_left_out_take_as_long_as_the_one_before() -> None:
+    """Two of three warps come back: 30 and 40 ticks later, after five instructions."""
+    iteration, at = Iteration(3), np.array([100, 100, 100])
+    iteration.arrive(as_group(7, [0, 1, 2]), at)
+    iteration.issued += 5
+    at += [30, 99, 40]
+    iteration.arrive(as_group(7, [0, 2]), at)
+    skipped: Any = SimpleNamespace(rows=np.array([2]), times=np.array([[6]]), issued=5)
+    assert iteration.takes(skipped).tolist() == [6 * 40]
+    skipped.rows, skipped.times = np.array([0, 2]), np.array([[1, 2]])
+    assert iteration.takes(skipped).tolist() == [30, 80]
+
+
+def as_group(pc: int, rows: list[int]) -> Any:
+    return SimpleNamespace(pc=pc, rows=np.array(rows))
 
 
 # -- the whole grid --------------------------------------------------------------------

@@ -16,13 +16,15 @@ from gpusim.machine.storage import allocate
 from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.ticks import ticks
 from gpusim.prediction.waiting.interpreter import Going, PacedInterpreter
+from gpusim.prediction.waiting.lines import Lines
 from gpusim.prediction.waiting.pace import paces, passed_on_cycles
 from gpusim.prediction.waiting.rate import Course, is_even
 from gpusim.prediction.waiting.words import Words
 from gpusim.prepared import Prepared
 
-BLOCKS_A_BATCH = 128  # they share NumPy's calls
-WAVES = 2  # as many as run at a time, twice: the first are not like the others
+BLOCKS_A_BATCH = 512  # they share NumPy's calls
+# So many times as many blocks are run as run at a time: the first are not like the others.
+WAVES = 1.5
 FEW_BLOCKS = 64  # before that, nobody looks whether they end at a rate that stays
 
 
@@ -55,6 +57,7 @@ class Grid:
         self._going = Going(
             paces=paces(prepared.program, device, l2),
             words=Words(ticks(device.interval_cycles.global_atomic_same_address)),
+            lines=Lines(self._allocations.values()),
             wake_after=ticks(max(0.0, latency.flag - passed_on_cycles(device))),
             barrier=ticks(latency.barrier + warps * latency.barrier_per_warp),
         )

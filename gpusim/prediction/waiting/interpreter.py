@@ -6,6 +6,7 @@ see, and what finds what they do, waits until all who come before it have been r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from gpusim.machine.storage import Allocation
 from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.ticks import ticks
 from gpusim.prediction.waiting.iteration import Iteration
+from gpusim.prediction.waiting.lines import Lines
 from gpusim.prediction.waiting.pace import Pace
 from gpusim.prediction.waiting.spinning import Spinning
 from gpusim.prediction.waiting.words import Words
@@ -30,7 +32,14 @@ Array = np.ndarray[Any, Any]
 
 # Warps that come to an instruction within so many cycles run it together: a fraction of a
 # latency of the L2, which is what those wait who come too late.
-TOGETHER = ticks(64)
+TOGETHER = ticks(128)
+
+# Multiples of the golden ratio's fraction lie evenly; of the law that is drawn the last hundredth
+# is left out, which has no end. Loads of a block have draws of their own.
+GOLDEN = (math.sqrt(5) - 1) / 2
+MOST_DRAWN = 0.99
+LOADS_APART = 4093
+STEP = ticks(256)  # what is drawn goes by steps, so that many warps stay together
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Going:
 
     paces: Sequence[Pace]
     words: Words
+    lines: Lines
     wake_after: int
     barrier: int
 
@@ -84,10 +94,11 @@ class PacedInterpreter(Interpreter):
         self.observers = observers
         self._at = np.full(batch.rows, begin, dtype=np.int64)
         self._served = self._at  # when what the last instruction asks for is served
+        self._late = np.zeros_like(self._at)  # how much longer than from the L2 that takes
         self._there: dict[int, Array] = {}  # by register, when each warp's result is there
         self._spinning = Spinning(batch.rows)
         self._group: Group | None = None
-        self._iteration = Iteration()
+        self._iteration = Iteration(batch.rows)
         self._live = np.ones(len(batch.placement.blocks), dtype=bool)
         self.ended: list[tuple[int, int]] = []
         self.due = begin
@@ -133,12 +144,13 @@ class PacedInterpreter(Interpreter):
             pc, rows = group.pc, group.rows
             pace, instruction = self._going.paces[pc], self._instructions[pc]
             self._at[rows] = self._served = at = self._ready(pace, rows)
+            self._late = np.zeros_like(at)
             if self._settles[pc] or pace.is_seen:
                 group.settle()
             if pace.is_seen and at.max() > limit:
                 self._hold(group)
                 return
-            if pace.spins and self.batch.placement.folded:
+            if (pace.spins or pace.more) and self.batch.placement.folded:
                 raise BlocksDisagreeError
             self.context.executed += 1
             self._iteration.issued += OPS[instruction.op].issued
@@ -146,8 +158,9 @@ class PacedInterpreter(Interpreter):
             is_over = self._handlers[pc](self.context, group, instruction, on)
             self._at[rows] = np.maximum(self._at[rows], at + pace.gap)
             if pace.latency:
+                there = self._served + pace.latency + self._late
                 for register in instruction.dst:
-                    self._result(register)[rows] = self._served + pace.latency
+                    self._result(register)[rows] = there
             if OPS[instruction.op].kind == "exit":
                 self._note_ends()
             if is_over:
@@ -162,6 +175,16 @@ class PacedInterpreter(Interpreter):
                 at = np.maximum(at, self._there[register][rows])
         return at
 
+    def _fetch(self, step: Step, pace: Pace) -> None:
+        """Let warps wait for DRAM that touch what nobody has touched; a block's as long."""
+        assert step.addresses is not None
+        placement, shape = step.placement, (1, len(step.rows), 32)
+        addresses, on = np.broadcast_to(step.addresses, shape), np.broadcast_to(step.on, shape)
+        number = placement.blocks[step.rows // placement.warps_per_block] + LOADS_APART * step.pc
+        drawn = -np.log1p(-MOST_DRAWN * (number * GOLDEN % 1.0))
+        late = pace.fetch + np.rint(drawn * pace.more / STEP).astype(np.int64) * STEP
+        self._late = np.where(self._going.lines.first(addresses[0], on[0]), late, 0)
+
     def _result(self, register: int) -> Array:
         if register not in self._there:
             self._there[register] = np.zeros(len(self._at), dtype=np.int64)
@@ -174,6 +197,7 @@ class PacedInterpreter(Interpreter):
         copies = len(self.batch.placement.blocks)
         self.batch.unfold()
         self._spinning = Spinning(self.batch.rows)
+        self._iteration = Iteration(self.batch.rows)
         self._at = np.tile(self._at, copies)
         self._there = {register: np.tile(at, copies) for register, at in self._there.items()}
 
@@ -182,6 +206,8 @@ class PacedInterpreter(Interpreter):
     def _hear(self, step: Step) -> None:
         """Take note of words that blocks leave for each other, and of warps that ask in vain."""
         pace = self._going.paces[step.pc]
+        if pace.more:
+            self._fetch(step, pace)
         if not pace.is_seen:
             return
         assert step.addresses is not None

@@ -20,12 +20,15 @@ class Pace(NamedTuple):
     """An instruction as a warp goes through it. Times in ticks.
 
     The next one follows after `gap`, once what it `reads` is there; a result that is waited for
-    comes after `latency`. It `is_seen` where other blocks may find what it does to memory, or it
+    comes after `latency`, and out of DRAM `fetch` later at least, to which an exponential law of
+    the mean `more` adds. It `is_seen` where other blocks may find what it does to memory, or it
     finds what they do; it `spins` where a loop does nothing but repeat it until they have.
     """
 
     gap: int
     latency: int
+    fetch: int
+    more: int
     reads: tuple[int, ...]
     is_seen: bool
     spins: bool
@@ -36,17 +39,23 @@ def paces(program: Program, device: Device, l2: str) -> list[Pace]:
     spinning = spins(program)
     words = _places(program, spinning)
     rows = issues(program, device)
-    found = [
-        Pace(
-            gap=_gap(rows, pc),
-            latency=ticks(_latency(rows[pc], device, l2, is_passed_on=_is_of(row, words))),
-            reads=rows[pc].reads,
-            is_seen=_is_of(row, words) or rows[pc].action is Action.GLOBAL_ATOMIC,
-            spins=pc in spinning,
+    found = []
+    latency = device.latency_cycles
+    for pc, row in enumerate(program.instructions):
+        is_word = _is_of(row, words)
+        is_fetch = l2 == "cold" and _may_fetch(rows[pc]) and not is_word
+        found.append(
+            Pace(
+                gap=_gap(rows, pc),
+                latency=ticks(_latency(rows[pc], device, is_word=is_word)),
+                fetch=ticks(latency.dram_least - latency.l2) if is_fetch else 0,
+                more=ticks(latency.dram - latency.dram_least) if is_fetch else 0,
+                reads=rows[pc].reads,
+                is_seen=is_word or rows[pc].action is Action.GLOBAL_ATOMIC,
+                spins=pc in spinning,
+            )
         )
-        for pc, row in enumerate(program.instructions)
-    ]
-    passing_on = ticks(device.latency_cycles.fenced_flag - device.latency_cycles.flag)
+    passing_on = ticks(latency.fenced_flag - latency.flag)
     for pc in _before_words(program, found):
         found[pc] = found[pc]._replace(gap=max(found[pc].gap, passing_on))
     return found
@@ -97,14 +106,17 @@ def _gap(rows: list[Issue], pc: int) -> int:
     return gap if set(instruction.dst).isdisjoint(following.reads) else max(gap, cost.latency)
 
 
-def _latency(row: Issue, device: Device, l2: str, *, is_passed_on: bool) -> float:
-    """Return after how many cycles a result is there that is not of fixed latency, else 0."""
+def _may_fetch(row: Issue) -> bool:
+    """Return whether an instruction loads what the L1 may keep."""
+    memory = row.instruction.memory
+    return row.action is Action.GLOBAL_LOAD and memory is not None and not memory.volatile
+
+
+def _latency(row: Issue, device: Device, *, is_word: bool) -> float:
+    """Return after how many cycles a result is there, out of the L2; 0 where these are fixed."""
     latency = device.latency_cycles
     if row.action is Action.GLOBAL_LOAD:
-        memory = row.instruction.memory
-        if is_passed_on or (memory is not None and memory.volatile):
-            return passed_on_cycles(device)
-        return latency.dram if l2 == "cold" else latency.l2
+        return latency.l2 if _may_fetch(row) and not is_word else passed_on_cycles(device)
     if row.action in (Action.RUN, Action.BARRIER) or not row.instruction.dst:
         return 0.0
     if row.action is Action.SPECIAL:

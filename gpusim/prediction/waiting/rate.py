@@ -42,15 +42,15 @@ class Course:
     def cycles_a_block(self) -> float:
         """Cycles between two ends, in the long run.
 
-        It is found over as many blocks as run at a time, where twice as many were run, for these
-        may begin and end together; else between the halves of those that were.
+        It is found between blocks as many ends apart as run at a time, for these may begin and end
+        together; where no more were run, between the halves of those that were.
         """
         ends = np.sort(self.ends)
-        apart = min(self.at_once, len(ends) // 2)
+        apart = self.at_once if len(ends) > self.at_once else len(ends) // 2
         if not apart:
             return 0.0
-        later, before = ends[-apart:], ends[-2 * apart : -apart]
-        return float(later.mean() - before.mean()) / apart / TICKS
+        later, before = ends[apart:], ends[: len(ends) - apart]
+        return float((later - before).mean()) / apart / TICKS
 
     @property
     def cycles(self) -> float:

@@ -22,7 +22,7 @@ from gpusim.prediction.waiting.rate import Course
 from gpusim.prepared import Prepared
 
 # Which blocks are watched: neighbours, some of those that are run in any case, and others.
-NEIGHBOURS, EARLY, APART = 4, 8, 12
+NEIGHBOURS, EARLY, APART = 3, 6, 8
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _both(recorder: Recorder, touches: TouchRecorder) -> OnSkip:
 
 def _chosen(blocks: int, at_once: int) -> list[int]:
     """Return the numbers of the blocks that are watched."""
-    run = min(blocks, WAVES * at_once)
+    run = min(blocks, int(WAVES * at_once))
     few = min(run, FEW_BLOCKS)
     early = {k * few // EARLY for k in range(EARLY)}
     apart = {k * (run - 1) // (APART - 1) for k in range(APART)}
