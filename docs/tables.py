@@ -294,6 +294,8 @@ MEMORY_MISSES = {
     "drifted apart: DRAM takes longer for them",
     ("tiles_ahead", 1 << 20): "cp.async: here no warp waits for what it brings into shared memory, "
     "DRAM's queue alone holds it back",
+    ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "
+    "constants, which share the caches of these: here each has them as if all ran together",
 }
 
 
