@@ -44,8 +44,9 @@ ATOMICS_IN_A_KILOBYTE = 2.8
 # A pass over a sector all of whose words are updated takes so much of one over less (1 to 8 words
 # of 1 to 8 sectors).
 WHOLE_SECTOR_PASS = 0.8
-# A sector that is read takes its unit as long as so much of a pass, one out of DRAM so much more
-# (atomics at random with 1 to 4 rows of loads each).
+# Where atomics keep all units busy, a sector that is read takes one as long as so much of a pass,
+# one out of DRAM so much more (atomics at random in 65,536 lines with 1 to 4 rows of loads each; in
+# 2,048 lines it is less, and of atomics on one word nothing is seen of it).
 PASS_OF_A_READ, PASS_OF_A_MISS = 0.2, 0.3
 # An atomic leaves its SM as a packet for each sector and so many more: 1 to 32 sectors a request.
 ATOMIC_PACKETS = 2

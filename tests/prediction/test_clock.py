@@ -465,10 +465,13 @@ def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
     gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_atomic_units=2))
     atomic = Instruction("RED", (), (0, 1), INT32, memory=GLOBAL)
     load = Instruction("LDG", (2,), (0,), INT32, memory=GLOBAL)
+    both = dict.fromkeys(range(4), 2.0)
     for miss, part in ((0.0, 0.2), (1.0, 0.5)):
-        share = MemoryShare(1e9, 1e9, {-1: Sources(Source(miss, miss))}, BACK, 1.0, 1, 1)
+        share = MemoryShare(
+            1e9, 1e9, {-1: Sources(Source(miss, miss))}, BACK, 1.0, 1, 1, concurrent_atomics=both
+        )
         made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=share)
-        assert made.cycles == 2 * 100 + 100 / 2 * part
+        assert made.cycles == 2 * 100 / 2 + 100 / 2 * part
 
 
 @pytest.mark.parametrize(("operation", "takes"), [("add", 2), ("cas", 4)])

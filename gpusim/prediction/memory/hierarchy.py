@@ -57,6 +57,8 @@ class GlobalMemory:
     _float_word: int
     _read_beside: float  # what a sector that is read adds to atomics, out of DRAM so much more
     _miss_beside: float
+    _units: float
+    _busy_units: float  # that the last atomic's instruction keeps busy
     # By pc, of which -1 has the first place: where sectors come from that a block touches first or
     # again; how much DRAM moves for a sector that one stores; how many atomics go on.
     _first: list[Source]
@@ -109,8 +111,11 @@ class GlobalMemory:
         self._atomic_latency = ticks(device.latency_cycles.global_atomic)
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
-        self._read_beside = PASS_OF_A_READ * self._word / device.bandwidth.l2_atomic_units
-        self._miss_beside = PASS_OF_A_MISS * self._word / device.bandwidth.l2_atomic_units
+        units = device.bandwidth.l2_atomic_units
+        self._read_beside = PASS_OF_A_READ * self._word / units
+        self._miss_beside = PASS_OF_A_MISS * self._word / units
+        self._units = units
+        self._busy_units = 0.0
 
     def scale_bandwidth(self, gain: float) -> None:
         """Let the SM have so much more than its share of the bandwidth from now on."""
@@ -165,7 +170,8 @@ class GlobalMemory:
         busy = access.cost * self._word * (WHOLE_SECTOR_PASS if access.is_whole else 1.0)
         if access.is_float:
             busy = max(busy, access.cost / max(access.lines, 1) * self._float_word)
-        self._atomic_free = begin + round(busy / self._concurrent_atomics[place])
+        self._busy_units = self._concurrent_atomics[place]
+        self._atomic_free = begin + round(busy / self._busy_units)
         there = self._dram.write(access.lines * self._written[place], start)
         self._done[turn] = max(self._atomic_free, there)
         self._atomics += 1
@@ -195,7 +201,7 @@ class GlobalMemory:
         served = self._l2_free
         if self._atomic_free > at:
             beside = self._read_beside * from_l2 + self._miss_beside * sectors * missing
-            self._atomic_free += round(beside)
+            self._atomic_free += round(beside * self._busy_units / self._units)
         if missing:
             self._dram.read(sectors, missing * source.moved, at)
             served = max(served, self._dram.free)
