@@ -22,7 +22,7 @@ from gpusim.prediction.waiting.rate import Course
 from gpusim.prepared import Prepared
 
 # Which blocks are watched: neighbours, some of those that are run in any case, and others.
-NEIGHBOURS, EARLY, APART = 3, 6, 8
+NEIGHBOURS, EARLY, APART = 2, 3, 4
 
 
 @dataclass(frozen=True)
