@@ -560,6 +560,12 @@ def _float_sum(instruction: Instruction, a: Array, *b: Array) -> Array:
     return a - b[0] if instruction.detail == "+-" else a + b[0]
 
 
+def as_detail_says(instruction: Instruction, *registers: Array) -> Array | tuple[Array, ...]:
+    """Return what an instruction's detail computes: the form of a compiler's own row."""
+    results: Array | tuple[Array, ...] = instruction.detail.computed(*registers)
+    return results
+
+
 def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
     """Return the row of what the lanes do together that a mask, its first source, names."""
     return Op(unit, kind=kind, convergent=True, waits_for_lanes=True, orders_lanes=True, **traits)
@@ -689,6 +695,45 @@ OPS |= {
     ".CAST": Op("none", _convert, issued=False, affine="sum", widens=True),
     ".CONST": Op("none", kind="constant", issued=False),
     ".SCALE": Op("none", _shift_add, issued=False, affine="sum"),
+}
+
+# What a compiler's own code has beside these. Mnemonics that only compute have rows of their own
+# (`sass/translate.py`), where they are read.
+OPS |= {
+    ".ADDRESS": Op("none", as_detail_says, issued=False, affine="sum", widens=True),
+    ".PREDICATE": Op("none", as_detail_says, issued=False),
+    "bits.BMOV.32.CLEAR": Op("cbu"),
+    "bits.ENDCOLLECTIVE": Op("cbu"),
+    ".SAME": Op("none", as_detail_says, issued=False),
+    ".STS": Op("none", kind="store", issued=False),
+    "LDGSTS": Op("lsu", kind="load", action="global_load"),
+    "LD": Op("lsu", kind="load", action="global_load"),
+    "ST": Op("lsu", kind="store", action="global_store"),
+    "ATOM": Op("lsu", kind="atomic", action="global_atomic"),
+    "bits.B2R.RESULT": Op("adu", as_detail_says),
+    "MATCH.LANES": Op("vote", kind="same_lanes", convergent=True, orders_lanes=True),
+    "REDUX.LANES": Op("vote", kind="reduce_lanes", convergent=True, orders_lanes=True),
+    "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),
+    "CALL.REL": Op("cbu", kind="branch", redirects=True),
+    "CALL.REG": Op("cbu", kind="jump", redirects=True),
+    "CALL.ABS": Op("cbu", kind="call_driver", redirects=True),
+    "BRX": Op("cbu", kind="jump", redirects=True),
+    "RET.REL": Op("cbu", kind="jump", redirects=True),
+    "BPT.TRAP": Op("cbu", kind="trap"),
+    "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
+    "CS2R.CLOCK": Op("alu", kind="clock"),
+    "BMOV.GET": Op("cbu", kind="get_token"),
+    "BMOV.SET": Op("cbu", kind="set_token"),
+    "bits.LEPC": Op("alu", as_detail_says),
+    "BAR.SYNC": Op("adu", kind="named_barrier", action="barrier", redirects=True),
+    "BAR.ARV": Op("adu", kind="arrive"),
+    "WARPSYNC.MASK": Op(
+        "cbu", kind="gather", convergent=True, waits_for_lanes=True, redirects=True
+    ),
+    "LDC.BANK": Op("constants", kind="bank", action="constant"),
+    "ULDC.BANK": Op("uniform", kind="bank"),
+    "SHFL.LANES": Op("lsu", kind="exchange", action="shuffle", convergent=True, orders_lanes=True),
+    "VOTE.LANES": Op("vote", kind="poll", convergent=True, orders_lanes=True),
 }
 
 

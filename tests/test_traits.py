@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,6 +107,16 @@ def test_what_threads_do_together_is_convergent(name: str) -> None:
     """Where the handler stands tells who takes part; the row has to say the same."""
     handler = HANDLERS[OPS[name].kind]
     assert OPS[name].convergent == (handler.__module__ in (warp.__name__, barrier.__name__))
+
+
+def test_rows_of_a_compilers_own_code_are_there_before_any_is_read() -> None:
+    """Programs made by hand, or by another process, have them: nothing else is imported first."""
+    script = (
+        "import sys; from gpusim.isa import OPS; "
+        "print(OPS['.ADDRESS'].affine, OPS['BRX'].kind, 'gpusim.sass' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["sum", "jump", "False"]
 
 
 def calls(intrinsic: Any) -> list[cuda.Kernel]:

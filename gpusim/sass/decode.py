@@ -329,26 +329,25 @@ class Address:
     def __str__(self) -> str:
         return f"{self.offset:+#x}"
 
-
-def add_up(form: Address, *registers: Any) -> Any:
-    """Return addresses, 64-bit, from the registers that they are made of."""
-    total: Any = None
-    place = 0
-    for bits, scale, unsigned in form.terms:
-        if bits == 64:
-            value = joined(*registers[place : place + 2]).view(np.int64)
-            place += 2
-        else:
-            # Within a window of 2^32 bytes offsets may be negative.
-            word = registers[place]
-            value = (word if unsigned else word.view(np.int32)).astype(np.int64)
-            place += 1
-        if scale != 1:
-            value = value * np.int64(scale)
-        total = value if total is None else total + value
-    if total is None:
-        return np.full((1, 1, 1), form.offset, dtype=np.int64)
-    return total + np.int64(form.offset) if form.offset else total
+    def computed(self, *registers: Any) -> Any:
+        """Return addresses, 64-bit, from the registers that they are made of."""
+        total: Any = None
+        place = 0
+        for bits, scale, unsigned in self.terms:
+            if bits == 64:
+                value = joined(*registers[place : place + 2]).view(np.int64)
+                place += 2
+            else:
+                # Within a window of 2^32 bytes offsets may be negative.
+                word = registers[place]
+                value = (word if unsigned else word.view(np.int32)).astype(np.int64)
+                place += 1
+            if scale != 1:
+                value = value * np.int64(scale)
+            total = value if total is None else total + value
+        if total is None:
+            return np.full((1, 1, 1), self.offset, dtype=np.int64)
+        return total + np.int64(self.offset) if self.offset else total
 
 
 # Accesses of memory beyond 2^32 bytes: a register alone stands for a pair.

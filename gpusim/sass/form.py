@@ -109,6 +109,10 @@ class Form:
             values.append(_signed(value, code, signs) if signs is not PLAIN else value)
         return values
 
+    def computed(self, *registers: Array) -> tuple[Array, ...]:
+        """Return the registers that the row gives."""
+        return self.bits(self.evaluate(self, *self.operands(registers)))
+
     def bits(self, results: Any) -> tuple[Array, ...]:
         """Return the results that are wanted as registers."""
         if len(self.results) == 1:
@@ -136,12 +140,6 @@ def _signed(value: Array, code: str, signs: Signs) -> Array:
     if signs.inverted:
         value = np.bitwise_not(value)
     return np.negative(value) if signs.negated else value
-
-
-def compute(instruction: Instruction, *registers: Array) -> tuple[Array, ...]:
-    """Evaluate an instruction whose detail is a form."""
-    form: Form = instruction.detail
-    return form.bits(form.evaluate(form, *form.operands(registers)))
 
 
 def typed(instruction: Instruction, *registers: Array) -> list[Array]:

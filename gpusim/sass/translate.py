@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS, BankLayout, Instruction, Op, Program
+from gpusim.isa import OPS, BankLayout, Instruction, Op, Program, as_detail_says
 from gpusim.sass.cubin import Cubin, KernelCode
-from gpusim.sass.decode import BankWord, Decoder, Micro, Source, add_up, decoded
+from gpusim.sass.decode import BankWord, Decoder, Micro, Source, decoded
 from gpusim.sass.flow import edges
-from gpusim.sass.form import compute, typed
+from gpusim.sass.form import typed
 from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
 from gpusim.sass.mnemonics.integer import move
 from gpusim.sass.provenance import named
@@ -20,15 +20,11 @@ from gpusim.sass.table import MNEMONICS, Mnemonic
 from gpusim.sass.webs import Webs, is_predicate
 
 
-def _evaluated(instruction: Instruction, *registers: Any) -> Any:
-    return add_up(instruction.detail, *registers)
-
-
 def _op(found: Mnemonic) -> Op:
     """Return a row of the table as a row of the machine's instructions."""
     return Op(
         found.unit,
-        compute if found.evaluate is not None else None,
+        as_detail_says if found.evaluate is not None else None,
         action="special" if found.unit == "xu" else "",
         sets_predicate=found.results.startswith("p"),
         is_copy=found.evaluate is move,
@@ -38,47 +34,11 @@ def _op(found: Mnemonic) -> Op:
     )
 
 
-# The table's rows stand beside those that the lowering makes; both are run by one machine.
+# Mnemonics that only compute, as rows of the machine's instructions: their forms say what.
 OPS |= {
     f"bits.{name}": _op(found)
     for name, found in MNEMONICS.items()
     if found.kind == "compute" and not found.op
-}
-OPS |= {
-    ".ADDRESS": Op("none", _evaluated, issued=False, affine="sum", widens=True),
-    ".PREDICATE": Op("none", compute, issued=False),
-    "bits.BMOV.32.CLEAR": Op("cbu"),
-    "bits.ENDCOLLECTIVE": Op("cbu"),
-    ".SAME": Op("none", compute, issued=False),
-    ".STS": Op("none", kind="store", issued=False),
-    "LDGSTS": Op("lsu", kind="load", action="global_load"),
-    "LD": Op("lsu", kind="load", action="global_load"),
-    "ST": Op("lsu", kind="store", action="global_store"),
-    "ATOM": Op("lsu", kind="atomic", action="global_atomic"),
-    "bits.B2R.RESULT": Op("adu", compute),
-    "MATCH.LANES": Op("vote", kind="same_lanes", convergent=True, orders_lanes=True),
-    "REDUX.LANES": Op("vote", kind="reduce_lanes", convergent=True, orders_lanes=True),
-    "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),
-    "CALL.REL": Op("cbu", kind="branch", redirects=True),
-    "CALL.REG": Op("cbu", kind="jump", redirects=True),
-    "CALL.ABS": Op("cbu", kind="call_driver", redirects=True),
-    "BRX": Op("cbu", kind="jump", redirects=True),
-    "RET.REL": Op("cbu", kind="jump", redirects=True),
-    "BPT.TRAP": Op("cbu", kind="trap"),
-    "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
-    "CS2R.CLOCK": Op("alu", kind="clock"),
-    "BMOV.GET": Op("cbu", kind="get_token"),
-    "BMOV.SET": Op("cbu", kind="set_token"),
-    "bits.LEPC": Op("alu", compute),
-    "BAR.SYNC": Op("adu", kind="named_barrier", action="barrier", redirects=True),
-    "BAR.ARV": Op("adu", kind="arrive"),
-    "WARPSYNC.MASK": Op(
-        "cbu", kind="gather", convergent=True, waits_for_lanes=True, redirects=True
-    ),
-    "LDC.BANK": Op("constants", kind="bank", action="constant"),
-    "ULDC.BANK": Op("uniform", kind="bank"),
-    "SHFL.LANES": Op("lsu", kind="exchange", action="shuffle", convergent=True, orders_lanes=True),
-    "VOTE.LANES": Op("vote", kind="poll", convergent=True, orders_lanes=True),
 }
 
 # Shared memory that the system keeps at the start of a block's, from compute capability 9.0 on.
