@@ -292,8 +292,10 @@ def memory_keys() -> str:
 MEMORY_MISSES = {
     ("saxpy_stride", 1 << 24): "rows of 128 bytes that the warps of a loop write after they have "
     "drifted apart: DRAM takes longer for them",
-    ("tiles_ahead", 1 << 20): "cp.async: here no warp waits for what it brings into shared memory, "
-    "DRAM's queue alone holds it back",
+    ("convolution_5x5", 1 << 12): "many loads of lines that are there or on their way, with "
+    "multiplications between them: what holds the hardware back is not known",
+    ("rmsnorm", 1 << 22): "rows of 16 KB that a warp reads a second time: the hardware finds more "
+    "of them in its L1",
     ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "
     "constants, which share the caches of these: here each has them as if all ran together",
 }

@@ -183,6 +183,9 @@ class Op:
     `affine`: of which sources the result is a linear function; a name of AFFINE, "" for none.
     `widens`: its result may have more bits than its sources.
     `by_word`: lanes that name one word are served at once, not one after the other.
+    `copies`: its part in copies from global to shared memory that a warp does not wait for: it
+    "begins" one, "commits" those since as a group, or "awaits" groups (`detail`: how many of the
+    last may be on their way; None where it waits for something else).
     `typed(instruction, *sources)` returns what untyped registers are taken for, operand by operand.
     """
 
@@ -203,6 +206,7 @@ class Op:
     affine: str = ""
     widens: bool = False
     by_word: bool = False
+    copies: Literal["", "begins", "commits", "awaits"] = ""
     typed: Callable[..., list[Array]] | None = None
 
     @property
@@ -706,7 +710,9 @@ OPS |= {
     "bits.ENDCOLLECTIVE": Op("cbu"),
     ".SAME": Op("none", as_detail_says, issued=False),
     ".STS": Op("none", kind="store", issued=False),
-    "LDGSTS": Op("lsu", kind="load", action="global_load"),
+    "LDGSTS": Op("lsu", kind="load", action="global_load", copies="begins"),
+    "LDGDEPBAR": Op("lsu", copies="commits"),
+    "DEPBAR": Op("adu", copies="awaits"),
     "LD": Op("lsu", kind="load", action="global_load"),
     "ST": Op("lsu", kind="store", action="global_store"),
     "ATOM": Op("lsu", kind="atomic", action="global_atomic"),

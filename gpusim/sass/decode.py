@@ -499,6 +499,17 @@ def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Itera
     yield Micro(".SAME", place, form, (*old, *words), results, row.guard, issued=False)
 
 
+def _commit_copies(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    yield Micro("LDGDEPBAR", place, None, (), (), row.guard)
+
+
+def _await_copies(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Wait until at most so many groups of copies, which count on SB0, are on their way."""
+    names = [one.name for one in row.operands]
+    groups = row.operands[1].number if names[:1] == ["SB0"] and len(names) > 1 else None
+    yield Micro("DEPBAR", place, groups, (), (), row.guard)
+
+
 def _were_equal(form: Form, old: Any, expected: Any) -> Any:
     return (old == expected).astype(old.dtype)
 
@@ -877,6 +888,8 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "barrier_reduction": _barrier_reduction,
     "barrier_result": _barrier_result,
     "copy_to_shared": _copy_to_shared,
+    "commit_copies": _commit_copies,
+    "await_copies": _await_copies,
     "cast_spin": _cast_spin,
     "match": _match,
     "redux": _redux,

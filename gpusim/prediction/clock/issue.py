@@ -19,6 +19,7 @@ class Issue(NamedTuple):
 
     It `is_held` where a warp that is behind a barrier does not issue it before it is held there.
     It keeps its scheduler's `port` to memory for some ticks, and has so many `words` for a lane.
+    `copies` is its part in copies to shared memory that go on behind it: see `isa.Op`.
     """
 
     instruction: Instruction
@@ -31,6 +32,7 @@ class Issue(NamedTuple):
     is_swap: bool
     port: int
     words: int
+    copies: str
 
 
 def issues(program: Program, device: Device) -> list[Issue]:
@@ -71,7 +73,8 @@ def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issu
     op, found = OPS[instruction.op], instruction.memory
     action = _action(op, instruction)
     guard = () if instruction.guard is None else (instruction.guard,)
-    is_held = action is not Action.RUN or bool(cost.after) or cost.pipe == "uniform"
+    waits = bool(cost.after) or op.copies == "awaits"
+    is_held = action is not Action.RUN or waits or cost.pipe == "uniform"
     is_float = found is not None and found.dtype.kind == "f"
     reads = (*instruction.src, *guard)
     words = 1 if found is None else max(1, found.width_bytes // WORD_BYTES)
@@ -87,6 +90,7 @@ def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issu
         is_swap=op.kind == "atomic" and instruction.detail == "cas",
         port=port,
         words=words,
+        copies=op.copies,
     )
 
 
