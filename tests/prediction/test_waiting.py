@@ -63,6 +63,23 @@ def meeting(arrived, rounds):
 
 
 @cuda.jit
+def chain_by_tickets(tickets, flags, numbers, out):
+    """Each block draws a ticket, does that block's work, and waits for the ticket before."""
+    drawn = cuda.shared.array(1, np.int32)
+    lane, raised = cuda.threadIdx.x, cuda.volatile(flags)
+    if lane == 0:
+        drawn[0] = cuda.atomic.add(tickets, 0, 1)
+    cuda.syncthreads()
+    ticket = drawn[0]
+    number = numbers[32 * ticket + lane]
+    if ticket > 0:
+        while raised[ticket - 1] == 0:
+            pass
+    raised[ticket] = 1
+    out[32 * ticket + lane] = number
+
+
+@cuda.jit
 def up_to_a_bound(bound, out):
     i, last = 0, cuda.volatile(bound)
     while i < last[0]:
@@ -233,6 +250,15 @@ def test_a_chain_binds_a_prediction() -> None:
     assert many.cycles == pytest.approx(many.bound.time_us * H200.gpu.sm_clock_mhz)
     step = course(chain, 512, zeros(512), 1).cycles_a_block
     assert (many.cycles - few.cycles) / 512 == pytest.approx(step, rel=0.001)
+
+
+def test_blocks_draw_tickets_in_their_order() -> None:
+    """So each block's numbers are its own, and all come from DRAM: 256 blocks, 4 sectors each."""
+    states = zeros(1), zeros(256)
+    launch = chain_by_tickets[256, 32]
+    made = predict(launch, *states, zeros(8192), zeros(8192), device="h200", code="lowering")
+    (read,) = [one for one in made.traffic.fetches if one.array == "numbers"]
+    assert (read.sectors, read.dram, read.reuse_bytes) == (1024, 1.0, None)
 
 
 def test_blocks_that_meet_at_a_counter_take_a_words_way_for_each_round() -> None:

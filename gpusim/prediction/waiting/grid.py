@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -97,15 +98,17 @@ class Grid:
         return is_even(self._ends)
 
     def _add(self, count: int, begin: int) -> None:
-        """Make batches of the next blocks: of those that are watched, and of the others."""
+        """Make batches of the next blocks, each of watched ones or of others.
+
+        They are in the order of blocks, in which those that begin together draw tickets.
+        """
         numbers = range(self._known, self._known + count)
         self._known += count
-        watched = [number for number in numbers if number in self._watched]
-        others = [number for number in numbers if number not in self._watched]
-        if watched:
-            self._add_batch(watched, begin, is_watched=True)
-        for first in range(0, len(others), BLOCKS_A_BATCH):
-            self._add_batch(others[first : first + BLOCKS_A_BATCH], begin, is_watched=False)
+        for is_watched, run in groupby(numbers, self._watched.__contains__):
+            blocks = list(run)
+            for first in range(0, len(blocks), BLOCKS_A_BATCH):
+                part = blocks[first : first + BLOCKS_A_BATCH]
+                self._add_batch(part, begin, is_watched=is_watched)
 
     def _add_batch(self, blocks: Sequence[int], begin: int, *, is_watched: bool) -> None:
         prepared = self._prepared
