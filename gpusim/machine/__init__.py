@@ -15,10 +15,10 @@ from gpusim import programs
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.events import Observer, hooks
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa import OPS, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.context import OnFault
-from gpusim.machine.flow import Liveness
+from gpusim.machine.flow import Liveness, loop_bodies
 from gpusim.machine.heap import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import MaySkip, OnSkip
@@ -146,7 +146,7 @@ def _waits_for_ever(interpreter: Interpreter) -> NoProgressError:
         f"blocks {blocks[0]} to {blocks[-1]} go round for ever: nothing that is left to run can "
         f"end the loop of warps at line {', '.join(map(str, lines[:4]))}"
     )
-    line = _loop_line(instructions, int(splits.pc[0]))
+    line = _loop_line(interpreter.batch.program, int(splits.pc[0]))
     return NoProgressError(message, FaultPlace(line, int(blocks[0])))
 
 
@@ -159,17 +159,14 @@ def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:
         f"blocks {blocks[0]} to {blocks[-1]} ran {limit} instructions without finishing; warps "
         f"stand at line {where}. If the kernel only needs longer, raise the step limit"
     )
-    line = _loop_line(instructions, int(splits.pc[0]))
+    line = _loop_line(interpreter.batch.program, int(splits.pc[0]))
     return NoProgressError(message, FaultPlace(line, int(blocks[0])))
 
 
-def _loop_line(instructions: Sequence[Instruction], pc: int) -> int:
+def _loop_line(program: Program, pc: int) -> int:
     """Return where the innermost loop around a pc is left, the pc's own line if there is none."""
-    around = [
-        (row.target, last)
-        for last, row in enumerate(instructions)
-        if OPS[row.op].kind == "branch" and 0 <= row.target <= pc <= last
-    ]
+    instructions = program.instructions
+    around = ((body.start, body[-1]) for body in loop_bodies(program) if pc in body)
     head, last = max(around, default=(pc, pc))
     body = instructions[head : last + 1]
     exits = (row.line for row in body if OPS[row.op].kind == "branch" and row.guard is not None)

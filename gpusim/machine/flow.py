@@ -5,6 +5,7 @@ Registers are virtual; those of the uniform datapath and predicates are not coun
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from gpusim.isa import OPS, VECTOR_TWINS, Instruction, Program
@@ -29,6 +30,13 @@ def leaders(program: Program) -> list[int]:
         if targets != (pc + 1,):
             found.update((*targets, pc + 1))
     return sorted(pc for pc in found if pc < len(program.instructions))
+
+
+def loop_bodies(program: Program) -> Iterator[range]:
+    """Yield the body of each loop, which stands from its head to the branch back."""
+    for pc, instruction in enumerate(program.instructions):
+        if OPS[instruction.op].kind == "branch" and 0 <= instruction.target <= pc:
+            yield range(instruction.target, pc + 1)
 
 
 def live_registers(program: Program) -> list[int]:

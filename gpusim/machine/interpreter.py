@@ -14,7 +14,7 @@ import numpy as np
 from gpusim.errors import BarrierError, FaultPlace
 from gpusim.events import Observer
 from gpusim.isa import OPS
-from gpusim.machine import spinning
+from gpusim.machine import swap_loops
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
@@ -68,7 +68,7 @@ class Interpreter:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
         ops = [OPS[one.op] for one in self._instructions]
-        self._spins = spinning.heads(batch.program)
+        self._swapping = swap_loops.heads(batch.program)
         self._lone = lone_loops(batch.program)
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
@@ -126,9 +126,9 @@ class Interpreter:
             longest = int(np.where(first, splits.last_run, LATEST).argmin())
             which = np.flatnonzero(ready & (splits.pc == splits.pc[longest]))
             which = which[np.argsort(splits.row[which], kind="stable")]
-            if int(splits.pc[longest]) in self._spins:
+            if int(splits.pc[longest]) in self._swapping:
                 warps = self.batch.placement.warps_per_block
-                which = which[spinning.go_with(splits.row[which], splits.row[longest], warps)]
+                which = which[swap_loops.go_with(splits.row[which], splits.row[longest], warps)]
         else:
             which = np.arange(len(splits))
         self.batch.clock += 1

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa import OPS, Program
+from gpusim.machine.flow import loop_bodies
 
 Array = np.ndarray[Any, Any]
 
@@ -19,8 +20,7 @@ def lone_loops(program: Program) -> Array:
     """Return, by pc, whether it lies in a loop that neither touches memory nor meets others."""
     is_lone = [OPS[instruction.op].is_lone for instruction in program.instructions]
     inside = np.zeros(len(is_lone), dtype=bool)
-    for pc, instruction in enumerate(program.instructions):
-        goes_back = OPS[instruction.op].kind == "branch" and 0 <= instruction.target <= pc
-        if goes_back and all(is_lone[instruction.target : pc + 1]):
-            inside[instruction.target : pc + 1] = True
+    for body in loop_bodies(program):
+        if all(is_lone[pc] for pc in body):
+            inside[body] = True
     return inside

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from gpusim.events import Skip, Step
-from gpusim.isa import OPS, Program
+from gpusim.isa import Program
 from gpusim.machine.context import Context
 from gpusim.machine.decisions import decisions
+from gpusim.machine.flow import loop_bodies
 from gpusim.machine.group import Group
 from gpusim.machine.iteration import ENDLESS, DiffersError, Recurrence, follow
 
@@ -33,11 +34,7 @@ MaySkip = Callable[[Sequence[Step]], bool]
 
 def heads(program: Program) -> frozenset[int]:
     """Return the pcs to which branches go back."""
-    return frozenset(
-        instruction.target
-        for pc, instruction in enumerate(program.instructions)
-        if OPS[instruction.op].kind == "branch" and instruction.target <= pc
-    )
+    return frozenset(body.start for body in loop_bodies(program))
 
 
 class _Watch:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gpusim.isa import OPS, Instruction, Program
+from gpusim.machine.flow import loop_bodies
 
 
 def polls(program: Program) -> frozenset[int]:
     """Return the pcs of loads and atomics for whose value a loop waits."""
-    return frozenset(pc for body in _loops(program) for pc in _polls_of(program.instructions, body))
+    return frozenset(
+        pc for body in loop_bodies(program) for pc in _polls_of(program.instructions, body)
+    )
 
 
 def spins(program: Program) -> frozenset[int]:
@@ -20,7 +23,7 @@ def spins(program: Program) -> frozenset[int]:
     """
     rows = program.instructions
     found: set[int] = set()
-    for body in _loops(program):
+    for body in loop_bodies(program):
         waiting = _polls_of(rows, body)
         deciding = _slice(rows, body, _guards_out(rows, body))
         if not _carried(rows, body, deciding) and all(
@@ -46,13 +49,6 @@ def guesses(program: Program) -> frozenset[int]:
         and row.memory.name in arrays
         and not compared.isdisjoint(row.dst)
     )
-
-
-def _loops(program: Program) -> Iterator[range]:
-    """Yield the body of each loop, which stands from its head to the branch back."""
-    for pc, instruction in enumerate(program.instructions):
-        if OPS[instruction.op].kind == "branch" and 0 <= instruction.target <= pc:
-            yield range(instruction.target, pc + 1)
 
 
 def _polls_of(instructions: Sequence[Instruction], body: range) -> set[int]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa import SPIN, Program
+from gpusim.machine.flow import loop_bodies
 
 Array = np.ndarray[Any, Any]
 
@@ -21,13 +22,10 @@ MOST_TOGETHER = 8
 
 
 def heads(program: Program) -> frozenset[int]:
-    """Return where loops begin in which a program spins."""
-    rows = program.instructions
-    return frozenset(
-        next((row.target for row in rows[pc:] if 0 <= row.target <= pc), -1)
-        for pc, one in enumerate(rows)
-        if one.op == SPIN
-    )
+    """Return where the innermost loops begin in which a program swaps until it gets through."""
+    swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]
+    around = ([body for body in loop_bodies(program) if pc in body] for pc in swaps)
+    return frozenset(bodies[0].start for bodies in around if bodies)
 
 
 def go_with(rows: Array, first: int, warps: int) -> Array:
