@@ -82,6 +82,15 @@ def dim3(value: int | Sequence[int], name: str) -> Dim3:
     return (x, y, z)
 
 
+def places_of(numbers: Any, size: Dim3) -> tuple[Any, Any, Any]:
+    """Return where along x, y and z blocks of a grid stand, or threads of a block.
+
+    Their numbers are whole numbers or arrays of them, and so are the places.
+    """
+    x, y, _ = size
+    return numbers % x, numbers // x % y, numbers // (x * y)
+
+
 @dataclass(frozen=True)
 class Launch:
     """A grid of blocks of threads; `dynamic_shared_bytes` is added to the static memory."""

@@ -16,11 +16,10 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.repetition import BEGIN
 from gpusim.machine.touched import Touched, TouchedAlike
-from gpusim.memory import first_of_each
+from gpusim.memory import WORD_BYTES, first_of_each
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
-WORD_BYTES = 4
 
 
 def load(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

@@ -16,6 +16,7 @@ from gpusim import floats
 from gpusim.arguments import ArraySpec
 from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa import Memory
+from gpusim.launch import Dim3, places_of
 
 Array = np.ndarray[Any, Any]
 
@@ -152,10 +153,10 @@ def _at(values: Array, position: tuple[int, ...]) -> int:
     )
 
 
-def coordinates(linear: int, size: tuple[int, int, int]) -> str:
+def coordinates(linear: int, size: Dim3) -> str:
     """Return a linear number as the indices that a user counts by."""
-    x, y, z = size
-    parts = (linear % x, linear // x % y, linear // (x * y))
+    _, y, z = size
+    parts = places_of(linear, size)
     if y == z == 1:
         return str(parts[0])
     return str(parts[:2] if z == 1 else parts).replace(" ", "")

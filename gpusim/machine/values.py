@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.errors import KernelFault
 from gpusim.isa import OPS, Instruction
+from gpusim.launch import Dim3, places_of
 from gpusim.machine.banks import SHARED_HIGH
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
@@ -29,9 +30,8 @@ def compute(context: Context, group: Group, instruction: Instruction, on: Array)
     context.report(group, instruction, on)
 
 
-def _coordinate(linear: Array, size: tuple[int, int, int], axis: str) -> Array:
-    x, y, _ = size
-    along = {"x": linear % x, "y": linear // x % y, "z": linear // (x * y)}[axis]
+def _coordinate(linear: Array, size: Dim3, axis: str) -> Array:
+    along: Array = places_of(linear, size)["xyz".index(axis)]
     return along.astype(np.int32)
 
 

@@ -13,13 +13,13 @@ from typing import Any
 from rich.text import Text
 
 from gpusim.errors import InputError
+from gpusim.memory import SECTOR_BYTES
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.records import Execution, Trace
 
-SECTOR_BYTES = 32
 LABEL = 10
 # A line in a long loop is drawn for its first iterations; JSON has all.
 ITERATIONS_SHOWN = 16

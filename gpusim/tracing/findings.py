@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from gpusim.memory import SECTOR_BYTES
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.records import Execution, Finding, LineCounters, Trace
-
-SECTOR_BYTES = 32
 
 # A condition is worth a sentence where at least this fraction of its executions is divergent,
 # or has no lane to do its body; accesses, where they fetch this many times the least.

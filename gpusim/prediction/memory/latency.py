@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gpusim.device import Device
 from gpusim.prediction.elementary import log, power
+from gpusim.prediction.evenly import FETCHES_APART, MOST_DRAWN
 from gpusim.prediction.measured import (
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
@@ -23,8 +24,6 @@ from gpusim.prediction.ticks import ticks
 _WHOLE = 1 << 64
 _GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
 _GOLDEN = _GOLDEN_PART / _WHOLE
-_FETCHES_APART = 4093  # a prime: numbers of warps and of their fetches do not meet
-_MOST_DRAWN = 0.99  # of the law, whose last hundredth has no end
 
 
 class FetchLatency:
@@ -107,10 +106,10 @@ def _place(requester: Requester, number: int) -> float:
 
     Evenly spread over blocks, and as if drawn at random over warps and fetches.
     """
-    name = number * _FETCHES_APART + requester.waits
+    name = number * FETCHES_APART + requester.waits
     return (requester.block * (name * name + 1) + name) * _GOLDEN_PART % _WHOLE / _WHOLE
 
 
 def _drawn(place: float, draws: float) -> float:
     """Return how many means an exponential law's value lies above its least, the last of some."""
-    return -log(1 - power(place * _MOST_DRAWN, 1 / draws))
+    return -log(1 - power(place * MOST_DRAWN, 1 / draws))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.launch import Launch
+from gpusim.launch import Launch, places_of
 from gpusim.prediction.memory.touched import Stretches, touched_by
 from gpusim.prediction.streams import BlockClass, Classes
 from gpusim.prepared import Prepared
@@ -91,8 +91,7 @@ def _are_many(classes: Classes) -> bool:
 
 def coordinates(numbers: Array, launch: Launch) -> Array:
     """Return where blocks stand in the grid, shaped (blocks, 3)."""
-    x, y, _ = launch.grid
-    return np.stack([numbers % x, numbers // x % y, numbers // (x * y)], axis=1)
+    return np.stack(places_of(numbers, launch.grid), axis=1)
 
 
 def _places(one: BlockClass, launch: Launch) -> list[int]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.evenly import multipliers
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Pattern, coordinates
 from gpusim.prediction.memory.touched import Stretches
@@ -19,11 +20,7 @@ from gpusim.prediction.memory.touched import Stretches
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
-
-# Multiples of these fill a cube evenly (Roberts, "The Unreasonable Effectiveness of Quasirandom
-# Sequences", 2018): powers of the root of x^5 = x + 1.
-_ROOT = 1.1673039782614187
-EVENLY = _ROOT ** -np.arange(1.0, 5.0)
+EVENLY = multipliers(4)  # for block, stretch, iteration and sector
 
 
 @dataclass(frozen=True)

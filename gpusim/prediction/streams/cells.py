@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.launch import Dim3, places_of
+
 Array = np.ndarray[Any, Any]
-Grid = tuple[int, int, int]
 Places = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
@@ -18,7 +19,7 @@ Places = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 class Cells:
     """Boxes of blocks that fill a grid: the places on the axes x, y and z where they begin."""
 
-    grid: Grid
+    grid: Dim3
     begins: Places
 
     @property
@@ -77,18 +78,12 @@ class Cells:
         return numbers_of(places, self.grid).ravel(), values.ravel()
 
 
-def numbers_of(places: Sequence[Sequence[int] | Array], grid: Grid) -> Array:
+def numbers_of(places: Sequence[Sequence[int] | Array], grid: Dim3) -> Array:
     """Return the numbers of blocks at all of some places x, y and z, shaped (z, y, x)."""
     x, y, z = map(np.asarray, places)
     return np.asarray((z[:, None, None] * grid[1] + y[:, None]) * grid[0] + x)
 
 
-def places_of(blocks: Array, grid: Grid) -> tuple[Array, Array, Array]:
-    """Return where blocks stand on the axes x, y and z."""
-    width, height, _ = grid
-    return blocks % width, blocks // width % height, blocks // (width * height)
-
-
-def is_line(grid: Grid) -> bool:
+def is_line(grid: Dim3) -> bool:
     """Return whether a grid has blocks along one axis alone."""
     return max(grid) == math.prod(grid)

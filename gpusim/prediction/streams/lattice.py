@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.streams.cells import Cells, Grid, is_line, places_of
+from gpusim.launch import Dim3, places_of
+from gpusim.prediction.streams.cells import Cells, is_line
 
 Array = np.ndarray[Any, Any]
 
@@ -21,7 +22,7 @@ Array = np.ndarray[Any, Any]
 LINE_PARTS, PARTS = 16, 4
 
 
-def corners(grid: Grid) -> Cells:
+def corners(grid: Dim3) -> Cells:
     """Return cells that begin at the first and at the last place of each axis."""
     x, y, z = (tuple(sorted({0, extent - 1})) for extent in grid)
     return Cells(grid, (x, y, z))
@@ -42,7 +43,7 @@ def _between(cells: Cells, axis: int, kinds: Array) -> Iterator[int]:
             yield from _spaced(a, b, axis, cells.grid)
 
 
-def _spaced(first: int, last: int, axis: int, grid: Grid) -> Sequence[int]:
+def _spaced(first: int, last: int, axis: int, grid: Dim3) -> Sequence[int]:
     if (first, last) == (0, grid[axis] - 1):
         return 1, last - 1  # what differs is mostly an edge
     parts = min(LINE_PARTS if is_line(grid) else PARTS, last - first)

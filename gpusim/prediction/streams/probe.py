@@ -58,7 +58,7 @@ class Probe:
         missing = self.missing(*blocks)
         if not missing:
             return
-        recorder = Recorder(self.prepared.cc, adds_up=not self.prepared.program.compiler)
+        recorder = Recorder(self.prepared)
         machine.run(
             without_results(self.prepared),
             observers=(recorder,),

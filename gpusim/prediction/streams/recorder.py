@@ -13,7 +13,6 @@ import numpy as np
 from gpusim import memory
 from gpusim.events import Observer, Placement, Skip, Step
 from gpusim.isa import OPS
-from gpusim.launch import ComputeCapability
 from gpusim.prediction.streams import constants, distances
 from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
 from gpusim.prediction.streams.touches import (
@@ -24,6 +23,7 @@ from gpusim.prediction.streams.touches import (
     joined,
     sectors_touched,
 )
+from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
@@ -275,9 +275,9 @@ class Recorder(Observer):
     the first time as the iterations that stand for it.
     """
 
-    def __init__(self, cc: ComputeCapability, *, adds_up: bool = True) -> None:
-        self._cc_major = cc.major
-        self._adds_up = adds_up
+    def __init__(self, prepared: Prepared) -> None:
+        self._cc_major = prepared.cc.major
+        self._adds_up = not prepared.program.compiler
         self._recorded: dict[int, _Recorded] = {}
         self.streams: dict[int, BlockStream] = {}
         self.is_sound = True

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.streams.cells import Cells, Grid
+from gpusim.launch import Dim3
+from gpusim.prediction.evenly import multipliers
+from gpusim.prediction.streams.cells import Cells
 
 Array = np.ndarray[Any, Any]
 
 MOST_ROWS = 1 << 14  # of blocks that are divided along two axes; others are taken as one row
-# Multiples of these fill a cube evenly (Roberts, "The Unreasonable Effectiveness of Quasirandom
-# Sequences", 2018): powers of the root of x^4 = x + 1.
-_ROOT = 1.2207440846057596
-EVENLY = _ROOT ** -np.arange(1.0, 4.0)
+EVENLY = multipliers(3)  # for where in its cell a block lies, along each axis
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Strata:
         return math.sqrt(float((apart**2).mean()) / 6 / len(self) * left) / mean
 
 
-def strata(grid: Grid) -> Strata:
+def strata(grid: Dim3) -> Strata:
     """Return a grid in up to six cells."""
     if grid[1] * grid[2] > MOST_ROWS:
         grid = math.prod(grid), 1, 1

@@ -6,7 +6,6 @@ see, and what finds what they do, waits until all who come before it have been r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import READY, Batch, Splits
 from gpusim.machine.storage import Allocation
 from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.evenly import FETCHES_APART, GOLDEN, MOST_DRAWN
 from gpusim.prediction.ticks import ticks
 from gpusim.prediction.waiting.iteration import Iteration
 from gpusim.prediction.waiting.lines import Lines
@@ -34,11 +34,6 @@ Array = np.ndarray[Any, Any]
 # latency of the L2, which is what those wait who come too late.
 TOGETHER = ticks(128)
 
-# Multiples of the golden ratio's fraction lie evenly; of the law that is drawn the last hundredth
-# is left out, which has no end. Loads of a block have draws of their own.
-GOLDEN = (math.sqrt(5) - 1) / 2
-MOST_DRAWN = 0.99
-LOADS_APART = 4093
 STEP = ticks(256)  # what is drawn goes by steps, so that many warps stay together
 
 
@@ -180,7 +175,7 @@ class PacedInterpreter(Interpreter):
         assert step.addresses is not None
         placement, shape = step.placement, (1, len(step.rows), 32)
         addresses, on = np.broadcast_to(step.addresses, shape), np.broadcast_to(step.on, shape)
-        number = placement.blocks[step.rows // placement.warps_per_block] + LOADS_APART * step.pc
+        number = placement.blocks[step.rows // placement.warps_per_block] + FETCHES_APART * step.pc
         drawn = -np.log1p(-MOST_DRAWN * (number * GOLDEN % 1.0))
         late = pace.fetch + np.rint(drawn * pace.more / STEP).astype(np.int64) * STEP
         self._late = np.where(self._going.lines.first(addresses[0], on[0]), late, 0)

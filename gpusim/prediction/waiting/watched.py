@@ -47,9 +47,8 @@ def watched(
     refuse_missing_elements(prepared)
     at_once = resident * device.gpu.sms
     for skips in (True, False):
-        recorder = Recorder(prepared.cc, adds_up=not prepared.program.compiler)
+        recorder = Recorder(prepared)
         touches = TouchRecorder()
-
         grid = Grid(
             without_results(prepared),
             device,
