@@ -18,6 +18,8 @@ from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
+WAITING = "waiting"  # the bound of blocks that wait for each other
+
 
 @dataclass(frozen=True)
 class Bound:

@@ -19,7 +19,7 @@ from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.events import require_observers
 from gpusim.isa import OPS, Instruction
 from gpusim.occupancy import occupancy
-from gpusim.prediction.bounds import Bound, bounds_of
+from gpusim.prediction.bounds import WAITING, Bound, bounds_of
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.memory import MemoryShare, memory_share
@@ -96,7 +96,7 @@ def predict_prepared(
     ]
     cycles = done.cycles
     if waiting is not None:
-        bounds.append(Bound("waiting", waiting.course.cycles / gpu.gpu.sm_clock_mhz))
+        bounds.append(Bound(WAITING, waiting.course.cycles / gpu.gpu.sm_clock_mhz))
         cycles = max(cycles, waiting.course.cycles)
     return Prediction(
         prepared=prepared,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gpusim.prediction.ablation import Ablation
+from gpusim.prediction.bounds import WAITING
 from gpusim.prediction.jobs import Forecast
 from gpusim.prediction.records import Prediction
 from gpusim.reports.quantities import duration, percent
@@ -31,13 +32,13 @@ STALLS: dict[str, Stall] = {
     "not_selected": Stall("another warp issues", "fewer instructions"),
     "wait": Stall("fixed latency of its last instruction", "more independent instructions"),
     "short_scoreboard": Stall(
-        "a result from shared memory, shuffle or S2R", "fewer steps through shared memory"
+        "a result of LDS, SHFL, S2R, MUFU or LDC", "fewer of these on the way to a result"
     ),
     "long_scoreboard": Stall(
         "data from global memory", "more loads in flight, several for each thread,"
     ),
     "mio_throttle": Stall(
-        "the queue of shared memory and shuffles is full", "fewer shared accesses or conflicts"
+        "the queue of shared memory, SHFL, LDC is full", "fewer of these, or fewer conflicts"
     ),
     "lg_throttle": Stall("the queue of global memory is full", "fewer or wider global accesses"),
     "math_pipe_throttle": Stall("the pipe it needs is busy", "fewer instructions of one kind"),
@@ -51,7 +52,7 @@ _BOUND_REMEDIES = {
     "DRAM": "fewer bytes from DRAM",
     "block launch": "fewer blocks, each with more to do",
     "latency": "shorter chains of dependent instructions, or more warps",
-    "waiting": "less between seeing another block's word and leaving one's own, or fewer blocks",
+    WAITING: "less between seeing another block's word and leaving one's own, or fewer blocks",
 }
 
 _WORKING = ("selected", "not_selected")
@@ -62,14 +63,20 @@ def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str
     found = [_limit(forecast.first)]
     if ablations:
         found.append(_cost(ablations))
-    found += _shape(forecast)
-    found.append(_waiting(forecast.first))
+    if forecast.first.bound.name != WAITING:  # which more blocks or fewer stalls do not change
+        found += _shape(forecast)
+        found.append(_waiting(forecast.first))
     return found[:SENTENCES]
 
 
 def _limit(first: Prediction) -> str:
     bound = first.bound
     fraction = bound.time_us / first.time_us
+    if bound.name == WAITING:
+        return (
+            f"Blocks wait for words of others for {duration(bound.time_us)}: "
+            f"only {_BOUND_REMEDIES[WAITING]} would make it much faster."
+        )
     remedy = _BOUND_REMEDIES.get(bound.name, f"less work for {bound.name}")
     if fraction >= AT_A_BOUND:
         return (

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gpusim.device import ABLATIONS
 from gpusim.prediction.ablation import Ablation
+from gpusim.prediction.bounds import WAITING
 from gpusim.prediction.jobs import Forecast
 from gpusim.prediction.records import Prediction
 from gpusim.reports import line_fetches
@@ -74,11 +75,12 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
         yield from _passes(forecast).lines(width)
     yield heading("Bounds", "the time if one thing alone limited it; the longest binds")
     yield from _bounds(first).lines(width)
-    yield heading("Stalls", "where the cycles of all warps go, by Nsight Compute's names")
+    stalls, lines = _cycles_shown(first)
+    yield heading("Stalls", f"{stalls}, by Nsight Compute's names")
     yield from _stalls(first).lines(width)
     if first.timeline is not None:
         yield from timeline_lines(first.timeline, width)
-    yield heading("Source lines", "fraction of all warp cycles")
+    yield heading("Source lines", lines)
     yield from _lines(forecast, width)
     yield from _memory(first, width)
     yield from _classes(first, width)
@@ -225,6 +227,13 @@ def _bounds(prediction: Prediction) -> Columns:
     return made
 
 
+def _cycles_shown(prediction: Prediction) -> tuple[str, str]:
+    """Return which cycles stalls and source lines are about: warps that are parked have none."""
+    if any(one.name == WAITING for one in prediction.bounds):
+        return "where cycles go, but for waits for other blocks", "fraction of these cycles"
+    return "where the cycles of all warps go", "fraction of all warp cycles"
+
+
 def _stalls(prediction: Prediction) -> Columns:
     made = Columns(
         Column("", "left"), Column(""), Column("", "left"), Column("", "left", "ellipsis")
@@ -290,13 +299,8 @@ def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
     classes = prediction.classes
     run = plural(classes.probed, "block")
     if classes.is_sampled:
-        yield heading("Blocks", f"{run} run; some of them stand for those around them")
-        text = (
-            f"The {prediction.launch.blocks:,} blocks differ too often to tell all classes: each "
-            f"counts as one in its part of the grid, {len(classes.classes):,} kinds in all; "
-            f"{prediction.instructions:,} warp instructions in all, "
-            f"± {percent(classes.sampling_error)} (standard error)."
-        )
+        note, text = _some_for_all(prediction)
+        yield heading("Blocks", f"{run} {note}")
         yield from _wrapped(text, width)
         return
     yield heading("Blocks", f"{run} run; those between two that are alike are alike")
@@ -306,6 +310,25 @@ def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
         shown.append(f"{len(parts) - len(shown)} classes more")
     instructions = f"{prediction.instructions:,} warp instructions in all"
     yield from _wrapped(f"{', '.join(shown)}; {instructions}", width)
+
+
+def _some_for_all(prediction: Prediction) -> tuple[str, str]:
+    """Return how some blocks stand for all: those of a sample, or those that were watched."""
+    classes, blocks = prediction.classes, f"{prediction.launch.blocks:,} blocks"
+    kinds = plural(len(classes.classes), "kind")
+    instructions = f"{prediction.instructions:,} warp instructions in all"
+    if classes.sampling_error is None:
+        return (
+            "watched; each stands for those around it",
+            f"The {blocks} wait for each other; those that were watched are of {kinds}. About "
+            f"{instructions}, without those that ask for a word again.",
+        )
+    return (
+        "run; some of them stand for those around them",
+        f"The {blocks} differ too often to tell all classes: each counts as one in its part of the "
+        f"grid, {kinds} in all; {instructions}, ± {percent(classes.sampling_error)} (standard "
+        "error).",
+    )
 
 
 def _alike(blocks: int) -> str:

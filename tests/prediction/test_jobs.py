@@ -15,6 +15,7 @@ from gpusim.prediction.clock.stalls import STALLS as REASONS
 from gpusim.prediction.jobs import catalogue_job, own_job
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.changes import changes
+from gpusim.reports.prediction import Answer, prediction_report
 from gpusim.reports.quantities import (
     bar,
     duration,
@@ -144,6 +145,25 @@ def test_a_grid_that_leaves_places_empty_is_told(
 ) -> None:
     forecast = catalogue_job(Request(name, n, block=256, grid=grid)).on("h200")
     assert any(sentence in text for text in advice(forecast, None))
+
+
+def test_blocks_that_wait_for_each_other_are_told_to_do_so_sooner_and_nothing_else() -> None:
+    """More blocks would wait as well; stalls are those of warps that do not wait for others."""
+
+    @cuda.jit
+    def chain(flags):
+        raised, b = cuda.volatile(flags), cuda.blockIdx.x
+        while b > 0 and raised[b - 1] == 0:
+            pass
+        raised[b] = 1
+
+    made = own_job(chain[256, 32], (np.zeros(256, np.int32),)).on("h200")
+    (sentence,) = advice(made, None)
+    assert "only less between seeing another block's word and leaving one's own" in sentence
+    text = " ".join(str(line).strip() for line in prediction_report(Answer(made), 100))
+    assert "where cycles go, but for waits for other blocks" in text
+    assert "The 256 blocks wait for each other; those that were watched are of" in text
+    assert "standard error" not in text
 
 
 def test_every_stall_that_the_clock_knows_has_a_meaning_and_no_other() -> None:

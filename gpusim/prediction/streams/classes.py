@@ -42,13 +42,13 @@ class Classes:
 
     `is_sampled` where too many blocks differ to tell them all apart: each of some then stands for
     those around it, and the instructions of all are known to `sampling_error`, a fraction (one
-    standard error).
+    standard error), None where that is not known.
     """
 
     classes: tuple[BlockClass, ...]
     probed: int
     is_sampled: bool
-    sampling_error: float = 0.0
+    sampling_error: float | None = 0.0
 
     def of(self, block: int) -> BlockStream:
         """Return the stream of a block."""
@@ -122,4 +122,6 @@ def nearest(streams: Mapping[int, BlockStream], blocks: int) -> Classes:
         BlockClass(f"class {number}", by_key[key], tuple(mine))
         for number, (key, mine) in enumerate(ranges.items())
     )
-    return Classes(tuple(made), len(known), is_sampled=len(known) < blocks)
+    is_sampled = len(known) < blocks
+    error = None if is_sampled else 0.0
+    return Classes(tuple(made), len(known), is_sampled, sampling_error=error)
