@@ -96,8 +96,8 @@ def predict_prepared(
     ]
     cycles = done.cycles
     if waiting is not None:
-        bounds.append(Bound(WAITING, waiting.course.cycles / gpu.gpu.sm_clock_mhz))
-        cycles = max(cycles, waiting.course.cycles)
+        bounds.append(Bound(WAITING, waiting.ends.cycles / gpu.gpu.sm_clock_mhz))
+        cycles = max(cycles, waiting.ends.cycles)
     return Prediction(
         prepared=prepared,
         device=gpu,

@@ -14,10 +14,10 @@ from gpusim.launch import ComputeCapability
 from gpusim.machine.polling import spins
 from gpusim.machine.storage import FIRST_ADDRESS, allocate
 from gpusim.prediction.ticks import TICKS
-from gpusim.prediction.waiting import Course, Grid, watched
+from gpusim.prediction.waiting import Ends, Grid, watched
+from gpusim.prediction.waiting.ends import is_even
 from gpusim.prediction.waiting.iteration import Iteration
 from gpusim.prediction.waiting.lines import Lines
-from gpusim.prediction.waiting.rate import is_even
 from gpusim.prediction.waiting.words import Words
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
@@ -113,8 +113,8 @@ def zeros(count: int) -> Array:
     return np.zeros(count, np.int32)
 
 
-def course(kernel: cuda.Kernel, blocks: int, *arguments: Any, at_once: int = 4224) -> Course:
-    """Return how a grid goes on of which so many blocks run at a time."""
+def ends_of(kernel: cuda.Kernel, blocks: int, *arguments: Any, at_once: int = 4224) -> Ends:
+    """Return when the blocks of a grid end of which so many run at a time."""
     return Grid(prepared_of(kernel, blocks, *arguments), H200, at_once, "warm").run(100_000)
 
 
@@ -149,19 +149,19 @@ def test_a_loop_that_gets_on_by_itself_waits_for_nobody(
 
 def test_a_chain_takes_the_way_of_a_word_for_each_block() -> None:
     """What a block does between seeing a word and leaving its own comes to it."""
-    step = course(chain, 256, zeros(256), 1).cycles_a_block
+    step = ends_of(chain, 256, zeros(256), 1).cycles_a_block
     assert LATENCY.flag <= step <= LATENCY.flag + 80
 
 
 def test_a_fence_before_the_word_takes_its_time_as_well() -> None:
-    bare = course(chain, 256, zeros(256), 1).cycles_a_block
-    fenced = course(fenced_chain, 256, zeros(256), 1).cycles_a_block
+    bare = ends_of(chain, 256, zeros(256), 1).cycles_a_block
+    fenced = ends_of(fenced_chain, 256, zeros(256), 1).cycles_a_block
     assert fenced - bare == pytest.approx(LATENCY.fenced_flag - LATENCY.flag, abs=2)
 
 
 def test_blocks_that_wait_for_one_further_back_go_on_side_by_side() -> None:
-    step = course(chain, 512, zeros(512), 1).cycles_a_block
-    fourth = course(chain, 512, zeros(512), 4).cycles_a_block
+    step = ends_of(chain, 512, zeros(512), 1).cycles_a_block
+    fourth = ends_of(chain, 512, zeros(512), 4).cycles_a_block
     assert fourth == pytest.approx(step / 4, rel=0.02)
 
 
@@ -228,15 +228,15 @@ def as_group(pc: int, rows: list[int]) -> Any:
 def test_a_chain_goes_on_as_its_last_blocks_did() -> None:
     """Blocks end every 10 cycles: 100 of them 960 cycles after the fourth."""
     ends = np.array([40, 50, 60, 70]) * TICKS
-    assert Course(ends, 100, 50).cycles_a_block == 10
-    assert Course(ends, 100, 50).cycles == 70 + 96 * 10
+    assert Ends(ends, 100, 50).cycles_a_block == 10
+    assert Ends(ends, 100, 50).cycles == 70 + 96 * 10
 
 
 def test_blocks_that_begin_and_end_together_are_told_from_a_chain() -> None:
     """Four at a time for 100 cycles, which is 25 for each."""
     ends = np.repeat([100, 200, 300], 4) * TICKS
-    assert Course(ends, 40, 4).cycles_a_block == 25
-    assert Course(ends, 40, 4).cycles == 300 + 28 * 25
+    assert Ends(ends, 40, 4).cycles_a_block == 25
+    assert Ends(ends, 40, 4).cycles == 300 + 28 * 25
     assert not is_even(ends[:8].tolist())
     assert is_even(list(range(0, 640, 10)))
 
@@ -248,7 +248,7 @@ def test_a_chain_binds_a_prediction() -> None:
     )
     assert many.bound.name == "waiting"
     assert many.cycles == pytest.approx(many.bound.time_us * H200.gpu.sm_clock_mhz)
-    step = course(chain, 512, zeros(512), 1).cycles_a_block
+    step = ends_of(chain, 512, zeros(512), 1).cycles_a_block
     assert (many.cycles - few.cycles) / 512 == pytest.approx(step, rel=0.001)
 
 

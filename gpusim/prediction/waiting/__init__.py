@@ -3,8 +3,8 @@
 Who waits for whom, and for how long, follows from what the blocks themselves do.
 """
 
+from gpusim.prediction.waiting.ends import Ends
 from gpusim.prediction.waiting.grid import Grid
-from gpusim.prediction.waiting.rate import Course
 from gpusim.prediction.waiting.watched import Watched, watched
 
-__all__ = ["Course", "Grid", "Watched", "watched"]
+__all__ = ["Ends", "Grid", "Watched", "watched"]

@@ -16,10 +16,10 @@ from gpusim.machine.state import Batch
 from gpusim.machine.storage import allocate
 from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.ticks import ticks
+from gpusim.prediction.waiting.ends import Ends, is_even
 from gpusim.prediction.waiting.interpreter import Going, PacedInterpreter
 from gpusim.prediction.waiting.lines import Lines
 from gpusim.prediction.waiting.pace import paces, passed_on_cycles
-from gpusim.prediction.waiting.rate import Course, is_even
 from gpusim.prediction.waiting.words import Words
 from gpusim.prepared import Prepared
 
@@ -71,7 +71,7 @@ class Grid:
         self._ends: list[int] = []
         self.ended: list[int] = []  # the watched blocks that have
 
-    def run(self, step_limit: int) -> Course:
+    def run(self, step_limit: int) -> Ends:
         """Run blocks until all have ended, or enough to see how they go on.
 
         Raises NoProgressError where they wait for what nobody does, or go on for too long.
@@ -87,7 +87,7 @@ class Grid:
                 self._note(first)
             for one in self._running:
                 _end_batch(one)
-        return Course(np.array(self._ends) + self._last_store, self.blocks, self.at_once)
+        return Ends(np.array(self._ends) + self._last_store, self.blocks, self.at_once)
 
     def _is_enough(self) -> bool:
         """Return whether so many blocks have ended that the others go on like them."""

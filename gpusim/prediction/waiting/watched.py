@@ -17,8 +17,8 @@ from gpusim.prediction.streams import (
     refuse_missing_elements,
     without_results,
 )
+from gpusim.prediction.waiting.ends import Ends
 from gpusim.prediction.waiting.grid import FEW_BLOCKS, WAVES, Grid
-from gpusim.prediction.waiting.rate import Course
 from gpusim.prepared import Prepared
 
 # Which blocks are watched: neighbours, some of those that are run in any case, and others.
@@ -27,11 +27,11 @@ NEIGHBOURS, EARLY, APART = 2, 3, 4
 
 @dataclass(frozen=True)
 class Watched:
-    """The classes of a grid's blocks, what some of these touch, and how long the grid takes."""
+    """The classes of a grid's blocks, what some of these touch, and when all blocks end."""
 
     classes: Classes
     touched: Mapping[int, Stretches]
-    course: Course
+    ends: Ends
 
 
 def watched(
@@ -58,13 +58,13 @@ def watched(
             observers=(recorder, touches),
             on_skip=_both(recorder, touches) if skips else None,
         )
-        course = grid.run(step_limit)
+        ends = grid.run(step_limit)
         if recorder.is_sound:
             break
     streams = {block: recorder.streams[block] for block in grid.ended}
     touched = {block: touches.stretches[block] for block in grid.ended}
     classes = nearest(streams, prepared.launch.blocks)
-    return Watched(classes, touched, course)
+    return Watched(classes, touched, ends)
 
 
 def _both(recorder: Recorder, touches: TouchRecorder) -> OnSkip:

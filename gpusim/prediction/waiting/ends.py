@@ -13,8 +13,7 @@ from gpusim.prediction.ticks import TICKS
 
 Array = np.ndarray[Any, Any]
 
-
-EVEN = 0.01
+EVEN = 0.01  # part of its time by which a quarter of the blocks may differ from another
 
 
 def is_even(ends: Sequence[int]) -> bool:
@@ -28,13 +27,13 @@ def is_even(ends: Sequence[int]) -> bool:
 
 
 @dataclass(frozen=True)
-class Course:
-    """The ticks at which the blocks ended that were run, of so many `blocks` in all.
+class Ends:
+    """The ticks `at` which the blocks ended that were run, of so many `blocks` in all.
 
     `at_once` blocks run at a time.
     """
 
-    ends: Array
+    at: Array
     blocks: int
     at_once: int
 
@@ -45,7 +44,7 @@ class Course:
         It is found between blocks as many ends apart as run at a time, for these may begin and end
         together; where no more were run, between the halves of those that were.
         """
-        ends = np.sort(self.ends)
+        ends = np.sort(self.at)
         apart = self.at_once if len(ends) > self.at_once else len(ends) // 2
         if not apart:
             return 0.0
@@ -55,4 +54,4 @@ class Course:
     @property
     def cycles(self) -> float:
         """When the last block ends, if those that were not run go on like those that were."""
-        return float(self.ends.max()) / TICKS + (self.blocks - len(self.ends)) * self.cycles_a_block
+        return float(self.at.max()) / TICKS + (self.blocks - len(self.at)) * self.cycles_a_block
