@@ -122,7 +122,9 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     if answer.whole is not None:
         yield from _beside(forecast, answer.whole, width)
     yield _fact("throughput", rate(forecast.gbps), f" of useful bytes: {counted}")
-    yield _fact("", percent(forecast.peak_fraction), f" of the DRAM's peak, {peak:,.0f} GB/s")
+    beyond = ", which does not move all of them" if forecast.peak_fraction > 1 else ""
+    note = f" of the DRAM's peak, {peak:,.0f} GB/s{beyond}"
+    yield _fact("", percent(forecast.peak_fraction), note)
     bound = first.bound
     fraction = percent(bound.time_us / first.time_us, 0)
     yield _fact("binds", bound.name, f": it alone takes {duration(bound.time_us)}, {fraction}")

@@ -166,6 +166,23 @@ def test_blocks_that_wait_for_each_other_are_told_to_do_so_sooner_and_nothing_el
     assert "standard error" not in text
 
 
+@pytest.mark.parametrize(("size", "is_said"), [(2**26, True), (2**12, False)])
+def test_more_useful_bytes_than_dram_can_move_are_said_not_to_be_moved(
+    size: int, is_said: bool
+) -> None:
+    """256 MB are given, and 512 bytes of them touched."""
+
+    @cuda.jit
+    def copy(a, b):
+        i = cuda.grid(1)
+        b[i] = a[i]
+
+    given = array_spec(size, "float32"), array_spec(128, "float32")
+    made = own_job(copy[4, 32], given).on("h200")
+    text = " ".join(str(line) for line in prediction_report(Answer(made), 100))
+    assert ("which does not move all of them" in text) == is_said
+
+
 def test_every_stall_that_the_clock_knows_has_a_meaning_and_no_other() -> None:
     assert list(STALLS) == list(REASONS)
 
