@@ -95,31 +95,16 @@ def run(
                 following += len(chunk)
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
                 batch = Batch(program, launch, chosen, liveness)
-                running.append(
-                    Interpreter(
-                        batch,
-                        arguments,
-                        allocations,
-                        observers,
-                        on_skip,
-                        on_fault,
-                        changes,
-                        may_skip,
-                    )
+                next_one = Interpreter(
+                    batch, arguments, allocations, observers, on_skip, on_fault, changes, may_skip
                 )
+                running.append(next_one)
                 if resident is None:
                     break  # another chunk joins only where this one keeps waiting
             can_change = following < count and _has_room(running, size, resident)
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             for interpreter in list(running):
-                is_over = interpreter.run(quantum)
-                if not is_over and not can_change:
-                    interpreter.context.fault(_waits_for_ever(interpreter))
-                    is_over = True
-                elif not is_over and interpreter.context.executed >= step_limit:
-                    interpreter.context.fault(_no_progress(interpreter, step_limit))
-                    is_over = True
-                if is_over:
+                if _is_over(interpreter, quantum, step_limit, can_change=can_change):
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
                     for batch_end in batch_ends:
@@ -128,6 +113,19 @@ def run(
                         progress(finished)
     for end in hooks(observers, "end"):
         end()
+
+
+def _is_over(interpreter: Interpreter, quantum: int, step_limit: int, *, can_change: bool) -> bool:
+    """Run a batch for a while; return whether it has finished, or is given up with a fault."""
+    if interpreter.run(quantum):
+        return True
+    if not can_change:
+        interpreter.context.fault(_waits_for_ever(interpreter))
+        return True
+    if interpreter.context.executed >= step_limit:
+        interpreter.context.fault(_no_progress(interpreter, step_limit))
+        return True
+    return False
 
 
 def _has_room(running: Sequence[Interpreter], blocks: int, resident: int | None) -> bool:
