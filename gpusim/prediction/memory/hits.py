@@ -23,6 +23,10 @@ from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
+# Of the part of the L2 that keeps what was stored: from here on some of it is written back, from
+# there on all. The part is measured, how sharp its edge is nobody has.
+WRITTEN_FROM, WRITTEN_BY = 0.9, 1.1
+
 
 @dataclass(frozen=True)
 class Source:
@@ -107,7 +111,7 @@ class Capacity:
     def l2_writes_back(self, distance: Array) -> Array:
         """Return what is written of lines after other lines that fill such a part of the L2."""
         kept = self.caches.l2_written_fraction
-        return missing(distance, 0.9 * kept, 1.1 * kept)
+        return missing(distance, WRITTEN_FROM * kept, WRITTEN_BY * kept)
 
 
 @dataclass(frozen=True)
