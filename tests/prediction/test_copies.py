@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import array_spec, cuda_source, predict
+from gpusim.prediction.clock.copies import Copies
+from gpusim.sass import wheels
 
 SOURCE = """
 template <int allowed> __global__ void copies(const float4 *x, float4 *y, int rounds) {
@@ -34,6 +36,9 @@ __global__ void loads(const float4 *x, float4 *y, int rounds) {
 """
 
 
+needs_the_wheels = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+
 @pytest.fixture(scope="module")
 def a_round_us() -> dict[str, float]:
     """Return what a round takes a lone warp, by kernel: the launch itself left out."""
@@ -48,6 +53,19 @@ def a_round_us() -> dict[str, float]:
     return {name: (time_us(name, 128) - time_us(name, 64)) / 64 for name in names}
 
 
+def test_a_group_has_the_copies_since_the_one_before_and_is_waited_for_once() -> None:
+    copies = Copies()
+    assert [copies.begin(()), copies.begin((-1,))] == [-1, -2]
+    copies.commit_group()
+    assert copies.begin((-1, -2)) == -3
+    copies.commit_group()
+    assert copies.awaited(2) == ()
+    assert copies.awaited(1) == (-1, -2)
+    assert copies.awaited(1) == ()
+    assert copies.awaited(0) == (-3,)
+
+
+@needs_the_wheels
 def test_a_copy_that_is_waited_for_at_once_takes_as_long_as_a_load(
     a_round_us: dict[str, float],
 ) -> None:
@@ -55,6 +73,7 @@ def test_a_copy_that_is_waited_for_at_once_takes_as_long_as_a_load(
     assert a_round_us["copies<0>"] == pytest.approx(a_round_us["loads"], rel=0.03)
 
 
+@needs_the_wheels
 def test_a_warp_waits_for_all_groups_of_copies_but_those_that_may_be_on_their_way(
     a_round_us: dict[str, float],
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gpusim.isa import OPS, Instruction
 from gpusim.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.prediction.clock.copies import Copies
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.steps import READS, Action, Step
@@ -62,8 +63,7 @@ class Builder:
     the open step is issued, `cursor` when the next one might be. What waits longer than that takes
     the same time after it all the same: stall counts are written into the machine code. Where the
     code's own are known they hold as well as what follows from its operands. A warp that was held
-    at a barrier goes on at once. Copies to shared memory are `pending` under numbers below 0, which
-    no register has: `copies` since the last of the `groups` that are not waited for yet.
+    at a barrier goes on at once. `copies` to shared memory are `pending` as registers are.
     """
 
     made: list[Step] = field(default_factory=list)
@@ -76,8 +76,7 @@ class Builder:
     ready: dict[int, tuple[int, Cost]] = field(default_factory=dict)
     pending: dict[int, int] = field(default_factory=dict)
     from_global: set[int] = field(default_factory=set)
-    copies: tuple[int, ...] = ()
-    groups: list[tuple[int, ...]] = field(default_factory=list)
+    copies: Copies = field(default_factory=Copies)
     accesses: dict[Access, Access] = field(default_factory=dict)
     under_way: int = 0
     draws: int = 0
@@ -167,16 +166,12 @@ class Builder:
             self.run(row.pc, issue.instruction, issue.cost, is_taken=row.is_taken)
 
     def awaited(self, issue: Issue) -> tuple[int, ...]:
-        """Return what an instruction that has to do with copies waits for; groups are formed."""
+        """Return what an instruction that has to do with copies waits for; groups are committed."""
         allowed = issue.instruction.detail
         if issue.copies == "commits":
-            self.groups.append(self.copies)
-            self.copies = ()
+            self.copies.commit_group()
         elif issue.copies == "awaits" and allowed is not None:
-            count = max(0, len(self.groups) - allowed)
-            here = tuple(copy for group in self.groups[:count] for copy in group)
-            del self.groups[:count]
-            return (*issue.reads, *here)
+            return (*issue.reads, *self.copies.awaited(allowed))
         return issue.reads
 
     def access(self, row: Row, issue: Issue) -> Access:
@@ -215,7 +210,8 @@ class Builder:
         is_fence = action is Action.FENCE
         if is_fence or (instruction.dst and action is not Action.BARRIER):
             tag = self.free_tag(is_global=action in _FROM_GLOBAL)
-            for register in self.copied() if issue.copies else instruction.dst:
+            results = (self.copies.begin(self.pending),) if issue.copies else instruction.dst
+            for register in results:
                 self.pending[register] = tag
                 self.ready.pop(register, None)
         pipe = XU if action is Action.SPECIAL else NO_PIPE
@@ -226,14 +222,6 @@ class Builder:
         if is_fence:
             self.close((tag,))
         self.deferred = ISSUED_BEHIND_A_BARRIER if action is Action.BARRIER else 0
-
-    def copied(self) -> tuple[int]:
-        """Return the number under which a copy that begins is pending."""
-        number = -1
-        while number in self.pending:
-            number -= 1
-        self.copies += (number,)
-        return (number,)
 
     def free_tag(self, *, is_global: bool) -> int:
         """Return the first number that no result has which may be waited for."""
@@ -294,7 +282,7 @@ class Builder:
         )
         pending = sorted((*one, one[1] in self.from_global) for one in self.pending.items())
         loads = self.under_way, self.draws
-        held = self.deferred, self.was_held, self.copies, tuple(self.groups)
+        held = self.deferred, self.was_held, self.copies.state()
         return self.at - now, pipes, ready, pending, loads, held, last.action, last.slot
 
     def repeat(self, iteration: Iteration) -> None:
