@@ -219,8 +219,7 @@ class Units:
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
-        there, left = self.memory.atomic(access, warp, start)
-        return there, left
+        return self.memory.atomic(access, warp, start)
 
     def _wait_for_stores(
         self, access: Access, warp: Requester, now: int, behind: int

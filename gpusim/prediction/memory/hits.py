@@ -102,16 +102,16 @@ class Capacity:
         """Return what is gone of lines after so many bytes of other lines."""
         caches = self.caches
         parts = distance_bytes / self.l1_bytes
-        return missing(parts, caches.l1_kept_fraction, caches.l1_lost_fraction)
+        return lacking(parts, caches.l1_kept_fraction, caches.l1_lost_fraction)
 
     def l2_lacks(self, distance: Array) -> Array:
         """Return what is gone of lines after other lines that fill such a part of the L2."""
-        return missing(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
+        return lacking(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
 
     def l2_writes_back(self, distance: Array) -> Array:
         """Return what is written of lines after other lines that fill such a part of the L2."""
         kept = self.caches.l2_written_fraction
-        return missing(distance, WRITTEN_FROM * kept, WRITTEN_BY * kept)
+        return lacking(distance, WRITTEN_FROM * kept, WRITTEN_BY * kept)
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
         return np.asarray(whole[at] + np.where(rest[at] > 0, rest[at] * times, 0.0))
 
 
-def missing(filled: Array, all_hit: float, all_miss: float) -> Array:
+def lacking(filled: Array, all_hit: float, all_miss: float) -> Array:
     """Return what is missing of a cache that is filled so far: from nothing to all."""
     if all_miss <= all_hit:
         return np.where(filled > all_hit, 1.0, 0.0)
