@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.steps import Step, WarpSteps
 from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.streams import classify
+from gpusim.prediction.ticks import TICKS
 from gpusim.programs import prepare
 
 FIELDS = [one.name for one in fields(Step) if one.name != "next"]
@@ -83,3 +84,27 @@ def test_a_number_of_a_result_is_given_again_once_it_has_been_waited_for() -> No
     loads = [step.tag for step in work.steps if step.action.name == "GLOBAL_LOAD"]
     assert len(loads) == 2
     assert loads[0] == loads[1]
+
+
+@cuda.jit
+def met(x, out):  # type: ignore[no-untyped-def]
+    shared = cuda.shared.array(32, np.int32)
+    shared[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] = shared[31 - cuda.threadIdx.x]
+
+
+def test_a_barriers_stall_count_is_part_of_the_wait_behind_it() -> None:
+    """It is charged with a cycle, which it is issued in, and not with the six until the next."""
+    cc, ints = ComputeCapability(9, 0), np.arange(32, dtype=np.int32)
+    prepared = prepare(met[1, 32], (ints, ints.copy()), cc, code="lowering")
+    (only,) = classify(prepared).classes
+    made = tuple(
+        replace(one, stall_cycles=6) if one.op == "BAR" else one
+        for one in prepared.program.instructions
+    )
+    counted = replace(prepared.program, instructions=made)
+    work = step_builder.steps_of(only.stream.warps[0], issues(counted, load("h200")))
+    (barrier,) = (pc for pc, one in enumerate(made) if one.op == "BAR")
+    assert work.charges[barrier] == TICKS
+    assert sum(work.charges.values()) == work.slots.sum() + work.waits.sum()

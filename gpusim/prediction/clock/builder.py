@@ -143,6 +143,8 @@ class Builder:
             if at:
                 last.gap = max(at - self.at, last.slot)
         self.follow(at, step.pc, after)
+        if step.action is Action.BARRIER:  # whoever comes behind it is charged for the wait
+            self.charges[step.pc] -= after - step.slot
         self.at = at
         self.made.append(step)
 
