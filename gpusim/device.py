@@ -777,6 +777,7 @@ def _mistake(name: str, value: Value) -> str:
     """Return what is wrong with a key that is given another number, "" where nothing is."""
     if name not in KEYS:
         near = _elsewhere(name.rpartition(".")[2]) or did_you_mean(name, KEYS)
+        near = near or "; gpusim devices h200 shows all of them"
         return f"{shown(name)} is not a key{near}"
     if not KEYS[name].allows(value):
         return f"{name} = {shown(repr(value))} is impossible: expected {KEYS[name].expected}"

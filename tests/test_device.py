@@ -374,6 +374,7 @@ def test_a_rule_follows_another_number() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
+        ({"foo": 3}, "foo is not a key; gpusim devices h200 shows all of them"),
         ({"latency.l2": 3}, "latency.l2 is not a key; did you mean latency_cycles.l2?"),
         ({"bandwidth.dram_gbs": 3}, "did you mean bandwidth.dram_gbps"),
         ({"gpu.sms": 0}, "gpu.sms = 0 is impossible: expected a whole number from 1 to 1,024"),
