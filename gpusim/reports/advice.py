@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gpusim.isa import OPS
 from gpusim.prediction.ablation import Ablation
 from gpusim.prediction.bounds import WAITING
 from gpusim.prediction.jobs import Forecast
@@ -44,6 +45,10 @@ STALLS: dict[str, Stall] = {
     "math_pipe_throttle": Stall("the pipe it needs is busy", "fewer instructions of one kind"),
     "barrier": Stall("the other warps of its block, at a barrier", "fewer barriers"),
 }
+
+# Where the dearest line has atomics on global memory, these stalls are theirs.
+OF_ATOMICS = ("long_scoreboard", "lg_throttle")
+FEWER_ATOMICS = "fewer atomics, or atomics on more addresses,"
 
 _BOUND_REMEDIES = {
     "issue": "fewer instructions",
@@ -96,9 +101,20 @@ def _waiting(first: Prediction) -> str:
     what = f"{name} ({known.meaning})" if known else name
     line = max(first.lines, key=lambda number: (first.lines[number], -number))
     text = f"Warps wait longest for {what}, {percent(waits[name], 0)} of their time"
-    text += f"; {known.remedy} would shorten that" if known else ""
+    remedy = FEWER_ATOMICS if name in OF_ATOMICS and _has_atomics(first, line) else None
+    remedy = remedy or (known.remedy if known else None)
+    text += f"; {remedy} would shorten that" if remedy else ""
     where = f"line {line}" if line else "what the compiler sets up"
     return f"{text}. Most of all cycles, {percent(first.lines[line], 0)}, go to {where}."
+
+
+def _has_atomics(first: Prediction, line: int) -> bool:
+    """Return whether a source line has atomics on global memory."""
+    return any(
+        OPS[one.op].kind == "atomic" and one.memory is not None and one.memory.space == "global"
+        for one in first.prepared.program.instructions
+        if one.line == line
+    )
 
 
 def _cost(ablations: Sequence[Ablation]) -> str:

@@ -181,7 +181,7 @@ def _waves(prediction: Prediction) -> tuple[str, str]:
 
 def _simulated(prediction: Prediction) -> Iterator[Text]:
     done = prediction.extent
-    simulated = f"{done.simulated:,} of one SM's {done.blocks_on_sm:,} blocks"
+    simulated = f"{done.simulated:,} of one SM's {plural(done.blocks_on_sm, 'block')}"
     parts = [f"{done.extrapolated:,} extrapolated"] if done.extrapolated else []
     if done.iterations_simulated < done.iterations:
         some, all_ = done.iterations_simulated, done.iterations

@@ -183,6 +183,17 @@ def test_more_useful_bytes_than_dram_can_move_are_said_not_to_be_moved(
     assert ("which does not move all of them" in text) == is_said
 
 
+def test_where_atomics_take_the_time_fewer_of_them_are_advised() -> None:
+    @cuda.jit
+    def add_up(numbers, out):
+        cuda.atomic.add(out, 0, numbers[cuda.grid(1)])
+
+    given = array_spec(2**14, "float32"), array_spec(1, "float32")
+    made = own_job(add_up[64, 256], given).on("h200")
+    assert "fewer atomics, or atomics on more addresses, would" in advice(made, None)[-1]
+    assert "more loads in flight" not in " ".join(advice(made, None))
+
+
 def test_every_stall_that_the_clock_knows_has_a_meaning_and_no_other() -> None:
     assert list(STALLS) == list(REASONS)
 
