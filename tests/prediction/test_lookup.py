@@ -114,3 +114,17 @@ def test_of_blocks_on_an_edge_that_all_touch_the_same_the_last_one_is_found() ->
     assert last(2.0) == 2 * 0.5 + 4 / STEPS
     assert last(0.1) == -math.inf
     assert last(math.inf, sms=3) == 0 * 0.5 + 4 / STEPS
+
+
+def test_a_touch_is_found_among_many_that_begin_before_it_however_long_one_of_them_is() -> None:
+    """A row of 8 KB reaches far; 4,000 words that begin within it do not hide the last of them."""
+    words = [Row(time=1, begin=2 * k, length=2, times=0, stride=0) for k in range(4000)]
+    rows = [Row(time=0, begin=0, length=8192, times=0, stride=0), *words]
+    wanted = Wanted(np.array([7990]), np.array([7992]), np.array([math.inf]), np.array([0]))
+    blocks = np.zeros(len(rows), dtype=np.int64)
+    with (
+        mock.patch.object(lookup, "MOST_PLACES", 1024),
+        mock.patch.object(lookup, "MOST_CANDIDATES", 1024),
+    ):
+        found = latest(stretches(rows), (), wanted, blocks, np.array([(0, 0)]), 0.0)
+    assert found[0] == 1 / STEPS

@@ -11,12 +11,15 @@ import pytest
 
 from gpusim import cuda, device, predict
 from gpusim.arguments import ArraySpec, array_spec
-from gpusim.launch import ComputeCapability
+from gpusim.launch import ComputeCapability, Launch
 from gpusim.prediction.measured import FAR_FRACTION
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.chance import least_rates
-from gpusim.prediction.memory.touched import Stretches
+from gpusim.prediction.memory.course import Course
+from gpusim.prediction.memory.patterns import Pattern
+from gpusim.prediction.memory.sample import sampled
+from gpusim.prediction.memory.touched import COLUMNS, Stretches
 from gpusim.prediction.streams import classify
 from gpusim.programs import prepare
 
@@ -184,6 +187,19 @@ def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
     second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
     assert [one.l1_hit for one in second] == pytest.approx([kept] * len(second), abs=0.1)
+
+
+def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() -> None:
+    """Lanes 64 bytes apart touch two sectors of each line; later ones are touches of their own."""
+    columns = dict.fromkeys(COLUMNS, np.zeros(4, dtype=np.int64))
+    columns |= {"time": np.array([0, 0, 0, 1]), "begin": np.array([0, 64, 128, 64])}
+    columns["end"] = columns["begin"] + 4
+    pattern = Pattern(Stretches(**columns, steps=2), (0, 0, 0), ((0, 0),))
+    course = Course(Launch.of(1, 32), 1, 1, 64, 0.0)
+    sample = sampled((pattern,), course)
+    lines = {(begin, place): float(part) for begin, place, part in zip(
+        sample.begin.tolist(), sample.place.tolist(), sample.lines, strict=True)}  # fmt: skip
+    assert lines == {(0, 0.0): 0.5, (64, 0.0): 0.5, (128, 0.0): 1, (64, 0.5): 1}
 
 
 @pytest.mark.parametrize(

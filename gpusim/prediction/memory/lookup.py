@@ -118,7 +118,9 @@ def latest(
         places = search.combinations * len(mine)
         if not search.is_fixed and places * len(wanted) > MOST_PLACES:
             search, places = _Windows(dimensions, ranges, life), FEW_PLACES * len(mine)
-        size = len(wanted) if search.is_fixed else max(1, MOST_CANDIDATES // max(1, places))
+        if search.is_fixed:
+            places = _pairs(stretches.at(mine), wanted) // max(1, len(wanted))
+        size = max(1, MOST_CANDIDATES // max(1, places))
         for start in range(0, len(wanted), size):
             part = slice(start, start + size)
             found = search.run(stretches.at(mine), wanted.at(part), blocks[mine], steps)
@@ -336,17 +338,45 @@ def _reach(dimensions: Sequence[Dimension]) -> tuple[int, int]:
 
 
 def _covering(stretches: Stretches, wanted: Wanted) -> tuple[Array, Array]:
-    """Return what is wanted and the stretches that cover some of it, pair by pair."""
-    order = np.argsort(stretches.begin, kind="stable")
-    begin, end = stretches.begin[order], stretches.end[order]
-    longest = int((end - begin).max(initial=0))
-    first = np.searchsorted(begin, wanted.begin - longest, side="right")
-    counts = np.searchsorted(begin, wanted.end) - first
-    counts = np.minimum(counts, max(1, MOST_PLACES // max(1, len(wanted)) // 8))
+    """Return what is wanted and the stretches that cover some of it, pair by pair.
+
+    Stretches of about one length are looked through together: of those that begin near enough at
+    least every second one covers it.
+    """
+    found = [_covering_of(rows, stretches, wanted) for rows in _by_length(stretches)]
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    numbers, rows = zip(*found, strict=True)
+    return np.concatenate(numbers), np.concatenate(rows)
+
+
+def _covering_of(rows: Array, stretches: Stretches, wanted: Wanted) -> tuple[Array, Array]:
+    begin, end = stretches.begin[rows], stretches.end[rows]
+    first, counts = _near(begin, end, wanted)
     number = np.repeat(np.arange(len(wanted)), counts)
     place = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
     covers = end[place] > wanted.begin[number]
-    return number[covers], order[place[covers]]
+    return number[covers], rows[place[covers]]
+
+
+def _near(begin: Array, end: Array, wanted: Wanted) -> tuple[Array, Array]:
+    """Return the first stretch that may reach what is wanted, and how many do not begin behind."""
+    longest = int((end - begin).max(initial=0))
+    first = np.searchsorted(begin, wanted.begin - longest, side="right")
+    return first, np.searchsorted(begin, wanted.end) - first
+
+
+def _by_length(stretches: Stretches) -> list[Array]:
+    """Return which stretches have about one length, to a factor of two, by where they begin."""
+    powers = np.frexp(stretches.end - stretches.begin)[1]
+    order = np.argsort(stretches.begin, kind="stable")
+    return [order[powers[order] == power] for power in np.unique(powers).tolist()]
+
+
+def _pairs(stretches: Stretches, wanted: Wanted) -> int:
+    """Return how many pairs `_covering` looks at."""
+    parts = ((stretches.begin[rows], stretches.end[rows]) for rows in _by_length(stretches))
+    return sum(int(_near(begin, end, wanted)[1].sum()) for begin, end in parts)
 
 
 def _merged(still: Sequence[Dimension]) -> Dimension | None:
