@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import atomics, basics, gathers, grids, rows, streams, tiles
+from . import atomics, basics, gathers, grids, networks, rows, sciences, streams, tiles
 from .plans import KERNELS, Launch
 
-MODULES = basics, streams, rows, gathers, atomics, grids, tiles
+MODULES = basics, streams, rows, gathers, atomics, grids, tiles, networks, sciences
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 
 

@@ -16,7 +16,7 @@ from .data import (
     uniform,
     zeros,
 )
-from .plans import LAST, SEEN, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 LIMIT = float32(0.5)
 
@@ -42,7 +42,7 @@ def _kept(x: Array, limit: float, y: Array, count: Array, n: int) -> Expected:
     return {3: (x > limit).sum()}
 
 
-@measured(LAST, 2**18, 2**21, 2**24)
+@measured(SEEN, 2**18, 2**21, 2**24)
 def keep_by_tickets(n: int) -> Plan:
     arguments = deciding(uniform(n)), LIMIT, zeros(n), counter(1), int32(n)
     return Plan(n // 256, 256, arguments, _kept)
@@ -63,7 +63,7 @@ def histogram_global(n: int) -> Plan:
     return Plan(n // 256, 256, (deciding(below(16, n)), counter(16), int32(n)), _counts)
 
 
-@measured(LAST, 2**18, 2**21, 2**24)
+@measured(SEEN, 2**18, 2**21, 2**24)
 def histogram_of_many(n: int) -> Plan:
     bins = 2**16
     return Plan(n // 256, 256, (deciding(below(bins, n)), counter(bins), int32(n)), _counts)
@@ -82,7 +82,7 @@ def float_to_sector(n: int) -> Plan:
     return Plan(n // 256, 256, (uniform(n), counter(8, float32), int32(n)), expected, 1e-3)
 
 
-@measured(LAST, 2**16, 2**19, 2**22)
+@measured(SEEN, 2**16, 2**19, 2**22)
 def float_to_line(n: int) -> Plan:
     def expected(x: Array, *_: object) -> Expected:
         return {1: x.reshape(-1, 32).sum(0, dtype=np.float64)}
@@ -101,7 +101,7 @@ def scatter_add(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected, 1e-3)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def largest(n: int) -> Plan:
     arguments = below(2**30, n), counter(1), int32(n)
     return Plan(528, 256, arguments, lambda x, *_: {1: x.max()})
@@ -115,7 +115,7 @@ def shared_float_sum(n: int) -> Plan:
     return Plan(n // 256, 256, (deciding(uniform(n)), zeros(n // 256), int32(n)), expected, 1e-4)
 
 
-@measured(LAST, 2**18, 2**21, 2**24)
+@measured(SEEN, 2**18, 2**21, 2**24)
 def radix_count(n: int) -> Plan:
     blocks = n // 2048
 

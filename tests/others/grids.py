@@ -6,7 +6,7 @@ import numpy as np
 from numpy import int32
 
 from .data import Array, afresh, below, deciding, uniform, zeros
-from .plans import LAST, SEEN, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 
 @measured(SEEN, 2**18, 2**22, 2**26)
@@ -16,7 +16,7 @@ def sum_by_last_block(n: int) -> Plan:
     return Plan(1056, 256, arguments, lambda x, *_: {3: x.sum(dtype=np.float64)}, 1e-4)
 
 
-@measured(LAST, 2**18, 2**22, 2**25)
+@measured(SEEN, 2**18, 2**22, 2**25)
 def fence_each(n: int) -> Plan:
     arguments = uniform(n), zeros(n), zeros(n // 256, int32), int32(n)
     return Plan(n // 256, 256, arguments, lambda x, *_: {1: 2 * x})
@@ -26,7 +26,7 @@ def _sums(x: Array, *_: object) -> Expected:
     return {1: np.cumsum(x, dtype=int32)}
 
 
-@measured(LAST, 2**16, 2**18, 2**20)
+@measured(SEEN, 2**16, 2**18, 2**20)
 def chained_scan(n: int) -> Plan:
     blocks = n // 256
     states = tuple(deciding(afresh(zeros(size, int32))) for size in (blocks, blocks, 1))

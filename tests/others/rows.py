@@ -8,7 +8,7 @@ import numpy as np
 from numpy import int32
 
 from .data import Array, afresh, below, deciding, uniform, zeros
-from .plans import LAST, SEEN, Plan, measured
+from .plans import SEEN, Plan, measured
 
 
 @measured(SEEN, 2**18, 2**22, 2**26, small=2**12)
@@ -24,7 +24,7 @@ def layernorm(n: int) -> Plan:
     return Plan(n // width, 256, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**18, 2**22, 2**26, small=2**14)
+@measured(SEEN, 2**18, 2**22, 2**26, small=2**14)
 def rmsnorm(n: int) -> Plan:
     width = 4096 if n >= 2**20 else 2048
 
@@ -47,7 +47,7 @@ def softmax_online(n: int) -> Plan:
     return Plan(n // width // 8, (32, 8), (deciding(uniform(n)), zeros(n), int32(width)), expected)
 
 
-@measured(LAST, 2**21, 2**24, 2**26, small=2**13)
+@measured(SEEN, 2**21, 2**24, 2**26, small=2**13)
 def cross_entropy(n: int) -> Plan:
     width = 65536 if n >= 2**20 else 1024
     rows = n // width
@@ -72,7 +72,7 @@ def variance(n: int) -> Plan:
     )
 
 
-@measured(LAST, 2**18, 2**21, 2**24)
+@measured(SEEN, 2**18, 2**21, 2**24)
 def argmax(n: int) -> Plan:
     width = 4096
 
@@ -128,7 +128,7 @@ def bias_gelu(n: int) -> Plan:
     return Plan((width // 256, n // width), 256, arguments, expected)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def rotary(n: int) -> Plan:
     rows = n // 128
     positions = min(2048, rows // 2)
@@ -143,7 +143,7 @@ def rotary(n: int) -> Plan:
     return Plan(rows, 64, (uniform(n), *tables, int32(positions)), expected)
 
 
-@measured(LAST, 2**14, 2**18, 2**22, small=512)
+@measured(SEEN, 2**14, 2**18, 2**22, small=512)
 def small_products(n: int) -> Plan:
     def expected(a: Array, x: Array, y: Array, n: int) -> dict[int, Array]:
         return {2: (a.reshape(n, 4, 4) @ x.reshape(n, 4, 1)).ravel()}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import float32, int32
 
 from .data import Array, deciding, mixed, of, random_bytes, random_words, uniform, zeros
-from .plans import LAST, SEEN, Plan, measured
+from .plans import SEEN, Plan, measured
 
 
 @measured(SEEN, 2**18, 2**22, 2**26)
@@ -19,7 +19,7 @@ def fill(n: int) -> Plan:
     )
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def iota4(n: int) -> Plan:
     return Plan(n // 1024, 256, (zeros(n, int32), int32(n)), lambda y, n: {0: np.arange(n)})
 
@@ -38,7 +38,7 @@ def scale_in_place(n: int) -> Plan:
     return Plan(n // 1024, 256, arguments, lambda factor, x, n: {1: factor * x})
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def copy_by_few_blocks(n: int) -> Plan:
     return Plan(66, 512, (uniform(n), zeros(n), int32(n)), lambda x, y, n: {1: x})
 
@@ -49,7 +49,7 @@ def every_line(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, lambda x, y, n: {1: x[::32]})
 
 
-@measured(LAST, 2**17, 2**20, 2**23)
+@measured(SEEN, 2**17, 2**20, 2**23)
 def every_sector(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> dict[int, Array]:
         made = np.zeros((n, 8), float32)
@@ -80,7 +80,7 @@ def sweeps(n: int) -> Plan:
     return Plan(528, 256, (uniform(n), zeros(threads), int32(n)), expected)
 
 
-@measured(LAST, 2**20, 2**23, 2**26)
+@measured(SEEN, 2**20, 2**23, 2**26)
 def sector_by_words(n: int) -> Plan:
     threads = 528 * 256
 
@@ -133,7 +133,7 @@ def particles_as_arrays(n: int) -> Plan:
     return Plan(n // 256, 256, (float32(0.01), *places, *speeds, int32(n)), expected)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def lengths(n: int) -> Plan:
     arguments = deciding(uniform(3 * n)), zeros(n), int32(n)
     return Plan(
@@ -165,7 +165,7 @@ def saxpy_half2(n: int) -> Plan:
     )
 
 
-@measured(LAST, 2**20, 2**24, 2**27)
+@measured(SEEN, 2**20, 2**24, 2**27)
 def dot_int8(n: int) -> Plan:
     def expected(x: Array, y: Array, out: Array, n: int) -> dict[int, Array]:
         total = int(x.view(np.int8).astype(np.int64) @ y.view(np.int8).astype(np.int64))
@@ -185,7 +185,7 @@ def daxpy(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, lambda a, x, y, n: {2: a * x + y})
 
 
-@measured(LAST, 2**18, 2**22, 2**25)
+@measured(SEEN, 2**18, 2**22, 2**25)
 def black_scholes(n: int) -> Plan:
     def expected(
         price: Array, strike: Array, years: Array, call: Array, put: Array, n: int
@@ -211,7 +211,7 @@ def random_fill(n: int) -> Plan:
     )
 
 
-@measured(LAST, 2**14, 2**17, 2**20, small=512)
+@measured(SEEN, 2**14, 2**17, 2**20, small=512)
 def circle(n: int) -> Plan:
     points = 64
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import float32, int32
 
 from .data import Array, below, deciding, of, random_bytes, uniform, words, zeros
-from .plans import LAST, SEEN, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 
 @measured(SEEN, 512, 1024, 2048, small=64)
@@ -18,7 +18,7 @@ def matrix_product_4x4(n: int) -> Plan:
     return Plan((n // 64, n // 64), 256, arguments, expected)
 
 
-@measured(LAST, 2**12, 2**14, 2**16, small=256)
+@measured(SEEN, 2**12, 2**14, 2**16, small=256)
 def thin_product(n: int) -> Plan:
     depth = 1024 if n >= 2**12 else 256
 
@@ -54,7 +54,7 @@ def _window(x: Array, n: int, rows: range, columns: range) -> list[Array]:
     ]
 
 
-@measured(LAST, 512, 1024, 4096, small=64)
+@measured(SEEN, 512, 1024, 4096, small=64)
 def blur_tile(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         return {1: sum(_window(x, n, range(-2, 3), range(-2, 3))) / float32(25)}
@@ -79,7 +79,7 @@ def convolution_5x5(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected, constants=given)
 
 
-@measured(LAST, 512, 1024, 4096, small=64)
+@measured(SEEN, 512, 1024, 4096, small=64)
 def blur_columns(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         return {1: sum(_window(x, n, range(-8, 9), range(1))) / float32(17)}
@@ -97,7 +97,7 @@ def halve_picture(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
-@measured(LAST, 512, 2048, 4096, small=64)
+@measured(SEEN, 512, 2048, 4096, small=64)
 def game_of_life(n: int) -> Plan:
     cells = of(lambda: random_bytes(n * n).make() & 1, n * n, np.uint8)
 
@@ -123,7 +123,7 @@ def tiles_ahead(n: int) -> Plan:
     return Plan(blocks, 256, (uniform(n), zeros(blocks * 256), int32(tiles)), expected)
 
 
-@measured(LAST, 1024, 2048, 4096, small=512)
+@measured(SEEN, 1024, 2048, 4096, small=512)
 def gravity(n: int) -> Plan:
     def expected(bodies: Array, forces: Array, n: int) -> Expected:
         of_each = bodies.reshape(n, 4).astype(np.float64)
@@ -145,7 +145,7 @@ def block_scan(n: int) -> Plan:
     return Plan(n // 1024, 1024, (below(16, n), zeros(n, int32), int32(n)), expected)
 
 
-@measured(LAST, 2**18, 2**22, 2**25)
+@measured(SEEN, 2**18, 2**22, 2**25)
 def tree_scan(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         rows = x.reshape(-1, 512)
@@ -167,7 +167,7 @@ def bitonic_step(n: int) -> Plan:
     return Plan(n // 256, 256, (uniform(n), zeros(n), int32(distance), int32(size)), expected)
 
 
-@measured(LAST, 512, 2048, 8192, small=128)
+@measured(SEEN, 512, 2048, 8192, small=128)
 def transpose_bytes(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         turned = np.ascontiguousarray(x.view(np.uint8).reshape(n, n).T)

@@ -16,11 +16,11 @@ from gpusim import predict
 QUICK = ("copy", "saxpy", "add4", "stencil", "convolution", "row_sums", "column_sums", "gather")
 
 
-def test_there_are_64_kernels_of_three_sizes_and_a_third_of_them_is_measured_last() -> None:
-    assert len(KERNELS) >= 64
+def test_there_are_127_kernels_of_three_sizes_and_a_part_of_them_is_measured_last() -> None:
+    assert len(KERNELS) >= 127
     assert all(len(set(kernel.sizes)) == 3 for kernel in KERNELS.values())
     last = [kernel for kernel in KERNELS.values() if kernel.part == LAST]
-    assert 0.3 <= len(last) / len(KERNELS) <= 0.4
+    assert len(last) >= 20
 
 
 def test_all_launches_are_measured_and_counted() -> None:
