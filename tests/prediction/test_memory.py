@@ -191,15 +191,17 @@ def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
 
 def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() -> None:
     """Lanes 64 bytes apart touch two sectors of each line; later ones are touches of their own."""
-    columns = dict.fromkeys(COLUMNS, np.zeros(4, dtype=np.int64))
-    columns |= {"time": np.array([0, 0, 0, 1]), "begin": np.array([0, 64, 128, 64])}
-    columns["end"] = columns["begin"] + 4
+    columns = dict.fromkeys(COLUMNS, np.zeros(5, dtype=np.int64))
+    columns |= {"time": np.array([0, 0, 0, 0, 1]), "begin": np.array([192, 0, 64, 128, 64])}
+    columns["end"] = columns["begin"] + np.array([192, 4, 4, 4, 4])
     pattern = Pattern(Stretches(**columns, steps=2), (0, 0, 0), ((0, 0),))
     course = Course(Launch.of(1, 32), 1, 1, 64, 0.0)
     sample = sampled((pattern,), course)
     lines = {(begin, place): float(part) for begin, place, part in zip(
         sample.begin.tolist(), sample.place.tolist(), sample.lines, strict=True)}  # fmt: skip
-    assert lines == {(0, 0.0): 0.5, (64, 0.0): 0.5, (128, 0.0): 1, (64, 0.5): 1}
+    apart = {(0, 0.0): 0.5, (64, 0.0): 0.5, (128, 0.0): 0.5, (64, 0.5): 1}
+    whole = {(192 + 32 * k, 0.0): 1.5 / 6 for k in range(6)}  # and a line and a half of six sectors
+    assert lines == apart | whole
 
 
 @pytest.mark.parametrize(

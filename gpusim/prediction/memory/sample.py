@@ -85,7 +85,7 @@ def _chosen(
         "pc": rows.pc[row],
         "kind": rows.kind[row],
         "weight": np.full(size, weight),
-        "lines": _pieces(begin, end, LINE_BYTES) / sectors / _in_its_line(rows)[row],
+        "lines": (_pieces(begin, end, LINE_BYTES) - 1 + 1 / _in_its_line(rows)[row]) / sectors,
         "grains": _pieces(begin, end, course.grain_bytes) / sectors,
         "run": rows.end[row] - rows.begin[row],
         "asked": rows.asked[row] / (sectors * SECTOR_BYTES),
@@ -98,7 +98,7 @@ def _chosen(
 def _in_its_line(rows: Stretches) -> Array:
     """Return, of an instruction's stretches, how many that are touched at once begin in its line.
 
-    They are one line, for which a cache has room once.
+    They have that line in common, for which a cache has room once.
     """
     places = np.column_stack([rows.time, rows.begin // LINE_BYTES])
     _, which, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
