@@ -28,32 +28,21 @@ SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM toge
 
 
 @dataclass(frozen=True)
-class Touches:
-    """A sample of the sectors that a launch touches, each standing for so many: its `weight`.
+class Touches(Sample):
+    """A sample of the sectors that a launch touches, with how long ago they were touched before.
 
     `time` is when in the launch. `own` says by how long after the block itself touched the sector
     before, `on_sm` after the SM loaded or stored it, `line` after it did so to its line; `gap` by
     how long after any block touched what DRAM fetches with it, and `by_line` after its line:
     infinite where none did; `stored` by how long after any block stored to the sector. `after_all`
     is how long before the launch's end its line was touched last, and `after_grain` what DRAM
-    fetches with it. `is_late` says that of blocks which begin
-    together none touches it earlier in its life. `lines` are 128-byte lines for a sector, `grains`
-    what DRAM fetches for one, `run` the bytes side by side that are touched with it, `asked` the
-    part of them that lanes ask for, and `near` of the lines on both sides those that are touched
-    about the same time; `in_line` says that what DRAM fetches beside it in its line is.
-    It `is_filled` where the sector is touched again, or the launch ends, before the L2 parts with a
-    sector that was stored in part.
+    fetches with it. `is_late` says that of blocks which begin together none touches it earlier in
+    its life, `near` of the lines on both sides that they are touched about the same time, `in_line`
+    that what DRAM fetches beside it in its line is. It `is_filled` where the sector is touched
+    again, or the launch ends, before the L2 parts with a sector that was stored in part.
     """
 
-    pc: Array
-    kind: Array
-    weight: Array
-    lines: Array
-    grains: Array
-    run: Array
-    asked: Array
     time: Array
-    begin: Array
     own: Array
     on_sm: Array
     line: Array
@@ -205,15 +194,8 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
     beside = around(grain, time + SOON, other)
     sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
     return Touches(
-        pc=sample.pc,
-        kind=sample.kind,
-        weight=sample.weight,
-        lines=sample.lines,
-        grains=sample.grains,
-        run=sample.run,
-        asked=sample.asked,
+        **vars(sample),
         time=time,
-        begin=sample.begin,
         own=sample.place - own,
         on_sm=time - last(around(SECTOR_BYTES, time, sms=course.sms), life),
         line=time - last(around(LINE_BYTES, time, sms=course.sms), life),

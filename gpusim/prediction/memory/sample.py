@@ -25,7 +25,12 @@ EVENLY = multipliers(4)  # for block, stretch, iteration and sector
 
 @dataclass(frozen=True)
 class Sample:
-    """Touches that were chosen: of which pattern, when, where, and how many each stands for."""
+    """Touches of sectors that were chosen, each standing for so many: its `weight`.
+
+    Each is of a `pattern`, by an instruction `pc` of a `block` at a `place` in its life. `lines`
+    are 128-byte lines for a sector, `grains` what DRAM fetches for one, `run` the bytes side by
+    side that are touched with it, and `asked` the part of them that lanes ask for.
+    """
 
     pattern: Array
     pc: Array
