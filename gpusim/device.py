@@ -186,6 +186,13 @@ def _l2_bytes_per_cycle(values: Mapping[str, Any]) -> float:
     return float(values["bandwidth.l2_gbps"] * 1000 / values["gpu.sm_clock_mhz"])
 
 
+def _one_for_l2_bytes(per_cycle: int) -> Default:
+    return Default(
+        lambda values: float(max(1, round(_l2_bytes_per_cycle(values) / per_cycle))),
+        f"one for {per_cycle} bytes per cycle of bandwidth.l2_gbps, as on an H200",
+    )
+
+
 def _has_l2_parts(values: Mapping[str, Any]) -> bool:
     return values["gpu.compute_capability"] in ("8.0", "9.0")
 
@@ -445,20 +452,14 @@ class Bandwidth:
         "units",
         least=1,
         most=10_000,
-        default=Default(
-            lambda values: float(max(1, round(_l2_bytes_per_cycle(values) / 59))),
-            "one for 59 bytes per cycle of bandwidth.l2_gbps, as on an H200",
-        ),
+        default=_one_for_l2_bytes(59),
     )
     l2_atomic_answers: float = _key(
         "the same of atomics whose old values are given back",
         "units",
         least=1,
         most=10_000,
-        default=Default(
-            lambda values: float(max(1, round(_l2_bytes_per_cycle(values) / 82))),
-            "one for 82 bytes per cycle of bandwidth.l2_gbps, as on an H200",
-        ),
+        default=_one_for_l2_bytes(82),
     )
     dram_grain_bytes: int = _key(
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
