@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gpusim.cli.options import Option
-from gpusim.errors import InputError
+from gpusim.errors import InputError, did_you_mean
 from gpusim.files import shown
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ SET = Option(
 def one_of(text: str, known: Sequence[str], what: str) -> str:
     """Return `text` where it is known; InputError otherwise."""
     if text not in known:
-        raise InputError(f"{what} is {' or '.join(known)}, not {text!r}")
+        near = did_you_mean(text, known)
+        raise InputError(f"{what} is {' or '.join(known)}, not {shown(text)!r}{near}")
     return text
 
 

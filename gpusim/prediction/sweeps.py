@@ -23,6 +23,7 @@ from gpusim.errors import GpusimError, InputError
 from gpusim.files import refusing, shown, write_whole
 from gpusim.journal import opened
 from gpusim.machine import DEFAULT_STEP_LIMIT
+from gpusim.prediction.fast.player import is_wanted
 from gpusim.prediction.jobs import Asked, Forecast, job_of
 from gpusim.prediction.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 from gpusim.workers import ignored, worked_out
@@ -162,6 +163,7 @@ def sweep(
     more than one worker needs `if __name__ == "__main__"`, as any use of multiprocessing does.
     """
     begin, tell = started or ignored, progress or ignored
+    is_wanted()  # the environment is told to be wrong here, not in each row
     if output is None:
         rows = [Row()] * len(cases)
         begin(0)

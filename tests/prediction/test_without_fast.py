@@ -6,6 +6,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from gpusim.cli.app import main
+
 HIDDEN = """
 import importlib, pkgutil, sys
 
@@ -43,3 +47,15 @@ def said(script: str, **environment: str) -> str:
 def test_without_wasmtime_a_prediction_is_the_same_and_nothing_is_said() -> None:
     """Nor does a module of the package need it to be imported."""
     assert said(HIDDEN + PREDICTED, GPUSIM_FAST="1") == said(PREDICTED, GPUSIM_FAST="0")
+
+
+@pytest.mark.parametrize("command", ["predict", "predict --timeline", "sweep"])
+def test_a_switch_that_is_neither_on_nor_off_is_told(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where SimPy would play anyway, and not as the reason of each row of a sweep."""
+    monkeypatch.setenv("GPUSIM_FAST", "maybe")
+    assert main([*command.split(), "reduce3", "-n", "4096", "--block", "64"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "gpusim: GPUSIM_FAST in the environment is 'maybe'; it is 0 or 1\n"

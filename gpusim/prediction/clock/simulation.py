@@ -12,7 +12,7 @@ from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.steps import WarpSteps
 from gpusim.prediction.clock.watch import Unwatched, Watched
-from gpusim.prediction.fast.player import is_played
+from gpusim.prediction.fast.player import is_played, is_wanted
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.ticks import TICKS
 
@@ -51,7 +51,7 @@ def simulate(
     sm = StreamingMultiprocessor(device, share, blocks, resident, watch, is_steady=is_steady)
     for observer in observers:
         observer.begin(len(blocks))
-    if observers or not is_played(sm):
+    if not is_wanted() or observers or not is_played(sm):
         from gpusim.prediction.clock.processes import play  # which imports SimPy: 20 ms
 
         play(sm)

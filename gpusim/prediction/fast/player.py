@@ -8,6 +8,7 @@ import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
+from gpusim.errors import InputError
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.fast import room
 
@@ -15,18 +16,28 @@ if TYPE_CHECKING:
     from gpusim.prediction.fast.clock import CompiledClock
 
 SWITCH = "GPUSIM_FAST"
+OFF, ON = VALUES = ("0", "1")
 _SHORT = (
     "SimPy plays: the process may have too little more memory (ulimit -v) for the compiled clock"
 )
 
 
+def is_wanted() -> bool:
+    """Return whether the compiled clock may play: `GPUSIM_FAST=0` leaves all to SimPy.
+
+    Raises InputError where the environment says neither 0 nor 1.
+    """
+    said = os.environ.get(SWITCH) or ON
+    if said not in VALUES:
+        raise InputError(f"{SWITCH} in the environment is {said!r}; it is {' or '.join(VALUES)}")
+    return said == ON
+
+
 def is_played(sm: StreamingMultiprocessor) -> bool:
     """Play what an SM does; return False where that is left to SimPy, and nothing has happened.
 
-    `GPUSIM_FAST=0` leaves all to it. What goes wrong is said once: SimPy gives the same.
+    What goes wrong is said once: SimPy gives the same.
     """
-    if os.environ.get(SWITCH) == "0":
-        return False
     if room.is_short():
         _say(_SHORT)
         return False
