@@ -40,8 +40,10 @@ class Fetch:
 class Traffic:
     """Bytes of a launch: loaded out of L1, L2 and DRAM, written to L2, and on to DRAM by its end.
 
-    `moved_bytes` are what DRAM moves for what comes from there, in whole grains. The L2's parts are
-    asked for so many `looked_up` sectors by loads. `fetches` say it by instruction.
+    `moved_bytes` are what DRAM reads for what is loaded, in whole grains, and for what is stored in
+    part or updated. The L2's parts are asked for so many `looked_up` sectors by loads, the L1s for
+    `l1_asked` by loads, stores and atomics, of which they have `l1_found`. `fetches` say what is
+    loaded by instruction.
     """
 
     l1_bytes: int
@@ -51,6 +53,8 @@ class Traffic:
     written_bytes: int
     written_back_bytes: float
     looked_up: float = 0.0
+    l1_asked: int = 0
+    l1_found: float = 0.0
     fetches: tuple[Fetch, ...] = ()
 
     @property
@@ -67,8 +71,7 @@ class Traffic:
 
 
 def _hit_rate(traffic: Traffic) -> float:
-    loaded = traffic.l1_bytes + traffic.l2_bytes + traffic.dram_bytes
-    return 100 * traffic.l1_bytes / loaded if loaded else 0.0
+    return 100 * traffic.l1_found / traffic.l1_asked if traffic.l1_asked else 0.0
 
 
 # By Nsight Compute's names: unit, what is counted, and how it follows.
@@ -80,12 +83,13 @@ PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
     ),
     "dram__bytes_read.sum": (
         "bytes",
-        "Bytes that DRAM moves for sectors that are not in the L2, in whole grains.",
+        "Bytes that DRAM reads of what is not in the L2: grains of what is loaded or updated, "
+        "sectors of which a part is stored.",
         lambda traffic: traffic.moved_bytes,
     ),
     "l1tex__t_sector_hit_rate.pct": (
         "%",
-        "Sectors of loads that are found in the L1, of all that warps ask for.",
+        "Sectors of loads and stores that are found in the L1, of all with those of atomics.",
         _hit_rate,
     ),
 }
@@ -96,7 +100,8 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
     fetches = []
     loaded = from_l2 = from_dram = 0
     moved = looked_up = 0.0
-    for pc, sectors in _requested(prepared, classes).items():
+    requested = _requested(prepared, classes)
+    for pc, sectors in requested["load"].items():
         found = share.by_pc.get(pc)
         if found is None:
             continue
@@ -117,35 +122,46 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
                 reuse_bytes=found.reuse_bytes if math.isfinite(found.reuse_bytes) else None,
             )
         )
+    sent = requested["store"] | requested["atomic"]
+    read_first = sum(share.stored[pc].dram_bytes for pc in sent if pc in share.stored)
+    kept = sum(
+        max(0.0, sectors - share.stored[pc].missed)
+        for pc, sectors in requested["store"].items()
+        if pc in share.stored
+    )
     written = SECTOR_BYTES * classes.written_sectors
     return Traffic(
         l1_bytes=SECTOR_BYTES * (loaded - from_l2 - from_dram),
         l2_bytes=SECTOR_BYTES * from_l2,
         dram_bytes=SECTOR_BYTES * from_dram,
-        moved_bytes=moved,
+        moved_bytes=moved + read_first,
         written_bytes=written,
         written_back_bytes=written * share.stored[-1].written_back,
         looked_up=looked_up,
+        l1_asked=loaded + sum(sent.values()),
+        l1_found=loaded - from_l2 - from_dram + kept,
         fetches=tuple(fetches),
     )
 
 
-def _requested(prepared: Prepared, classes: Classes) -> dict[int, int]:
-    """Return how many sectors the warps ask for with each load from global memory, by pc."""
-    instructions = prepared.program.instructions
-    loads = np.array(
-        [
-            OPS[one.op].kind == "load" and one.memory is not None and one.memory.space == "global"
-            for one in instructions
-        ],
-        dtype=bool,
-    )
-    counts = np.zeros(len(instructions))
+def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]]:
+    """Return how many sectors of global memory the warps ask for, by kind of access and pc."""
+    kinds = [
+        OPS[one.op].kind if one.memory is not None and one.memory.space == "global" else ""
+        for one in prepared.program.instructions
+    ]
+    is_atomic = np.array([kind == "atomic" for kind in kinds], dtype=bool)
+    counts = np.zeros(len(kinds))
     for block_class in classes.classes:
         for warp in block_class.stream.warps:
-            sectors = warp.times * np.where(loads[warp.pc], warp.cost, 0) * block_class.blocks
-            counts += np.bincount(warp.pc, weights=sectors, minlength=len(counts))
-    return {pc: int(counts[pc]) for pc in np.flatnonzero(counts).tolist()}
+            sectors = np.where(is_atomic[warp.pc], warp.lines, warp.cost)
+            times = warp.times * block_class.blocks
+            counts += np.bincount(warp.pc, weights=times * sectors, minlength=len(counts))
+    numbers = {pc: int(counts[pc]) for pc in np.flatnonzero(counts).tolist()}
+    return {
+        kind: {pc: number for pc, number in numbers.items() if kinds[pc] == kind}
+        for kind in ("load", "store", "atomic")
+    }
 
 
 def _array_at(prepared: Prepared, address: int) -> str:

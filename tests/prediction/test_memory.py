@@ -349,3 +349,46 @@ def test_only_what_another_sm_touched_last_lies_far() -> None:
 def test_the_l2_looks_up_half_of_what_comes_from_dram_in_its_other_part_too() -> None:
     whole = share_of(copy, 64 * BLOCKS).whole
     assert whole.looked_up == pytest.approx(1.5 * whole.missed)
+
+
+@cuda.jit
+def double(a):
+    a[cuda.grid(1)] *= 2
+
+
+@cuda.jit
+def add_up(a, total):
+    cuda.atomic.add(total, 0, a[cuda.grid(1)] + a[cuda.grid(1) ^ 1])
+
+
+def counted(kernel: cuda.Kernel, blocks: int, *arguments: Any) -> dict[str, float]:
+    """Return what Nsight Compute counts of the memory of a launch, as far as it is predicted."""
+    launch = kernel[blocks, 64]
+    return predict(launch, *arguments, device="h200", code="lowering").traffic.counters
+
+
+@pytest.mark.parametrize(
+    ("kernel", "found"),
+    [
+        pytest.param(double, 1 / 2, id="stores to what was loaded"),
+        pytest.param(copy, 0, id="stores elsewhere"),
+        pytest.param(spread_out, 0, id="loads of a word of each sector"),
+        pytest.param(add_up, 4 / 9, id="an atomic beside four sectors that are loaded twice"),
+    ],
+)
+def test_the_l1s_hit_rate_has_stores_and_atomics_as_well(kernel: cuda.Kernel, found: float) -> None:
+    more = (np.int32(8),) if kernel is spread_out else ()
+    count = 1 if kernel is double else 2
+    arrays = [array_spec(64 * BLOCKS * 8, "int32") for _ in range(count)]
+    rate = counted(kernel, BLOCKS, *arrays, *more)["l1tex__t_sector_hit_rate.pct"]
+    assert rate == pytest.approx(100 * found, abs=0.1)
+
+
+def test_dram_reads_sectors_that_are_stored_in_part_and_grains_that_are_updated() -> None:
+    """A word of each sector of 34 MB, of which the L2 keeps a ninth; one of each 256 bytes."""
+    blocks = 16384
+    stored = counted(mark, blocks, array_spec(64 * blocks * 8, "int32"), np.int32(8))
+    kept = H200.capacity.l2_bytes / 9
+    assert stored["dram__bytes_read.sum"] == pytest.approx(64 * blocks * 32 - kept, rel=0.05)
+    updated = counted(update, BLOCKS, array_spec(64 * BLOCKS * 64, "int32"), np.int32(64))
+    assert updated["dram__bytes_read.sum"] == pytest.approx(64 * BLOCKS * 64)

@@ -127,7 +127,7 @@ class Caches:
 
     @cached_property
     def l1_hit(self) -> Array:
-        """The fraction of each touch that is found in the L1."""
+        """The fraction of each touch that is found in the L1, of stores as of loads."""
         touches = self.touches
         if not self.capacity.l1_bytes:
             return np.zeros(len(touches))
@@ -135,7 +135,8 @@ class Caches:
         line = touches.line
         distance = LINE_BYTES * _footprint(line, line, kept / self.course.sms) / self.course.length
         hit = 1 - self.capacity.l1_lacks(distance)
-        return np.where(np.isfinite(touches.on_sm) & (touches.kind == LOAD), hit, 0.0)
+        looks = (touches.kind == LOAD) | (touches.kind == STORE)
+        return np.where(np.isfinite(touches.on_sm) & looks, hit, 0.0)
 
     @cached_property
     def by_line(self) -> Array:

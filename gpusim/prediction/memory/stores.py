@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory.hits import Caches, mean
 from gpusim.prediction.memory.touched import ATOMIC, STORE
 
@@ -20,12 +21,14 @@ class Stored:
 
     `written_back` go on to DRAM before the launch ends, which takes it as long as writing so many
     `moved` sectors of many side by side. For a sector DRAM reads as long as for so many
-    `read_first`.
+    `read_first`. In all `missed` stored sectors are not in the L1; DRAM reads `dram_bytes` first.
     """
 
     written_back: float = 0.0
     moved: float = 1.0
     read_first: float = 0.0
+    missed: float = 0.0
+    dram_bytes: float = 0.0
 
 
 def stores_of(caches: Caches) -> Mapping[int, Stored]:
@@ -50,6 +53,8 @@ def _stored(caches: Caches, mine: Array) -> Stored:
         written_back=mean(written_back, weight, 0.0),
         moved=mean(caches.moved, weight * written_back, 1.0),
         read_first=mean(parted * caches.moved, weight, 0.0),
+        missed=float(weight @ (1 - caches.l1_hit)),
+        dram_bytes=SECTOR_BYTES * float(weight @ parted),
     )
 
 
@@ -58,12 +63,13 @@ def _updated(caches: Caches, mine: Array) -> Stored:
 
     What comes in takes the place of what was updated before and is written back.
     """
-    weight = caches.touches.weight * mine
+    weight, grains = caches.touches.weight * mine, caches.touches.grains
     written_back = caches.l2_miss * _written_back(caches)
     return Stored(
         written_back=mean(written_back, weight, 0.0),
         moved=mean(caches.scatter, weight * written_back, 1.0),
         read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
+        dram_bytes=caches.course.grain_bytes * float(weight @ (caches.l2_miss * grains)),
     )
 
 
