@@ -194,6 +194,20 @@ def sorted_pairs(seed: int, n: int) -> int:
     return mixed
 
 
+def taken_from_the_end(seed: int, n: int) -> int:
+    """Sort pairs, take them from the end, all but the first; return them as one number."""
+    pairs: list[tuple[int, int]] = []
+    for number in range(n):
+        seed = seed * 1103515245 % 1000003
+        insort(pairs, (-(seed % 17), number))
+    mixed = 0
+    while len(pairs) > 1:
+        key, number = pairs[-1]
+        del pairs[-1]
+        mixed = (mixed * 31 - key * 64 + number + pairs[-1][1]) % 1000003
+    return mixed
+
+
 def inserted(seed: int, n: int) -> int:
     """Insert, delete and look for numbers; return all as one."""
     items: list[int] = []
@@ -293,7 +307,15 @@ def beyond_a_table(a: int, b: int) -> int:
 
 @pytest.mark.parametrize(
     "function",
-    [sorted_pairs, inserted, of_objects, of_small_functions, of_a_table, of_a_long_table],
+    [
+        sorted_pairs,
+        taken_from_the_end,
+        inserted,
+        of_objects,
+        of_small_functions,
+        of_a_table,
+        of_a_long_table,
+    ],
 )
 def test_lists_objects_and_tables_do_as_in_python(function: Callable[..., Any]) -> None:
     run = compiled(function)
@@ -306,6 +328,17 @@ def element(a: int, b: int) -> int:
     return items[a] + b
 
 
+def last_element(a: int, b: int) -> int:
+    items = [5] * a
+    return items[-1] + b
+
+
+def without_the_last(a: int, b: int) -> int:
+    items = [5] * a
+    del items[-1]
+    return len(items) + b
+
+
 def quotient_of_floats(a: float, b: float) -> float:
     return a / b
 
@@ -313,9 +346,13 @@ def quotient_of_floats(a: float, b: float) -> float:
 def test_what_python_raises_is_a_trap() -> None:
     """An index outside of a list or a table, a division by zero."""
     assert compiled(element)(2, 1) == 6
+    assert compiled(last_element)(1, 1) == 6
+    assert compiled(without_the_last)(1, 1) == 1
     assert compiled(beyond_a_table)(1, 7) == 1
     for function, arguments in (
         (element, (3, 1)),
+        (last_element, (0, 1)),
+        (without_the_last, (0, 1)),
         (beyond_a_table, (2, 7)),
         (divided_down, (1, 0)),
         (rest, (1, 0)),

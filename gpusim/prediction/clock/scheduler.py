@@ -68,7 +68,7 @@ class Scheduler:
     last: int  # the order of the warp that was served last
     met: Block | None  # whose barrier its last warp came to
     # Sorted lists: they are short, and take no more time than heaps, or less where compiled.
-    waiting: list[tuple[int, int, Warp]]  # until when, by order
+    waiting: list[tuple[int, int, Warp]]  # until when, by order, both negative: the first is last
     ready: list[tuple[int, Warp]]  # by order
     pipes: list[int]  # when each is free
     port_free: int
@@ -102,7 +102,7 @@ class Scheduler:
 
     def take(self, warp: Warp, at: int) -> None:
         """Let a warp come to its next step at a time."""
-        insort(self.waiting, (at, warp.order, warp))
+        insort(self.waiting, (-at, -warp.order, warp))
 
     def run(self, at: int) -> int:
         """Issue, from a time on, while nothing can come between; return when to go on.
@@ -115,10 +115,10 @@ class Scheduler:
         while True:
             place = -1
             if free <= now and kept is None:
-                while waiting and waiting[0][0] <= now:
-                    _, order, warp = waiting[0]
-                    del waiting[0]
-                    insort(ready, (order, warp))
+                while waiting and -waiting[-1][0] <= now:
+                    warp = waiting[-1][2]
+                    del waiting[-1]
+                    insort(ready, (warp.order, warp))
                 if len(ready) > 1:
                     place = CHOOSE[self._policy](ready, self.last, pipes, now)
                 elif ready and pipes[ready[0][1].pipe] <= now:
@@ -144,7 +144,7 @@ class Scheduler:
                 kept = None
                 if back > free:
                     if back < NEVER:
-                        insort(waiting, (back, warp.order, warp))
+                        insort(waiting, (-back, -warp.order, warp))
                 elif self._is_greedy and pipes[warp.pipe] <= free:
                     kept = warp
                 else:
@@ -153,11 +153,11 @@ class Scheduler:
                 if ready or kept is not None:
                     until = free
                 else:
-                    until = max(free, waiting[0][0]) if waiting else NEVER
+                    until = max(free, -waiting[-1][0]) if waiting else NEVER
             elif ready:
                 until = max(now, self._when_free())
             else:
-                until = waiting[0][0] if waiting else NEVER
+                until = -waiting[-1][0] if waiting else NEVER
             if until >= at + ahead and until >= agenda.next():
                 break
             now = until
@@ -166,7 +166,7 @@ class Scheduler:
 
     def _when_free(self) -> int:
         """Return when a pipe is free that a warp needs, or another warp's time has come."""
-        until = self.waiting[0][0] if self.waiting else NEVER
+        until = -self.waiting[-1][0] if self.waiting else NEVER
         for _, warp in self.ready:
             until = min(until, self.pipes[warp.pipe])
         return until

@@ -36,7 +36,7 @@ class Events:
 
     def next(self) -> int:
         """Return when the next of what was said happens, NEVER where nothing does."""
-        return self.coming[0][0] if self.coming else NEVER
+        return -self.coming[-1][0] if self.coming else NEVER
 
     def wake(self, at: int, schedulers: list[int]) -> None:
         """Let schedulers look at a time at what they have, by number, in this order."""
@@ -59,7 +59,7 @@ class Events:
 
     def _say(self, at: int, kind: int, number: int) -> None:
         self.said += 1
-        insort(self.coming, (at, self.said, kind, number))
+        insort(self.coming, (-at, -self.said, kind, number))
 
 
 def play(sm: StreamingMultiprocessor, events: Events) -> None:
@@ -68,13 +68,14 @@ def play(sm: StreamingMultiprocessor, events: Events) -> None:
         events.run_again(0, number)
     sm.start_blocks(0)
     while events.coming:
-        now, name, kind, number = events.coming[0]
-        del events.coming[0]
+        before, name, kind, number = events.coming[-1]
+        del events.coming[-1]
+        now = -before
         if kind == END_BLOCK:
             sm.end_block(events.ending[number], now)
         elif kind == WAKE:
             for scheduler in events.woken[number]:
                 if events.alarms_at[scheduler] > now:
                     events.run_again(now, scheduler)
-        elif events.alarms[number] == name:
+        elif events.alarms[number] == -name:
             events.run_again(sm.schedulers[number].run(now), number)

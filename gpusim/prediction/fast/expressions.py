@@ -311,14 +311,23 @@ class Expressions:
         if not isinstance(found.kind, ListOf):
             raise self.refuse(f"{found.kind} has no elements that are played", node)
         keep, items = self.kept(found)
-        index = self.value(node.slice, INT)
-        keep_index, place = self.kept(Value(folded("i32.wrap_i64", index.code), BOOL))
+        keep_index, place = self.kept(Value(self.place(node.slice, items), BOOL))
         size = size_of(found.kind.element)
         return (
             f"{keep} {keep_index} "
             f"(if (i32.ge_u {place.code} {self.length(items)}) (then (unreachable))) "
             f"(i32.add (i32.load {items.code}) (i32.mul {place.code} (i32.const {size})))"
         ), found.kind.element
+
+    def place(self, index: ast.expr, items: Value) -> str:
+        """Return the text that leaves the place in a list that an index means, as i32.
+
+        From the end it counts where that is written: -1 is the last.
+        """
+        if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
+            behind = self.value(index.operand, INT)
+            return folded("i32.sub", self.length(items), folded("i32.wrap_i64", behind.code))
+        return folded("i32.wrap_i64", self.value(index, INT).code)
 
     def _subscript(self, node: ast.expr) -> Value:
         assert isinstance(node, ast.Subscript)

@@ -58,6 +58,7 @@
   (if (i32.gt_u (local.get $place) (local.get $left)) (then (unreachable)))
   (if (i32.lt_s (local.get $left) (i32.const 0)) (then (unreachable)))
   (i32.store offset=8 (local.get $list) (local.get $left))
+  (if (i32.eq (local.get $place) (local.get $left)) (then (return)))
   (local.set $at (i32.add (i32.load (local.get $list))
     (i32.mul (local.get $place) (local.get $size))))
   (memory.copy (local.get $at) (i32.add (local.get $at) (local.get $size))

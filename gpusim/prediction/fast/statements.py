@@ -161,12 +161,13 @@ class Statements(Expressions):
         [target] = node.targets
         if not isinstance(target, ast.Subscript):
             raise self.refuse("only a list's element is deleted", node)
-        items = self.value(target.value)
-        if not isinstance(items.kind, ListOf):
-            raise self.refuse(f"{items.kind} has no elements that are played", node)
-        index = folded("i32.wrap_i64", self.value(target.slice, INT).code)
-        size = f"(i32.const {size_of(items.kind.element)})"
-        return folded("call $delete", items.code, index, size)
+        found = self.value(target.value)
+        if not isinstance(found.kind, ListOf):
+            raise self.refuse(f"{found.kind} has no elements that are played", node)
+        keep, items = self.kept(found)
+        size = f"(i32.const {size_of(found.kind.element)})"
+        gone = folded("call $delete", items.code, self.place(target.slice, items), size)
+        return f"{keep} {gone}"
 
     # -- control flow ------------------------------------------------------------------
 
