@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any
 
 from gpusim.prediction.fast.image import Image
@@ -24,33 +23,33 @@ class Instance:
         exports: Any = wasmtime.Instance(self._store, module, []).exports(self._store)
         self._memory, self._begin = exports["memory"], exports["begin"]
         self._play = exports["play"]
-        self._first = 0  # where what can have changed lies, which was read back
-        self._objects = array("q")
+        self._words = self._seen()
 
     @property
     def size(self) -> int:
         """The size of the memory in bytes."""
-        return int(self._memory.data_len(self._store))
+        return self._words.nbytes
 
     def bring(self, image: Image) -> None:
         """Bring objects into memory."""
         missing = image.end - self.size
         if missing > 0:
             self._memory.grow(self._store, missing // _PAGE + 1)
-        self._memory.write(self._store, image.bytes(), image.begin)
+            self._words = self._seen()
+        self._words[image.begin // SLOT : image.end // SLOT] = image.words()
 
     def play(self, image: Image, *arguments: int) -> None:
         """Bring objects into memory and play them; wasmtime.Trap for what cannot be computed."""
         self.bring(image)
         self._begin(self._store, image.end)
         self._play(self._store, *arguments)
-        self._first = image.begin
-        self._objects = array("q", self._memory.read(self._store, image.begin, image.end))
+        self._words = self._seen()
 
     def slots(self, address: int, count: int) -> list[int]:
         """Return what lies in some slots of memory."""
-        first = (address - self._first) // SLOT
-        if first >= 0 and first + count <= len(self._objects):
-            return self._objects[first : first + count].tolist()
-        there = self._memory.read(self._store, address, address + SLOT * count)
-        return array("q", there).tolist()
+        return self._words[address // SLOT : address // SLOT + count].tolist()
+
+    def _seen(self) -> memoryview[int]:
+        """Return the memory as it is now: when it grows it may move."""
+        whole = self._memory.get_buffer_ptr(self._store)
+        return memoryview(whole).cast("B").cast("q")

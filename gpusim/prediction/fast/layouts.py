@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, get_type_hints
 
-from gpusim.prediction.fast.kinds import Bindings, Kind, flat, is_whole, kind_of, size_of
+from gpusim.prediction.fast.kinds import Bindings, Kind, TupleOf, flat, is_whole, kind_of, size_of
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,23 @@ class Layout:
         return attrgetter(*self.fields) if len(self.fields) > 1 else self._only
 
     @cached_property
-    def special(self) -> list[tuple[int, Kind]]:
+    def special(self) -> Sequence[tuple[int, Kind]]:
         """The slots that hold something else than a whole number, and of which kind."""
-        slots = [kind for field in self.fields.values() for kind in flat(field.kind)]
-        return [(number, kind) for number, kind in enumerate(slots) if not is_whole(kind)]
+        return special_slots(TupleOf(tuple(field.kind for field in self.fields.values())))[0]
 
     def _only(self, given: Any) -> tuple[Any, ...]:
         return tuple(getattr(given, name) for name in self.fields)
+
+
+@cache
+def special_slots(kind: Kind) -> tuple[Sequence[tuple[int, Kind]], int]:
+    """Return the slots of a value that hold something else than a whole number, and their kinds.
+
+    With them how many slots there are in all.
+    """
+    slots = flat(kind)
+    special = [(number, one) for number, one in enumerate(slots) if not is_whole(one)]
+    return special, len(slots)
 
 
 class Layouts:
