@@ -4,10 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import atomics, basics, gathers, grids, networks, rows, sciences, streams, tiles
+from . import (
+    assignments,
+    atomics,
+    basics,
+    gathers,
+    grids,
+    networks,
+    rows,
+    sciences,
+    streams,
+    tiles,
+    training,
+)
 from .plans import KERNELS, Launch
 
-MODULES = basics, streams, rows, gathers, atomics, grids, tiles, networks, sciences
+MODULES = (
+    basics,
+    streams,
+    rows,
+    gathers,
+    atomics,
+    grids,
+    tiles,
+    networks,
+    sciences,
+    training,
+    assignments,
+)
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 from numpy import float32, int32
 
 from .data import Array, Numbers, afresh, deciding, uniform, zeros
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 CHANNELS = 64
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def leaky_relu4(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         return {1: np.where(x > 0, x, float32(0.01) * x)}
@@ -25,7 +25,7 @@ def _signed(length: int) -> Numbers:
     return Numbers(plain.dtype, length, lambda: 2 * plain.make() - 1, decides=True)
 
 
-@measured(LAST, 64, 256, 1024, small=32)
+@measured(SEEN, 64, 256, 1024, small=32)
 def max_pool(n: int) -> Plan:
     half = n // 2
 
@@ -36,7 +36,7 @@ def max_pool(n: int) -> Plan:
     return Plan((-(-half // 32), half // 8, CHANNELS), (32, 8), arguments, expected)
 
 
-@measured(LAST, 64, 128, 512, small=32)
+@measured(SEEN, 64, 128, 512, small=32)
 def depthwise3x3(n: int) -> Plan:
     def expected(x: Array, weights: Array, y: Array, n: int) -> Expected:
         wide = np.pad(x.reshape(CHANNELS, n, n), ((0, 0), (1, 1), (1, 1)))
@@ -49,7 +49,7 @@ def depthwise3x3(n: int) -> Plan:
     return Plan((n // 32, n // 8, CHANNELS), (32, 8), arguments, expected)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def batch_norm(n: int) -> Plan:
     plane = 28 * 28
 
@@ -64,7 +64,7 @@ def batch_norm(n: int) -> Plan:
     return Plan(min(n // 256, 2112), 256, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def adam(n: int) -> Plan:
     def expected(weights: Array, gradient: Array, first: Array, second: Array,
                  rate: float32, n: int) -> Expected:  # fmt: skip
@@ -78,7 +78,7 @@ def adam(n: int) -> Plan:
     return Plan(n // 256, 256, (*arrays, float32(1e-3), int32(n)), expected)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def quantize_rows(n: int) -> Plan:
     rows = n // 1024
 
@@ -90,7 +90,7 @@ def quantize_rows(n: int) -> Plan:
     return Plan(rows, 256, arguments, expected, tolerance=1e-2)
 
 
-@measured(LAST, 128, 1024, 4096, small=32)
+@measured(SEEN, 128, 1024, 4096, small=32)
 def attend(n: int) -> Plan:
     heads = 256
 
@@ -106,7 +106,7 @@ def attend(n: int) -> Plan:
     return Plan(heads, 256, (*given, zeros(size), int32(n)), expected, tolerance=1e-4)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def windows(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         wide = np.pad(x.reshape(n, n), 1)
@@ -116,7 +116,7 @@ def windows(n: int) -> Plan:
     return Plan(n * n // 256, 256, (uniform(n * n), zeros(9 * n * n), int32(n)), expected)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def enlarge(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         place = np.maximum(0.5 * np.arange(2 * n) - 0.25, 0)
@@ -129,7 +129,7 @@ def enlarge(n: int) -> Plan:
     return Plan((n // 8, n // 8), (16, 16), arguments, expected)
 
 
-@measured(LAST, 512, 1024, 2048, small=64)
+@measured(SEEN, 512, 1024, 2048, small=64)
 def product_of_tiles(n: int) -> Plan:
     def expected(a: Array, b: Array, c: Array, n: int) -> Expected:
         return {2: (a.reshape(n, n) @ b.reshape(n, n)).ravel()}

@@ -20,10 +20,10 @@ from .data import (
     words,
     zeros,
 )
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 
-@measured(LAST, 256, 1024, 2048, small=64)
+@measured(SEEN, 256, 1024, 2048, small=64)
 def fluid(n: int) -> Plan:
     steps = ((0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1))
 
@@ -51,7 +51,7 @@ def _densities(length: int) -> Numbers:
     return deciding(of(lambda: 1 + plain.make(), length, float32))
 
 
-@measured(LAST, 512, 2048, 8192, small=64)
+@measured(SEEN, 512, 2048, 8192, small=64)
 def heat_tile(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         c = np.pad(x.reshape(n, n), 1, mode="edge")
@@ -63,7 +63,7 @@ def heat_tile(n: int) -> Plan:
     return Plan((n // 32, n // 16), (32, 16), arguments, expected)
 
 
-@measured(LAST, 512, 2048, 8192, small=256)
+@measured(SEEN, 512, 2048, 8192, small=256)
 def shorter_ways(n: int) -> Plan:
     k = n // 3
 
@@ -86,7 +86,7 @@ def _graph(nodes: int, most: int, seed: int) -> tuple[Numbers, Numbers]:
     return deciding(of(begins, nodes + 1, int32)), deciding(below(nodes, count, seed + 1))
 
 
-@measured(LAST, 2**14, 2**18, 2**21)
+@measured(SEEN, 2**14, 2**18, 2**21)
 def page_rank(n: int) -> Plan:
     def expected(begins: Array, sources: Array, given: Array, ranks: Array, n: int) -> Expected:
         sums = np.add.reduceat(given[sources].astype(np.float64), begins[:-1])
@@ -96,7 +96,7 @@ def page_rank(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected)
 
 
-@measured(LAST, 2**14, 2**18, 2**21)
+@measured(SEEN, 2**14, 2**18, 2**21)
 def next_level(n: int) -> Plan:
     def levels() -> Array:
         return np.where(words(n, 5) % uint32(8) == 0, 3, -1).astype(int32)
@@ -112,7 +112,7 @@ def next_level(n: int) -> Plan:
     return Plan(n // 256, 256, (*_graph(n, 16, 9), given, int32(3), int32(n)), expected)
 
 
-@measured(LAST, 2**16, 2**19, 2**22)
+@measured(SEEN, 2**16, 2**19, 2**22)
 def nearest(n: int) -> Plan:
     def expected(points: Array, centres: Array, y: Array, n: int) -> Expected:
         p, c = points.reshape(8, n).T.astype(np.float64), centres.reshape(64, 8)
@@ -122,7 +122,7 @@ def nearest(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected)
 
 
-@measured(LAST, 2**16, 2**19, 2**22, small=2**10)
+@measured(SEEN, 2**16, 2**19, 2**22, small=2**10)
 def collatz(n: int) -> Plan:
     def expected(y: Array, n: int) -> Expected:
         value, steps = np.arange(1, n + 1), np.zeros(n, int32)
@@ -134,7 +134,7 @@ def collatz(n: int) -> Plan:
     return Plan(n // 256, 256, (zeros(n, int32), int32(n)), expected)
 
 
-@measured(LAST, 2**14, 2**17, 2**20)
+@measured(SEEN, 2**14, 2**17, 2**20)
 def circle_by_blocks(n: int) -> Plan:
     rounds = 64
 
@@ -153,7 +153,7 @@ def circle_by_blocks(n: int) -> Plan:
     return Plan(n // 256, 256, (afresh(zeros(1, uint32)), int32(rounds)), expected)
 
 
-@measured(LAST, 2**16, 2**20, 2**25)
+@measured(SEEN, 2**16, 2**20, 2**25)
 def butterflies(n: int) -> Plan:
     stride = 64
 
@@ -167,7 +167,7 @@ def butterflies(n: int) -> Plan:
     return Plan(n // 512, 256, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 512, 2048, 8192, small=64)
+@measured(SEEN, 512, 2048, 8192, small=64)
 def edges(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         p = x.reshape(n, n).astype(int32)
@@ -181,7 +181,7 @@ def edges(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def hexadecimal(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         digits = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -200,7 +200,7 @@ def _crc_table() -> Array:
     return table
 
 
-@measured(LAST, 2**14, 2**17, 2**20, small=2**10)
+@measured(SEEN, 2**14, 2**17, 2**20, small=2**10)
 def checksums(n: int) -> Plan:
     def expected(records: Array, table: Array, y: Array, n: int) -> Expected:
         return {2: np.asarray([zlib.crc32(row.tobytes()) for row in records.reshape(n, 16)])}
@@ -221,7 +221,7 @@ def _sorted(length: int, seed: int) -> Numbers:
     return deciding(of(made, length, int32))
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def merge(n: int) -> Plan:
     def expected(a: Array, b: Array, y: Array, n: int) -> Expected:
         return {2: np.sort(np.concatenate([a, b]))}
@@ -230,7 +230,7 @@ def merge(n: int) -> Plan:
     return Plan(n // 1024, 256, arguments, expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**18, 2**21, 2**25)
+@measured(SEEN, 2**18, 2**21, 2**25)
 def sums_by_key(n: int) -> Plan:
     def keys() -> Array:
         return np.sort((words(n, 5) & uint32(n // 32 - 1)).astype(int32))
