@@ -200,8 +200,19 @@ def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() ->
     lines = {(begin, place): float(part) for begin, place, part in zip(
         sample.begin.tolist(), sample.place.tolist(), sample.lines, strict=True)}  # fmt: skip
     apart = {(0, 0.0): 0.5, (64, 0.0): 0.5, (128, 0.0): 0.5, (64, 0.5): 1}
-    whole = {(192 + 32 * k, 0.0): 1.5 / 6 for k in range(6)}  # and a line and a half of six sectors
+    whole = {(192, 0.0): 0.25, (224, 0.0): 0.25}  # half of the first line, shared with the fourth
+    whole |= {(256 + 32 * k, 0.0): 0.25 for k in range(4)}
     assert lines == apart | whole
+
+
+def test_a_sector_stands_for_what_the_stretch_touches_of_its_own_grain() -> None:
+    """From 28 to 132: a sector alone in its grain counts the whole, of two each the half."""
+    columns = dict.fromkeys(COLUMNS, np.zeros(1, dtype=np.int64))
+    columns |= {"begin": np.array([28]), "end": np.array([132])}
+    pattern = Pattern(Stretches(**columns, steps=1), (0, 0, 0), ((0, 0),))
+    sample = sampled((pattern,), Course(Launch.of(1, 32), 1, 1, 64, 0.0))
+    grains = dict(zip(sample.begin.tolist(), sample.grains.tolist(), strict=True))
+    assert grains == {0: 1 / 2, 32: 1 / 2, 64: 1 / 2, 96: 1 / 2, 128: 1}
 
 
 @pytest.mark.parametrize(

@@ -85,13 +85,15 @@ def _chosen(
     end = begin + rows.end[row] - rows.begin[row]
     sectors = _pieces(begin, end, SECTOR_BYTES)
     sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
+    is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
+    sharing = _in_its_line(rows)[row]
     return {
         "pattern": np.full(size, number),
         "pc": rows.pc[row],
         "kind": rows.kind[row],
         "weight": np.full(size, weight),
-        "lines": (_pieces(begin, end, LINE_BYTES) - 1 + 1 / _in_its_line(rows)[row]) / sectors,
-        "grains": _pieces(begin, end, course.grain_bytes) / sectors,
+        "lines": _of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
+        "grains": _of_piece(sector, begin, end, course.grain_bytes),
         "run": rows.end[row] - rows.begin[row],
         "asked": rows.asked[row] / (sectors * SECTOR_BYTES),
         "block": blocks,
@@ -108,6 +110,12 @@ def _in_its_line(rows: Stretches) -> Array:
     places = np.column_stack([rows.time, rows.begin // LINE_BYTES])
     _, which, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
     return np.asarray(counts[which.ravel()])
+
+
+def _of_piece(sector: Array, begin: Array, end: Array, size: int) -> Array:
+    """Return what part sectors are of what stretches touch of the pieces of a size around them."""
+    piece = sector * SECTOR_BYTES // size * size
+    return 1 / _pieces(np.maximum(begin, piece), np.minimum(end, piece + size), SECTOR_BYTES)
 
 
 def _pieces(begin: Array, end: Array, size: int) -> Array:
