@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory.course import Course
-from gpusim.prediction.memory.sample import EVENLY
+from gpusim.prediction.memory.sample import Sample
 from gpusim.prediction.memory.touched import Stretches
 
 Array = np.ndarray[Any, Any]
@@ -81,16 +81,15 @@ def _expanded(rows: Stretches) -> Array:
     return np.concatenate(made)
 
 
-def by_chance(rate: Array, course: Course, every: int) -> Array:
+def by_chance(rate: Array, sample: Sample, course: Course, every: int) -> Array:
     """Return how long ago sectors were touched that blocks touch at a rate: evenly spread draws.
 
     By one of `every` so many blocks: by each, or those of an SM. Infinite where that is before the
     launch, of which a touch is taken to be at any time.
     """
-    draws = np.arange(1, len(rate) + 1) * EVENLY[0] % 1.0
-    begun = np.arange(1, len(rate) + 1) * EVENLY[1] % 1.0 * course.launch.blocks // every
+    begun = sample.second_draw * course.launch.blocks // every
     with np.errstate(divide="ignore"):
         blocks = np.where(
-            rate > 0, np.log1p(-draws) / np.log1p(-np.minimum(rate, 1 - 1e-9)), np.inf
+            rate > 0, np.log1p(-sample.draw) / np.log1p(-np.minimum(rate, 1 - 1e-9)), np.inf
         )
     return np.where(blocks < begun, np.ceil(blocks) * every * course.life, np.inf)

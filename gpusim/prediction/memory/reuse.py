@@ -134,7 +134,7 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         if not life:
             return found
         of_blocks = rate(int(wanted.end[0] - wanted.begin[0]))
-        ago = by_chance(of_blocks, course, wanted.sms or 1)
+        ago = by_chance(of_blocks, sample, course, wanted.sms or 1)
         before = np.where(np.isinf(wanted.time), course.length, wanted.time) - ago
         return np.where(np.isfinite(found), found, before)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.evenly import multipliers
+from gpusim.prediction.evenly import spread
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Pattern, coordinates
 from gpusim.prediction.memory.touched import Stretches
@@ -20,7 +20,7 @@ from gpusim.prediction.memory.touched import Stretches
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
-EVENLY = multipliers(4)  # for block, stretch, iteration and sector
+DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Sample:
 
     Each is of a `pattern`, by an instruction `pc` of a `block` at a `place` in its life. `lines`
     are 128-byte lines for a sector, `grains` what DRAM fetches for one, `run` the bytes side by
-    side that are touched with it, and `asked` the part of them that lanes ask for.
+    side that are touched with it, and `asked` the part of them that lanes ask for. What is left to
+    chance about them `draw` and `second_draw` decide, from 0 to 1.
     """
 
     pattern: Array
@@ -43,6 +44,8 @@ class Sample:
     block: Array
     place: Array
     begin: Array
+    draw: Array
+    second_draw: Array
 
 
 def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
@@ -65,21 +68,26 @@ def _of_instruction(
         rows = pattern.stretches.at(pattern.stretches.pc == pc)
         counts.append(float((rows.sectors * (1 + rows.times)).sum()) * pattern.blocks)
     total = sum(counts)
-    for (number, pattern), count in zip(patterns, counts, strict=True):
-        size = max(1, round(SAMPLED * count / total))
+    sizes = [max(1, round(SAMPLED * count / total)) for count in counts]
+    points = spread(sum(sizes), DIMENSIONS)
+    begun = 0
+    for (number, pattern), count, size in zip(patterns, counts, sizes, strict=True):
         rows = pattern.stretches.at(pattern.stretches.pc == pc)
-        yield _chosen(number, rows, pattern, size, count / size, course)
+        mine = points[begun : begun + size]
+        mine[:, 0] = (mine[:, 0] * len(points) - begun) / size
+        yield _chosen(number, rows, pattern, mine, count / size, course)
+        begun += size
 
 
 def _chosen(
-    number: int, rows: Stretches, pattern: Pattern, size: int, weight: float, course: Course
+    number: int, rows: Stretches, pattern: Pattern, points: Array, weight: float, course: Course
 ) -> dict[str, Array]:
-    evenly = np.arange(1, size + 1)[:, None] * EVENLY % 1.0
+    along, by_block, by_iteration, by_sector, draw, second_draw = points.T
     touches = np.cumsum(rows.sectors * (1 + rows.times))
-    row = np.searchsorted(touches, evenly[:, 0] * touches[-1], side="right")
-    blocks = _numbered(pattern.ranges, evenly[:, 1])
-    iteration = (evenly[:, 2] * (1 + rows.times[row])).astype(np.int64)
-    sector = (evenly[:, 3] * rows.sectors[row]).astype(np.int64)
+    row = np.searchsorted(touches, along * touches[-1], side="right")
+    blocks = _numbered(pattern.ranges, by_block)
+    iteration = (by_iteration * (1 + rows.times[row])).astype(np.int64)
+    sector = (by_sector * rows.sectors[row]).astype(np.int64)
     begin = rows.begin[row] + coordinates(blocks, course.launch) @ np.array(pattern.moves)
     begin = begin + iteration * rows.stride[row]
     end = begin + rows.end[row] - rows.begin[row]
@@ -88,10 +96,10 @@ def _chosen(
     is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
     sharing = _in_its_line(rows)[row]
     return {
-        "pattern": np.full(size, number),
+        "pattern": np.full(len(row), number),
         "pc": rows.pc[row],
         "kind": rows.kind[row],
-        "weight": np.full(size, weight),
+        "weight": np.full(len(row), weight),
         "lines": _of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
         "grains": _of_piece(sector, begin, end, course.grain_bytes),
         "run": rows.end[row] - rows.begin[row],
@@ -99,6 +107,8 @@ def _chosen(
         "block": blocks,
         "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
         "begin": sector * SECTOR_BYTES,
+        "draw": draw,
+        "second_draw": second_draw,
     }
 
 
