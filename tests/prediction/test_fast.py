@@ -44,7 +44,6 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     module = wasmtime.Module(engine, wasmtime.wat2wasm(text))
     store = wasmtime.Store(engine)
     exports = wasmtime.Instance(store, module, []).exports(store)
-    exports["begin"](store, 1024)
 
     def call(*arguments: float) -> Any:
         result = exports[function.__name__](store, *arguments)

@@ -13,7 +13,7 @@ from gpusim.device import Device
 from gpusim.prediction.clock.agenda import Agenda
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Scheduler
-from gpusim.prediction.clock.stalls import SELECTED
+from gpusim.prediction.clock.stalls import REASONS, SELECTED
 from gpusim.prediction.clock.steps import Step, WarpSteps
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp, scheduler_of
@@ -171,7 +171,7 @@ class StreamingMultiprocessor:
     def stall(self, warp: Warp, end: int, reason: int) -> None:
         """Let a warp's life up to `end` have been for a reason, before the step it comes to."""
         start = warp.seen
-        warp.spent[reason][warp.step.place] += end - start
+        warp.spent[warp.step.place * REASONS + reason] += end - start
         warp.seen = end
         if self.is_observed:
             self.watch.span(warp, start, end, reason, warp.step.pc)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.prediction.clock.stalls import SELECTED, STALLS, WAIT
+from gpusim.prediction.clock.stalls import REASONS, SELECTED, WAIT
 from gpusim.prediction.clock.steps import MARKS, Step, WarpSteps, floats
 from gpusim.prediction.ticks import TICKS
 
@@ -26,15 +26,16 @@ class Extrapolated:
 
 
 class Runs:
-    """How many warps ran some steps, and the ticks that they waited, by reason, before each.
+    """How many warps ran some steps, and the ticks that they waited before each, by reason.
 
-    `marks` are the sums of the times at which they came by each mark.
+    All reasons of a step stand side by side. `marks` are the sums of the times at which they came
+    by each mark.
     """
 
     steps: Sequence[Step]
     tags: int
     count: int
-    spent: list[list[int]]
+    spent: list[int]
     marks: list[int]
 
     def __init__(self, work: WarpSteps) -> None:
@@ -42,16 +43,13 @@ class Runs:
         self.steps = work.steps
         self.tags = work.tags
         self.count = 0
-        self.spent = [[0] * len(work.steps) for _ in STALLS]
+        self.spent = [0] * REASONS * len(work.steps)
         self.marks = [0] * MARKS * len(work.loops)
 
     def add_to(self, stalls: list[float], by_pc: dict[int, float]) -> None:
         """Add what the warps' time went to, extrapolated iterations like those of their loop."""
-        steps, count = self.work.steps, self.count
-        weights = np.ones(len(steps))
-        for marked in self.work.loops:
-            weights[marked.begin : marked.end] += marked.weight
-        waited = floats(self.spent) * weights
+        steps, count, weights = self.work.steps, self.count, self.work.weights
+        waited = np.ascontiguousarray(floats(self.spent).reshape(-1, REASONS).T) * weights
         before = waited.sum(axis=0)
         waited[SELECTED] += count * weights * self.work.slots
         waited[WAIT] += count * weights * self.work.waits

@@ -14,3 +14,4 @@ STALLS = (
     "barrier",
 )
 (SELECTED, NOT_SELECTED, WAIT, SHORT, LONG, MIO, LG, MATH, BARRIER) = range(len(STALLS))
+REASONS = len(STALLS)

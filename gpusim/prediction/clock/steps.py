@@ -119,6 +119,14 @@ class WarpSteps:
     instructions: int
 
     @cached_property
+    def weights(self) -> Array:
+        """How many iterations each step stands for, with those that are extrapolated."""
+        made = np.ones(len(self.steps))
+        for marked in self.loops:
+            made[marked.begin : marked.end] += marked.weight
+        return made
+
+    @cached_property
     def slots(self) -> Array:
         """How long each step keeps the scheduler."""
         return floats([step.slot for step in self.steps])

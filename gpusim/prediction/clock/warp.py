@@ -39,7 +39,7 @@ class Warp:
 
     step: Step  # the one that it comes to
     pipe: int  # what that needs
-    spent: list[list[int]]  # by reason, ticks that warps like it waited before each step
+    spent: list[int]  # ticks that warps like it waited before each step, by reason
     marks: list[int]  # the sum of the times at which warps like it came by each mark
     block: Block
     number: int

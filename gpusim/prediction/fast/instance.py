@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import wasmtime
 
 _PAGE = 1 << 16
+_FREE = 1  # the slot that says from which address on memory is taken, as in prelude.wat
 
 
 class Instance:
@@ -21,8 +22,7 @@ class Instance:
 
         self._store = wasmtime.Store(engine)
         exports: Any = wasmtime.Instance(self._store, module, []).exports(self._store)
-        self._memory, self._begin = exports["memory"], exports["begin"]
-        self._play = exports["play"]
+        self._memory, self._play = exports["memory"], exports["play"]
         self._words = self._seen()
 
     @property
@@ -41,7 +41,7 @@ class Instance:
     def play(self, image: Image, *arguments: int) -> None:
         """Bring objects into memory and play them; wasmtime.Trap for what cannot be computed."""
         self.bring(image)
-        self._begin(self._store, image.end)
+        self._words[_FREE] = image.end
         self._play(self._store, *arguments)
         self._words = self._seen()
 

@@ -1,16 +1,15 @@
 ;; What every module has: memory that is only taken, lists, and arithmetic as Python does it.
 
+;; At address 8 stands from which address on memory may be taken.
 (memory (export "memory") 32)
-(global $free (mut i32) (i32.const 0))
+(data (i32.const 8) "\00\04\00\00")
 
-;; Let memory be taken from an address on.
-(func (export "begin") (param $free i32)
-  (global.set $free (local.get $free)))
-
-(func $allocate (param $size i32) (result i32) (local $at i32) (local $missing i32)
-  (local.set $at (global.get $free))
-  (global.set $free (i32.add (local.get $at) (local.get $size)))
-  (local.set $missing (i32.sub (i32.shr_u (global.get $free) (i32.const 16)) (memory.size)))
+(func $allocate (param $size i32) (result i32) (local $at i32) (local $free i32)
+  (local $missing i32)
+  (local.set $at (i32.load (i32.const 8)))
+  (local.set $free (i32.add (local.get $at) (local.get $size)))
+  (i32.store (i32.const 8) (local.get $free))
+  (local.set $missing (i32.sub (i32.shr_u (local.get $free) (i32.const 16)) (memory.size)))
   (if (i32.ge_s (local.get $missing) (i32.const 0))
     (then (if (i32.lt_s (memory.grow (i32.add (local.get $missing) (i32.const 256)))
                         (i32.const 0))
