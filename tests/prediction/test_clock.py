@@ -132,6 +132,7 @@ def simulate(
         joins=np.zeros(count, dtype=bool),
         gaps=np.zeros(count, dtype=np.int32),
         earlier=np.zeros(count, dtype=np.int32),
+        apart=accesses.astype(np.int32),
         constant=np.full(count, -1, dtype=np.int32),
         lanes=np.full(count, lanes, dtype=np.uint32),
     )
@@ -564,7 +565,7 @@ def test_warps_of_a_block_wait_for_lines_near_each_other_almost_equally_long() -
         plain_device(dram=600, dram_least=300),
         MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1),
     )
-    near, far = Access(4, 4, lines=1), Access(32, 32, lines=512)
+    near, far = Access(4, 4, lines=1, apart=1), Access(4, 4, lines=1, apart=512)
     load = partial(units.serve, Action.GLOBAL_LOAD)
 
     def apart(access: Access) -> int:

@@ -63,6 +63,29 @@ def test_the_nearest_load_before_counts_if_it_is_under_way() -> None:
     assert draws.of_another_access(int(packed[5]), 1) == 0
 
 
+@pytest.mark.parametrize(("block", "apart"), [((64, 1), 2), ((32, 2), 8)])
+def test_a_load_says_how_far_that_of_the_next_warp_lies(block: tuple[int, int], apart: int) -> None:
+    """Pairs of words: a warp's two lines, and the same of the row below, which lies far away."""
+
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x + 4096 * cuda.threadIdx.y
+        out[i] = a[2 * i]
+
+    arrays = array_spec(2**20, "float32"), array_spec(2**20, "float32")
+    program = prepare(kernel[4, block], arrays, CC)
+    (only,) = classify(program).classes
+    is_load = np.array([row.op == "LDG" for row in program.program.instructions])
+    found = [warp.apart[is_load[warp.pc]].tolist() for warp in only.stream.warps]
+    assert found == [[apart], [apart]]
+
+
+def test_warps_of_which_none_comes_next_lie_apart() -> None:
+    """Of blocks of two warps the first has lines 5 and 7, the second's other warp is off."""
+    lowest = np.array([[5, 7, 9, -1]])
+    assert distances.to_next_warp(lowest, np.arange(4), 2).tolist() == [[2, 2, 8, 8]]
+
+
 def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:
     @cuda.jit
     def kernel(a, b, out):

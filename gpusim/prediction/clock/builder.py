@@ -28,7 +28,7 @@ _TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 class Row(NamedTuple):
     """An instruction of a stream: whether it jumps, has a lane that is on, and what it `asked` for.
 
-    `gaps` and `earlier` say how its lines lie, for loads. So many `lanes` run it.
+    `gaps`, `earlier` and `apart` say how its lines lie, for loads. So many `lanes` run it.
     """
 
     pc: int
@@ -36,6 +36,7 @@ class Row(NamedTuple):
     is_on: bool
     gaps: int
     earlier: int
+    apart: int
     lanes: int
     asked: Sequence[Any]
 
@@ -198,6 +199,7 @@ class Builder:
             is_swap=issue.is_swap,
             words=issue.words,
             draws=latencies,
+            apart=row.apart if issue.action is Action.GLOBAL_LOAD else 0,
             pc=row.pc if is_told else lanes.pc,
             is_whole=is_whole,
         )

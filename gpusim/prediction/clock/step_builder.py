@@ -137,12 +137,12 @@ def _rows(stream: WarpStream, piece: _Piece) -> Iterator[Row]:
     """Yield each instruction of a piece of a stream."""
     here = slice(piece.begin, piece.end)
     running = np.bitwise_count(stream.lanes[here])
-    columns = (stream.pc, stream.is_taken, stream.is_on, stream.gaps, stream.earlier)
+    columns = (stream.pc, stream.is_taken, stream.is_on, stream.gaps, stream.earlier, stream.apart)
     asked = (
         stream.cost, stream.fresh, stream.written, stream.lines, stream.wavefronts, stream.joins,
     )  # fmt: skip
     found = (*(column[here] for column in columns), running, *(column[here] for column in asked))
-    for pc, is_taken, is_on, gaps, earlier, lanes, *what in zip(
+    for pc, is_taken, is_on, gaps, earlier, apart, lanes, *what in zip(
         *(column.tolist() for column in found), strict=True
     ):
-        yield Row(pc, is_taken, is_on, gaps, earlier, lanes, what)
+        yield Row(pc, is_taken, is_on, gaps, earlier, apart, lanes, what)

@@ -86,7 +86,7 @@ class FetchLatency:
 
     def _shared_by_several(self, requester: Requester, access: Access, draws: float) -> float:
         """Return how far above the least a fetch's latency lies that several warps wait for."""
-        together = requester.number * access.lines // SHARED_LATENCY_LINES
+        together = requester.number * access.apart // SHARED_LATENCY_LINES
         if (
             requester.block != self._shared_block
             or together != self._shared_place

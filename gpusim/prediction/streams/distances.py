@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import LINE_BYTES, NOWHERE, in_order
-from gpusim.prediction.measured import MIDDLE_BYTES, NEAR_BYTES
+from gpusim.prediction.measured import MIDDLE_BYTES, NEAR_BYTES, SHARED_LATENCY_LINES
 
 Array = np.ndarray[Any, Any]
 
@@ -39,6 +39,22 @@ def within(addresses: Array, on: Array) -> tuple[Array, Array]:
     if not counts.any():
         return lowest, np.zeros(lowest.shape, dtype=np.int64)
     return lowest, np.where(counts, _ONE_OF_CLASS[_classes(apart)], 0).sum(axis=-1)
+
+
+def to_next_warp(lowest: Array, rows: Array, warps_per_block: int) -> Array:
+    """Return how many lines each warp's load lies from that of the next warp of its block.
+
+    `lowest` is the lowest line of each row that runs the load, -1 where no lane is on. From
+    `SHARED_LATENCY_LINES` on all distances are one; the last warp has that of the one before it.
+    """
+    apart = np.full(lowest.shape, SHARED_LATENCY_LINES, dtype=np.int64)
+    is_next = np.diff(rows // warps_per_block) == 0
+    are_on = (lowest[:, :-1] >= 0) & (lowest[:, 1:] >= 0)
+    found = np.minimum(np.abs(np.diff(lowest, axis=1)), SHARED_LATENCY_LINES)
+    known = is_next & are_on
+    apart[:, 1:] = np.where(known, found, apart[:, 1:])
+    apart[:, :-1] = np.where(known, found, apart[:, :-1])
+    return apart
 
 
 def counts_of(gaps: int) -> list[int]:

@@ -110,8 +110,8 @@ class _Recorded:
         """
         shape = self.placement.copies, int(self.starts[-1])
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
-        made = map(self._column, range(9))
-        is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, constant = made
+        made = map(self._column, range(10))
+        is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, apart, constant = made
         fresh, joins = first_touches(touches, math.prod(shape))
         written, _ = first_touches(stored, math.prod(shape))
         return {
@@ -126,6 +126,7 @@ class _Recorded:
             "joins": joins.reshape(shape),
             "lanes": lanes,
             "gaps": gaps.astype(np.int32),
+            "apart": apart.astype(np.int32),
             "lowest": lowest,
             "constant": constant.astype(np.int32),
         }
@@ -299,7 +300,7 @@ class Recorder(Observer):
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
         is_on, is_taken, asked = YES, NO, _Asked()
-        lowest, gaps, constant = NOWHERE, ZERO, NOWHERE
+        lowest, gaps, apart, constant = NOWHERE, ZERO, ZERO, NOWHERE
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
@@ -308,11 +309,13 @@ class Recorder(Observer):
             asked = self._asked(step)
             if asked.touched is not None and instruction.is_load:
                 lowest, gaps = distances.within(step.addresses, step.on)
+                warps = step.placement.warps_per_block
+                apart = distances.to_next_warp(lowest, step.rows, warps)
         elif step.constants is not None:
             asked = _Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, *asked[:3], lanes, lowest, gaps, constant)
+        columns = (is_on, is_taken, *asked[:3], lanes, lowest, gaps, apart, constant)
         is_store = OPS[instruction.op].kind == "store"
         return _Row(step.pc, is_store, step.rows, columns, asked.touched)
 

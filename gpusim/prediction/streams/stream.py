@@ -43,7 +43,7 @@ class SimulatedLoop(NamedTuple):
 
 COLUMNS = (
     "pc", "is_on", "is_taken", "cost", "lines", "wavefronts", "fresh", "written", "joins",
-    "lanes", "gaps", "earlier", "constant",
+    "lanes", "gaps", "earlier", "apart", "constant",
 )  # fmt: skip
 
 
@@ -60,10 +60,11 @@ class WarpStream:
     sectors that the block has not touched before, `written` those that a store is the first to
     write; `joins` says that another warp touches one of its sectors for the first time in the same
     step, so that it waits for the same fetch. `lanes` are the lanes that
-    run the instruction, a bit each. `gaps` and `earlier` say how far the lines of a global load
-    lie from each other and from those of the loads before (`distances`), `constant` in which line
-    a load of constants at an offset in a register begins (`constants`), or -1. `loops`, in order,
-    are those of which one iteration is kept, `simulated_loops` those that have been written out.
+    run the instruction, a bit each. `gaps`, `earlier` and `apart` say how far the lines of a global
+    load lie from each other, from those of the loads before and from those of the block's next warp
+    (`distances`), `constant` in which line a load of constants at an offset in a register begins
+    (`constants`), or -1. `loops`, in order, are those of which one iteration is kept,
+    `simulated_loops` those that have been written out.
     """
 
     pc: Array
@@ -78,6 +79,7 @@ class WarpStream:
     lanes: Array
     gaps: Array
     earlier: Array
+    apart: Array
     constant: Array
     loops: tuple[Loop, ...] = ()
     simulated_loops: tuple[SimulatedLoop, ...] = ()
