@@ -18,7 +18,7 @@ from gpusim.lowering.passes.optimise import PASSES
 PACKAGE = Path(gpusim.__file__).parent
 # From the ground up; the proof on hardware stands above all of them.
 LAYERS = [
-    {"errors", "floats", "fused"},
+    {"choice", "errors", "floats", "fused"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "occupancy"}
     | {"files", "disk_cache", "journal", "views", "workers"},
     {"cuda", "compiler", "lowering", "programs", "generators", "catalogue", "kernels", "sass"},

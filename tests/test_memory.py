@@ -184,3 +184,11 @@ def test_lines_are_looked_up_four_at_a_time() -> None:
         places = LANES % lines * 128 + 4 * LANES
         assert memory.load_wavefronts(places, EVERY) == cycles
     assert memory.load_wavefronts(128 * LANES, ~EVERY) == 0
+
+
+@given(st.lists(st.integers(0, 2**40), min_size=32, max_size=32), masks)
+def test_sectors_are_counted_alike_however_large_addresses_are(
+    addresses: list[int], on: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> None:
+    sectors = {address // 32 for address, is_on in zip(addresses, on, strict=True) if is_on}
+    assert memory.sectors(np.array(addresses), on) == len(sectors)

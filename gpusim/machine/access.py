@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -264,10 +265,10 @@ def _within(
 ) -> Array:
     """Return the lanes whose access is one that a GPU makes; the others are faults."""
     memory, line = _memory(instruction), instruction.line
-    lanes = addressed.lanes_of(group)
+    who = partial(addressed.lanes_of, group)
     for misfit in (
-        storage.outside(index, on, size, memory, line, lanes),
-        storage.misaligned(index, on, memory, line, lanes),
+        storage.outside(index, on, size, memory, line, who),
+        storage.misaligned(index, on, memory, line, who),
     ):
         if misfit is not None:
             context.fault(misfit.fault)

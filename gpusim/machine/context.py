@@ -50,6 +50,7 @@ class Context:
         self.executed = 0
         self.changes = Changes() if changes is None else changes
         self.banks: dict[int, Array] = {}
+        self.constants: dict[int, list[Array]] = {}  # words of banks that an instruction names
         layout = batch.program.layout
         if layout is not None:
             self.banks = banks(layout, batch.launch, arguments, allocations)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.choice import chosen
 from gpusim.isa import Instruction
 from gpusim.machine.state import Batch
 
@@ -79,7 +80,7 @@ class Group:
 
     def of_rows(self, value: Array) -> Array:
         """Return the group's rows of an array that has all rows, or one for all of them."""
-        return value if self.is_all or value.shape[1] == 1 else value[:, self.rows]
+        return value if self.is_all or value.shape[1] == 1 else value.take(self.rows, axis=1)
 
     def read(self, register: int, dtype: Any = np.int32) -> Array:
         """Return a register; zeros of `dtype` where nothing was written."""
@@ -90,8 +91,9 @@ class Group:
         if value is None:
             return np.zeros((1, 1, 1), dtype=dtype)
         if self.is_all or value.shape[1] == 1:
+            self.batch.private.discard(register)
             return value
-        held = self._held[register] = value[:, self.rows]
+        held = self._held[register] = value.take(self.rows, axis=1)
         return held
 
     def sources(self, instruction: Instruction) -> list[Array]:
@@ -109,6 +111,7 @@ class Group:
             return
         registers = self.batch.registers
         before = registers[register]
+        self.batch.private.discard(register)
         registers[register] = value if everyone or before is None else chosen(on, value, before)
 
     def settle(self) -> None:
@@ -119,7 +122,9 @@ class Group:
                 value, old = self._held[register], batch.registers[register]
                 if old is None:
                     old = np.zeros((1, 1, 1), dtype=value.dtype)
-                batch.registers[register] = self._among_all(old, value)
+                is_private = register in batch.private
+                batch.registers[register] = self._among_all(old, value, in_place=is_private)
+                batch.private.add(register)
         self._written.clear()
 
     def updated(self, old: Array, value: Array, on: Array) -> Array:
@@ -128,15 +133,18 @@ class Group:
             return chosen(on, value, old)
         return self._among_all(old, chosen(on, value, self.of_rows(old)))
 
-    def _among_all(self, old: Array, mine: Array) -> Array:
-        """Return `old`, which has all rows or one, with the group's own lanes."""
-        copies = max(len(old), len(mine))
-        new = np.broadcast_to(old, (copies, self.batch.rows, 32)).copy()
+    def _among_all(self, old: Array, mine: Array, *, in_place: bool = False) -> Array:
+        """Return `old`, which has all rows or one, with the group's own lanes.
+
+        Where it may be changed itself, a loop that few warps are still in takes half the time.
+        """
+        whole = (max(len(old), len(mine)), self.batch.rows, 32)
+        new = old if in_place and old.shape == whole else np.broadcast_to(old, whole).copy()
         if self.has_whole_rows:
             new[:, self.rows] = mine
             return new
         # Splits of one warp run together: each sets its own lanes of the same row.
-        shape = (copies, len(self.rows), 32)
+        shape = (len(new), len(self.rows), 32)
         copy, split, lane = np.nonzero(np.broadcast_to(self.mask, shape))
         new[copy, self.rows[split], lane] = np.broadcast_to(mine, shape)[copy, split, lane]
         return new
@@ -149,21 +157,6 @@ class Group:
 def one_copy(lanes: Array) -> Array:
     """Return lanes with one copy where all blocks agree: what follows from them then is one too."""
     return lanes[:1] if len(lanes) > 1 and bool((lanes == lanes[:1]).all()) else lanes
-
-
-def chosen(on: Array, value: Array, old: Array) -> Array:
-    """Return `value` for the lanes that are on, `old` for the others.
-
-    It goes by bits: where lanes differ as data do, `numpy.where` takes ten times as long.
-    """
-    if value.dtype != old.dtype:
-        return np.where(on, value, old)
-    if value.dtype.kind == "b":
-        return np.asarray(old ^ ((old ^ value) & on))
-    bits = np.dtype(f"i{value.dtype.itemsize}")
-    before = old.view(bits)
-    changed = before ^ value.view(bits)
-    return np.asarray(before ^ (changed & -on.astype(bits))).view(value.dtype)
 
 
 def is_range(rows: Array) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 LARGEST = 1 << 24  # bytes of an array that is made again and again
 # mallopt(3): what is free above the first is given back; larger arrays are mapped by themselves.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
+@cache
 def keep_freed_memory() -> None:
     """Let what arrays leave behind be used for the next ones, not given back to the system.
 

@@ -37,8 +37,9 @@ WAITING_FOR = {
     AT_CONVERGENCE: "for lanes of its own to join it before line {}",
     AT_WARP: "for lanes named by the mask on line {}",
 }
+Array = np.ndarray[Any, Any]
+
 FIRST_LOOK = 4
-LATEST = np.iinfo(np.int64).max
 
 
 class Interpreter:
@@ -121,11 +122,12 @@ class Interpreter:
         if not count:
             return None
         if count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
-            inside = ready & self._lone[splits.pc]
-            first = inside if inside.any() else ready
-            longest = int(np.where(first, splits.last_run, LATEST).argmin())
-            which = np.flatnonzero(ready & (splits.pc == splits.pc[longest]))
-            which = which[np.argsort(splits.row[which], kind="stable")]
+            which = np.flatnonzero(ready)
+            longest = self._longest_waiting(which)
+            which = which[splits.pc[which] == splits.pc[longest]]
+            rows = splits.row[which]
+            if (rows[1:] < rows[:-1]).any():
+                which = which[np.argsort(rows, kind="stable")]
             if int(splits.pc[longest]) in self._swapping:
                 warps = self.batch.placement.warps_per_block
                 which = which[swap_loops.go_with(splits.row[which], splits.row[longest], warps)]
@@ -134,6 +136,13 @@ class Interpreter:
         self.batch.clock += 1
         splits.last_run[which] = self.batch.clock
         return Group(self.batch, which)
+
+    def _longest_waiting(self, ready: Array) -> int:
+        """Return which split goes next; those in loops of their own go before all others."""
+        splits = self.batch.splits
+        inside = self._lone[splits.pc[ready]]
+        first = ready[inside] if inside.any() else ready
+        return int(first[splits.last_run[first].argmin()])
 
     def _run_group(self, group: Group) -> None:
         while True:

@@ -56,7 +56,7 @@ class _Watch:
 
     def begin(self, group: Group) -> None:
         """Let an iteration begin."""
-        self.before = list(group.batch.registers)
+        self.before = group.batch.kept_registers()
         self.steps: list[Step] = []
 
     def is_of(self, group: Group) -> bool:

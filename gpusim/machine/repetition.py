@@ -69,7 +69,7 @@ class _State:
     def __init__(self, batch: Batch, pc: int, changes: int) -> None:
         self.pc = pc
         self.changes = changes
-        self._registers = list(batch.registers)
+        self._registers = batch.kept_registers()
         self._lanes = _lanes(batch)
         self._differed = 0
 

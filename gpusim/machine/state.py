@@ -141,6 +141,7 @@ class Batch:
         warps = launch.warps_per_block
         self.placement = Placement(blocks, warps, folded=True)
         self.registers: list[Array | None] = [None] * program.registers
+        self.private: set[int] = set()  # registers whose arrays nobody else holds
         for number, value in program.immediates.items():
             self.registers[number] = np.asarray(value).reshape(1, 1, 1)
         self.thread = np.arange(warps * WARP_SIZE).reshape(1, warps, WARP_SIZE)
@@ -197,6 +198,11 @@ class Batch:
         rows = self.splits.row
         return len(rows) > 1 and bool(np.bincount(rows).max() > 1)
 
+    def kept_registers(self) -> list[Array | None]:
+        """Return the registers as they are: none of these arrays will change."""
+        self.private.clear()
+        return list(self.registers)
+
     def new_tokens(self, count: int) -> Array:
         """Return tokens that were not given before."""
         self._tokens_given += count
@@ -220,6 +226,7 @@ class Batch:
             return full.reshape(1, copies * warps, value.shape[2])
 
         self.registers = [None if value is None else spread(value) for value in self.registers]
+        self.private.clear()
         self.tokens = [spread(token) for token in self.tokens]
         self.arrivals = np.repeat(self.arrivals, copies, axis=1)
         splits, count = self.splits, len(self.splits)

@@ -6,7 +6,7 @@ shared memory, each lane its bytes of local memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,16 +179,16 @@ class Misfit:
 
 
 def outside(
-    index: Array, on: Array, size: int, memory: Memory, line: int, lanes: Lanes
+    index: Array, on: Array, size: int, memory: Memory, line: int, who: Callable[[], Lanes]
 ) -> Misfit | None:
     """Return the lanes that leave an array of `size` elements, None where none does."""
     limit = size - memory.count
-    if on.all() and index.size and index.min() >= 0 and index.max() <= limit:
-        return None
+    if index.size and index.min() >= 0 and index.max() <= limit:
+        return None  # nor do lanes that are off
     wrong = ((index < 0) | (index > limit)) & on
     if not wrong.any():
         return None
-    block, thread, place = lanes.first(wrong, index, memory.name, line)
+    block, thread, place = who().first(wrong, index, memory.name, line)
     message = (
         f"line {line}: {memory.name}[{place.index}] is out of bounds: {memory.name} has "
         f"{size} elements (block {block}, thread {thread})"
@@ -216,14 +216,16 @@ def beyond_axis(
     )
 
 
-def misaligned(index: Array, on: Array, memory: Memory, line: int, lanes: Lanes) -> Misfit | None:
+def misaligned(
+    index: Array, on: Array, memory: Memory, line: int, who: Callable[[], Lanes]
+) -> Misfit | None:
     """Return the lanes whose vector access is not aligned to its width, None where none is."""
     if memory.count == 1:
         return None
     wrong = (index % memory.count != 0) & on
     if not wrong.any():
         return None
-    _, _, place = lanes.first(wrong, index, memory.name, line)
+    _, _, place = who().first(wrong, index, memory.name, line)
     message = (
         f"line {line}: a vector access of {memory.count} elements of {memory.name} starts at "
         f"an index that is no multiple of {memory.count}"

@@ -156,9 +156,12 @@ _PARTS = {(1, False): np.uint8, (1, True): np.int8, (2, False): np.uint16, (2, T
 def bank(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Load words of a constant bank, or a part of one; a register may say which."""
     constants = _bank_offsets(group, instruction) if instruction.src else None
-    for register, value in zip(
-        instruction.dst, bank_values(context, group, instruction), strict=True
-    ):
+    words = context.constants.get(group.pc)
+    if words is None:
+        words = bank_values(context, group, instruction)
+        if not instruction.src:
+            context.constants[group.pc] = words
+    for register, value in zip(instruction.dst, words, strict=True):
         group.write(register, value, on)
     context.report(group, instruction, on, constants=constants)
 

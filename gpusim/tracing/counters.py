@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS, Instruction
+from gpusim.isa import OPS
 from gpusim.tracing.tally import Tally
 
 Array = np.ndarray[Any, Any]
-Applies = Callable[[Instruction], bool]
+Applies = Callable[[str, str], bool]  # of an op, and of the space that it accesses, "" for none
 
 
 @dataclass(frozen=True)
@@ -71,20 +71,16 @@ def counter(
     return register
 
 
-def _issued(instruction: Instruction) -> bool:
-    return OPS[instruction.op].issued
+def _issued(op: str, _: str) -> bool:
+    return OPS[op].issued
 
 
 def _op(*names: str) -> Applies:
-    return lambda instruction: instruction.op in names
+    return lambda op, _: op in names
 
 
 def _access(kind: str, space: str) -> Applies:
-    def applies(instruction: Instruction) -> bool:
-        found = instruction.memory
-        return OPS[instruction.op].kind == kind and found is not None and found.space == space
-
-    return applies
+    return lambda op, accessed: OPS[op].kind == kind and accessed == space
 
 
 @counter("instructions", CODE, "smsp__inst_executed.sum", _issued)

@@ -43,20 +43,27 @@ class _Batch:
         """Return the sum of numbers over all blocks."""
         return int(value.sum()) * (self.placement.copies if len(value) == 1 else 1)
 
-    def add(self, number: int, value: Array) -> None:
-        """Add numbers of the rows to a counter's."""
+    def add(self, values: dict[int, Array]) -> None:
+        """Add numbers of the rows to counters'."""
         count, rows = self.placement.rows, self.rows
+        rise = _rise(rows)
+        for number, value in values.items():
+            known = self._column(number, len(value))
+            if rise:
+                known[:, slice(None) if len(rows) == count else rows] += value
+                continue
+            for copy in range(len(known)):  # parts of one warp
+                np.add.at(known[copy], rows, value[copy if len(value) > 1 else 0])
+
+    def _column(self, number: int, copies: int) -> Array:
+        """Return a counter's sums, with so many copies at least."""
         known = self.columns.get(number)
         if known is None:
-            known = np.zeros((len(value), count), dtype=np.int64)
-        elif len(known) < len(value):
-            known = np.repeat(known, len(value), axis=0)
+            known = np.zeros((copies, self.placement.rows), dtype=np.int64)
+        elif len(known) < copies:
+            known = np.repeat(known, copies, axis=0)
         self.columns[number] = known
-        if _rise(rows):
-            known[:, slice(None) if len(rows) == count else rows] += value
-        else:  # parts of one warp
-            for copy in range(len(known)):
-                np.add.at(known[copy], rows, value[copy if len(value) > 1 else 0])
+        return known
 
 
 def _rise(rows: Array) -> bool:
@@ -78,10 +85,12 @@ class Counters(Observer):
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
         self.specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
-        self._wanted = [
-            [number for number, spec in enumerate(self.specs) if spec.applies(instruction)]
-            for instruction in program.instructions
-        ]
+        kinds = [(i.op, "" if i.memory is None else i.memory.space) for i in program.instructions]
+        wanted = {
+            kind: [number for number, spec in enumerate(self.specs) if spec.applies(*kind)]
+            for kind in set(kinds)
+        }
+        self._wanted = [wanted[kind] for kind in kinds]
         self.by_pc = np.zeros((len(program.instructions), len(self.specs)), dtype=np.int64)
         self.warps = launch.warps_per_block
         self.table_of_block = np.zeros(launch.blocks, dtype=np.int32)
@@ -129,8 +138,11 @@ class Counters(Observer):
                     values[key], sums[key] = value, batch.total(value)
                 self.by_pc[tally.pc, number] += sums[key] * times
                 of_counter[key, number] += times
+        of_rows: dict[int, Array] = {}
         for (key, number), times in of_counter.items():
-            batch.add(number, values[key] * np.int64(times))
+            value = values[key] * np.int64(times)
+            of_rows[number] = of_rows[number] + value if number in of_rows else value
+        batch.add(of_rows)
         batch.times.clear()
         batch.waiting_bytes = 0
 

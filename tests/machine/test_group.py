@@ -53,6 +53,36 @@ def test_a_group_that_settles_gives_the_batch_its_own_rows_of_what_is_live() -> 
     assert batch.registers[0][0, :, 0].tolist() == [7, 8]
 
 
+def settled(batch: Batch, value: int) -> None:
+    """Let the second warp set R0 and the batch have it."""
+    group = Group(batch, np.array([1]))
+    group.write(0, np.full((1, 1, 32), value, dtype=np.int32), group.mask)
+    group.settle()
+
+
+def test_an_array_that_the_batch_alone_holds_is_changed_where_it_is() -> None:
+    batch = two_warps()
+    settled(batch, 8)
+    held = batch.registers[0]
+    settled(batch, 9)
+    assert held is batch.registers[0]
+    assert held is not None
+    assert held[0, :, 0].tolist() == [7, 9]
+
+
+def test_an_array_that_others_hold_stays_as_it_was() -> None:
+    batch = two_warps()
+    given = batch.registers[0]
+    settled(batch, 8)
+    read = Group(batch, np.arange(2)).read(0)
+    settled(batch, 9)
+    kept = batch.kept_registers()[0]
+    settled(batch, 10)
+    now = batch.registers[0]
+    found = [a[0, 1, 0] for a in (given, read, kept, now) if a is not None]
+    assert found == [7, 8, 9, 10]
+
+
 def test_what_is_dead_where_a_group_settles_is_left_behind() -> None:
     batch = two_warps()
     group = Group(batch, np.array([1]))

@@ -1,0 +1,27 @@
+"""Choosing between two arrays lane by lane, where lanes differ as data do.
+
+Whoever looks at each lane guesses wrong every other time, as `numpy.where` does for ten times as
+long as it takes to go by bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+FEW_LANES = 512  # of which one call of NumPy is done before five are
+
+
+def chosen(on: Array, value: Array, other: Array) -> Array:
+    """Return `value` for the lanes that are on, `other` for the rest; to be broadcast."""
+    if on.size <= FEW_LANES or value.dtype != other.dtype:
+        return np.where(on, value, other)
+    if value.dtype.kind == "b":
+        return np.asarray(other ^ ((other ^ value) & on))
+    bits = np.dtype(f"i{value.dtype.itemsize}")
+    before = other.view(bits)
+    changed = np.asarray((before ^ value.view(bits)) * on)
+    return np.asarray(np.bitwise_xor(changed, before, out=changed)).view(value.dtype)
