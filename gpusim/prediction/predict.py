@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpusim import device as devices
 from gpusim import machine
@@ -18,6 +18,7 @@ from gpusim.device import Device
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.events import require_observers
 from gpusim.isa import OPS, Instruction
+from gpusim.machine.polling import spins
 from gpusim.occupancy import occupancy
 from gpusim.prediction.bounds import WAITING, Bound, bounds_of
 from gpusim.prediction.clock.spans import SpanObserver
@@ -28,10 +29,12 @@ from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
-from gpusim.prediction.waiting import watched
 from gpusim.prediction.workload import Workload
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
+
+if TYPE_CHECKING:
+    from gpusim.prediction.waiting import Watched
 
 L2_STATES = ("cold", "warm")
 
@@ -79,7 +82,7 @@ def predict_prepared(
     require_observers(observers, SpanObserver)
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
-    waiting = watched(prepared, gpu, held.blocks, l2, step_limit)
+    waiting = _waiting(prepared, gpu, held.blocks, l2, step_limit)
     if waiting is None:
         classes, touched = classify(prepared, step_limit=step_limit), None
     else:
@@ -121,6 +124,17 @@ def predict_prepared(
         traffic=traffic,
         timeline=recorder.timeline if recorder is not None else None,
     )
+
+
+def _waiting(
+    prepared: Prepared, gpu: Device, resident: int, l2: str, step_limit: int
+) -> Watched | None:
+    """Return what blocks do that wait for others; None where the program has no such loop."""
+    if not spins(prepared.program):
+        return None
+    from gpusim.prediction.waiting import watched  # with a machine of its own: 15 ms
+
+    return watched(prepared, gpu, resident, l2, step_limit)
 
 
 def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:

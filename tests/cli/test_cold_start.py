@@ -53,7 +53,8 @@ def test_code_of_nvcc_comes_without_the_lowering() -> None:
 def test_a_prediction_that_is_played_by_the_compiled_clock_comes_without_simpy() -> None:
     modules = loaded(PREDICT)
     assert "gpusim.prediction.fast.clock" in modules
-    assert not {"simpy", "importlib.metadata", "gpusim.lowering.lower"} & set(modules)
+    unneeded = {"simpy", "importlib.metadata", "gpusim.lowering.lower", "gpusim.prediction.waiting"}
+    assert not unneeded & set(modules)
 
 
 def test_a_command_imports_no_other_command() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from gpusim.device import Device
 from gpusim.events import Skip
 from gpusim.machine.loops import OnSkip
-from gpusim.machine.polling import spins
 from gpusim.prediction.memory import Stretches, TouchRecorder
 from gpusim.prediction.streams import (
     Classes,
@@ -34,16 +33,12 @@ class Watched:
     ends: Ends
 
 
-def watched(
-    prepared: Prepared, device: Device, resident: int, l2: str, step_limit: int
-) -> Watched | None:
-    """Return what blocks do that wait for others; None where the program has no such loop.
+def watched(prepared: Prepared, device: Device, resident: int, l2: str, step_limit: int) -> Watched:
+    """Return what blocks do that wait for others.
 
     An SM of the device holds `resident` blocks at a time. Raises NoProgressError where blocks wait
     for ever, InputError where control flow or addresses depend on an array without elements.
     """
-    if not spins(prepared.program):
-        return None
     refuse_missing_elements(prepared)
     at_once = resident * device.gpu.sms
     for skips in (True, False):
