@@ -14,48 +14,88 @@ CALLS = ("CALL.REL", "CALL.REG")
 
 @dataclass(frozen=True)
 class Edge:
-    """A way to go on, and what the lanes that go it have in common: a guard that is true."""
+    """A way to go on, and what the lanes that go it have in common: a guard that is true.
+
+    Behind a call two ways meet: from the function's returns come the registers that it may write
+    (`only` these, all where it is None), past the function those that it leaves alone (all `but`
+    the ones that it writes). Thus what one caller holds does not come back to another.
+    """
 
     target: int
     condition: Guard | None = None
+    only: frozenset[str] | None = None
+    but: frozenset[str] = frozenset()
+
+    def carries(self, name: str) -> bool:
+        """Return whether what a register holds goes this way."""
+        return name not in self.but and (self.only is None or name in self.only)
 
 
 def edges(micros: Sequence[Micro], labels: Mapping[str, int]) -> list[tuple[Edge, ...]]:
     """Return the ways on from each step; `labels` are numbers of steps."""
-    returns = [Edge(number + 1) for number, micro in enumerate(micros) if micro.op in CALLS]
     # Functions whose addresses may be in registers: all that the section holds.
-    functions = [Edge(step) for label, step in labels.items() if label.startswith("$")]
-    return [
-        _ways(number, micro, labels, tuple(returns), tuple(functions))
-        for number, micro in enumerate(micros)
-    ]
+    functions = tuple(Edge(step) for label, step in labels.items() if label.startswith("$"))
+    forward = [_forward(number, micro, labels, functions) for number, micro in enumerate(micros)]
+    ways = list(forward)
+    for number, micro in enumerate(micros):
+        if micro.op not in CALLS:
+            continue
+        begins = [edge.target for edge in _jumps(micro, labels, functions)]
+        runs = _reached(micros, forward, begins, with_callees=True)
+        written = frozenset(name for step in runs for name in micros[step].results)
+        ways[number] += (Edge(number + 1, micro.guard, but=written),)
+        for step in _reached(micros, forward, begins, with_callees=False):
+            if micros[step].op == "RET.REL":
+                ways[step] += (Edge(number + 1, only=written),)
+    return ways
 
 
-def _ways(
-    number: int,
-    micro: Micro,
-    labels: Mapping[str, int],
-    returns: tuple[Edge, ...],
-    functions: tuple[Edge, ...],
+def _reached(
+    micros: Sequence[Micro],
+    ways: Sequence[tuple[Edge, ...]],
+    begins: Sequence[int],
+    *,
+    with_callees: bool,
+) -> list[int]:
+    """Return the steps of functions by where these begin, and of those that they call, in order."""
+    waiting, found = list(begins), set()
+    while waiting:
+        step = waiting.pop()
+        if step in found or step >= len(micros):
+            continue
+        found.add(step)
+        is_call = micros[step].op in CALLS
+        if is_call:
+            waiting.append(step + 1)
+        if with_callees or not is_call:
+            waiting.extend(edge.target for edge in ways[step])
+    return sorted(found)
+
+
+def _forward(
+    number: int, micro: Micro, labels: Mapping[str, int], functions: tuple[Edge, ...]
 ) -> tuple[Edge, ...]:
+    """Return the ways on from a step, but for those that lead behind a call."""
     on: tuple[Edge, ...] = (Edge(number + 1),)
     if micro.op not in ENDS and micro.op != "BRA.APART":
         return on
-    jumps: tuple[Edge, ...] = ()
-    if micro.op in ("BRA", "CALL.REL", "BRA.APART"):
-        jumps = (Edge(labels[micro.label], micro.guard),)
-    elif micro.op == "BRX":
-        jumps = tuple(Edge(labels[target]) for target in micro.targets)
-    elif micro.op == "CALL.REG":
-        jumps = functions
-    elif micro.op == "RET.REL":
-        jumps = returns
+    jumps = _jumps(micro, labels, functions)
     if micro.op == "BRA.APART":
         return on + jumps
     if micro.guard is None:
         return jumps
     stays = Guard(micro.guard.register, not micro.guard.negated)
     return (Edge(number + 1, stays), *jumps)
+
+
+def _jumps(
+    micro: Micro, labels: Mapping[str, int], functions: tuple[Edge, ...]
+) -> tuple[Edge, ...]:
+    if micro.op in ("BRA", "CALL.REL", "BRA.APART"):
+        return (Edge(labels[micro.label], micro.guard),)
+    if micro.op == "BRX":
+        return tuple(Edge(labels[target]) for target in micro.targets)
+    return functions if micro.op == "CALL.REG" else ()
 
 
 def blocks(ways: Sequence[tuple[Edge, ...]]) -> list[tuple[int, int]]:

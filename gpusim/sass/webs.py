@@ -3,7 +3,8 @@
 A web is the definitions that reach common uses. Guards are known: what a guarded instruction
 writes is seen by those with the same guard alone, until its predicate changes, and hides what was
 there before from them. Without that, an address and the data that follow it in the same register
-look like one, and all data seem to decide.
+look like one, and all data seem to decide. So they would if what one caller of a function holds
+came back to another: only what the function may write comes from its returns.
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ def _forget(state: State, predicate: str) -> None:
 
 def _along(state: State, edge: Edge) -> State:
     """Return what reaches the end of a way on, of which the guard is known."""
+    if edge.only is not None or edge.but:
+        state = {name: reaching for name, reaching in state.items() if edge.carries(name)}
+        for predicate in filter(is_predicate, edge.but):
+            _forget(state, predicate)
     if edge.condition is None:
         return state
     literal = _literal(edge.condition)
@@ -147,7 +152,7 @@ class Webs:
                 reached = _along(state, edge)
                 known = states.get(edge.target)
                 if known is None:
-                    states[edge.target] = dict(reached)
+                    states[edge.target] = {name: reached.get(name, {}) for name in state}
                     waiting.append(edge.target)
                 elif _merge(known, reached) and edge.target not in waiting:
                     waiting.append(edge.target)

@@ -10,7 +10,7 @@ from sass import test_corpus
 from sass.test_corpus import F32, I32, LANES, ints, launched
 
 import gpusim
-from gpusim.errors import BarrierError, KernelFault, LaunchError
+from gpusim.errors import BarrierError, InputError, KernelFault, LaunchError
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_source
 
@@ -153,6 +153,29 @@ def test_what_calls_the_driver_runs_as_far_as_it_does_not(kernel: str, said: str
     assert (right == 1).all()
     with pytest.raises(KernelFault, match=said):
         gpusim.trace(configured, wrong)
+
+
+SIGMOIDS = """
+__device__ float sigmoid(float v) { return 1 / (1 + expf(-v)); }
+__global__ void gates(const float *x, float *state, float *y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float old = state[i];
+  state[i] = sigmoid(x[i]) * old;
+  y[i] = sigmoid(x[i + n]) * old;
+}
+"""
+
+
+def test_what_a_quotient_calls_for_does_not_ask_for_elements_of_what_is_written() -> None:
+    kernel = cuda_source(SIGMOIDS)["gates"][4, 128]
+    x, n = np.linspace(-1, 1, 1024, dtype=F32), 512
+    shapes = gpusim.array_spec(n, F32), gpusim.array_spec(n, F32)
+    zeros = np.zeros(n, F32), np.zeros(n, F32)
+    assert gpusim.predict(kernel, x, *shapes, n).time_us == pytest.approx(
+        gpusim.predict(kernel, x, *zeros, n).time_us
+    )
+    with pytest.raises(InputError, match="depends on the arrays' elements"):
+        gpusim.predict(kernel, gpusim.array_spec(1024, F32), *zeros, n)
 
 
 LAMBDA = """
