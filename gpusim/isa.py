@@ -34,7 +34,7 @@ class Memory:
     dynamic shared memory, whose size the launch knows) and `base` its first byte within the
     block's or thread's memory. Of `volatile` accesses each is made, in order.
     Where it is `by_address`, lanes touch whatever lies at their addresses, and `name` is the one
-    array that these were made from, or ANY_ARRAY.
+    array that these were made from, or ANY_ARRAY: one of `among`, or any where that is empty.
     """
 
     space: str
@@ -46,6 +46,7 @@ class Memory:
     size: int | None = None
     volatile: bool = False
     by_address: bool = False
+    among: frozenset[str] = frozenset()
 
     @property
     def width_bytes(self) -> int:
@@ -57,13 +58,18 @@ class Memory:
         """The memory that is touched: a global array's name, ANY_ARRAY, or else the space."""
         return self.name if self.space == "global" else self.space
 
+    @property
+    def places(self) -> frozenset[str]:
+        """All the memory that may be touched: `place`, or the arrays that it is among."""
+        return self.among or frozenset([self.place])
+
     def may_touch(self, places: Collection[str]) -> bool:
         """Return whether one of these places may be touched."""
-        if self.place in places or "generic" in places:
+        if not self.places.isdisjoint(places) or "generic" in places:
             return True
         if self.space != "global":
             return self.space == "generic" and bool(places)
-        if self.name == ANY_ARRAY:
+        if self.name == ANY_ARRAY and not self.among:
             return any(place not in SPACES for place in places)
         return ANY_ARRAY in places
 

@@ -31,7 +31,7 @@ def decisions(program: Program) -> Decisions:
             if not registers.isdisjoint(instruction.dst):
                 registers |= {*instruction.src, *_guard(instruction)}
                 if OPS[instruction.op].reads_memory and instruction.memory is not None:
-                    memory.add(instruction.memory.place)
+                    memory |= instruction.memory.places
             found = instruction.memory
             if found is not None and OPS[instruction.op].writes_memory and found.may_touch(memory):
                 registers |= set(instruction.src)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.events import Step
-from gpusim.isa import AFFINE, ANY_ARRAY, OPS, Instruction, Op
+from gpusim.isa import AFFINE, ANY_ARRAY, OPS, Instruction, Memory, Op
 from gpusim.machine import values
 from gpusim.machine.context import Context
 from gpusim.machine.decisions import Decisions
@@ -257,19 +257,31 @@ class _Iteration:
     def _access(self, instruction: Instruction, on: Array) -> None:
         memory = instruction.memory
         assert memory is not None
-        name = memory.place
         if OPS[instruction.op].writes_memory and memory.may_touch(self._decisions.memory):
-            raise DiffersError
-        if name == ANY_ARRAY:  # it is not known which array its addresses move through
             raise DiffersError
         if not instruction.src:
             return
         stride = self._stride(instruction.src[0], on)
         self._period = math.lcm(self._period, LINE_BYTES // math.gcd(stride, LINE_BYTES))
-        if name in self._context.allocations:
-            array = self._context.allocations[name].address
+        for array in self._arrays(memory, instruction.src[0], on):
             if self._strides.setdefault(array, stride) != stride:
                 raise DiffersError
+
+    def _arrays(self, memory: Memory, address: int, on: Array) -> list[int]:
+        """Return where the arrays begin that an access touches, by an address in a register."""
+        allocations = self._context.allocations
+        if memory.place != ANY_ARRAY:
+            named = allocations.get(memory.place)
+            return [] if named is None else [named.address]
+        pair = self._read(address)
+        assert pair is not None
+        touched = memory.offset + np.broadcast_arrays(pair.now, on)[0]
+        touched = touched[np.broadcast_to(on, touched.shape)]
+        return [
+            one.address
+            for one in allocations.values()
+            if ((touched >= one.extent.start) & (touched < one.extent.stop)).any()
+        ]
 
     def _stride(self, register: int, on: Array) -> int:
         """Return by how much a register moves, in all lanes alike: it says what they access."""

@@ -20,15 +20,17 @@ def named(
     """Yield the instructions with the names of the arrays that they access.
 
     `constants` are the registers that hold words of constant banks, `pointers` the names of
-    arrays by where their addresses lie there. An access without a name may mean any array.
+    arrays by where their addresses lie there. An access without a name means one of those that
+    its address may have been made from; any array, where none is known.
     """
     origins = _origins(instructions, constants, pointers)
     for instruction in instructions:
         memory = instruction.memory
         if memory is not None and not memory.name:
             names = {pointers[origin] for origin in origins.get(instruction.src[0], NONE)}
-            if len(names) == 1:
-                instruction = replace(instruction, memory=replace(memory, name=names.pop()))
+            one = names.pop() if len(names) == 1 else memory.name
+            memory = replace(memory, name=one, among=frozenset(names))
+            instruction = replace(instruction, memory=memory)
         yield instruction
 
 

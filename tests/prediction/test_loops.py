@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -311,6 +312,23 @@ def test_a_loop_whose_iterations_differ_is_run_in_full(kernel: Kernel) -> None:
     n = 160
     arrays = array_spec(32 * 32 * n, "int32"), array_spec(32, "int32")
     expect_alike(own(kernel, 1, 32, *arrays, n), skips=False, level="O0")
+
+
+@pytest.mark.parametrize("among", [frozenset({"a", "out"}), frozenset()])
+def test_a_loop_through_one_of_several_arrays_is_kept_once(among: frozenset[str]) -> None:
+    """As nvcc's code has them, whose pointers were chosen: which array it is, its addresses say."""
+    arrays = array_spec(2**16, "int32"), array_spec(256, "int32")
+    named = prepare(grid_stride[2, 128], (*arrays, 2**16), CC, code="lowering")
+    rows = [
+        row
+        if row.memory is None
+        else replace(row, memory=replace(row.memory, name="", by_address=True, among=among))
+        for row in named.program.instructions
+    ]
+    unnamed = replace(named, program=replace(named.program, instructions=tuple(rows)))
+    found, known = (classify(one).classes[0].stream for one in (unnamed, named))
+    assert found.loops == known.loops
+    assert found.fresh_sectors == known.fresh_sectors
 
 
 def test_a_loop_that_the_data_lead_is_run_in_full() -> None:

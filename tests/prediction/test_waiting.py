@@ -10,16 +10,21 @@ import pytest
 
 from gpusim import cuda, device, predict
 from gpusim.errors import NoProgressError
+from gpusim.events import Observer, Placement, Skip, Step
+from gpusim.isa import Instruction
 from gpusim.launch import ComputeCapability
 from gpusim.machine.polling import spins
 from gpusim.machine.storage import FIRST_ADDRESS, allocate
 from gpusim.prediction.bounds import WAITING
+from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.predict import predict_prepared
-from gpusim.prediction.ticks import TICKS
+from gpusim.prediction.ticks import TICKS, ticks
 from gpusim.prediction.waiting import Ends, Grid
 from gpusim.prediction.waiting.ends import is_even
+from gpusim.prediction.waiting.focus import Focus
 from gpusim.prediction.waiting.iteration import Iteration
 from gpusim.prediction.waiting.lines import Lines
+from gpusim.prediction.waiting.pace import paces
 from gpusim.prediction.waiting.words import Words
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
@@ -79,6 +84,25 @@ def chain_by_tickets(tickets, flags, numbers, out):
             pass
     raised[ticket] = 1
     out[32 * ticket + lane] = number
+
+
+@cuda.jit
+def back_and_forth(arrived, x, y):
+    """All blocks meet before each reads what the one beside it stored."""
+    i, seen = cuda.grid(1), cuda.volatile(arrived)
+    y[i] = x[i]
+    cuda.threadfence()
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(arrived, 0, 1)
+        while seen[0] < cuda.gridDim.x:
+            pass
+    cuda.syncthreads()
+    x[i] = y[(i + 32) % 64]
+
+
+@cuda.jit
+def moved(x, y):
+    y[cuda.grid(1)] = x[cuda.grid(1)]
 
 
 @cuda.jit
@@ -205,6 +229,91 @@ def test_a_line_comes_out_of_dram_once() -> None:
     assert lines.first(near + 64, on).tolist() == [False, True]
     assert lines.first(near + 128, ~on).tolist() == [False, False]
     assert lines.first(near + 192, on).tolist() == [False, True]
+
+
+def test_lines_that_a_loop_would_touch_are_in_the_l2_too() -> None:
+    """Two warps, of which the second would come back twice, each time 2 lines further on."""
+    lines, on = Lines(allocate({"x": zeros(1024)}).values()), np.ones((1, 32), bool)
+    near = FIRST_ADDRESS + 4 * np.arange(64).reshape(2, 32)
+    lines.touch(near)
+    twice, stride = np.array([[0], [2]]), np.full((2, 32), 256)
+    lines.touch_again(near, np.ones((2, 32), bool), twice, stride)
+    later = [lines.first(near[:1] + 128 * k, on).item() for k in range(8)]
+    assert later == [False, False, True, False, True, False, True, True]
+
+
+def test_what_a_kernel_stored_comes_from_where_it_lies_and_what_it_only_reads_from_near() -> None:
+    """Another SM has stored it, so that no part of the L2 but one has it."""
+    prepared = prepared_of(chain_by_tickets, 2, zeros(1), zeros(2), zeros(64), zeros(64))
+    found = {
+        row.memory.name: pace.latency
+        for row, pace in zip(
+            prepared.program.instructions, paces(prepared.program, H200, "warm"), strict=True
+        )
+        if row.memory is not None and row.is_load
+    }
+    near, far = ticks(LATENCY.l2), ticks(LATENCY.l2 + LATENCY.l2_far / 2)
+    assert (found["numbers"], found["flags"]) == (near, far)
+    swapped = prepared_of(back_and_forth, 2, zeros(1), zeros(64), zeros(64))
+    assert {
+        pace.latency
+        for row, pace in zip(
+            swapped.program.instructions, paces(swapped.program, H200, "warm"), strict=True
+        )
+        if row.is_load and row.memory is not None and row.memory.name in "xy"
+    } == {far}
+
+
+def test_warps_run_together_what_nobody_sees_whenever_they_come_there() -> None:
+    """The second block begins a thousand cycles late: it runs no row that the first has not."""
+    together, apart = (executed(begin) for begin in (0, ticks(1000)))
+    assert together == apart
+
+
+def executed(begin: int) -> int:
+    """Return how many rows are run for two blocks, of which one begins at a time."""
+    grid = Grid(prepared_of(moved, 2, zeros(64), zeros(64)), H200, 2, "warm")
+    grid._add(2, NEVER)
+    (one,) = grid._running
+    one.start(0, 0)
+    one.start(1, begin)
+    while len(one.batch.splits):
+        one.run_next()
+    return one.context.executed
+
+
+def test_watched_blocks_of_a_batch_are_told_of_as_a_batch_of_their_own() -> None:
+    """Blocks 5 and 7 of 4 to 7, with two warps each; rows 2 and 3 are block 5's."""
+    heard: list[Step] = []
+    left_out: list[Skip] = []
+    focus = Focus({5, 7, 9}, (Listening(heard),), left_out.append)
+    blocks, lanes = np.arange(4, 8), np.arange(4)[:, None, None] * np.ones((4, 2, 32), int)
+    folded, unfolded = (Placement(blocks, 2, folded=one) for one in (True, False))
+    everyone = np.ones((1, 2, 32), bool)
+    row = Instruction("LDG")
+    focus.step(Step(0, row, folded, np.arange(2), everyone, everyone, lanes))
+    focus.step(Step(1, row, unfolded, np.array([1, 3]), everyone, everyone, lanes[1:2]))
+    focus.step(Step(2, row, unfolded, np.array([0, 4]), everyone, everyone))
+    first, second = heard
+    assert first.placement.blocks.tolist() == [5, 7]
+    assert first.placement.folded
+    assert first.addresses is not None
+    assert second.addresses is not None
+    assert first.addresses[:, 0, 0].tolist() == [1, 3]
+    assert (second.placement.blocks.tolist(), second.rows.tolist()) == ([5, 7], [1])
+    assert second.addresses.shape == second.active.shape == (1, 1, 32)
+    focus.skip(Skip(unfolded, np.array([5, 6]), 9, np.array([[3, 4]]), {}))
+    assert [(one.rows.tolist(), one.times.tolist()) for one in left_out] == [([2], [[4]])]
+
+
+class Listening(Observer):
+    """Keeps the steps that it hears of."""
+
+    def __init__(self, heard: list[Step]) -> None:
+        self._heard = heard
+
+    def step(self, step: Step) -> None:
+        self._heard.append(step)
 
 
 def test_iterations_that_are_left_out_take_as_long_as_the_one_before() -> None:

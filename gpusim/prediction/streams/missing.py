@@ -28,7 +28,7 @@ def data_lines(prepared: Prepared) -> list[int]:
             if reads and found is not None:
                 unknown = unknown or found.may_touch(specs) or found.may_touch(spaces)
             if unknown and op.writes_memory and found is not None:
-                spaces.add(found.place)
+                spaces |= found.places
             if unknown:
                 tainted.update(instruction.dst)
     for instruction in program.instructions:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 
 from gpusim.device import Device
 from gpusim.errors import FaultPlace, NoProgressError
-from gpusim.events import Observer, Skip, hooks
+from gpusim.events import Observer, hooks
 from gpusim.machine.flow import Liveness
 from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import Batch
@@ -17,6 +16,7 @@ from gpusim.machine.storage import allocate
 from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.ticks import ticks
 from gpusim.prediction.waiting.ends import Ends, is_even
+from gpusim.prediction.waiting.focus import Focus
 from gpusim.prediction.waiting.interpreter import Going, PacedInterpreter
 from gpusim.prediction.waiting.lines import Lines
 from gpusim.prediction.waiting.pace import paces, passed_on_cycles
@@ -98,26 +98,24 @@ class Grid:
         return is_even(self._ends)
 
     def _add(self, count: int, begin: int) -> None:
-        """Make batches of the next blocks, each of watched ones or of others.
+        """Make batches of the next blocks.
 
         They are in the order of blocks, in which those that begin together draw tickets.
         """
         numbers = range(self._known, self._known + count)
         self._known += count
-        for is_watched, run in groupby(numbers, self._watched.__contains__):
-            blocks = list(run)
-            for first in range(0, len(blocks), BLOCKS_A_BATCH):
-                part = blocks[first : first + BLOCKS_A_BATCH]
-                self._add_batch(part, begin, is_watched=is_watched)
+        for first in range(0, count, BLOCKS_A_BATCH):
+            self._add_batch(numbers[first : first + BLOCKS_A_BATCH], begin)
 
-    def _add_batch(self, blocks: Sequence[int], begin: int, *, is_watched: bool) -> None:
+    def _add_batch(self, blocks: Sequence[int], begin: int) -> None:
         prepared = self._prepared
+        focus = Focus(self._watched.intersection(blocks), self._observers, self._on_skip)
         interpreter = PacedInterpreter(
             Batch(prepared.program, prepared.launch, np.array(blocks), self._liveness),
             prepared.arguments,
             self._allocations,
-            self._observers if is_watched else (),
-            self._on_skip if is_watched or self._on_skip is None else _unheard,
+            (focus,) if focus.watches else (),
+            None if self._on_skip is None else focus.skip,
             self._going,
             begin,
         )
@@ -151,10 +149,6 @@ def _end_batch(interpreter: PacedInterpreter) -> None:
     """Tell observers that no more is run of a batch."""
     for hook in hooks(interpreter.observers, "batch_end"):
         hook(interpreter.batch.placement.blocks)
-
-
-def _unheard(skip: Skip) -> None:
-    """Leave out iterations of blocks that nobody watches."""
 
 
 def _no_progress(interpreter: PacedInterpreter, *, has_stopped: bool) -> NoProgressError:

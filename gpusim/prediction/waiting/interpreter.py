@@ -23,6 +23,7 @@ from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.evenly import FETCHES_APART, GOLDEN, MOST_DRAWN
 from gpusim.prediction.ticks import ticks
 from gpusim.prediction.waiting.iteration import Iteration
+from gpusim.prediction.waiting.kept import Kept
 from gpusim.prediction.waiting.lines import Lines
 from gpusim.prediction.waiting.pace import Pace
 from gpusim.prediction.waiting.spinning import Spinning
@@ -30,8 +31,9 @@ from gpusim.prediction.waiting.words import Words
 
 Array = np.ndarray[Any, Any]
 
-# Warps that come to an instruction within so many cycles run it together: a fraction of a
-# latency of the L2, which is what those wait who come too late.
+# Warps that come to what others see within so many cycles run it together: a fraction of a
+# latency of the L2, which is what those wait who come too late. What nobody sees they run together
+# whenever they come there.
 TOGETHER = ticks(128)
 
 STEP = ticks(256)  # what is drawn goes by steps, so that many warps stay together
@@ -94,6 +96,7 @@ class PacedInterpreter(Interpreter):
         self._spinning = Spinning(batch.rows)
         self._group: Group | None = None
         self._iteration = Iteration(batch.rows)
+        self._kept = Kept(batch.program, going.lines)
         self._live = np.ones(len(batch.placement.blocks), dtype=bool)
         self.ended: list[tuple[int, int]] = []
         self.due = begin
@@ -114,12 +117,9 @@ class PacedInterpreter(Interpreter):
 
     def run_next(self) -> None:
         """Run the warps that are first, up to where they are decided or seen by others."""
-        splits = self.batch.splits
-        at = self._when(splits)
-        first = int(at.argmin())
-        limit = int(at[first]) + TOGETHER
-        group = Group(self.batch, np.flatnonzero((splits.pc == splits.pc[first]) & (at <= limit)))
+        group, limit = self._first()
         if self._loops is not None and group.pc in self._loops.heads:
+            self._group = group
             self._iteration.arrive(group, self._at)
             self._loops.arrive(group)
         try:
@@ -129,6 +129,15 @@ class PacedInterpreter(Interpreter):
             self._unfold()
         splits = self.batch.splits
         self.due = int(self._when(splits).min()) if len(splits) else NEVER
+
+    def _first(self) -> tuple[Group, int]:
+        """Return the warps that are first, and up to when others see with them what they do."""
+        splits = self.batch.splits
+        at = self._when(splits)
+        first = int(at.argmin())
+        pc, limit = int(splits.pc[first]), int(at[first]) + TOGETHER
+        latest = limit if self._going.paces[pc].is_seen else NEVER - 1
+        return Group(self.batch, np.flatnonzero((splits.pc == pc) & (at <= latest))), limit
 
     def _when(self, splits: Splits) -> Array:
         return np.where(splits.state == READY, self._at[splits.row], NEVER)
@@ -203,6 +212,8 @@ class PacedInterpreter(Interpreter):
         pace = self._going.paces[step.pc]
         if pace.more:
             self._fetch(step, pace)
+        if pace.is_kept:
+            self._kept.hear(step)
         if not pace.is_seen:
             return
         assert step.addresses is not None
@@ -240,8 +251,10 @@ class PacedInterpreter(Interpreter):
     def _skip(self, skip: Skip) -> None:
         """Let the time pass that iterations take which are left out."""
         assert self._on_skip is not None
+        assert self._group is not None
         self._on_skip(skip)
         self._at[skip.rows] += self._iteration.takes(skip)
+        self._kept.skip(self._group.pc, skip)
 
     def _note_ends(self) -> None:
         """Take note of blocks of which no lane is left."""

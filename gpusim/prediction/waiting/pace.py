@@ -5,7 +5,7 @@ What only a clock knows is left out: other warps, queues, what caches hold.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gpusim.device import Device
@@ -21,8 +21,9 @@ class Pace(NamedTuple):
 
     The next one follows after `gap`, once what it `reads` is there; a result that is waited for
     comes after `latency`, and out of DRAM `fetch` later at least, to which an exponential law of
-    the mean `more` adds. It `is_seen` where other blocks may find what it does to memory, or it
-    finds what they do; it `spins` where a loop does nothing but repeat it until they have.
+    the mean `more` adds. What it touches `is_kept` in the L2 from then on. It `is_seen` where
+    other blocks may find what it does to memory, or it finds what they do; it `spins` where a loop
+    does nothing but repeat it until they have.
     """
 
     gap: int
@@ -30,6 +31,7 @@ class Pace(NamedTuple):
     fetch: int
     more: int
     reads: tuple[int, ...]
+    is_kept: bool
     is_seen: bool
     spins: bool
 
@@ -37,7 +39,7 @@ class Pace(NamedTuple):
 def paces(program: Program, device: Device, l2: str) -> list[Pace]:
     """Return each instruction of a program as a warp goes through it on a device."""
     spinning = spins(program)
-    words = _places(program, spinning)
+    words, stored = _places(program, spinning), _places(program, _stores(program))
     rows = issues(program, device)
     found = []
     latency = device.latency_cycles
@@ -47,10 +49,11 @@ def paces(program: Program, device: Device, l2: str) -> list[Pace]:
         found.append(
             Pace(
                 gap=_gap(rows, pc),
-                latency=ticks(_latency(rows[pc], device, is_word=is_word)),
+                latency=ticks(_latency(rows[pc], device, is_passed_on=_is_of(row, words | stored))),
                 fetch=ticks(latency.dram_least - latency.l2) if is_fetch else 0,
                 more=ticks(latency.dram - latency.dram_least) if is_fetch else 0,
                 reads=rows[pc].reads,
+                is_kept=l2 == "cold" and row.memory is not None and row.memory.space == "global",
                 is_seen=is_word or rows[pc].action is Action.GLOBAL_ATOMIC,
                 spins=pc in spinning,
             )
@@ -74,10 +77,18 @@ def _before_words(program: Program, found: Sequence[Pace]) -> Iterator[int]:
             fence = None
 
 
-def _places(program: Program, pcs: Collection[int]) -> frozenset[str]:
-    """Return the arrays in which blocks leave words for each other."""
+def _places(program: Program, pcs: Iterable[int]) -> frozenset[str]:
+    """Return the arrays that instructions may touch."""
     found = (program.instructions[pc].memory for pc in pcs)
-    return frozenset(memory.place for memory in found if memory is not None)
+    nothing: frozenset[str] = frozenset()
+    return nothing.union(*(memory.places for memory in found if memory is not None))
+
+
+def _stores(program: Program) -> Iterator[int]:
+    """Yield the pcs of what stores to global memory."""
+    for pc, row in enumerate(program.instructions):
+        if OPS[row.op].writes_memory and row.memory is not None and row.memory.space == "global":
+            yield pc
 
 
 def _is_of(row: Instruction, places: frozenset[str]) -> bool:
@@ -112,11 +123,14 @@ def _may_fetch(row: Issue) -> bool:
     return row.action is Action.GLOBAL_LOAD and memory is not None and not memory.volatile
 
 
-def _latency(row: Issue, device: Device, *, is_word: bool) -> float:
-    """Return after how many cycles a result is there, out of the L2; 0 where these are fixed."""
+def _latency(row: Issue, device: Device, *, is_passed_on: bool) -> float:
+    """Return after how many cycles a result is there, out of the L2; 0 where these are fixed.
+
+    What `is_passed_on` from one block to another was stored by the launch itself.
+    """
     latency = device.latency_cycles
     if row.action is Action.GLOBAL_LOAD:
-        return latency.l2 if _may_fetch(row) and not is_word else passed_on_cycles(device)
+        return latency.l2 if _may_fetch(row) and not is_passed_on else passed_on_cycles(device)
     if row.action in (Action.RUN, Action.BARRIER) or not row.instruction.dst:
         return 0.0
     if row.action is Action.SPECIAL:
