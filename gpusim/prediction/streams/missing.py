@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from gpusim.arguments import ArraySpec
 from gpusim.errors import InputError
-from gpusim.isa import OPS
+from gpusim.isa import OPS, Program
 from gpusim.prepared import Prepared
 
 
-def data_lines(prepared: Prepared) -> list[int]:
-    """Return the lines whose control flow or addresses depend on arrays without elements."""
-    program, arguments = prepared.program, prepared.arguments
-    specs = {name for name, value in arguments.items() if isinstance(value, ArraySpec)}
+def data_lines(program: Program, arrays: Set[str]) -> list[int]:
+    """Return the lines whose control flow or addresses depend on the elements of some arrays."""
     tainted: set[int] = set()
     spaces: set[str] = set()
     lines: set[int] = set()
@@ -26,7 +26,7 @@ def data_lines(prepared: Prepared) -> list[int]:
             reads = op.reads_memory and found is not None
             unknown = bool(sources & tainted)
             if reads and found is not None:
-                unknown = unknown or found.may_touch(specs) or found.may_touch(spaces)
+                unknown = unknown or found.may_touch(arrays) or found.may_touch(spaces)
             if unknown and op.writes_memory and found is not None:
                 spaces |= found.places
             if unknown:
@@ -45,11 +45,14 @@ def data_lines(prepared: Prepared) -> list[int]:
 
 def refuse_missing_elements(prepared: Prepared) -> None:
     """Raise InputError where control flow or addresses depend on arrays without elements."""
-    unknown = data_lines(prepared)
+    program, arguments = prepared.program, prepared.arguments
+    without = [name for name, value in arguments.items() if isinstance(value, ArraySpec)]
+    unknown = data_lines(program, set(without))
     if unknown:
         where = ", ".join(map(str, unknown[:4]))
+        needed = [name for name in without if data_lines(program, {name})] or without
         raise InputError(
-            f"what {prepared.kernel} does at line {where} depends on the arrays' elements; "
-            "give the arrays themselves, not array_spec (on the command line a filling: "
-            "NAME=TYPE[SHAPE]=random)"
+            f"what {prepared.kernel} does at line {where} depends on the arrays' elements: give "
+            f"those of {', '.join(needed)}, with the arrays themselves in place of array_spec, "
+            f"or on the command line with a filling, as in {needed[0]}=TYPE[SHAPE]=random"
         )
