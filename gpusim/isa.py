@@ -213,7 +213,7 @@ class Op:
     widens: bool = False
     by_word: bool = False
     copies: Literal["", "begins", "commits", "awaits"] = ""
-    typed: Callable[..., list[Array]] | None = None
+    typed: Callable[..., Sequence[Array]] | None = None
 
     @property
     def access(self) -> str:

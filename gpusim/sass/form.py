@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,10 @@ def parted(value: Array) -> tuple[Array, Array]:
     return bits.astype(np.uint32), (bits >> _32).astype(np.uint32)
 
 
+# How registers are read; those that are not named here are taken as they are.
 _READ: Mapping[str, Callable[..., Array]] = {
-    "u": lambda a: a,
-    "r": lambda a: a,
     "i": lambda a: a.view(np.int32),
     "f": lambda a: a.view(np.float32),
-    "h": lambda a: a,
-    "p": lambda a: a,
     "U": joined,
     "R": joined,
     "I": lambda low, high: joined(low, high).view(np.int64),
@@ -70,7 +67,6 @@ class Signs:
         return self.negated or self.inverted or self.absolute
 
 
-PLAIN = Signs()
 Evaluate = Callable[..., Any]
 
 
@@ -92,47 +88,61 @@ class Form:
     numbers: tuple[int, ...] = ()
 
     @cached_property
-    def _places(self) -> tuple[tuple[str, int, int, Signs], ...]:
-        """Each operand's code, the registers that it begins and ends with, and its signs."""
+    def _places(self) -> tuple[tuple[int, int, Evaluate | None, Evaluate | None], ...]:
+        """The registers that each operand begins and ends with, how it is read, and its signs."""
         found, begin = [], 0
         for code, signs in zip(self.sources, self.signs, strict=True):
             end = begin + REGISTERS[code]
-            found.append((code, begin, end, signs if signs and code not in "rRh" else PLAIN))
+            signed = partial(_signed, code, signs) if signs and code not in "rRh" else None
+            found.append((begin, end, _READ.get(code), signed))
             begin = end
         return tuple(found)
 
-    def operands(self, registers: Sequence[Array]) -> list[Array]:
+    @cached_property
+    def _is_as_given(self) -> bool:
+        """Whether each operand is a register as it is."""
+        return all(read is signed is None for _, _, read, signed in self._places)
+
+    def operands(self, registers: Sequence[Array]) -> Sequence[Array]:
         """Return the operands as the row takes them."""
+        if self._is_as_given:
+            return registers
         values = []
-        for code, begin, end, signs in self._places:
-            value = _READ[code](*registers[begin:end])
-            values.append(_signed(value, code, signs) if signs is not PLAIN else value)
+        for begin, end, read, signed in self._places:
+            value = registers[begin] if read is None else read(*registers[begin:end])
+            values.append(value if signed is None else signed(value))
         return values
 
     def computed(self, *registers: Array) -> tuple[Array, ...]:
         """Return the registers that the row gives."""
         return self.bits(self.evaluate(self, *self.operands(registers)))
 
+    @cached_property
+    def _wanted(self) -> tuple[tuple[int, np.dtype[Any], bool, bool], ...]:
+        """Of results that are wanted: which, their type, whether they fill a pair, or are bits."""
+        codes = [(number, self.results[number]) for number in self.kept]
+        return tuple((n, _BITS[code], REGISTERS[code] == 2, code in "pu") for n, code in codes)
+
     def bits(self, results: Any) -> tuple[Array, ...]:
         """Return the results that are wanted as registers."""
         if len(self.results) == 1:
             results = (results,)
         made: list[Array] = []
-        for number in self.kept:
-            code, value = self.results[number], np.asarray(results[number])
-            if value.dtype is not _BITS[code]:
-                value = value.astype(_BITS[code], copy=False)
-            if REGISTERS[code] == 2:
+        for number, dtype, is_pair, is_bits in self._wanted:
+            value = np.asarray(results[number])
+            if value.dtype is not dtype:
+                value = value.astype(dtype, copy=False)
+            if is_pair:
                 made += parted(value)
             else:
-                made.append(value if code in "pu" else value.view(np.uint32))
+                made.append(value if is_bits else value.view(np.uint32))
         return tuple(made)
 
     def __str__(self) -> str:
         return " ".join(map(str, self.numbers))
 
 
-def _signed(value: Array, code: str, signs: Signs) -> Array:
+def _signed(code: str, signs: Signs, value: Array) -> Array:
     if code == "p":
         return np.logical_not(value)
     if signs.absolute:
@@ -142,7 +152,7 @@ def _signed(value: Array, code: str, signs: Signs) -> Array:
     return np.negative(value) if signs.negated else value
 
 
-def typed(instruction: Instruction, *registers: Array) -> list[Array]:
+def typed(instruction: Instruction, *registers: Array) -> Sequence[Array]:
     """Return an instruction's operands as its form takes them."""
     form: Form = instruction.detail
     return form.operands(registers)

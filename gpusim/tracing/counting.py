@@ -13,23 +13,25 @@ from gpusim.isa import Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS
-from gpusim.tracing.tally import Seen, Tally
+from gpusim.tracing.tally import Access, Seen, Tally
 
 Array = np.ndarray[Any, Any]
 
 MOST_WAITING_BYTES = 1 << 22  # of masks and addresses that wait to be added up
+Wanted = tuple[int, ...]  # numbers of counters
 MIXED = np.int64(0x9E3779B97F4A7C15 - (1 << 64))  # odd, so that no bit of a number gets lost
 
 
 @dataclass
 class _Batch:
-    """Sums of one batch: by counter (copies or 1, rows), and how often what waits to be added."""
+    """Sums of one batch: by counter (copies or 1, rows), and what waits to be added, by pc."""
 
     placement: Placement
     rows: Array
     columns: dict[int, Array] = field(default_factory=dict)
-    times: dict[Tally, int] = field(default_factory=dict)
+    times: dict[tuple[Tally, Wanted], dict[int, int]] = field(default_factory=dict)
     waiting_bytes: int = 0
+    by_pc: Counter[tuple[int, int]] = field(default_factory=Counter)  # over all rows, by counter
 
     def moved_to(self, placement: Placement) -> None:
         """Go on with the same blocks unfolded."""
@@ -75,7 +77,7 @@ class Counters(Observer):
 
     def __init__(self, cc: ComputeCapability, copies: LastCopies) -> None:
         self.specs = list(COUNTERS.values())
-        self._wanted: list[list[int]] = []
+        self._wanted: list[Wanted] = []
         self._seen = Seen(cc.major, copies)
         self._batches: dict[int, _Batch] = {}
         self._current: _Batch | None = None
@@ -87,7 +89,7 @@ class Counters(Observer):
         self.specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
         kinds = [(i.op, "" if i.memory is None else i.memory.space) for i in program.instructions]
         wanted = {
-            kind: [number for number, spec in enumerate(self.specs) if spec.applies(*kind)]
+            kind: tuple(number for number, spec in enumerate(self.specs) if spec.applies(*kind))
             for kind in set(kinds)
         }
         self._wanted = [wanted[kind] for kind in kinds]
@@ -97,18 +99,29 @@ class Counters(Observer):
 
     def step(self, step: Step) -> None:
         """Count one step: what it comes to is worked out where it is added up."""
-        if not self._wanted[step.pc]:
+        wanted = self._wanted[step.pc]
+        if not wanted:
             return
         batch = self._current
         if batch is None or batch.rows is not step.rows or batch.placement is not step.placement:
             batch = self._current = self._batch(step)
         tally = self._seen.tally(step)
-        times = batch.times.get(tally)
-        batch.times[tally] = 1 if times is None else times + 1
-        if times is None:
-            batch.waiting_bytes += tally.nbytes
-            if batch.waiting_bytes > MOST_WAITING_BYTES:
-                self._add_up(batch)
+        times = batch.times.get((tally, wanted))
+        if times is not None:
+            times[step.pc] = times.get(step.pc, 0) + 1
+            return
+        batch.times[tally, wanted] = {step.pc: 1}
+        if tally.access is not None and tally.access.is_large:
+            self._work_out(tally, tally.access, wanted)
+        batch.waiting_bytes += tally.nbytes
+        if batch.waiting_bytes > MOST_WAITING_BYTES:
+            self._add_up(batch)
+
+    def _work_out(self, tally: Tally, access: Access, wanted: Wanted) -> None:
+        """Work out what an access comes to while its addresses are still in the cache."""
+        for number in wanted:
+            self.specs[number].count(tally)
+        access.forget()
 
     def _batch(self, step: Step) -> _Batch:
         """Return a step's batch, in which nothing waits that is of other rows."""
@@ -130,17 +143,19 @@ class Counters(Observer):
         values: dict[int, Array] = {}
         sums: dict[int, int] = {}
         of_counter: Counter[tuple[int, int]] = Counter()
-        for tally, times in batch.times.items():
-            for number in self._wanted[tally.pc]:
+        for (tally, wanted), times in batch.times.items():
+            every = sum(times.values())
+            for number in wanted:
                 value = self.specs[number].count(tally)
                 key = id(value)
                 if key not in values:
                     values[key], sums[key] = value, batch.total(value)
-                self.by_pc[tally.pc, number] += sums[key] * times
-                of_counter[key, number] += times
+                of_counter[key, number] += every
+                for pc, often in times.items():
+                    batch.by_pc[pc, number] += sums[key] * often
         of_rows: dict[int, Array] = {}
-        for (key, number), times in of_counter.items():
-            value = values[key] * np.int64(times)
+        for (key, number), every in of_counter.items():
+            value = values[key] * np.int64(every)
             of_rows[number] = of_rows[number] + value if number in of_rows else value
         batch.add(of_rows)
         batch.times.clear()
@@ -153,6 +168,8 @@ class Counters(Observer):
         if batch is None:
             return
         self._add_up(batch)
+        for place, total in batch.by_pc.items():
+            self.by_pc[place] += total
         folded = batch.placement.folded
         same = folded and all(len(known) == 1 for known in batch.columns.values())
         tables = np.zeros((1 if same else len(blocks), self.warps, len(self.specs)), dtype=np.int64)

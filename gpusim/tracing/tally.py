@@ -67,6 +67,21 @@ class Access:
         """Bytes of its addresses and masks."""
         return self._addresses.nbytes + self._on.nbytes
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is not looked for among others."""
+        return self.nbytes > MOST_COMPARED_BYTES
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What is the same of accesses that are."""
+        addresses, on = self._addresses, self._on
+        return addresses.shape, on.shape, addresses.tobytes(), on.tobytes()
+
+    def forget(self) -> None:
+        """Keep nothing but what has been worked out."""
+        self._addresses = self._on = NO_LANES
+
     @cached_property
     def passes(self) -> tuple[Array, Array]:
         """Wavefronts of a shared-memory access, and the least it could take."""
@@ -102,12 +117,11 @@ class Access:
 
 
 class Tally(NamedTuple):
-    """An instruction run by warps: their masks, their access, and what lanes decide for.
+    """What warps did that ran an instruction: their masks, their access, what lanes decide for.
 
-    Two are equal where they are of one instruction and the very same masks and access.
+    Two are equal where they are of the very same masks and access.
     """
 
-    pc: int
     masks: Masks
     access: Access | None = None
     decided: Masks | None = None
@@ -148,7 +162,7 @@ class Seen:
             by_guard = step.instruction.op == "BRA"
             decided = self._of(step.active if by_guard else step.on, step.taken)
         access = None if step.addresses is None else self._access(step)
-        return Tally(step.pc, self._of(step.active, step.on), access, decided)
+        return Tally(self._of(step.active, step.on), access, decided)
 
     def _of(self, active: Array, on: Array) -> Masks:
         last = self._last
@@ -165,13 +179,15 @@ class Seen:
         addresses, on = step.addresses, step.on
         assert addresses is not None
         found = step.instruction.memory
-        if found is not None and found.space == "global":
-            addresses = _within_lines(self._copies.of(step).addresses)
+        is_global = found is not None and found.space == "global"
+        if is_global:
+            addresses = self._copies.of(step).addresses
         access = Access(step.instruction, addresses, on, self._cc)
-        if access.nbytes > MOST_COMPARED_BYTES:
+        if access.is_large:
             return access
-        key = (step.pc, addresses.shape, on.shape, addresses.tobytes(), on.tobytes())
-        return _remembered(self._accesses, key, access)
+        if is_global and len(addresses) == 1:
+            access = Access(step.instruction, _within_lines(addresses), on, self._cc)
+        return _remembered(self._accesses, (step.pc, *access.key), access)
 
 
 def _remembered(known: dict[Any, Kept], key: Any, new: Kept) -> Kept:
@@ -182,7 +198,5 @@ def _remembered(known: dict[Any, Kept], key: Any, new: Kept) -> Kept:
 
 
 def _within_lines(addresses: Array) -> Array:
-    """Return one copy's addresses as near zero as they share sectors in the same way."""
-    if len(addresses) > 1:
-        return addresses
+    """Return addresses as near zero as they share sectors in the same way."""
     return np.asarray(addresses - (addresses[0, 0, 0] & -memory.LINE_BYTES))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gpusim.events import Placement, Step
-from gpusim.isa import Instruction, Memory
-from gpusim.launch import ComputeCapability
+from gpusim.isa import Instruction, Memory, Program
+from gpusim.launch import ComputeCapability, Launch
 from gpusim.tracing import counting
 from gpusim.tracing.copies import LastCopies
-from gpusim.tracing.tally import Seen
+from gpusim.tracing.tally import MOST_COMPARED_BYTES, Seen
 
 FLOATS = Memory("global", "x", np.dtype(np.float32))
 LOAD = Instruction("LDG", dst=(0,), src=(1,), memory=FLOATS)
@@ -59,6 +59,22 @@ def test_one_lane_elsewhere_is_not_alike() -> None:
     addresses = of_two_blocks(128)
     addresses[1, 0, 31] += 4096
     assert Seen(9, LastCopies()).tally(loaded(addresses)).served.sectors.tolist() == [[4], [5]]
+
+
+def test_what_large_accesses_come_to_is_kept_and_their_addresses_are_not() -> None:
+    blocks = MOST_COMPARED_BYTES // (32 * 8) + 1
+    counters = counting.Counters(ComputeCapability(9, 0), LastCopies())
+    launch = Launch((blocks, 1, 1), (32, 1, 1), 0)
+    counters.begin(Program("load", (LOAD,), registers=2), launch)
+    placement = Placement(np.arange(blocks), 1, folded=False)
+    mask = np.ones((1, blocks, 32), dtype=bool)
+    addresses = 4096 + 8 * np.arange(mask.size).reshape(mask.shape)
+    counters.step(Step(0, LOAD, placement, np.arange(blocks), mask, mask, addresses))
+    ((tally, _),) = counters._batches[0].times
+    assert tally.served.nbytes == 0
+    assert tally.served.sectors.tolist() == [[8] * blocks]
+    counters.batch_end(np.arange(blocks))
+    assert counters.named(counters.by_pc[0])["global_load_sectors"] == 8 * blocks
 
 
 @pytest.mark.parametrize("mixed", [counting.MIXED, np.int64(0)])
