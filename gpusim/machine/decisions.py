@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.isa import OPS, Instruction, Program
+from gpusim.once import once
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Decisions:
     memory: frozenset[str]
 
 
+@once
 def decisions(program: Program) -> Decisions:
     """Return what decides in a program, found backwards from guards and addresses."""
     registers: set[int] = set()

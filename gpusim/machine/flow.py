@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from gpusim.isa import OPS, VECTOR_TWINS, Instruction, Program
+from gpusim.once import once
 
 
 def successors(program: Program) -> list[tuple[int, ...]]:
@@ -90,6 +91,7 @@ def _live_out(program: Program) -> list[frozenset[int]]:
     return _live(program)[1]
 
 
+@once
 def _live(program: Program) -> tuple[list[frozenset[int]], list[frozenset[int]]]:
     """Return the registers that are needed at each instruction, and behind it."""
     following = successors(program)

@@ -12,10 +12,12 @@ import numpy as np
 
 from gpusim.isa import OPS, Program
 from gpusim.machine.flow import loop_bodies
+from gpusim.once import once
 
 Array = np.ndarray[Any, Any]
 
 
+@once
 def lone_loops(program: Program) -> Array:
     """Return, by pc, whether it lies in a loop that neither touches memory nor meets others."""
     is_lone = [OPS[instruction.op].is_lone for instruction in program.instructions]

@@ -20,6 +20,7 @@ from gpusim.machine.decisions import decisions
 from gpusim.machine.flow import loop_bodies
 from gpusim.machine.group import Group
 from gpusim.machine.iteration import ENDLESS, DiffersError, Recurrence, follow
+from gpusim.once import once
 
 Array = np.ndarray[Any, Any]
 
@@ -32,6 +33,7 @@ OnSkip = Callable[[Skip], None]
 MaySkip = Callable[[Sequence[Step]], bool]
 
 
+@once
 def heads(program: Program) -> frozenset[int]:
     """Return the pcs to which branches go back."""
     return frozenset(body.start for body in loop_bodies(program))

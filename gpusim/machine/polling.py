@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.machine.flow import loop_bodies
+from gpusim.once import once
 
 
 def polls(program: Program) -> frozenset[int]:
@@ -15,6 +16,7 @@ def polls(program: Program) -> frozenset[int]:
     )
 
 
+@once
 def spins(program: Program) -> frozenset[int]:
     """Return the pcs of polls of loops that do nothing but wait for another block.
 

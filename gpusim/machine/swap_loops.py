@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.isa import SPIN, Program
 from gpusim.machine.flow import loop_bodies
+from gpusim.once import once
 
 Array = np.ndarray[Any, Any]
 
@@ -21,6 +22,7 @@ Array = np.ndarray[Any, Any]
 MOST_TOGETHER = 8
 
 
+@once
 def heads(program: Program) -> frozenset[int]:
     """Return where the innermost loops begin in which a program swaps until it gets through."""
     swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]

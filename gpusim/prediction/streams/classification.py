@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import machine
-from gpusim.isa import Program
+from gpusim.once import Same
 from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.last_block import with_last_block
@@ -48,24 +48,11 @@ def classify(
     arguments = prepared.arguments
     given = list(map(id, arguments.values()))
     same = tuple(map(given.index, given))  # an array may be passed twice
-    key = _Same(prepared.program), prepared.launch, tuple(arguments.items()), same, prepared.cc
+    key = Same(prepared.program), prepared.launch, tuple(arguments.items()), same, prepared.cc
     asked = _Asked(prepared, key, step_limit)
     if any(isinstance(value, np.ndarray) for value in arguments.values()):
         return _classes(asked, skips)
     return _kept_classes(asked, skips)
-
-
-class _Same:
-    """A program as a key: equal to itself alone."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.program is self.program
-
-    def __hash__(self) -> int:
-        return id(self.program)
 
 
 @dataclass(frozen=True)
