@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 ZERO = np.zeros((1, 1), dtype=np.int64)
 NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 
+NO_LINE = np.iinfo(np.int64).max  # above all lines
 MOST_COMPARED_BYTES = 1 << 15  # more cost as much to compare as what they come to
 
 
@@ -171,53 +172,62 @@ class _Recorded:
     def streams(self, columns: dict[str, Array]) -> list[BlockStream]:
         """Return the streams of the batch's blocks: one and the same for those that do the same."""
         places = self.places()
-        times = [self.times(skip) for _, skip in self.skips]
-        made: dict[int, BlockStream] = {}
+        times = np.array([self.times(skip) for _, skip in self.skips])
+        first: dict[bytes, BlockStream] = {}
         known: dict[bytes, BlockStream] = {}
         streams = []
-        for position, like in enumerate(self._alike(columns, times)):
-            if like not in made:
-                block = self._stream(position, columns, places, times)
-                made[like] = known.setdefault(block.key, block)
-            streams.append(made[like])
+        for position in range(len(self.placement.blocks)):
+            copy, mine = self._block(position, places)
+            often = times[:, position] if self.skips else times
+            begun = self._begun(columns, copy, mine, often)
+            if begun not in first:
+                block = self._stream(columns, copy, mine, often)
+                first[begun] = known.setdefault(block.key, block)
+            streams.append(first[begun])
         return streams
 
-    def _alike(self, columns: dict[str, Array], times: Sequence[Array]) -> Iterator[int]:
-        """Yield, for each block, the first one that has the same in all columns, or itself.
+    def _block(self, position: int, places: list[Array]) -> tuple[int, list[Array]]:
+        """Return the copy that a block is, and the places of its warps."""
+        if self.placement.folded:
+            return position, places
+        warps = self.placement.warps_per_block
+        return 0, places[position * warps : (position + 1) * warps]
 
-        Blocks may lie at different addresses. It is found for folded batches, whose blocks take
-        the same path.
+    def _begun(
+        self, columns: dict[str, Array], copy: int, places: list[Array], often: Array
+    ) -> bytes:
+        """Return what is the same for blocks that have the same in all columns.
+
+        They may lie at different addresses. Blocks of a folded batch take the same path.
         """
-        count = len(self.placement.blocks)
+        here: Any = slice(None) if self.placement.folded else np.concatenate(places)
+        own = {name: column[copy][here] for name, column in columns.items()}
+        is_load = own["lowest"] >= 0
+        begin = own["lowest"].min(where=is_load, initial=NO_LINE)
+        own["lowest"] = np.where(is_load, own["lowest"] - begin, -1)
+        parts = [column.tobytes() for column in own.values()]
         if not self.placement.folded:
-            yield from range(count)
-            return
-        lowest = columns["lowest"]
-        begin = np.where(lowest < 0, np.iinfo(lowest.dtype).max, lowest).min(axis=1, keepdims=True)
-        moved = columns | {"lowest": np.where(lowest < 0, -1, lowest - begin)}
-        del moved["pc"]
-        parts = [*moved.values(), *times]
-        first: dict[bytes, int] = {}
-        for block in range(count):
-            yield first.setdefault(b"".join(part[block].tobytes() for part in parts), block)
+            parts.append(repr(([*map(len, places)], self._loops(places, often))).encode())
+        return b"".join([*parts, often.tobytes()])
 
     def _stream(
-        self, position: int, columns: dict[str, Array], places: list[Array], times: list[Array]
+        self, columns: dict[str, Array], copy: int, places: list[Array], often: Array
     ) -> BlockStream:
-        """Return the stream of the block at a position in the batch."""
-        folded, warps = self.placement.folded, self.placement.warps_per_block
-        copy, first = (position, 0) if folded else (0, position * warps)
+        """Return the stream of a block whose warps have these places."""
         made = []
-        for warp, mine in enumerate(places[first : first + warps]):
-            loops = tuple(
-                self.loop(at, skip, mine, int(often[position, warp]))
-                for (at, skip), often in zip(self.skips, times, strict=True)
-                if often[position, warp]
-            )
+        for mine, loops in zip(places, self._loops(places, often), strict=True):
             own = {name: column[copy][mine] for name, column in columns.items()}
             earlier = distances.to_earlier(own.pop("lowest"))
-            made.append(rolled(WarpStream(**own, earlier=earlier, loops=loops)))
+            made.append(rolled(WarpStream(**own, earlier=earlier, loops=tuple(loops))))
         return BlockStream(tuple(made))
+
+    def _loops(self, places: list[Array], often: Array) -> list[list[Loop]]:
+        """Return the loops of a block's warps, each of which left something out so `often`."""
+        found: list[list[Loop]] = [[] for _ in places]
+        for number, warp in np.argwhere(often).tolist():
+            at, skip = self.skips[number]
+            found[warp].append(self.loop(at, skip, places[warp], int(often[number, warp])))
+        return found
 
     def loop(self, at: int, skip: Skip, places: Array, times: int) -> Loop:
         """Return what a skip after so many steps is in the stream of the row at these places."""
