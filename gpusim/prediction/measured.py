@@ -32,6 +32,11 @@ ISSUED_BEHIND_A_BARRIER = 2
 # Of the memory that shared memory leaves an L1 so much holds no lines: what loads at random places
 # of 512 KB find, with 28 combinations of shared memory and block size.
 L1_WITHOUT_LINES_BYTES = 8 << 10
+# Once blocks have ended and others begun, an L1 has of lines that were touched once or twice before
+# all up to the first part of it that came since, nothing from the second on. Rows of 4 to 64 KB
+# that blocks read two or three times, eight of them on an SM at a time and 32 in all; the first
+# eight find all that fits.
+L1_KEPT_AND_LOST_LATER = 0.15, 0.9
 
 # -- L2 ------------------------------------------------------------------------------------
 

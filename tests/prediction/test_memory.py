@@ -189,6 +189,18 @@ def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
     assert [one.l1_hit for one in second] == pytest.approx([kept] * len(second), abs=0.1)
 
 
+def test_later_blocks_find_less_in_the_l1_than_the_first_ones() -> None:
+    """Four rows of 24 KB, read twice: 96 of 240 KB; later blocks find two thirds of them."""
+    n, blocks = 24 * 256, 4 * BLOCKS
+    arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
+    prepared = prepare(again[blocks, 64], (*arrays, np.int32(n)), CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    later = 1 - (96 / 240 - 0.15) / (0.9 - 0.15)
+    found = [(1 + 3 * later) / 4] * len(second)
+    assert [one.l1_hit for one in second] == pytest.approx(found, abs=0.02)
+
+
 def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() -> None:
     """Lanes 64 bytes apart touch two sectors of each line; later ones are touches of their own."""
     columns = dict.fromkeys(COLUMNS, np.zeros(5, dtype=np.int64))

@@ -16,7 +16,12 @@ import numpy as np
 
 from gpusim import device
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.measured import FAR_FRACTION, GRAIN_OF_LINES, IN_ORDER_BYTES
+from gpusim.prediction.measured import (
+    FAR_FRACTION,
+    GRAIN_OF_LINES,
+    IN_ORDER_BYTES,
+    L1_KEPT_AND_LOST_LATER,
+)
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.reuse import Touches
 from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
@@ -98,11 +103,9 @@ class Capacity:
             return 1.0
         return caches.l2_parts * (caches.l2_kept_fraction + caches.l2_lost_fraction) / 2
 
-    def l1_lacks(self, distance_bytes: Array) -> Array:
-        """Return what is gone of lines after so many bytes of other lines."""
-        caches = self.caches
-        parts = distance_bytes / self.l1_bytes
-        return lacking(parts, caches.l1_kept_fraction, caches.l1_lost_fraction)
+    def l1_lacks(self, distance: Array) -> Array:
+        """Return what is gone of lines after other lines that fill such a part of the L1."""
+        return lacking(distance, self.caches.l1_kept_fraction, self.caches.l1_lost_fraction)
 
     def l2_lacks(self, distance: Array) -> Array:
         """Return what is gone of lines after other lines that fill such a part of the L2."""
@@ -131,12 +134,20 @@ class Caches:
         touches = self.touches
         if not self.capacity.l1_bytes:
             return np.zeros(len(touches))
-        kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
-        line = touches.line
-        distance = LINE_BYTES * _footprint(line, line, kept / self.course.sms) / self.course.length
-        hit = 1 - self.capacity.l1_lacks(distance)
         looks = (touches.kind == LOAD) | (touches.kind == STORE)
-        return np.where(np.isfinite(touches.on_sm) & looks, hit, 0.0)
+        return np.where(np.isfinite(touches.on_sm) & looks, 1 - self._l1_miss(), 0.0)
+
+    def _l1_miss(self) -> Array:
+        """Return the fraction of each line that the L1 lacks.
+
+        Of lines that few touch more is gone once blocks have ended and others begun.
+        """
+        touches = self.touches
+        kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
+        lines = _footprint(touches.line, touches.line, kept / self.course.sms)
+        parts = LINE_BYTES * lines / self.course.length / self.capacity.l1_bytes
+        later = lacking(parts, *L1_KEPT_AND_LOST_LATER)
+        return np.where(touches.is_new, later, self.capacity.l1_lacks(parts))
 
     @cached_property
     def by_line(self) -> Array:

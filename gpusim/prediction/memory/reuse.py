@@ -34,7 +34,8 @@ class Touches(Sample):
     `time` is when in the launch. `own` says by how long after the block itself touched the sector
     before, `on_sm` after the SM loaded or stored it, `line` after it did so to its line; `gap` by
     how long after any block touched what DRAM fetches with it, and `by_line` after its line:
-    infinite where none did; `stored` by how long after any block stored to the sector. `after_all`
+    infinite where none did; `stored` by how long after any block stored to the sector. `is_new` is
+    a line that the SM had touched once or twice, where its block is none of the first. `after_all`
     is how long before the launch's end its line was touched last, and `after_grain` what DRAM
     fetches with it. `is_late` says that of blocks which begin together none touches it earlier in
     its life, `near` of the lines on both sides that they are touched about the same time, `in_line`
@@ -46,6 +47,7 @@ class Touches(Sample):
     own: Array
     on_sm: Array
     line: Array
+    is_new: Array
     gap: Array
     by_line: Array
     stored: Array
@@ -187,7 +189,14 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         begin = sample.begin // size * size + further
         return Wanted(begin, begin + size, at, sample.block, sms, is_stored)
 
+    def on_the_sm(at: Array) -> Array:
+        """Return when the SM touched the lines last before some times."""
+        found = last(around(LINE_BYTES, np.maximum(at, 0.0), sms=course.sms), life)
+        return np.where(at > 0, found, NEVER)
+
     never = np.full(len(time), np.inf)
+    on_line = on_the_sm(time)
+    is_later = sample.block >= course.at_once
     kept = _kept_in_part(sample, course)
     grain = course.grain_bytes
     other = np.where(sample.begin // grain % 2, -grain, grain)
@@ -198,7 +207,8 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         time=time,
         own=sample.place - own,
         on_sm=time - last(around(SECTOR_BYTES, time, sms=course.sms), life),
-        line=time - last(around(LINE_BYTES, time, sms=course.sms), life),
+        line=time - on_line,
+        is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
         gap=time - last(around(grain, time), life),
         by_line=time - last(around(LINE_BYTES, time), life),
         stored=time - last(around(SECTOR_BYTES, time, is_stored=True), life),
