@@ -110,6 +110,25 @@ def test_a_warm_l2_has_what_fills_three_quarters_of_it_and_beyond_little_more(
     assert share.whole.first.l2_miss == pytest.approx(miss, abs=0.05)
 
 
+@cuda.jit
+def shifted(a, out):
+    i = cuda.grid(1)
+    out[i] = a[i + 16]
+
+
+def test_a_line_that_comes_back_lacks_what_nobody_asked_for() -> None:
+    """Blocks begin in the middle of lines, of which the block before has just brought the rest.
+
+    67 MB are read and as many written: of what the launch before read nothing is left.
+    """
+    blocks = 1 << 18
+    left = [
+        share_of(kernel, 128 * blocks, l2="warm", blocks=blocks).whole.first.l2_miss
+        for kernel in (copy, shifted)
+    ]
+    assert left == pytest.approx([1, 1])
+
+
 def test_half_of_the_l2_keeps_what_is_written() -> None:
     """Of what fills it twice three quarters go on to DRAM before the launch ends."""
     blocks = 2 * H200.capacity.l2_bytes // 512

@@ -191,17 +191,21 @@ class Caches:
         lines = touches.weight * touches.lines * room
         return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
 
-    def l2_missing(self, gap: Array, by_line: Array) -> Array:
-        """Return what the L2 lacks of what was touched, and its line, some time ago."""
+    def l2_missing(self, gap: Array) -> Array:
+        """Return what the L2 lacks of what DRAM fetches together and was touched some time ago.
+
+        That somebody touched its line since then is no help: a line that was lost comes back
+        without what nobody asked for.
+        """
         if not self.capacity.l2_bytes:
             return np.ones(len(gap))
-        missing = self.capacity.l2_lacks(self.l2_distance(by_line))
+        missing = self.capacity.l2_lacks(self.l2_distance(gap))
         return np.where(np.isfinite(gap), missing, 1.0)
 
     @cached_property
     def l2_miss(self) -> Array:
         """The fraction of each touch that is not found in the L2."""
-        return self.l2_missing(self.gap, self.by_line)
+        return self.l2_missing(self.gap)
 
     @cached_property
     def first_l2_miss(self) -> Array:
@@ -210,7 +214,7 @@ class Caches:
         before = np.full(len(touches), np.inf)
         if self.capacity.is_warm:
             before = touches.time + touches.after_grain
-        late = self.l2_missing(before, touches.time + touches.after_all)
+        late = self.l2_missing(before)
         return np.where(touches.is_late, late, self.l2_miss)
 
     @cached_property
