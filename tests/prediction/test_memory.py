@@ -17,6 +17,7 @@ from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.chance import least_rates
 from gpusim.prediction.memory.course import Course
+from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.memory.patterns import Pattern
 from gpusim.prediction.memory.sample import sampled
 from gpusim.prediction.memory.touched import COLUMNS, Stretches
@@ -70,6 +71,31 @@ def test_what_all_blocks_read_misses_once_and_is_found_by_later_ones() -> None:
     assert table.l2_miss < 0.05
     assert table.l1_hit == pytest.approx(3 / 4, abs=0.05)
     assert table.first_l2_miss == 1
+
+
+@cuda.jit
+def by_pairs(a, out):
+    i = cuda.blockIdx.y * 64 + cuda.threadIdx.x
+    out[2 * i + cuda.blockIdx.x] = a[i]
+
+
+def found_by_pairs(l2: str) -> Source:
+    """Return where blocks find what two side by side read."""
+    arrays = array_spec(64 << 13, "int32"), array_spec(64 << 14, "int32")
+    prepared = prepare(by_pairs[(2, 1 << 13), 64], arrays, CC)
+    return memory_share(prepared, classify(prepared), H200, 4, l2).whole.first
+
+
+def test_what_another_block_began_to_fetch_a_moment_before_is_as_late_as_dram() -> None:
+    """The second of two finds all that it reads under way; a table has been there for long."""
+    pairs, blocks = found_by_pairs("cold"), 1 << 14
+    assert (pairs.l2_miss, pairs.late) == (pytest.approx(0.5, abs=0.05), pytest.approx(1, abs=0.02))
+    table = share_of(look_up, 64, blocks=blocks).whole.first
+    assert table.late < 0.05
+
+
+def test_what_a_warm_l2_has_is_not_under_way() -> None:
+    assert found_by_pairs("warm").late == 0
 
 
 @cuda.jit

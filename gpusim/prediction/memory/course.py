@@ -13,8 +13,8 @@ ONE_AFTER_THE_OTHER = 1e-8  # lives, in which blocks begin that begin together
 class Course:
     """How a launch goes on: so many blocks `at_once`, on so many `sms`.
 
-    DRAM fetches grains, and the L2 keeps so many bytes of sectors that were stored in part until
-    it reads the rest.
+    DRAM fetches grains, which are `under_way` for so many lives of a block, and the L2 keeps so
+    many bytes of sectors that were stored in part until it reads the rest.
     """
 
     launch: Launch
@@ -22,6 +22,7 @@ class Course:
     sms: int
     grain_bytes: int
     partial_bytes: float
+    under_way: float = 0.0
 
     @property
     def life(self) -> float:

@@ -41,7 +41,7 @@ class Source:
     `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
     as DRAM: those that run together wait for one fetch. For one that it fetches DRAM moves whole
     grains at their place, which takes it as long as `moved` sectors of many side by side. Of those
-    that come from the L2 `far` lie in its far part alone.
+    that come from the L2 `far` lie in its far part alone, and `late` are under way from DRAM.
     """
 
     l2_miss: float
@@ -50,6 +50,7 @@ class Source:
     first_l1_hit: float = 0.0
     moved: float = 1.0
     far: float = 0.0
+    late: float = 0.0
 
 
 KEPT = Source(0.0, 0.0, 1.0, 1.0)  # all of it is in the L1
@@ -218,6 +219,21 @@ class Caches:
         return np.where(touches.is_late, late, self.l2_miss)
 
     @cached_property
+    def late(self) -> Array:
+        """The fraction of each touch that, if the L2 has it, is under way from DRAM.
+
+        Another block has begun to fetch it a moment before: the longer ago, the less is to wait.
+        """
+        touches, lasts = self.touches, self.course.under_way
+        if not lasts:
+            return np.zeros(len(touches))
+        settled = touches.settled
+        if self.capacity.is_warm:
+            settled = np.minimum(settled, touches.time + touches.after_grain)
+        waits = np.clip(1 - touches.gap / lasts, 0.0, 1.0)
+        return np.asarray(waits * self.l2_missing(settled))
+
+    @cached_property
     def scatter(self) -> Array:
         """How much longer DRAM takes for each touch than for what lies side by side."""
         touches = self.touches
@@ -277,6 +293,7 @@ class Caches:
             first_l1_hit=hit if is_again else 0.0,
             moved=mean(self.moved, past_l1 * self.l2_miss, 1.0),
             far=mean(self.far, past_l1 * (1 - self.l2_miss), 0.0),
+            late=0.0 if is_again else mean(self.late, past_l1 * (1 - self.l2_miss), 0.0),
         )
 
 

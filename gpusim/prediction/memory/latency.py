@@ -61,7 +61,9 @@ class FetchLatency:
         block that fetch together wait almost equally long, those that drifted apart do not.
         """
         l1_hit = source.first_l1_hit if requester.is_first else source.l1_hit
-        l2_miss = source.first_l2_miss if requester.is_first else source.l2_miss
+        l2_miss = source.first_l2_miss
+        if not requester.is_first:
+            l2_miss = source.l2_miss + (1 - source.l2_miss) * source.late
         if l1_hit or l2_miss < 1:
             self._shared_out = (self._shared_out + _GOLDEN) % 1.0
             if self._shared_out < l1_hit:

@@ -61,6 +61,12 @@ class Patterns:
     spread: tuple[int, ...]
     neighbours: tuple[int, ...]
 
+    @property
+    def steps(self) -> int:
+        """Steps that the longest block makes, of those that were run."""
+        run = (*(one.stretches for one in self.linear), *self.single.values())
+        return max((one.steps for one in run), default=0)
+
 
 def patterns_of(
     prepared: Prepared, classes: Classes, touched: Mapping[int, Stretches] | None = None

@@ -34,13 +34,14 @@ class Touches(Sample):
     `time` is when in the launch. `own` says by how long after the block itself touched the sector
     before, `on_sm` after the SM loaded or stored it, `line` after it did so to its line; `gap` by
     how long after any block touched what DRAM fetches with it, and `by_line` after its line:
-    infinite where none did; `stored` by how long after any block stored to the sector. `is_new` is
-    a line that the SM had touched once or twice, where its block is none of the first. `after_all`
-    is how long before the launch's end its line was touched last, and `after_grain` what DRAM
-    fetches with it. `is_late` says that of blocks which begin together none touches it earlier in
-    its life, `near` of the lines on both sides that they are touched about the same time, `in_line`
-    that what DRAM fetches beside it in its line is. It `is_filled` where the sector is touched
-    again, or the launch ends, before the L2 parts with a sector that was stored in part.
+    infinite where none did; `settled` after any touched that so long ago that it is not under way;
+    `stored` by how long after any block stored to the sector. `is_new` is a line that the SM had
+    touched once or twice, where its block is none of the first. `after_all` is how long before the
+    launch's end its line was touched last, and `after_grain` what DRAM fetches with it. `is_late`
+    says that of blocks which begin together none touches it earlier in its life, `near` of the
+    lines on both sides that they are touched about the same time, `in_line` that what DRAM fetches
+    beside it in its line is. It `is_filled` where the sector is touched again, or the launch ends,
+    before the L2 parts with a sector that was stored in part.
     """
 
     time: Array
@@ -50,6 +51,7 @@ class Touches(Sample):
     is_new: Array
     gap: Array
     by_line: Array
+    settled: Array
     stored: Array
     after_all: Array
     after_grain: Array
@@ -211,6 +213,7 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
         gap=time - last(around(grain, time), life),
         by_line=time - last(around(LINE_BYTES, time), life),
+        settled=time - last(around(grain, time - course.under_way), life),
         stored=time - last(around(SECTOR_BYTES, time, is_stored=True), life),
         after_all=course.length - last(around(LINE_BYTES, never), life),
         after_grain=course.length - last(around(grain, never), life),

@@ -83,8 +83,15 @@ def memory_share(
     sms = min(device.gpu.sms, blocks)
     at_once = min(blocks, sms * resident)
     partial_bytes = L2_PARTIAL_FRACTION * device.capacity.l2_bytes
-    course = Course(prepared.launch, at_once, sms, bandwidth.dram_grain_bytes, partial_bytes)
     patterns = patterns_of(prepared, classes, touched)
+    course = Course(
+        prepared.launch,
+        at_once,
+        sms,
+        bandwidth.dram_grain_bytes,
+        partial_bytes,
+        _under_way(patterns.steps, prepared, device, -(-at_once // sms)),
+    )
     touches = touches_of(patterns, course)
     caches = Caches(touches, course, _capacity(prepared, device, resident, l2))
     sources = caches.sources()
@@ -101,6 +108,17 @@ def memory_share(
         first_wave=min(1.0, sms * resident / blocks),
         concurrent_atomics=concurrent_atomics(patterns, course, prepared.program, device),
     )
+
+
+def _under_way(steps: int, prepared: Prepared, device: Device, on_sm: int) -> float:
+    """Return for how many lives of a block what DRAM fetches is under way.
+
+    A block lives as long as its scheduler takes for the steps of all its warps, and once as long as
+    DRAM's latency.
+    """
+    latency = device.latency_cycles.dram
+    warps = on_sm * prepared.launch.warps_per_block / device.sm.schedulers
+    return latency / (latency + steps * max(1.0, warps))
 
 
 def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Capacity:
