@@ -15,6 +15,7 @@ import numpy as np
 from gpusim.arguments import ArraySpec
 from gpusim.isa import ANY_ARRAY, Program
 from gpusim.launch import ComputeCapability, Launch
+from gpusim.paged import PagedCopy
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,8 @@ class Prepared:
     `arguments` are arrays and NumPy scalars by the names that the program has for them; an
     `ArraySpec` stands for an array whose elements are never read. `source_file` is the file whose
     lines the instructions name, empty where there is none. `fallback` says why the lowering made
-    the program where nvcc's code was to be had if possible.
+    the program where nvcc's code was to be had if possible. `copies` hold arrays of the arguments
+    that are filled where they are touched.
     """
 
     program: Program
@@ -33,6 +35,7 @@ class Prepared:
     cc: ComputeCapability
     source_file: str = ""
     fallback: str = ""
+    copies: tuple[PagedCopy, ...] = ()
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)

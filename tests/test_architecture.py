@@ -20,7 +20,7 @@ PACKAGE = Path(gpusim.__file__).parent
 LAYERS = [
     {"choice", "errors", "floats", "fused"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "occupancy"}
-    | {"files", "disk_cache", "journal", "once", "views", "workers"},
+    | {"files", "disk_cache", "journal", "once", "paged", "views", "workers"},
     {"cuda", "compiler", "lowering", "programs", "generators", "catalogue", "kernels", "sass"},
     {"machine"},
     {"tracing", "prediction", "checking"},

@@ -77,7 +77,7 @@ def run(
     others start where some end.
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
-    allocations = allocate(arguments)
+    allocations = allocate(arguments, prepared.copies)
     size = blocks_per_chunk or chunk_blocks(program, launch)
     for begin in hooks(observers, "begin"):
         begin(program, launch)

@@ -194,6 +194,7 @@ def _touched(
         allocation = context.allocations[memory.name]
         index = storage.element_index(addresses, allocation.start, memory.dtype.itemsize)
         on = _within(context, group, instruction, index, on, allocation.elements)
+        allocation.fill(index, on, memory)
         return [Touched(allocation.flat, index, on)], on
     if memory.by_address:
         on = _aligned(context, group, instruction, addresses, on)
@@ -244,6 +245,7 @@ def _found(
     for allocation, mine, index in addressed.places(context, group, instruction, addresses, on):
         if not OPS[instruction.op].reads_memory or OPS[instruction.op].writes_memory:
             mine = _allowed(context, instruction, allocation, mine)
+        allocation.fill(index, mine, _memory(instruction))
         touched.append(Touched(addressed.elements(allocation, _memory(instruction)), index, mine))
         good = good | mine
     return touched, good

@@ -6,7 +6,7 @@ shared memory, each lane its bytes of local memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from gpusim.arguments import ArraySpec
 from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa import Memory
 from gpusim.launch import Dim3, places_of
+from gpusim.paged import PagedCopy
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +31,8 @@ class Allocation:
     """A global array and where it stands: its first element at `address`.
 
     Elements of a strided array may lie before the first and have others between them: memory from
-    `start` on is `elements` elements long; `flat` are these, None for an array that has none.
+    `start` on is `elements` elements long; `flat` are these, None for an array that has none. They
+    may lie in a `copy`, `behind` so many bytes of it.
     """
 
     name: str
@@ -39,6 +41,15 @@ class Allocation:
     flat: Array | None
     start: int
     elements: int
+    copy: PagedCopy | None = None
+    behind: int = 0
+
+    def fill(self, index: Array, on: Array, memory: Memory) -> None:
+        """Have the elements there that lanes touch, `index` being those of an access's type."""
+        if self.copy is not None:
+            touched = np.broadcast_to(index, np.broadcast_shapes(index.shape, on.shape))
+            begin = touched[np.broadcast_to(on, touched.shape)] * memory.dtype.itemsize
+            self.copy.fill(begin + self.behind, memory.width_bytes)
 
     @property
     def extent(self) -> range:
@@ -46,12 +57,15 @@ class Allocation:
         return range(self.start, self.start + self.elements * self.array.dtype.itemsize)
 
 
-def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
+def allocate(
+    arguments: Mapping[str, Any], copies: Sequence[PagedCopy] = ()
+) -> dict[str, Allocation]:
     """Give every array an address, aligned to 512 bytes and apart from the others.
 
     Arrays that share memory (one that is passed twice, views of one array that overlap) share
-    their addresses as well.
+    their addresses as well. Some may lie in copies that are filled where they are touched.
     """
+    held = {_first_byte(one.bytes): one for one in copies}
     arrays = {
         name: value
         for name, value in arguments.items()
@@ -75,14 +89,55 @@ def allocate(arguments: Mapping[str, Any]) -> dict[str, Allocation]:
         elements = value.size if flat is None else flat.size
         start = starts[region.start] + extents[name].start - region.start
         address = start + before * value.dtype.itemsize
-        placed[name] = Allocation(name, address, value, flat, start, elements)
+        copy = held.get(region.start)
+        behind = extents[name].start - region.start
+        placed[name] = Allocation(name, address, value, flat, start, elements, copy, behind)
     return placed
+
+
+def with_copies(
+    arguments: Mapping[str, Any], names: Collection[str]
+) -> tuple[dict[str, Any], tuple[PagedCopy, ...]]:
+    """Return arguments with copies of the arrays of these names, and of all that overlap with them.
+
+    The copies are filled where they are touched.
+    """
+    arrays = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray) and value.size
+    }
+    memory = {name: _memory_of(value) for name, value in arrays.items()}
+    extents = {name: _extent(name, value, memory[name][0]) for name, value in arrays.items()}
+    regions = _regions(extents)
+    lowest = {extents[name].start: memory[name][0] for name in arrays}
+    starts = {regions[name].start: len(regions[name]) for name in arrays if name in names}
+    copies = {first: PagedCopy(_bytes(lowest[first], size)) for first, size in starts.items()}
+    made = dict(arguments)
+    for name, value in arrays.items():
+        first = regions[name].start
+        if first in copies:
+            before = memory[name][1] * value.itemsize
+            place = extents[name].start - first + before
+            held = copies[first].bytes
+            made[name] = np.ndarray(value.shape, value.dtype, held, place, value.strides)
+    return made, tuple(copies.values())
+
+
+def _bytes(lowest: Array, size: int) -> Array:
+    """Return so many bytes from an array's first on: it may be the lowest of some that overlap."""
+    return np.lib.stride_tricks.as_strided(lowest.view(np.uint8), (size,), (1,), writeable=False)
+
+
+def _first_byte(flat: Array) -> int:
+    """Return where an array begins in NumPy's memory."""
+    return int(flat.__array_interface__["data"][0])
 
 
 def _extent(name: str, array: Array | ArraySpec, flat: Array | None) -> range:
     """Return the bytes that an array takes in NumPy's memory; one of its own where it has none."""
     if flat is not None and flat.nbytes:
-        first = int(flat.__array_interface__["data"][0])
+        first = _first_byte(flat)
         return range(first, first + flat.nbytes)
     # No memory lies below zero: nothing else is taken for it but what is the same object.
     first = -(1 << 64) * (1 + (id(array) if array.nbytes else id(name)))

@@ -7,6 +7,7 @@ last finds that all others have added to it.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -62,15 +63,24 @@ def _after_all_others(
 ) -> Prepared | None:
     """Return a launch whose counters hold what all blocks but one have added; None without any."""
     last = prepared.launch.blocks - 1
-    once, after = without_results(prepared), without_results(prepared)
+    once, after = without_results(prepared), dict(prepared.arguments)
     machine.run(once, step_limit=step_limit, blocks=[last])
     counts = 0
-    for name, array in after.arguments.items():
+    for name, array in prepared.arguments.items():
         if not (isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
             continue
         if name in names or ANY_ARRAY in names:
-            added = once.arguments[name] - array
+            added = _whole(once, name) - array
             if np.count_nonzero(added) <= MOST_WORDS:
                 counts += int(np.count_nonzero(added))
-                array += added * array.dtype.type(last)
-    return replace(prepared, arguments=after.arguments) if counts else None
+                after[name] = array + added * array.dtype.type(last)
+    return replace(prepared, arguments=after) if counts else None
+
+
+def _whole(prepared: Prepared, name: str) -> Any:
+    """Return an array of a launch, all of its elements filled if it is a copy."""
+    array = prepared.arguments[name]
+    for copy in prepared.copies:
+        if np.may_share_memory(copy.bytes, array):
+            copy.fill_all()
+    return array

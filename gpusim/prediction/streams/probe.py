@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim import machine
 from gpusim.isa import ANY_ARRAY, OPS
+from gpusim.machine.storage import with_copies
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prepared import Prepared
@@ -84,10 +85,7 @@ def without_results(prepared: Prepared) -> Prepared:
         and instruction.memory.space == "global"
         and OPS[instruction.op].writes_memory
     }
-    own = {
-        name: value.copy()
-        if isinstance(value, np.ndarray) and (name in written or ANY_ARRAY in written)
-        else value
-        for name, value in prepared.arguments.items()
-    }
-    return replace(prepared, arguments=own)
+    if ANY_ARRAY in written:
+        written = set(prepared.arguments)
+    arguments, copies = with_copies(prepared.arguments, written)
+    return replace(prepared, arguments=arguments, copies=copies)

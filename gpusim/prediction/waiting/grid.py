@@ -49,7 +49,7 @@ class Grid:
         self.blocks = prepared.launch.blocks
         self.at_once = min(self.blocks, at_once)
         self._prepared = prepared
-        self._allocations = allocate(prepared.arguments)
+        self._allocations = allocate(prepared.arguments, prepared.copies)
         self._liveness = Liveness(prepared.program)
         self._watched = frozenset(watched)
         self._observers = observers

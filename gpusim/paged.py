@@ -1,0 +1,48 @@
+"""Copies of memory that are made page by page, as far as a run touches it.
+
+A few blocks of a grid touch little of its arrays: a whole copy of what a launch may change takes
+as long, and as much memory, as all the rest of a prediction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+PAGE_BYTES = 4096
+
+
+class PagedCopy:
+    """The bytes of some memory: zeros, until they are filled with what the `original` has there."""
+
+    def __init__(self, original: Array) -> None:
+        self.bytes = _zeros(original.size)
+        self._original = original
+        self._is_filled = np.zeros(-(-original.size // PAGE_BYTES), dtype=bool)
+
+    def fill_all(self) -> None:
+        """Fill whatever is not yet filled."""
+        self.fill(np.arange(0, self.bytes.size, PAGE_BYTES), 1)
+
+    def fill(self, begin: Array, size: int) -> None:
+        """Fill the pages of so many bytes behind each place."""
+        for place in (begin, begin + (size - 1)):
+            page = place // PAGE_BYTES
+            for missing in np.unique(page[~self._is_filled[page]]).tolist():
+                here = slice(missing * PAGE_BYTES, (missing + 1) * PAGE_BYTES)
+                self.bytes[here] = self._original[here]
+                self._is_filled[missing] = True
+
+
+def _zeros(size: int) -> Array:
+    """Return bytes that take memory where they are touched: pages of 4 KB, not of 2 MB."""
+    held = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with contextlib.suppress(OSError):  # a system that has no large pages
+            held.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(held, dtype=np.uint8)
