@@ -89,7 +89,7 @@ def predict_prepared(
         classes, touched = waiting.classes, waiting.touched
     memory = memory_share(prepared, classes, gpu, held.blocks, l2, touched)
     traffic = traffic_of(prepared, classes, memory)
-    work = Workload(prepared, gpu, classes, l2)
+    work = Workload(prepared, gpu, classes, l2, held.blocks)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
     done = simulate_all(gpu, memory, work, held.blocks, heard)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
 
@@ -16,6 +16,7 @@ from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.dispatch import blocks_of_busiest
 from gpusim.prediction.stand_ins import stand_ins
 from gpusim.prediction.streams import BlockStream, Classes
 from gpusim.prepared import Prepared
@@ -26,13 +27,15 @@ FEW_ITERATIONS = 2  # loops that differ by no more still do when they are shorte
 
 
 class Workload:
-    """What the SM with the most work gets, for the launch ends with it.
+    """What the SM with the most work gets, which holds so many `resident` blocks at a time.
 
     Steps are made once for each different warp. Loops of which all iterations are alike are
     shortened: callers say to how many iterations of the longest.
     """
 
-    def __init__(self, prepared: Prepared, gpu: Device, classes: Classes, l2: str) -> None:
+    def __init__(
+        self, prepared: Prepared, gpu: Device, classes: Classes, l2: str, resident: int
+    ) -> None:
         self._gpu = gpu
         self._issues = issues(prepared.program, gpu)
         self._code = CodeFetch(prepared.program, gpu, l2)
@@ -45,37 +48,33 @@ class Workload:
         self._sms = gpu.gpu.sms
         self._blocks = prepared.launch.blocks
         self.warps = len(self._ranges[0][2].warps)
-        self._first = self._busiest()
-        self.blocks_on_sm = self._count(self._first)
+        self._own = self._numbers(resident)
+        self.blocks_on_sm = len(self._own)
         self._played = stand_ins(classes, self.blocks_on_sm, FIRST_ITERATIONS)
         self._similar = _similar(c.stream for c in classes.classes)
         self.longest_loop = max((max(counts) for counts in self._similar), default=0)
 
-    def _busiest(self) -> int:
-        """Return the first of the SMs whose blocks have the most instructions.
+    def _numbers(self, resident: int) -> Sequence[int]:
+        """Return the numbers of the blocks of the SM whose blocks have the most instructions.
 
-        Of large grids, of those that have one of the longest blocks, and by some of their blocks.
+        Of large grids, of those SMs that have one of the longest blocks, by some of their blocks.
         """
         counts = {id(stream): stream.instructions for _, _, stream in self._ranges}
         if len(set(counts.values())) == 1:
-            return 0
+            return range(0, self._blocks, self._sms)
         if self._blocks <= MOST_ADDED_UP:
             sizes = [last - first + 1 for first, last, _ in self._ranges]
             of_ranges = [counts[id(stream)] for _, _, stream in self._ranges]
-            of_sms = np.bincount(np.arange(self._blocks) % self._sms, np.repeat(of_ranges, sizes))
-            return int(of_sms.argmax())
+            return blocks_of_busiest(np.repeat(of_ranges, sizes), self._sms, resident)
         longest = max(counts.values())
         blocks = [last for _, last, stream in self._ranges if counts[id(stream)] == longest]
-        return max(sorted({0, *(block % self._sms for block in blocks[:8])}), key=self._work)
+        firsts = sorted({0, *(block % self._sms for block in blocks[:8])})
+        return max((range(k, self._blocks, self._sms) for k in firsts), key=self._work)
 
-    def _count(self, sm: int) -> int:
-        return math.ceil((self._blocks - sm) / self._sms)
-
-    def _work(self, sm: int) -> int:
-        """Return the instructions of some of an SM's blocks."""
-        count = self._count(sm)
-        places = range(0, count, max(1, count // 64))
-        return sum(self._stream(sm + k * self._sms).instructions for k in places)
+    def _work(self, numbers: Sequence[int]) -> int:
+        """Return the instructions of some blocks of these."""
+        places = range(0, len(numbers), max(1, len(numbers) // 64))
+        return sum(self._stream(numbers[place]).instructions for place in places)
 
     def _stream(self, number: int) -> BlockStream:
         """Return the stream of a block of the grid."""
@@ -126,7 +125,7 @@ class Workload:
         So many are `first` on it: they begin with the launch.
         """
         steps, whole = max(1, count - 1), self.blocks_on_sm - 1
-        numbers = [self._first + k * whole // steps * self._sms for k in range(count)]
+        numbers = (self._own[k * whole // steps] for k in range(count))
         return [self.of_block(n, most, is_first=k < first) for k, n in enumerate(numbers)]
 
     def waits_for_memory(self, iterations: int) -> tuple[int, int]:
@@ -134,20 +133,16 @@ class Workload:
 
         First as far as it is simulated, with so many iterations of the longest loop, then in all.
         """
-        last = self.of_block(self._first + (self.blocks_on_sm - 1) * self._sms, iterations)
+        last = self.of_block(self._own[-1], iterations)
         return max(map(_long_waits, last), key=itemgetter(1))
 
     def are_alike(self, but: int) -> bool:
         """Return whether all but so many of the SM's blocks do the same."""
         counts: dict[int, int] = {}
         for first, last, stream in self._ranges:
-            here = self._upto(last) - self._upto(first - 1)
+            here = bisect_right(self._own, last) - bisect_left(self._own, first)
             counts[id(stream)] = counts.get(id(stream), 0) + here
         return max(counts.values()) >= self.blocks_on_sm - but
-
-    def _upto(self, number: int) -> int:
-        """Return how many of the SM's blocks have a number up to this one."""
-        return max(0, (number - self._first) // self._sms + 1)
 
 
 def _long_waits(warp: WarpSteps) -> tuple[int, int]:
