@@ -34,6 +34,12 @@ COMMON = ("reduce1", "reduce2", "reduce3", "reduce4")
 NUMBA_ELEMENTS = 2**10
 NUMBA_BLOCK = 128
 
+# Of `tests/others`, at their middle size.
+DATA_DEPENDENT = (
+    "mandelbrot", "spmv_by_threads", "hash_lookup", "exchange", "histogram_global", "scatter_add",
+    "count_above", "keep_by_warps",
+)  # fmt: skip
+
 CLOCK_BLOCK = 256
 # A grid that grows with n, and grids that do not: there a thread's loop grows.
 HUGE = {
@@ -103,46 +109,63 @@ def speed() -> dict[str, Any]:
 
 def others() -> dict[str, Any]:
     """Run kernels of other kinds in nvcc's own code, the smallest launch of each."""
-    from gpusim import machine
     from gpusim.errors import GpusimError
+
+    smallest = [launch for launch in _launches() if launch.is_smallest]
+    try:
+        return {"rows": [_counted(launch, "nvcc") for launch in smallest]}
+    except GpusimError as error:
+        return {"missing": str(error)}
+
+
+def data_dependent() -> dict[str, Any]:
+    """Run the same, lowered, of those whose branches and addresses follow the data."""
+    found: dict[str, list[Any]] = {name: [] for name in DATA_DEPENDENT}
+    for launch in _launches():
+        if launch.kernel.name in found:
+            found[launch.kernel.name].append(launch)
+    middle = (sorted(of, key=lambda launch: launch.n)[len(of) // 2] for of in found.values())
+    return {"rows": [_counted(launch, "lowering") for launch in middle]}
+
+
+def _launches() -> Any:
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+    from others import launches
+
+    return launches()
+
+
+def _counted(launch: Any, code: str) -> dict[str, Any]:
+    """Return how fast a launch runs with every counter on, and how much faster with none."""
+    from others.compare import configured
+
+    from gpusim import machine
     from gpusim.launch import ComputeCapability
     from gpusim.programs import prepare
     from gpusim.tracing.copies import LastCopies
     from gpusim.tracing.counting import Counters
 
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-    from others import launches
-    from others.compare import configured
-
     cc = ComputeCapability(9, 0)
 
-    def seconds(launch: Any, *observers: Counters) -> float:
-        prepared = prepare(configured(launch, "nvcc"), launch.copied(), cc)
+    def seconds(*observers: Counters) -> float:
+        prepared = prepare(configured(launch, code), launch.copied(), cc)
         started = time.process_time()
         machine.run(prepared, observers=observers)
         return time.process_time() - started
 
-    rows = []
-    for launch in (one for one in launches() if one.is_smallest):
-        traced, plain = [], []
-        try:
-            for _ in range(REPEATS):
-                counters = Counters(cc, LastCopies())
-                traced.append(seconds(launch, counters))
-                plain.append(seconds(launch))
-        except GpusimError as error:
-            return {"missing": str(error)}
-        instructions = counters.named(counters.by_pc.sum(axis=0))["instructions"]
-        rows.append(
-            {
-                "kernel": launch.kernel.name,
-                "n": launch.n,
-                "warp_instructions": instructions,
-                "warp_instructions_per_s": instructions / min(traced),
-                "times_as_long": min(traced) / min(plain),
-            }
-        )
-    return {"rows": rows}
+    traced, plain = [], []
+    for _ in range(REPEATS):
+        counters = Counters(cc, LastCopies())
+        traced.append(seconds(counters))
+        plain.append(seconds())
+    instructions = counters.named(counters.by_pc.sum(axis=0))["instructions"]
+    return {
+        "kernel": launch.kernel.name,
+        "n": launch.n,
+        "warp_instructions": instructions,
+        "warp_instructions_per_s": instructions / min(traced),
+        "times_as_long": min(traced) / min(plain),
+    }
 
 
 def memory() -> dict[str, Any]:
@@ -359,7 +382,18 @@ def sweep() -> dict[str, Any]:
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     part.__name__: part
-    for part in (speed, others, clock, planning, sweep, memory, numba, cold, cold_prediction)
+    for part in (
+        speed,
+        others,
+        data_dependent,
+        clock,
+        planning,
+        sweep,
+        memory,
+        numba,
+        cold,
+        cold_prediction,
+    )
 }
 
 if __name__ == "__main__":

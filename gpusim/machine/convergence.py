@@ -94,7 +94,7 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
     splits = batch.splits
     rows = splits.row[here]
     tokens = tokens[:, rows] if tokens.shape[1] > 1 else tokens
-    held = tokens if tokens.shape[2] == 1 else np.where(splits.mask[:, here], tokens, 0)
+    held = tokens if tokens.shape[2] == 1 else tokens * splits.mask[:, here]
     mine = np.broadcast_to(held.max(axis=(0, 2)), here.shape)
     absent = (live & ~splits.lane_bits(batch.rows, here))[:, rows]
     complete = np.asarray(~absent.any(axis=0))

@@ -34,7 +34,7 @@ class Group:
         self.pc = int(splits.pc[which[0]])
         self.rows = splits.row if everyone else splits.row[which]
         self.is_all = len(which) == batch.rows and is_range(self.rows)
-        self.mask = splits.mask if everyone else splits.mask[:, which]
+        self.mask = splits.mask if everyone else splits.mask.take(which, axis=1)
         self._lanes = np.count_nonzero(self.mask)
         self.is_full = self._lanes == self.mask.size
         # The last guard that was read, and its lanes: instructions in a row mostly share one.

@@ -71,6 +71,7 @@ class Interpreter:
         ops = [OPS[one.op] for one in self._instructions]
         self._swapping = swap_loops.heads(batch.program)
         self._lone = lone_loops(batch.program)
+        self._has_lone = bool(self._lone.any())
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
@@ -139,9 +140,10 @@ class Interpreter:
 
     def _longest_waiting(self, ready: Array) -> int:
         """Return which split goes next; those in loops of their own go before all others."""
-        splits = self.batch.splits
-        inside = self._lone[splits.pc[ready]]
-        first = ready[inside] if inside.any() else ready
+        splits, first = self.batch.splits, ready
+        if self._has_lone:
+            inside = self._lone[splits.pc[ready]]
+            first = ready[inside] if inside.any() else ready
         return int(first[splits.last_run[first].argmin()])
 
     def _run_group(self, group: Group) -> None:

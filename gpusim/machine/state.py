@@ -48,7 +48,7 @@ class Splits:
         return Splits(
             self.row[which],
             self.pc[which],
-            self.mask[:, which],
+            self.mask.take(which, axis=1),
             self.state[which],
             self.last_run[which],
         )
@@ -74,7 +74,7 @@ class Splits:
     def lane_bits(self, rows: int, which: Array | slice = slice(None)) -> Array:
         """Return the lanes that some splits hold of each of so many rows, as bits."""
         mask, row = self.mask[:, which], self.row[which]
-        bits = np.packbits(mask, axis=2).view(np.uint32)[..., 0]
+        bits = bits_of_lanes(mask)
         held = np.zeros((len(mask), rows), dtype=np.uint32)
         for of_copy, more in zip(held, bits, strict=True):
             np.add.at(of_copy, row, more)  # no two splits of a warp have a lane in common
@@ -91,7 +91,10 @@ class Splits:
         self.state[which] = READY
         self.mask = self.mask.copy()
         self.mask[:, which[first]] = union
-        return self.without(np.setdiff1d(which, which[first], assume_unique=True))
+        stays = np.ones(len(self), dtype=bool)
+        stays[which] = False
+        stays[which[first]] = True
+        return self.take(np.flatnonzero(stays))
 
     def extended(self, other: Splits) -> Splits:
         """Return these splits and the others after them."""
@@ -104,6 +107,11 @@ class Splits:
             np.concatenate([self.state, other.state]),
             np.concatenate([self.last_run, other.last_run]),
         )
+
+
+def bits_of_lanes(lanes: Array) -> Array:
+    """Return the lanes along the last axis as bits of one number."""
+    return np.packbits(lanes.reshape(-1)).view(np.uint32).reshape(lanes.shape[:-1])
 
 
 def lanes_of_bits(bits: Array) -> Array:
@@ -127,7 +135,8 @@ def union_of_runs(mask: Array, *keys: Array) -> tuple[Array, Array, Array, Array
     if len(start) == len(order):
         union = mask[:, order]
     else:
-        union = np.logical_or.reduceat(mask[:, order], start, axis=1)
+        bits = bits_of_lanes(mask)[:, order]
+        union = lanes_of_bits(np.bitwise_or.reduceat(bits, start, axis=1))
     return union, order, order[start], np.diff(start, append=len(order))
 
 
