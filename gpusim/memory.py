@@ -238,10 +238,14 @@ def same_address_lanes(addresses: Array, on: Array) -> Array:
     """
     addresses, on = np.broadcast_arrays(addresses, on)
     place = np.arange(32, dtype=np.int8)
-    ordered = np.sort(np.where(on, addresses, NOWHERE + place), axis=-1)
-    first = np.where(_first_of_runs(ordered), place, np.int8(0))
-    behind = place - np.maximum.accumulate(first, axis=-1)
-    return np.asarray(np.where(on.any(-1), behind.max(-1) + np.int64(1), 0))
+    first = _first_of_runs(_sorted(addresses, on, NOWHERE + place))
+    most = np.array(lanes_in(on) > 0, dtype=np.int64)
+    shared = np.asarray(lanes_in(first) < 32)  # most warps have an address for each lane
+    if shared.any():
+        runs = first[shared]
+        behind = place - np.maximum.accumulate(np.where(runs, place, np.int8(0)), axis=-1)
+        most[shared] = behind.max(-1) + np.int64(1)
+    return most
 
 
 def atomic_passes(addresses: Array, on: Array) -> Array:

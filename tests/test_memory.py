@@ -192,3 +192,10 @@ def test_sectors_are_counted_alike_however_large_addresses_are(
 ) -> None:
     sectors = {address // 32 for address, is_on in zip(addresses, on, strict=True) if is_on}
     assert memory.sectors(np.array(addresses), on) == len(sectors)
+
+
+def test_lanes_of_one_address_are_counted_warp_by_warp() -> None:
+    apart = 4 * LANES
+    addresses = np.array([apart, apart * 0, apart, np.minimum(apart, 8)])
+    on = np.array([EVERY, EVERY, ~EVERY, LANES < 5])
+    assert memory.same_address_lanes(addresses, on).tolist() == [1, 32, 0, 3]

@@ -317,8 +317,8 @@ def update_atomically(
         return old
     apply = (_APPLY_TO_FLOATS if flat.dtype.kind == "f" else _APPLY)[operation]
     for number in range(int(sizes.max(initial=0))):
-        entries = order[starts[sizes > number] + number]
-        where = index[entries]
+        turn = starts[sizes > number] + number if number else starts
+        entries, where = order[turn], ordered[turn]
         now = flat[where]
         old[entries] = now
         flat[where] = apply(now, *(o[entries] for o in operands))
