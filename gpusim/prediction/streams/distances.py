@@ -41,11 +41,12 @@ def within(addresses: Array, on: Array) -> tuple[Array, Array]:
     return lowest, np.where(counts, _ONE_OF_CLASS[_classes(apart)], 0).sum(axis=-1)
 
 
-def to_next_warp(lowest: Array, rows: Array, warps_per_block: int) -> Array:
+def to_next_warp(lowest: Array, gaps: Array, rows: Array, warps_per_block: int) -> Array:
     """Return how many lines each warp's load lies from that of the next warp of its block.
 
-    `lowest` is the lowest line of each row that runs the load, -1 where no lane is on. From
-    `SHARED_LATENCY_LINES` on all distances are one; the last warp has that of the one before it.
+    `lowest` is the lowest line of each row that runs the load, -1 where no lane is on, and `gaps`
+    those between its lines. From `SHARED_LATENCY_LINES` on all distances are one, which loads have
+    as well whose own lines do not lie near each other; the last warp has that of the one before it.
     """
     apart = np.full(lowest.shape, SHARED_LATENCY_LINES, dtype=np.int64)
     is_next = np.diff(rows // warps_per_block) == 0
@@ -54,7 +55,8 @@ def to_next_warp(lowest: Array, rows: Array, warps_per_block: int) -> Array:
     known = is_next & are_on
     apart[:, 1:] = np.where(known, found, apart[:, 1:])
     apart[:, :-1] = np.where(known, found, apart[:, :-1])
-    return apart
+    are_near = gaps < 1 << _BITS  # none of the classes beyond the first
+    return np.where(are_near, apart, SHARED_LATENCY_LINES)
 
 
 def counts_of(gaps: int) -> list[int]:

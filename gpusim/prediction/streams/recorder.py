@@ -320,7 +320,7 @@ class Recorder(Observer):
             if asked.touched is not None and instruction.is_load:
                 lowest, gaps = distances.within(step.addresses, step.on)
                 warps = step.placement.warps_per_block
-                apart = distances.to_next_warp(lowest, step.rows, warps)
+                apart = distances.to_next_warp(lowest, gaps, step.rows, warps)
         elif step.constants is not None:
             asked = _Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
