@@ -249,6 +249,8 @@ MEMORY_KEYS = (
     "capacity.l2_bytes",
     "capacity.l2_kept_fraction",
     "capacity.l2_lost_fraction",
+    "capacity.l2_warm_kept_fraction",
+    "capacity.l2_warm_lost_fraction",
     "capacity.l2_parts",
     "capacity.l2_written_fraction",
     "latency_cycles.l1",

@@ -527,6 +527,24 @@ class Capacity:
     l2_lost_fraction: float = _part(
         "part of the L2 from which on lines that are gone over in turn are all lost", 0.91
     )
+    l2_warm_kept_fraction: float = _key(
+        "part of the L2 up to which all that the launch before touched is found again",
+        least=0.01,
+        most=8,
+        default=Default(
+            lambda values: 0.56 if _has_l2_parts(values) else 0.75,
+            "an H200's where the L2 has parts; elsewhere what is gone over in turn",
+        ),
+    )
+    l2_warm_lost_fraction: float = _key(
+        "part of the L2 from which on nothing that the launch before touched is found again",
+        least=0.01,
+        most=8,
+        default=Default(
+            lambda values: 0.8 if _has_l2_parts(values) else 0.91,
+            "an H200's where the L2 has parts; elsewhere what is gone over in turn",
+        ),
+    )
     l2_parts: int = _count(
         "parts of the L2, each of which keeps copies of what its SMs read",
         "parts",

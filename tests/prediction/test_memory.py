@@ -121,13 +121,13 @@ def test_for_a_sector_dram_moves_a_grain_of_a_whole_line_or_of_a_line_like_its_n
     assert share.whole.first.moved == pytest.approx(moved, rel=0.02)
 
 
-KEPT, LOST = H200.capacity.l2_kept_fraction, H200.capacity.l2_lost_fraction
+KEPT, LOST = H200.capacity.l2_warm_kept_fraction, H200.capacity.l2_warm_lost_fraction
 
 
 @pytest.mark.parametrize(
     ("filled", "miss"), [(0.1, 0), (KEPT, 0), ((KEPT + LOST) / 2, 0.5), (LOST, 1), (1, 1)]
 )
-def test_a_warm_l2_has_what_fills_three_quarters_of_it_and_beyond_little_more(
+def test_a_warm_l2_has_what_fills_half_of_it_and_beyond_three_quarters_nothing(
     filled: float, miss: float
 ) -> None:
     """A block reads 256 bytes and writes 256."""

@@ -18,6 +18,7 @@ from validate.backend import CudaError, PycudaBackend
 from validate.bench import Bench
 from validate.calibrate import Calibration, calibrate, device_file
 from validate.probes import PROBES, Probe
+from validate.probes.l2 import found_again
 from validate.probes.launching import beside_blocks
 from validate.probes.memory import growth, growth_by_writes, write_factor
 from validate.probes.probing import in_order, line, waiting_when_held_up
@@ -163,6 +164,13 @@ def test_what_a_cache_keeps_is_where_the_line_between_all_and_nothing_meets_them
     sizes = (60.0, 80.0, 100.0, 110.0, 120.0, 140.0)
     found = (1.0, 1.0, 0.5, 0.25, 0.0, 0.0)
     assert in_order(list(zip(sizes, found, strict=True))) == pytest.approx([80, 120])
+
+
+def test_what_launches_find_again_lies_between_the_lines_of_all_and_of_nothing() -> None:
+    """A sixtieth takes 0.1 us of what is found and 0.3 us of what is not; 2 us are beside."""
+    part_found = {p: max(0.0, min(1.0, (51 - p) / 18)) for p in (12, 18, 24, 33, 51, 80, 100, 120)}
+    times = {p: 2 + p * (0.3 - 0.2 * found) for p, found in part_found.items()}
+    assert found_again(times) == pytest.approx([33 / 60, 51 / 60])
 
 
 def test_growth_is_read_off_below_saturation() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ from ..bench import Array, Bench
 from .probing import DRAM_BYTES, LINE, MB, Values, in_order, probe
 
 BLOCKS, BLOCK = 8, 256  # of an SM, that keep its way to the L2 busy
+TILE_BYTES = 512  # that a warp reads at once, 16 a lane
+TILES_OF_A_BLOCK = 32
+WARM_PARTS = (12, 18, 24, *range(28, 64, 2), 80, 100, 120)  # sixtieths of the L2
+FOUND, LOST = slice(3), slice(-3, None)  # of WARM_PARTS
 STEPS = 64  # loads of a warp that samples
 FAR_FRACTION = 0.1  # of loads that are late where the L2 has parts; chance alone would be a quarter
 
@@ -53,6 +58,52 @@ def _kept(bench: Bench, ahead: int) -> Values:
     return in_order(
         [(part / 60, (miss - time / part) / max(miss - hit, 1e-9)) for part, time in times.items()]
     )
+
+
+@probe("capacity.l2_warm_kept_fraction", "capacity.l2_warm_lost_fraction")
+def l2_between_launches(bench: Bench) -> Values:
+    """Launches that go over the same memory, which they read, copy or change in place: us.
+
+    By how large it is: up to which part of the L2 a launch finds all of it, and from which on
+    nothing: where the line from three quarters found to one quarter meets 1 and 0. The mean of all.
+    """
+    size = bench.backend.attribute("L2_CACHE_SIZE") or 0
+    found: list[Values] = []
+    for name, writes, halves in (("read", 0, 1), ("in place", 1, 1), ("copied", 1, 2)):
+        times = {p: warm_us(bench, size * p // 60, writes, halves) for p in WARM_PARTS}
+        bench.notes[f"us_of_a_launch_by_60ths_of_the_l2_{name}"] = times
+        found.append(found_again(times))
+    return [float(value) for value in np.mean(found, axis=0)]
+
+
+def warm_us(bench: Bench, bytes_: int, writes: int, halves: int) -> float:
+    """Return how long a launch takes that goes over memory which the launch before went over.
+
+    It reads the first of so many halves, and writes to the last if it writes.
+    """
+    memory = bench.buffer(DRAM_BYTES)
+    tiles = bytes_ // halves // TILE_BYTES
+    return bench.time_us(
+        bench.probe("stores", f"turns<1, {writes}, 4>"),
+        memory,
+        np.uint64(int(memory) + (halves - 1) * tiles * TILE_BYTES),
+        np.uint64(tiles),
+        bench.stamps(1),
+        grid=max(1, tiles // TILES_OF_A_BLOCK),
+        block=BLOCK,
+        cold=False,
+    )
+
+
+def found_again(times: Mapping[int, float]) -> Values:
+    """Return up to which part of the L2 all is found, and from which on nothing.
+
+    Of the times the first three are of what is found, the last three of what is lost.
+    """
+    parts, us = np.array(list(times), float), np.array(list(times.values()))
+    hit, miss = (np.polyval(np.polyfit(parts[k], us[k], 1), parts) for k in (FOUND, LOST))
+    found = (miss - us) / np.maximum(miss - hit, 1e-9)
+    return in_order(list(zip(parts / 60, found, strict=True))[2:-2])
 
 
 def sampled(bench: Bench, lines: int, warps: int, apart: int = LINE, offset: int = 0) -> Array:

@@ -112,6 +112,14 @@ class Capacity:
         """Return what is gone of lines after other lines that fill such a part of the L2."""
         return lacking(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
 
+    def l2_lacks_of_before(self, distance: Array) -> Array:
+        """Return what is gone, after such a part of the L2, of what the launch before touched.
+
+        Other SMs touch it now: half of them in the other half of the L2.
+        """
+        caches = self.caches
+        return lacking(distance, caches.l2_warm_kept_fraction, caches.l2_warm_lost_fraction)
+
     def l2_writes_back(self, distance: Array) -> Array:
         """Return what is written of lines after other lines that fill such a part of the L2."""
         kept = self.caches.l2_written_fraction
@@ -200,7 +208,10 @@ class Caches:
         """
         if not self.capacity.l2_bytes:
             return np.ones(len(gap))
-        missing = self.capacity.l2_lacks(self.l2_distance(gap))
+        distance, capacity = self.l2_distance(gap), self.capacity
+        is_of_before = capacity.is_warm & (gap > self.touches.time)
+        of_before = capacity.l2_lacks_of_before(distance)
+        missing = np.where(is_of_before, of_before, capacity.l2_lacks(distance))
         return np.where(np.isfinite(gap), missing, 1.0)
 
     @cached_property
