@@ -58,6 +58,13 @@ def _pair(now: Array, later: Array) -> Pair:
     return Pair(now, later, moves=not np.array_equal(now, later))
 
 
+def _of_type(pair: Pair, dtype: np.dtype[Any]) -> Pair:
+    """Return a pair as another type of its size: a register that nobody has set has none."""
+    if pair.now.dtype == dtype or pair.now.dtype.itemsize != dtype.itemsize:
+        return pair
+    return Pair(pair.now.view(dtype), pair.later.view(dtype), pair.moves)
+
+
 @dataclass(frozen=True)
 class Recurrence:
     """How a loop goes on, as its last iteration shows.
@@ -178,6 +185,7 @@ class _Iteration:
         if not (on | ~self._group.mask).all():
             old = self._read(register)
             if pair is not None and old is not None:
+                old = _of_type(old, pair.now.dtype)
                 pair = _pair(np.where(on, pair.now, old.now), np.where(on, pair.later, old.later))
             else:
                 pair = None

@@ -9,9 +9,11 @@ from statistics import fmean, quantiles
 
 import pytest
 from others import errors, launches
+from others.compare import configured
 from others.plans import KERNELS, LAST, differing
 
 from gpusim import predict
+from gpusim.sass import wheels
 
 QUICK = ("copy", "saxpy", "add4", "stencil", "convolution", "row_sums", "column_sums", "gather")
 
@@ -69,6 +71,14 @@ def test_kernels_of_other_kinds_are_predicted_as_well_as_the_bars_ask() -> None:
     assert len(found) == 3 * len(QUICK)
     assert fmean(found) <= 0.10
     assert quantiles(found, n=10)[-1] <= 0.20
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_loop_that_most_lanes_never_enter_is_followed() -> None:
+    """Four lanes of one warp go through `i < 32 / 8`: what it sets has no value in the others."""
+    launch = KERNELS["sector_by_words"].at(32)
+    found = predict(configured(launch, "nvcc"), *launch.specified(), device="h200")
+    assert 2 < found.time_us < 10
 
 
 @pytest.mark.slow
