@@ -108,10 +108,7 @@ def latest(
     """
     best = np.full(len(wanted), NEVER)
     steps = max(1, stretches.steps)
-    loops = np.stack([stretches.times, stretches.stride, stretches.period])
-    for times, stride, period in np.unique(loops, axis=1).T.tolist():
-        same = np.array([times, stride, period])[:, None]
-        mine = np.flatnonzero(np.all(loops == same, axis=0))
+    for times, stride, period, mine in _by_loop(stretches):
         loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
         dimensions = [*(d for d in grid if d.extent > 1), *loop]
         search = _Search(dimensions, ranges, life)
@@ -126,6 +123,22 @@ def latest(
             found = search.run(stretches.at(mine), wanted.at(part), blocks[mine], steps)
             best[part] = np.maximum(best[part], found)
     return best
+
+
+def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array]]:
+    """Yield how often, by what and how fast stretches move on, and which of them do so.
+
+    Each column is numbered first: to sort columns of three takes ten times as long.
+    """
+    code = np.zeros(len(stretches), dtype=np.int64)
+    columns = stretches.times, stretches.stride, stretches.period
+    for column in columns:
+        different, number = np.unique(column, return_inverse=True)
+        code = code * len(different) + number
+    _, first = np.unique(code, return_index=True)
+    for one in first.tolist():
+        times, stride, period = (int(column[one]) for column in columns)
+        yield times, stride, period, np.flatnonzero(code == code[one])
 
 
 class _Search:
