@@ -55,8 +55,13 @@ WHOLE_SECTOR_PASS = 0.8
 PASS_OF_A_READ, PASS_OF_A_MISS = 0.2, 0.3
 # An atomic leaves its SM as a packet for each sector and so many more: 1 to 32 sectors a request.
 ATOMIC_PACKETS = 2
-# Of four loads of what another SM brought one finds it in the far part of the L2 alone.
-FAR_FRACTION = 0.22
+# Of four loads of what another SM brought one finds it in the far part of the L2 alone, and e times
+# fewer after each so many loads of it since: gathers of 1 to 8 lines out of 0.25 to 16 MB that each
+# SM has brought a part of.
+FAR_FRACTION, FAR_TOUCHES = 0.25, 4.4
+# Lines of the L2 that lie at random are so much earlier or later than the mean: gathers of 1 to 32
+# lines out of 0.25 to 16 MB wait so much longer for the last of them.
+L2_PLACES_CYCLES = 27
 
 # Sectors that are stored in part wait for the rest in so much of the L2; then DRAM reads it. A word
 # of each 32 bytes, 34 MB of them: all but 7 MB of the sectors are read.

@@ -610,6 +610,30 @@ def test_the_last_of_several_loads_waits_longer_in_the_queue_of_a_busy_dram() ->
     assert latency(8.0) - latency(1.0) > 0.4 * 600 * TICKS
 
 
+@pytest.mark.parametrize(
+    ("source", "lines", "cycles"),
+    [
+        (Source(0.0, 0.0, far=0.25), 1, 300 + 100 / 4),
+        (Source(0.0, 0.0, far=0.25), 8, 300 + 27 * 7 / 9 + 100 * (1 - 0.75**8)),
+        (Source(0.0, 0.0, 0.5, 0.5), 3, 40 / 8 + (300 + 27 * 2 / 4) * 7 / 8),
+        (Source(0.5, 0.5), 2, (300 + 27 / 3) / 4 + 1000 * 3 / 4),
+    ],
+)
+def test_a_gather_is_as_late_as_the_last_of_its_lines(
+    source: Source, lines: int, cycles: float
+) -> None:
+    """A quarter far: nine in ten of eight lines. One in eight has all of three lines in the L1."""
+    gpu = plain_device(l1=40, l2=300, l2_far=100, dram=1000, dram_least=1000)
+    units = Units(gpu, MemoryShare(1e9, 1e9, {-1: Sources(source)}, BACK, 1.0, 1, 1))
+    gather = Access(lines, lines, lines=lines, places=float(lines))
+    served = [
+        units.serve(Action.GLOBAL_LOAD, gather, Requester(n, 0), 10**6 * n, 10**6 * n)
+        for n in range(1000)
+    ]
+    latency = np.mean([there - begun for there, begun in served]) / TICKS
+    assert latency == pytest.approx(cycles, rel=0.02)
+
+
 def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     """The way to the L2 takes five cycles a store. 20 may wait for it, the next 16 keep back."""
     units = Units(

@@ -15,11 +15,11 @@ from gpusim.launch import ComputeCapability, Launch
 from gpusim.prediction.measured import FAR_FRACTION
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
-from gpusim.prediction.memory.chance import least_rates
+from gpusim.prediction.memory.chance import by_chance, least_rates, pieces_of, rates
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.memory.patterns import Pattern
-from gpusim.prediction.memory.sample import sampled
+from gpusim.prediction.memory.sample import Sample, sampled
 from gpusim.prediction.memory.touched import COLUMNS, Stretches
 from gpusim.prediction.streams import classify
 from gpusim.programs import prepare
@@ -382,17 +382,52 @@ def test_words_of_a_sector_that_blocks_far_apart_store_are_written_together() ->
     assert stored.written_back == stored.read_first == 0
 
 
+def touching(sectors: dict[int, list[int]]) -> Stretches:
+    """Return a stretch for each sector that instructions touch."""
+    pc = np.repeat(list(sectors), [len(one) for one in sectors.values()])
+    begin = 32 * np.concatenate([np.array(one) for one in sectors.values()])
+    columns = dict.fromkeys(COLUMNS, np.zeros(len(pc), dtype=np.int64))
+    columns |= {"pc": pc, "begin": begin, "end": begin + 4}
+    return Stretches(**columns, steps=1)
+
+
 def test_pieces_are_touched_as_often_as_there_are_too_few_of_them() -> None:
-    """Eight blocks touch eight of sixteen words each: every word four times, thrice again."""
-    words = 4 * np.arange(16).reshape(2, 8).T
-    none = np.zeros(8, np.int64)
+    """Eight blocks touch eight of sixteen sectors each: every one four times, thrice again."""
+    single = {0: touching({0: [*range(8)]}), 1: touching({0: [*range(8, 16)]})}
+    found = pieces_of(single, (0, 1), 32)
+    assert least_rates(found, found, np.zeros(1), 8).tolist() == [(1 - 1 / 4) * 8 / 16]
+    assert least_rates(found, found, np.zeros(1), 2).tolist() == [0]
+    alike = pieces_of({0: single[0], 1: single[0]}, (0, 1), 32)  # neighbours have all in common
+    assert least_rates(found, alike, np.zeros(1), 8).tolist() == [(1 - 1 / 2) * 4 / 16]
+
+
+def test_what_many_blocks_touch_says_nothing_of_what_another_instruction_streams() -> None:
+    """Of forty blocks each has sectors of its own, and two in five of what they gather from."""
+    random = np.random.default_rng(0)
+    gathered = random.random((40, 4096)) < 0.4
     single = {
-        block: Stretches(none, none, none, at, at + 4, none + 4, none, none, none, 1)
-        for block, at in enumerate(words.T)
+        block: touching({7: [10**6 + block], 9: np.flatnonzero(mine).tolist()})
+        for block, mine in enumerate(gathered)
     }
-    rate = least_rates(single, (0, 1), np.zeros(1, np.int64), 4, 8)
-    assert rate.tolist() == [(1 - 1 / 4) * 8 / 16]
-    assert least_rates(single, (0, 1), np.zeros(1, np.int64), 4, 2).tolist() == [0]
+    spread = pieces_of(single, tuple(range(40)), 32)
+    pcs, pieces = np.repeat([7, 9], [1, 4096]), np.array([10**6 + 3, *range(4096)])
+    found = rates(spread, pcs, pieces)
+    assert found[0] == 0
+    assert found[1:].mean() == pytest.approx(0.4, abs=0.01)
+
+
+def test_blocks_that_run_together_touch_pieces_at_any_time_of_their_lives() -> None:
+    """Half of eight blocks on each SM do: one and two blocks ago, the ninth ran before."""
+    columns = {n: np.zeros(3) for n in Sample.__dataclass_fields__}
+    columns["place"] = np.array([0.0, 0.5, 1.0])
+    columns["draw"] = 1 - np.array([0.5, 0.25, 1 / 512])  # one, two and nine blocks ago
+    columns["second_draw"] = np.ones(3)  # at the launch's end
+    together = Course(Launch.of(1056, 32), 1056, 132, 64, 0.0)
+    ago = by_chance(np.full(3, 0.5), Sample(**columns), together, 132)
+    assert ago.tolist() == pytest.approx([1 / 8, 2 / 8, np.inf])
+    columns["place"] = np.full(3, 0.5)
+    ago = by_chance(np.full(3, 0.5), Sample(**columns), together, 132)
+    assert ago.tolist() == pytest.approx([0, 0, np.inf], abs=1e-3)  # all blocks at once
 
 
 def test_writing_takes_dram_longer_as_soon_as_a_little_is_read_beside_it() -> None:
@@ -404,14 +439,26 @@ def test_writing_takes_dram_longer_as_soon_as_a_little_is_read_beside_it() -> No
     assert alone == H200.bandwidth.dram_write_alone_factor
 
 
+@cuda.jit
+def pairs(values, out):
+    i = cuda.grid(1)
+    out[i] = values[i] + values[i + 64]
+
+
 def test_only_what_another_sm_touched_last_lies_far() -> None:
-    """Rows that do not fit the L1 are found near; a table that all read, far for some."""
+    """Rows that do not fit the L1 are found near; rows that two SMs read, far for a quarter.
+
+    What all have read is near, for far loads bring copies.
+    """
     n = 96 * 256
     arrays = array_spec(n * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
     prepared = prepare(again[BLOCKS, 64], (*arrays, np.int32(n)), CC)
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
     assert all(one.again.far == 0 for one in share.by_pc.values())
-    assert share_of(look_up, 64).whole.first.far == pytest.approx(FAR_FRACTION)
+    assert share_of(pairs, 64 * (BLOCKS + 1)).whole.first.far == pytest.approx(
+        FAR_FRACTION, rel=0.3
+    )
+    assert share_of(look_up, 64).whole.first.far == pytest.approx(0, abs=0.01)
 
 
 def test_the_l2_looks_up_half_of_what_comes_from_dram_in_its_other_part_too() -> None:

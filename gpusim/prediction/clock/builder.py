@@ -188,8 +188,10 @@ class Builder:
             return Access(issue.cost.latency + self.late, lines=max(1, row.asked[0]))
         lanes = Access(*row.asked) if row.is_on else NO_ACCESS
         latencies, is_told, is_whole = lanes.draws, issue.action in _TO_GLOBAL, lanes.is_whole
+        places = lanes.places
         if issue.action is Action.GLOBAL_LOAD and row.is_on:
             latencies, is_told = self.load(lanes, row.gaps, row.earlier), True
+            places += draws.of_further_lines(row.gaps) / LATENCY
         if issue.action is Action.GLOBAL_ATOMIC and lanes.cost == lanes.lines:
             is_whole = row.lanes * issue.words == lanes.lines * SECTOR_WORDS
         if issue.action is Action.GLOBAL_STORE:
@@ -202,6 +204,7 @@ class Builder:
             apart=row.apart if issue.action is Action.GLOBAL_LOAD else 0,
             pc=row.pc if is_told else lanes.pc,
             is_whole=is_whole,
+            places=places,
         )
 
     def act(self, row: Row, issue: Issue) -> None:

@@ -13,7 +13,8 @@ class Access(NamedTuple):
     L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
     sectors), which pass the data stage in so many `wavefronts`; it `joins` where it waits for what
     another warp fetches. `draws` is how many latencies it has, with those of the loads that are
-    under way; the next warp's load lies so many lines `apart`. `pc` is which instruction it is.
+    under way; the next warp's load lies so many lines `apart`. So many `places` of its lines are
+    in a cache, or not, each for itself. `pc` is which instruction it is.
     Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
     `swap`) from others; one `is_whole` that updates each word of its sectors once, and a store that
     has all of each. A lane gives or gets so many 32-bit `words`. A special register or constant has
@@ -33,6 +34,7 @@ class Access(NamedTuple):
     is_swap: bool = False
     is_whole: bool = False
     words: int = 1
+    places: float = 1.0
 
 
 NO_ACCESS = Access()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,78 +19,106 @@ MANY = 8  # pieces that are as common: so many tell how common they are
 MOST_ITERATIONS = 64  # of a loop of a block that was run, whose sectors are told apart
 
 
-def rates(
-    single: Mapping[int, Stretches], spread: tuple[int, ...], begin: Array, size: int
-) -> Array:
-    """Return what fraction of the blocks touches the pieces of a size around addresses.
+@dataclass(frozen=True)
+class Pieces:
+    """Which pieces of memory some blocks touch, once for each instruction `pc` of each block."""
 
-    What c of n blocks touch is touched at the rate (c + 1) f(c + 1) / ((n - c) f(c)), with f(c) the
-    number of pieces that c blocks touch (Good, "The Population Frequencies of Species", 1953);
-    where these are few, at c / n.
+    blocks: int
+    pc: Array
+    block: Array
+    piece: Array
+
+    def of(self, pc: int) -> Array:
+        """Return the pieces that an instruction touches."""
+        return np.unique(self.piece[self.pc == pc])
+
+
+def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...], size: int) -> Pieces:
+    """Return the pieces of a size that blocks touch."""
+    found = []
+    for block in blocks:
+        pc, sector = _expanded(single[block])
+        touched = np.unique(np.stack([pc, sector * SECTOR_BYTES // size]), axis=1)
+        found.append(np.insert(touched, 1, block, axis=0))
+    return Pieces(len(blocks), *np.concatenate(found, axis=1))
+
+
+def rates(spread: Pieces, pcs: Array, pieces: Array) -> Array:
+    """Return what fraction of the blocks touches pieces that instructions touch.
+
+    Of all that an instruction touches f(c) pieces are touched by c of n blocks; whether a further
+    block touches one of them stands (c + 1) f(c + 1) to (n - c) f(c) (Good, "The Population
+    Frequencies of Species", 1953); where these are few, c to n - c.
     """
-    found = [np.unique(_expanded(single[b]) * SECTOR_BYTES // size) for b in spread]
-    values, counts = np.unique(np.concatenate(found), return_counts=True)
-    blocks = len(spread)
-    frequency = np.bincount(counts, minlength=blocks + 2)
-    rate = np.arange(blocks + 1) / blocks
-    for c in range(1, blocks):
-        if min(frequency[c], frequency[c + 1]) >= MANY:
-            rate[c] = (c + 1) * frequency[c + 1] / ((blocks - c) * frequency[c])
-    rate[1] = min(rate[1], 2 * frequency[2] / max(1, (blocks - 1) * frequency[1]))
-    rate[0] = rate[1]
-    pieces = begin // size
+    by_block = np.unique(np.stack([spread.block, spread.piece]), axis=1)[1]
+    values, counts = np.unique(by_block, return_counts=True)
     at = np.minimum(np.searchsorted(values, pieces), len(values) - 1)
     seen = np.where(values[at] == pieces, counts[at], 0)
-    return np.asarray(rate[seen])
+    rate = np.zeros(len(pcs))
+    for pc in np.unique(pcs).tolist():
+        common = counts[np.searchsorted(values, spread.of(pc))]
+        mine = pcs == pc
+        rate[mine] = _by_count(np.bincount(common, minlength=spread.blocks + 2))[seen[mine]]
+    return rate
 
 
-def least_rates(
-    single: Mapping[int, Stretches], spread: tuple[int, ...], pcs: Array, size: int, blocks: int
-) -> Array:
-    """Return what fraction of all blocks touches a piece of a size at least, by instruction.
+def _by_count(frequency: Array) -> Array:
+    """Return the rates of pieces that none, one, two ... of some blocks touch, so many each."""
+    blocks = len(frequency) - 2
+    rate = np.arange(blocks + 1) / blocks
+    for c in range(1, blocks):
+        if c == 1 or min(frequency[c], frequency[c + 1]) >= MANY:
+            touched, others = (c + 1) * frequency[c + 1], (blocks - c) * frequency[c]
+            rate[c] = touched / max(1, touched + others)
+    rate[0] = rate[1]
+    return rate
+
+
+def least_rates(spread: Pieces, neighbours: Pieces, pcs: Array, blocks: int) -> Array:
+    """Return what fraction of all blocks touches a piece at least, by instruction.
 
     Where all of them touch more pieces than there are between the first and the last of them, each
-    is touched several times on the mean, however far apart those are that touch the same.
+    is touched several times on the mean, however far apart those are that touch the same. What
+    neighbours touch in common counts once.
     """
-    found = {pc: _least_rate(single, spread, pc, size, blocks) for pc in np.unique(pcs).tolist()}
+    found = {pc: _least_rate(spread, neighbours, pc, blocks) for pc in np.unique(pcs).tolist()}
     return np.array([found[pc] for pc in pcs.tolist()])
 
 
-def _least_rate(
-    single: Mapping[int, Stretches], spread: tuple[int, ...], pc: int, size: int, blocks: int
-) -> float:
-    rows = [single[b].at(single[b].pc == pc) for b in spread]
-    begin = np.concatenate([one.begin for one in rows])
-    if not len(begin):
+def _least_rate(spread: Pieces, neighbours: Pieces, pc: int, blocks: int) -> float:
+    pieces = spread.of(pc)
+    if not len(pieces):
         return 0.0
-    end = np.concatenate([one.end + one.times * np.maximum(one.stride, 0) for one in rows])
-    pieces = (int(end.max()) - 1) // size - int(begin.min()) // size + 1
-    touched = sum(float(((1 + one.times) * one.pieces(size)).sum()) for one in rows) / len(spread)
-    often = touched * blocks / pieces
-    return min(1.0, max(0.0, 1 - 1 / often) * touched / pieces) if often else 0.0
+    touched = len(neighbours.of(pc)) / neighbours.blocks / (pieces[-1] - pieces[0] + 1)
+    often = touched * blocks
+    return min(1.0, max(0.0, 1 - 1 / often) * touched) if often else 0.0
 
 
-def _expanded(rows: Stretches) -> Array:
-    """Return the sectors of stretches, of those in loops some of the iterations."""
+def _expanded(rows: Stretches) -> tuple[Array, Array]:
+    """Return the sectors of stretches, of those in loops some of the iterations, and by whom."""
     first, count = rows.begin // SECTOR_BYTES, rows.sectors
     sectors = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    pc = np.repeat(rows.pc, count)
     stride = np.repeat(rows.stride // SECTOR_BYTES, count)
     times = np.repeat(rows.times, count)
-    made = [sectors]
+    made = [(pc, sectors)]
     for iteration in range(1, min(MOST_ITERATIONS, int(times.max(initial=0))) + 1):
-        made.append((sectors + iteration * stride)[times >= iteration])
-    return np.concatenate(made)
+        is_made = times >= iteration
+        made.append((pc[is_made], (sectors + iteration * stride)[is_made]))
+    return np.concatenate([one[0] for one in made]), np.concatenate([one[1] for one in made])
 
 
 def by_chance(rate: Array, sample: Sample, course: Course, every: int) -> Array:
-    """Return how long ago sectors were touched that blocks touch at a rate: evenly spread draws.
+    """Return how long ago sectors were touched that blocks touch at a rate, in lives of a block.
 
-    By one of `every` so many blocks: by each, or those of an SM. Infinite where that is before the
-    launch, of which a touch is taken to be at any time.
+    By one of `every` so many blocks: by each, or those of an SM. Blocks that run together touch
+    them at any time between the first and the last touch of their lives. Infinite where that is
+    before the launch, of which a touch is taken to be by any block.
     """
-    begun = sample.second_draw * course.launch.blocks // every
+    begun = sample.second_draw * course.launch.blocks / every
     with np.errstate(divide="ignore"):
         blocks = np.where(
             rate > 0, np.log1p(-sample.draw) / np.log1p(-np.minimum(rate, 1 - 1e-9)), np.inf
         )
-    return np.where(blocks < begun, np.ceil(blocks) * every * course.life, np.inf)
+    apart = (course.length - 1 + np.ptp(sample.place)) / course.launch.blocks
+    return np.where(blocks < begun, blocks * every * max(course.life, apart), np.inf)

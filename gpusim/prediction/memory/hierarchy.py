@@ -130,7 +130,7 @@ class GlobalMemory:
         if missed:
             return self._fetch(missed, self._first[place], access, requester, at)
         if access.joins:
-            return at + self._latency.of(self._first[place], requester, access)
+            return at + self._latency.of(self._first[place], requester, access, access.cost)
         again = self._again[place]
         if again.l1_hit < 1.0 and access.cost:
             return self._fetch(access.cost, again, access, requester, at)
@@ -205,4 +205,4 @@ class GlobalMemory:
         if missing:
             self._dram.read(sectors, missing * source.moved, at)
             served = max(served, self._dram.free)
-        return max(at, served) + self._latency.of(source, requester, access)
+        return max(at, served) + self._latency.of(source, requester, access, sectors)

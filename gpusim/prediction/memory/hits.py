@@ -18,12 +18,13 @@ from gpusim import device
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.measured import (
     FAR_FRACTION,
+    FAR_TOUCHES,
     GRAIN_OF_LINES,
     IN_ORDER_BYTES,
     L1_KEPT_AND_LOST_LATER,
 )
 from gpusim.prediction.memory.course import Course
-from gpusim.prediction.memory.reuse import Touches
+from gpusim.prediction.memory.reuse import NOW, Touches
 from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
@@ -153,7 +154,7 @@ class Caches:
         """
         touches = self.touches
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
-        lines = _footprint(touches.line, touches.line, kept / self.course.sms)
+        lines = _footprint(touches.on_sm, touches.line, kept / self.course.sms)
         parts = LINE_BYTES * lines / self.course.length / self.capacity.l1_bytes
         later = lacking(parts, *L1_KEPT_AND_LOST_LATER)
         return np.where(touches.is_new, later, self.capacity.l1_lacks(parts))
@@ -178,11 +179,31 @@ class Caches:
     def far(self) -> Array:
         """The fraction of each touch that, if the L2 has it, only its far part has.
 
-        What the SM itself touched last is near.
+        What the SM itself touched last is near, and what many have touched.
         """
+        touches = self.touches
         if self.capacity.caches.l2_parts == 1:
-            return np.zeros(len(self.touches))
-        return np.where(self.touches.line > self.by_line, FAR_FRACTION, 0.0)
+            return np.zeros(len(touches))
+        far = FAR_FRACTION * np.exp(-self._touched_before / FAR_TOUCHES)
+        return np.where(touches.line > self.by_line, far, 0.0)
+
+    @cached_property
+    def _touched_before(self) -> Array:
+        """How often a line was touched in the L2 before, about, since it came there.
+
+        No more often than time has passed for since then, nor than what lies around it is touched
+        on the mean.
+        """
+        touches, warm = self.touches, self.capacity.is_warm
+        weight = touches.weight * (1 - self.l1_hit)
+        region = _regions(touches.pc, touches.begin)
+        came = np.bincount(region, weight * np.isinf(touches.by_line))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            often = (np.bincount(region, weight) / came)[region]
+        gap = np.minimum(touches.by_line, touches.time + touches.after_all)
+        passed = touches.time + (self.course.length if warm else 0.0)
+        in_time = np.where(np.isfinite(gap), passed / np.maximum(gap, NOW), 0.0)
+        return np.asarray(np.fmin(in_time, (often - 1) / 2 + (often if warm else 0.0)))
 
     def l2_distance(self, gap: Array) -> Array:
         """Return what part of the L2 lines fill that come into it in some time."""
@@ -306,6 +327,19 @@ class Caches:
             far=mean(self.far, past_l1 * (1 - self.l2_miss), 0.0),
             late=0.0 if is_again else mean(self.late, past_l1 * (1 - self.l2_miss), 0.0),
         )
+
+
+def _regions(pcs: Array, begin: Array) -> Array:
+    """Return which touches lie in one region: those of instructions whose addresses overlap."""
+    numbers, which = np.unique(pcs, return_inverse=True)
+    low, high = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
+    np.minimum.at(low, which, begin)
+    np.maximum.at(high, which, begin)
+    order = np.argsort(low, kind="stable")
+    reached = np.maximum.accumulate(high[order])
+    region = np.zeros(len(numbers), dtype=np.int64)
+    region[order[1:]] = np.cumsum(low[order][1:] > reached[:-1])
+    return np.asarray(region[which])
 
 
 def mean(values: Array, weights: Array, otherwise: float) -> float:

@@ -10,6 +10,7 @@ from gpusim.device import Device
 from gpusim.prediction.elementary import log, power
 from gpusim.prediction.evenly import FETCHES_APART, MOST_DRAWN
 from gpusim.prediction.measured import (
+    L2_PLACES_CYCLES,
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
     SHARED_LATENCY_LINES,
@@ -32,6 +33,7 @@ class FetchLatency:
     _l1: int
     _l2: int
     _l2_far: int
+    _l2_places: int
     _dram: int
     _least: float
     _queue: Dram
@@ -47,6 +49,7 @@ class FetchLatency:
         latency = device.latency_cycles
         self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
         self._l2_far = self._l2 + ticks(latency.l2_far)
+        self._l2_places = ticks(L2_PLACES_CYCLES)
         self._least = latency.dram_least / latency.dram
         self._queue = dram
         self._shared_out = self._shared_above = 0.0
@@ -54,26 +57,31 @@ class FetchLatency:
         self._shared_place = self._shared_waits = 0
         self._shared_draws = 0.0
 
-    def of(self, source: Source, requester: Requester, access: Access) -> int:
-        """Return the latency of what the block touches first.
+    def of(self, source: Source, requester: Requester, access: Access, sectors: int) -> int:
+        """Return the latency of sectors of an access that are looked for in the caches.
 
-        Whether it comes from L1, L2 or DRAM is shared out evenly over the fetches. Warps of a
-        block that fetch together wait almost equally long, those that drifted apart do not.
+        Whether all of its lines are found in the L1, the last of them in the near or far part of
+        the L2, or one comes from DRAM, is shared out evenly over the fetches. Warps of a block that
+        fetch together wait almost equally long, those that drifted apart do not.
         """
         l1_hit = source.first_l1_hit if requester.is_first else source.l1_hit
         l2_miss = source.first_l2_miss
         if not requester.is_first:
             l2_miss = source.l2_miss + (1 - source.l2_miss) * source.late
-        if l1_hit or l2_miss < 1:
+        missing = (1 - l1_hit) * l2_miss
+        if missing < 1:
             self._shared_out = (self._shared_out + _GOLDEN) % 1.0
-            if self._shared_out < l1_hit:
+            lines = 1 + (access.places - 1) * min(1.0, sectors / max(1, access.lines))
+            in_l1, cached = power(l1_hit, lines), power(1 - missing, lines)
+            if self._shared_out < in_l1:
                 return self._l1
-            missing = l1_hit + (1 - l1_hit) * l2_miss
-            if self._shared_out >= missing:
-                is_far = self._shared_out - missing < (1 - missing) * source.far
-                return self._l2_far if is_far else self._l2
+            left = self._shared_out - in_l1 - (1 - cached)
+            if left >= 0:
+                near = max(0.0, 1 - missing - (1 - l1_hit) * (1 - l2_miss) * source.far)
+                l2 = self._l2_far if left < cached - power(near, lines) else self._l2
+                return l2 + round(self._l2_places * (lines - 1) / (lines + 1))
         # Of its lines those draw a latency that come out of DRAM, one at least.
-        draws = 1 + (access.draws - 1) * (1 - l1_hit) * l2_miss
+        draws = 1 + (access.draws - 1) * missing
         return self._of_dram(requester, access, draws)
 
     def _of_dram(self, requester: Requester, access: Access, draws: float) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.memory.chance import by_chance, least_rates, rates
+from gpusim.prediction.memory.chance import by_chance, least_rates, pieces_of, rates
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.lookup import NEVER, Dimension, Wanted, latest
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
@@ -127,9 +127,9 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
 
     @cache
     def rate(size: int) -> Array:
-        spread, pcs = patterns.spread, sample.pc
-        seen = rates(single, spread, sample.begin, size)
-        return np.maximum(seen, least_rates(single, spread, pcs, size, launch.blocks))
+        spread, side_by_side = (pieces_of(single, b, size) for b in (patterns.spread, near))
+        seen = rates(spread, sample.pc, sample.begin // size)
+        return np.maximum(seen, least_rates(spread, side_by_side, sample.pc, launch.blocks))
 
     def last(wanted: Wanted, life: float) -> Array:
         among = wanted.among(everyone.kind)
@@ -140,7 +140,7 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         of_blocks = rate(int(wanted.end[0] - wanted.begin[0]))
         ago = by_chance(of_blocks, sample, course, wanted.sms or 1)
         before = np.where(np.isinf(wanted.time), course.length, wanted.time) - ago
-        return np.where(np.isfinite(found), found, before)
+        return np.asarray(np.maximum(found, before))
 
     return _with_gaps(
         sample, course, last, _last_own(tuple(pattern[b] for b in later), sample, course)
