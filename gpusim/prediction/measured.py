@@ -29,6 +29,11 @@ CONSTANT_OF_A_WARP_CYCLES = 11
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 
+# Of a store right behind another of its warp to the same sectors so much leaves the SM with that,
+# of two at a time: halves and quarters of sectors in a row (0.25 where only stores take the time,
+# to 0.47; sectors that leave the L1, as Nsight Compute counts them).
+STORE_JOINED = 0.4
+
 # Of the memory that shared memory leaves an L1 so much holds no lines: what loads at random places
 # of 512 KB find, with 28 combinations of shared memory and block size.
 L1_WITHOUT_LINES_BYTES = 8 << 10

@@ -16,7 +16,7 @@ from gpusim.prediction import workload
 from gpusim.prediction.clock import step_builder
 from gpusim.prediction.clock.builder import Builder
 from gpusim.prediction.clock.issue import issues
-from gpusim.prediction.clock.steps import Step, WarpSteps
+from gpusim.prediction.clock.steps import Action, Step, WarpSteps
 from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.streams import classify
 from gpusim.prediction.ticks import TICKS
@@ -108,3 +108,25 @@ def test_a_barriers_stall_count_is_part_of_the_wait_behind_it() -> None:
     (barrier,) = (pc for pc, one in enumerate(made) if one.op == "BAR")
     assert work.charges[barrier] == TICKS
     assert sum(work.charges.values()) == work.slots.sum() + work.waits.sum()
+
+
+@cuda.jit
+def quarters(values):
+    i = cuda.grid(1)
+    one = np.float32(1)
+    for quarter in range(4):
+        cuda.store_vector(values, 8 * i + 2 * quarter, (one, one))
+
+
+def test_of_a_store_right_behind_another_to_its_sectors_a_part_leaves_with_that() -> None:
+    """32 sectors of 8 lines: two fifths less of the second, all of the third again."""
+    values = np.zeros(8 * 32, np.float32)
+    prepared = prepare(quarters[1, 32], (values,), ComputeCapability(9, 0), "O3", code="lowering")
+    (only,) = classify(prepared).classes
+    work = step_builder.steps_of(only.stream.warps[0], issues(prepared.program, load("h200")))
+    asked = [
+        (step.access.cost, step.access.lines)
+        for step in work.steps
+        if step.action is Action.GLOBAL_STORE
+    ]
+    assert asked == [(32, 8), (19, 5), (32, 8), (19, 5)]

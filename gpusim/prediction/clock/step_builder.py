@@ -14,7 +14,8 @@ import numpy as np
 from gpusim.prediction.clock.builder import Builder, Iteration, Row
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.loop_marks import Marker
-from gpusim.prediction.clock.steps import WarpSteps
+from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.measured import STORE_JOINED
 from gpusim.prediction.streams import WarpStream
 
 _CACHED: Mapping[int, int] = MappingProxyType({})  # code and constants are where they are used
@@ -124,7 +125,7 @@ def _add(
     """Add a piece of a stream, instruction by instruction."""
     last = len(stream) - 1
     before = dict(builder.charges) if piece.begin in marker.at else {}
-    for place, row in enumerate(_rows(stream, piece), piece.begin):
+    for place, row in enumerate(_rows(stream, piece, program), piece.begin):
         if place in missed.code:
             builder.fetch(row.pc, missed.code[place])
         builder.late = missed.constants.get(place, 0)
@@ -133,8 +134,11 @@ def _add(
             marker.note(place, builder, before)
 
 
-def _rows(stream: WarpStream, piece: _Piece) -> Iterator[Row]:
-    """Yield each instruction of a piece of a stream."""
+def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterator[Row]:
+    """Yield each instruction of a piece of a stream.
+
+    A part of what is stored to the sectors of the store right before leaves the SM with that.
+    """
     here = slice(piece.begin, piece.end)
     running = np.bitwise_count(stream.lanes[here])
     columns = (stream.pc, stream.is_taken, stream.is_on, stream.gaps, stream.earlier, stream.apart)
@@ -142,7 +146,13 @@ def _rows(stream: WarpStream, piece: _Piece) -> Iterator[Row]:
         stream.cost, stream.fresh, stream.written, stream.lines, stream.wavefronts, stream.joins,
     )  # fmt: skip
     found = (*(column[here] for column in columns), running, *(column[here] for column in asked))
-    for pc, is_taken, is_on, gaps, earlier, apart, lanes, *what in zip(
+    sectors_before = 0  # of a store that nothing has left with
+    for pc, is_taken, is_on, gaps, earlier, apart, lanes, cost, fresh, written, lines, *rest in zip(
         *(column.tolist() for column in found), strict=True
     ):
+        is_store = is_on and program[pc].action is Action.GLOBAL_STORE
+        is_joined = is_store and not written and cost == sectors_before
+        sectors_before = cost if is_store and not is_joined else 0
+        alone = 1 - STORE_JOINED if is_joined else 1
+        what = round(cost * alone), fresh, written, round(lines * alone), *rest
         yield Row(pc, is_taken, is_on, gaps, earlier, apart, lanes, what)
