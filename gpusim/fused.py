@@ -51,10 +51,10 @@ def _of_float32(a: Array, b: Array, c: Array) -> Array:
     near = np.asarray(total.astype(np.float32))
     doubtful = (bits & LOST) == HALF_WAY
     doubtful |= (bits & EXPONENT) < SMALLEST_NORMAL
-    if doubtful.any():
+    if np.count_nonzero(doubtful):
         doubtful &= total != 0  # a zero is exact
-        product, term = np.broadcast_arrays(product, term)
-        near[doubtful] = _sum_to_odd(product[doubtful], term[doubtful]).astype(np.float32)
+        product, term = (np.broadcast_to(x, total.shape)[doubtful] for x in (product, term))
+        near[doubtful] = _sum_to_odd(product, term).astype(np.float32)
     return near
 
 
@@ -71,11 +71,11 @@ def _of_float64(a: Array, b: Array, c: Array) -> Array:
     # True for what has overflowed, too: infinities and NaN are not equal to what comes of them.
     doubtful = near + taken_off * A_LITTLE_MORE != near
     small = np.abs(product) < SMALLEST_PRODUCT
-    if small.any():
+    if np.count_nonzero(small):
         zero = (a == 0) | (b == 0)
         near = np.where(zero, total, near)
         doubtful |= small & ~zero
-    if doubtful.any():
+    if np.count_nonzero(doubtful):
         near[doubtful] = _with_care(*(x[doubtful] for x in np.broadcast_arrays(a, b, c)))
     return near
 
@@ -136,6 +136,8 @@ def _sum_to_odd(a: Array, b: Array) -> Array:
     """
     total, lost = _exact_sum(a, b)
     total = np.asarray(total)
+    if not np.count_nonzero(lost):
+        return total
     is_even = (total.view(np.int64) & 1) == 0
     towards = np.where(lost > 0, np.inf, -np.inf)
     inexact = (lost != 0) & is_even & np.isfinite(total)

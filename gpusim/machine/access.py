@@ -27,7 +27,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
     """Set each destination to the element at the address, and those that follow it."""
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
-    if instruction.guard is None or on.any():
+    if instruction.guard is None or np.count_nonzero(on):
         touched, on = _touched(context, group, instruction, addresses, on)
         for position, register in enumerate(instruction.dst):
             value = _loaded(touched, position, memory)
@@ -52,7 +52,7 @@ def store(context: Context, group: Group, instruction: Instruction, on: Array) -
     addresses = _addresses(group, instruction, _memory(instruction))
     values = [group.read(register) for register in instruction.src[1:]]
     on = _writing(context, instruction, on)
-    if on.any():
+    if np.count_nonzero(on):
         touched, on = _touched(context, group, instruction, addresses, on)
         context.changes.count += 1
         for one in touched:

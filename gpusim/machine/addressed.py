@@ -97,7 +97,7 @@ def misaligned(
     memory = instruction.memory
     assert memory is not None
     odd = addresses & (memory.width_bytes - 1)
-    if not odd.any() or not ((odd != 0) & on).any():
+    if not np.count_nonzero(odd) or not ((odd != 0) & on).any():
         return None
     wrong = (odd != 0) & on
     line = instruction.line

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.choice import chosen
 from gpusim.isa import Instruction
-from gpusim.machine.state import Batch
+from gpusim.machine.state import Batch, bits_of_lanes
 
 Array = np.ndarray[Any, Any]
 
@@ -103,7 +103,7 @@ class Group:
 
     def write(self, register: int, value: Array, on: Array) -> None:
         """Set a register for the lanes that are on."""
-        everyone = self.is_full if on is self.mask else bool(on.all())
+        everyone = self.is_full if on is self.mask else np.count_nonzero(on) == on.size
         if not self.is_all:
             old = value if everyone else self.read(register, value.dtype)
             self._held[register] = value if everyone else chosen(on, value, old)
@@ -151,7 +151,7 @@ class Group:
 
     def decided(self, lanes: Array) -> Array:
         """Return, per split, whether a lane is in `lanes`, on which all blocks have to agree."""
-        return agreed(np.asarray(lanes.any(axis=2)))
+        return agreed(np.asarray(bits_of_lanes(lanes) != 0))
 
 
 def one_copy(lanes: Array) -> Array:

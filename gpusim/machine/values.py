@@ -22,7 +22,8 @@ LANES = np.arange(32, dtype=np.int32)
 def compute(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Set the destination to what the op computes from the sources."""
     evaluate = OPS[instruction.op].evaluate
-    if evaluate is not None and instruction.dst and (instruction.guard is None or on.any()):
+    is_run = instruction.guard is None or np.count_nonzero(on)
+    if evaluate is not None and instruction.dst and is_run:
         value = evaluate(instruction, *group.sources(instruction))
         results = value if isinstance(value, tuple) else (value,)
         for register, result in zip(instruction.dst, results, strict=True):

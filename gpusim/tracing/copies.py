@@ -40,7 +40,7 @@ def _copies(addresses: Array, on: Array) -> Copies:
     if len(addresses) == 1 or len(on) > 1:
         return Copies(addresses, NOT_MOVED)
     moved = addresses[:, :1, :1] - addresses[0, 0, 0]
-    alike = not (moved & (LINE_BYTES - 1)).any()
-    if alike and np.array_equal(addresses, addresses[:1] + moved):
+    alike = not np.count_nonzero(moved & (LINE_BYTES - 1))
+    if alike and not np.count_nonzero(addresses != addresses[:1] + moved):
         return Copies(addresses[:1], moved)
     return Copies(addresses, NOT_MOVED)

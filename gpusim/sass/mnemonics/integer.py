@@ -158,7 +158,7 @@ def _high_part(form: Form, wide: Array, b: Array, carry: tuple[Array, ...]) -> A
 @row("SHF.L.U32 USHF.L.U32", "alu", "u", "uuu", "S32", affine="first")
 def shift_left(form: Form, a: Array, count: Array, c: Array) -> Array:
     over = count > 31
-    if not over.any():
+    if not np.count_nonzero(over):
         return np.left_shift(a, count)
     return np.where(over, U32(0), np.left_shift(a, np.where(over, U32(0), count)))
 
@@ -166,7 +166,7 @@ def shift_left(form: Form, a: Array, count: Array, c: Array) -> Array:
 @row("SHF.R.U32.HI USHF.R.U32.HI", "alu", "u", "uuu")
 def shift_right(form: Form, a: Array, count: Array, c: Array) -> Array:
     over = count > 31
-    if not over.any():
+    if not np.count_nonzero(over):
         return np.right_shift(c, count)
     return np.where(over, U32(0), np.right_shift(c, np.where(over, U32(0), count)))
 
