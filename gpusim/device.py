@@ -508,11 +508,11 @@ class Capacity:
     l1_caches_global: bool = _key("whether ordinary global loads are kept in L1")
     l2_bytes: int = _bytes("L2 of the GPU", least=0, most=2**40)
     l2_written_fraction: float = _key(
-        "fraction of the L2 in which what was touched last stays, and so is not yet written back",
+        "fraction of the L2 in which what was stored last stays, and so is not yet written back",
         least=0,
         most=1,
         default=Default(
-            lambda _: 0.5, "each half of an H200's L2 has a copy of its own; taken for any other"
+            lambda _: 0.43, "of 28 to 96 MB that it stores an H200 writes all but 27; so any other"
         ),
     )
     l1_kept_fraction: float = _part(

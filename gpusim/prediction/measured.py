@@ -68,6 +68,12 @@ FAR_FRACTION, FAR_TOUCHES = 0.25, 4.4
 # lines out of 0.25 to 16 MB wait so much longer for the last of them.
 L2_PLACES_CYCLES = 27
 
+# Of what was stored some is written once stores have filled so much of the part of the L2 that
+# keeps it, all from there on: 8 to 96 MB that are stored, updated in place, or stored after as much
+# was read. Where reading goes on beside it, it is written as touches fill those parts of the L2.
+WRITTEN_EDGES = 0.8, 1.2
+WRITTEN_BY_TOUCHES = 0.45, 0.8
+
 # Sectors that are stored in part wait for the rest in so much of the L2; then DRAM reads it. A word
 # of each 32 bytes, 34 MB of them: all but 7 MB of the sectors are read.
 L2_PARTIAL_FRACTION = 1 / 9

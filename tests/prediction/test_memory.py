@@ -155,12 +155,26 @@ def test_a_line_that_comes_back_lacks_what_nobody_asked_for() -> None:
     assert left == pytest.approx([1, 1])
 
 
-def test_half_of_the_l2_keeps_what_is_written() -> None:
-    """Of what fills it twice three quarters go on to DRAM before the launch ends."""
+def test_the_l2_keeps_what_was_written_last() -> None:
+    """Of what is read and written to fill it twice, what was touched after 0.625 of that is."""
     blocks = 2 * H200.capacity.l2_bytes // 512
     written_back = share_of(copy, 64 * blocks, blocks=blocks).stored[-1].written_back
-    assert written_back == pytest.approx(0.75, abs=0.04)
+    assert written_back == pytest.approx(1 - 0.625 / 2, abs=0.02)
     assert share_of(copy, 64 * BLOCKS).stored[-1].written_back == 0
+
+
+@pytest.mark.parametrize(
+    ("filled", "written_back"), [(0.3, 0), (0.43, 0.052 / 0.43 / 4), (1, 1 - 0.43)]
+)
+def test_stores_alone_leave_43_hundredths_of_the_l2_unwritten(
+    filled: float, written_back: float
+) -> None:
+    """From 0.8 to 1.2 times as much on they are written; a block stores 256 bytes."""
+    blocks = int(filled * H200.capacity.l2_bytes / 256)
+    arrays = (array_spec(64 * blocks, "int32"), np.int32(1))
+    prepared = prepare(mark[blocks, 64], arrays, CC)
+    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    assert stored.written_back == pytest.approx(written_back, abs=0.03)
 
 
 def test_what_a_launch_leaves_unwritten_the_next_one_on_a_warm_l2_writes() -> None:

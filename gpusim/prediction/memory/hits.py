@@ -22,16 +22,14 @@ from gpusim.prediction.measured import (
     GRAIN_OF_LINES,
     IN_ORDER_BYTES,
     L1_KEPT_AND_LOST_LATER,
+    WRITTEN_BY_TOUCHES,
+    WRITTEN_EDGES,
 )
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.reuse import NOW, Touches
-from gpusim.prediction.memory.touched import LOAD, PAST_L1, STORE
+from gpusim.prediction.memory.touched import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
-
-# Of the part of the L2 that keeps what was stored: from here on some of it is written back, from
-# there on all. The part is measured, how sharp its edge is nobody has.
-WRITTEN_FROM, WRITTEN_BY = 0.9, 1.1
 
 
 @dataclass(frozen=True)
@@ -121,10 +119,11 @@ class Capacity:
         caches = self.caches
         return lacking(distance, caches.l2_warm_kept_fraction, caches.l2_warm_lost_fraction)
 
-    def l2_writes_back(self, distance: Array) -> Array:
-        """Return what is written of lines after other lines that fill such a part of the L2."""
+    def l2_writes_back(self, stored: Array, touched: Array) -> Array:
+        """Return what is written of lines after stores and touches that fill parts of the L2."""
         kept = self.caches.l2_written_fraction
-        return lacking(distance, WRITTEN_FROM * kept, WRITTEN_BY * kept)
+        by_stores = lacking(stored, *(kept * edge for edge in WRITTEN_EDGES))
+        return np.maximum(by_stores, lacking(touched, *WRITTEN_BY_TOUCHES))
 
 
 @dataclass(frozen=True)
@@ -220,6 +219,14 @@ class Caches:
         room = np.where(is_copied, self.capacity.copied, 1.0)
         lines = touches.weight * touches.lines * room
         return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
+
+    def stored_distance(self, gap: Array) -> Array:
+        """Return what part of the L2 lines fill that are stored to or updated in some time."""
+        touches = self.touches
+        before = np.where(touches.kind == ATOMIC, touches.by_line, touches.stored)
+        is_written = (touches.kind == STORE) | (touches.kind == ATOMIC)
+        lines = _footprint(gap, before, touches.weight * touches.lines * is_written)
+        return LINE_BYTES * lines / self.course.length / self.capacity.l2_bytes
 
     def l2_missing(self, gap: Array) -> Array:
         """Return what the L2 lacks of what DRAM fetches together and was touched some time ago.

@@ -84,7 +84,7 @@ def _written_back(caches: Caches) -> Array:
         return np.ones(len(touches))
     at_end = touches.time + touches.after_all if capacity.is_warm else touches.after_all
     since = np.where(np.isfinite(touches.stored), touches.stored, at_end)
-    return capacity.l2_writes_back(caches.l2_distance(since))
+    return capacity.l2_writes_back(caches.stored_distance(since), caches.l2_distance(since))
 
 
 def _parted(caches: Caches) -> Array:
