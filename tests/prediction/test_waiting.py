@@ -22,6 +22,7 @@ from gpusim.prediction.ticks import TICKS, ticks
 from gpusim.prediction.waiting import Ends, Grid
 from gpusim.prediction.waiting.ends import is_even
 from gpusim.prediction.waiting.focus import Focus
+from gpusim.prediction.waiting.interpreter import heads
 from gpusim.prediction.waiting.iteration import Iteration
 from gpusim.prediction.waiting.lines import Lines
 from gpusim.prediction.waiting.pace import paces
@@ -268,6 +269,17 @@ def test_warps_run_together_what_nobody_sees_whenever_they_come_there() -> None:
     """The second block begins a thousand cycles late: it runs no row that the first has not."""
     together, apart = (executed(begin) for begin in (0, ticks(1000)))
     assert together == apart
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "count"),
+    [(meeting, (zeros(1), 2), 0), (from_a_queue, (zeros(1), zeros(9), 9), 1)],
+)
+def test_loops_around_one_in_which_a_block_waits_are_never_known_to_go_on_alike(
+    kernel: cuda.Kernel, arguments: tuple[Any, ...], count: int
+) -> None:
+    program = prepared_of(kernel, 2, *arguments).program
+    assert len(heads(program, paces(program, H200, "warm"))) == count
 
 
 def executed(begin: int) -> int:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.events import BarrierOpened, Observer, Skip, Step
-from gpusim.isa import OPS
+from gpusim.isa import OPS, Program
+from gpusim.machine.flow import loop_bodies
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import OnSkip
@@ -52,6 +53,16 @@ class Going:
     lines: Lines
     wake_after: int
     barrier: int
+
+
+def heads(program: Program, paces: Sequence[Pace]) -> frozenset[int]:
+    """Return where loops begin in which nobody waits: others are never known to go on alike.
+
+    To watch them as well would keep all that the others do meanwhile.
+    """
+    bodies = list(loop_bodies(program))
+    waiting = {body.start for body in bodies if any(paces[pc].spins for pc in body)}
+    return frozenset(body.start for body in bodies) - waiting
 
 
 class _Opened(Observer):
@@ -97,6 +108,7 @@ class PacedInterpreter(Interpreter):
         self._group: Group | None = None
         self._iteration = Iteration(batch.rows)
         self._kept = Kept(batch.program, going.lines)
+        self._heads = heads(batch.program, going.paces)
         self._live = np.ones(len(batch.placement.blocks), dtype=bool)
         self.ended: list[tuple[int, int]] = []
         self.due = begin
@@ -118,7 +130,7 @@ class PacedInterpreter(Interpreter):
     def run_next(self) -> None:
         """Run the warps that are first, up to where they are decided or seen by others."""
         group, limit = self._first()
-        if self._loops is not None and group.pc in self._loops.heads:
+        if self._loops is not None and group.pc in self._heads:
             self._group = group
             self._iteration.arrive(group, self._at)
             self._loops.arrive(group)
