@@ -3,12 +3,15 @@
 As ptxas does for an unrolled loop. A load keeps its position among the loads, and
 behind everything that may store to what it reads or that other threads may notice. What waits
 for a load from global memory comes last, and copies that stand behind a barrier go before it.
+Loads go as far ahead as there are registers for (`within_registers.py`).
 """
 
 from __future__ import annotations
 
 from gpusim.isa import OPS
 from gpusim.lowering.code import Code, Row
+from gpusim.lowering.machine_code.dependences import checks_first, dependences, with_needs
+from gpusim.lowering.machine_code.within_registers import within_registers
 
 LATENCY = 4  # cycles until another instruction can use a result
 WORTH = 32  # cycles that another order has to save: short code keeps the order it is written in
@@ -26,6 +29,7 @@ def list_scheduling(code: Code) -> None:
                 ordered += [] if row is None else [row]
                 start = place + 1
         code.rows[block] = ordered
+    within_registers(code)
 
 
 def _copied_early(rows: list[Row]) -> list[Row]:
@@ -33,7 +37,7 @@ def _copied_early(rows: list[Row]) -> list[Row]:
 
     So a branch behind it waits for nothing but its predicate.
     """
-    after = _dependences(rows)
+    after = dependences(rows)
     made: list[int] = []  # places in `rows`
     barrier = -1  # where in `made` the last barrier is that has something before it
     for place, row in enumerate(rows):
@@ -52,35 +56,17 @@ def _copied_early(rows: list[Row]) -> list[Row]:
 
 def _ordered(rows: list[Row]) -> list[Row]:
     loads = [place for place, row in enumerate(rows) if OPS[row.op].kind == "load"]
-    after = _dependences(rows)
+    after = dependences(rows)
     first: dict[int, None] = {}
     if len(loads) > 1:
         for load in loads:
-            _with_needs(load, after, first)
+            with_needs(load, after, first)
     late = _late(rows, after)
     rest = [place for place in range(len(rows)) if place not in first]
     rest.sort(key=late.__contains__)
     order = _quicker(rows, after, [], list(first))
     order += _quicker(rows, after, order, rest)
-    return [rows[place] for place in _checks_first(rows, after, order)]
-
-
-def _checks_first(rows: list[Row], after: list[set[int]], order: list[int]) -> list[int]:
-    """Return an order in which indices are checked before the accesses that they stand before.
-
-    What is never issued moves for it, nothing else.
-    """
-    checks = [place for place, row in enumerate(rows) if OPS[row.op].kind == "bounds"]
-    made: dict[int, None] = {}
-    for place in order:
-        for check in checks:
-            if rows[place].memory is not None and check < place and check not in made:
-                wanted = dict(made)
-                _with_needs(check, after, wanted)
-                moved = [p for p in wanted if p not in made]
-                made |= {} if any(OPS[rows[p].op].issued for p in moved) else wanted
-        made.setdefault(place)
-    return list(made)
+    return [rows[place] for place in checks_first(rows, after, order)]
 
 
 def _quicker(
@@ -138,45 +124,3 @@ def _late(rows: list[Row], after: list[set[int]]) -> set[int]:
         if OPS[row.op].kind == "load" and row.memory is not None and row.memory.space == "global":
             loaded.update(row.dst)
     return late
-
-
-def _with_needs(place: int, after: list[set[int]], done: dict[int, None]) -> None:
-    """Add a row to what is done, behind all that has to come before it."""
-    if place in done:
-        return
-    for needed in sorted(after[place]):
-        _with_needs(needed, after, done)
-    done[place] = None
-
-
-def _dependences(rows: list[Row]) -> list[set[int]]:
-    """Return, for each row, the earlier rows that have to stay before it."""
-    after: list[set[int]] = []
-    written: dict[int, int] = {}
-    readers: dict[int, list[int]] = {}
-    memory: dict[str, int] = {}
-    last_load = -1
-    for place, row in enumerate(rows):
-        needs = {written[r] for r in row.reads if r in written}
-        for register in row.dst:
-            needs.update(readers.get(register, ()))
-            if register in written:
-                needs.add(written[register])
-        kind = OPS[row.op].kind
-        if row.memory is not None:
-            space = row.memory.space
-            if space in memory:
-                needs.add(memory[space])
-            if kind == "load":
-                needs.add(last_load)
-                last_load = place
-            else:
-                needs.add(last_load)
-                memory[space] = place
-        after.append({n for n in needs if n >= 0})
-        for register in row.reads:
-            readers.setdefault(register, []).append(place)
-        for register in row.dst:
-            written[register] = place
-            readers[register] = []
-    return after

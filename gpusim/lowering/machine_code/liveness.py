@@ -63,6 +63,15 @@ class Liveness:
             live |= 1 << condition
         return live
 
+    def before(self, row: Row, alive: int) -> int:
+        """Return what is live before a row, of what is behind it."""
+        for register in row.dst:
+            if self.ends(row, register):
+                alive &= ~(1 << register)
+        for register in row.reads:
+            alive |= (1 << register) & ~self.constant
+        return alive
+
 
 def _within_one_guard(code: Code) -> set[int]:
     """Return registers that only rows with one and the same guard, of one block, touch."""
@@ -75,27 +84,33 @@ def _within_one_guard(code: Code) -> set[int]:
     return {register for register, key in guards.items() if key is not None}
 
 
+class Widths:
+    """How many 32-bit registers are in use, of registers given as bits; predicates aside."""
+
+    def __init__(self, code: Code) -> None:
+        self._narrow = self._wide = 0
+        for register, dtype in enumerate(code.dtypes):
+            if register in code.uniform or register in code.immediates or dtype.kind == "b":
+                continue
+            if dtype.itemsize == 8:
+                self._wide |= 1 << register
+            else:
+                self._narrow |= 1 << register
+
+    def of(self, alive: int) -> int:
+        """Return how many 32-bit registers hold these."""
+        return (alive & self._narrow).bit_count() + 2 * (alive & self._wide).bit_count()
+
+
 def peak_registers(code: Code) -> int:
     """Return the most 32-bit registers that are needed at once, predicates aside."""
-    live = Liveness(code, {})
-    narrow = wide = 0
-    for register, dtype in enumerate(code.dtypes):
-        if register in code.uniform or register in code.immediates or dtype.kind == "b":
-            continue
-        if dtype.itemsize == 8:
-            wide |= 1 << register
-        else:
-            narrow |= 1 << register
+    live, widths = Liveness(code, {}), Widths(code)
     peak = 0
     for block in live.order:
         alive = live.at_end(block)
         for row in reversed(code.rows[block]):
             for register in row.dst:
                 alive |= 1 << register
-            peak = max(peak, (alive & narrow).bit_count() + 2 * (alive & wide).bit_count())
-            for register in row.dst:
-                if live.ends(row, register):
-                    alive &= ~(1 << register)
-            for register in row.reads:
-                alive |= (1 << register) & ~live.constant
+            peak = max(peak, widths.of(alive))
+            alive = live.before(row, alive)
     return peak

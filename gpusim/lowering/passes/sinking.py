@@ -1,6 +1,7 @@
 """Code sinking: a value is computed only where it is needed, behind branches that lead past it.
 
-It goes to the nearest block that all uses lie behind, but into no loop.
+It goes to the nearest block that all uses lie behind, but into no loop; and not where many values
+more than are saved would have to be kept until then: a sum of many loads stays with them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from gpusim.lowering.analysis.def_use import definitions
 from gpusim.lowering.analysis.dominators import Dominators, dominators
 from gpusim.lowering.analysis.loops import natural_loops
 
+MOST_KEPT = 1  # values for a block, beyond those that are saved
+
 
 def sinking(function: Function) -> bool:
     """Move operations down the dominator tree; return whether any was moved."""
@@ -17,6 +20,7 @@ def sinking(function: Function) -> bool:
     depth = {b: loop.depth for loop in reversed(natural_loops(function, tree)) for b in loop.blocks}
     uses = _uses(function)
     home = definitions(function)
+    kept: dict[Block, int] = {}
     changed = False
     for block in reversed(tree.preorder()):
         for value in reversed(list(block.body)):
@@ -29,12 +33,35 @@ def sinking(function: Function) -> bool:
                 parent = tree.parent[target]
                 assert parent is not None
                 target = parent
-            if target is not block:
+            if target is block:
+                continue
+            more = kept.get(target, 0) + _kept(tree, uses, home, value, target) - 1
+            if more <= MOST_KEPT:
+                kept[target] = max(0, more)
                 block.body.remove(value)
                 target.body.insert(0, value)
                 home[value] = target
                 changed = True
     return changed
+
+
+def _kept(
+    tree: Dominators,
+    uses: dict[Value, list[Value | Block]],
+    home: dict[Value, Block],
+    value: Value,
+    target: Block,
+) -> int:
+    """Return how many values have to be kept for one that is computed in a later block."""
+    kept = 0
+    for arg in dict.fromkeys(value.args):
+        others = (home[u] if isinstance(u, Value) else u for u in uses[arg] if u is not value)
+        places = list(others)
+        if arg not in home or any(tree.dominates(target, place) for place in places):
+            continue
+        follows = not places and arg.operation.pure and arg.operation.sinks
+        kept += min(1, _kept(tree, uses, home, arg, target)) if follows else bool(arg.args)
+    return kept
 
 
 def _uses(function: Function) -> dict[Value, list[Value | Block]]:

@@ -1,0 +1,66 @@
+"""Which rows of a block have to stay before which, whatever order they are issued in."""
+
+from __future__ import annotations
+
+from gpusim.isa import OPS
+from gpusim.lowering.code import Row
+
+
+def dependences(rows: list[Row]) -> list[set[int]]:
+    """Return, for each row, the earlier rows that have to stay before it."""
+    after: list[set[int]] = []
+    written: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    memory: dict[str, int] = {}
+    last_load = -1
+    for place, row in enumerate(rows):
+        needs = {written[r] for r in row.reads if r in written}
+        for register in row.dst:
+            needs.update(readers.get(register, ()))
+            if register in written:
+                needs.add(written[register])
+        kind = OPS[row.op].kind
+        if row.memory is not None:
+            space = row.memory.space
+            if space in memory:
+                needs.add(memory[space])
+            if kind == "load":
+                needs.add(last_load)
+                last_load = place
+            else:
+                needs.add(last_load)
+                memory[space] = place
+        after.append({n for n in needs if n >= 0})
+        for register in row.reads:
+            readers.setdefault(register, []).append(place)
+        for register in row.dst:
+            written[register] = place
+            readers[register] = []
+    return after
+
+
+def with_needs(place: int, after: list[set[int]], done: dict[int, None]) -> None:
+    """Add a row to what is done, behind all that has to come before it."""
+    if place in done:
+        return
+    for needed in sorted(after[place]):
+        with_needs(needed, after, done)
+    done[place] = None
+
+
+def checks_first(rows: list[Row], after: list[set[int]], order: list[int]) -> list[int]:
+    """Return an order in which indices are checked before the accesses that they stand before.
+
+    What is never issued moves for it, nothing else.
+    """
+    checks = [place for place, row in enumerate(rows) if OPS[row.op].kind == "bounds"]
+    made: dict[int, None] = {}
+    for place in order:
+        for check in checks:
+            if rows[place].memory is not None and check < place and check not in made:
+                wanted = dict(made)
+                with_needs(check, after, wanted)
+                moved = [p for p in wanted if p not in made]
+                made |= {} if any(OPS[rows[p].op].issued for p in moved) else wanted
+        made.setdefault(place)
+    return list(made)
