@@ -38,4 +38,4 @@ def spread(count: int, dimensions: int) -> Array:
     points = np.arange(1, count + 1)[:, None] * multipliers(dimensions) % 1.0
     slices = points.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
     points = (slices + np.roll(points, 1, axis=1)) / count
-    return np.asarray(points[points[:, 0].argsort()])
+    return np.asarray(points[points[:, 0].argsort(kind="stable")])

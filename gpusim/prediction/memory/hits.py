@@ -361,7 +361,7 @@ def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
     Of what is touched every so often the smaller of time and gap counts (Xiang et al., "HOTL: a
     Higher Order Theory of Locality", 2013).
     """
-    order = np.argsort(gaps)
+    order = np.argsort(gaps, kind="stable")
     gaps, weights = gaps[order], weights[order]
     finite = np.isfinite(gaps)
     whole = np.concatenate([[0.0], np.cumsum(np.where(finite, gaps, 0.0) * weights)])
