@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.analysis.dominators import reverse_postorder
+from gpusim.lowering.analysis.dominators import reachable
 from gpusim.lowering.analysis.loops import Loop
 
 
@@ -22,9 +22,10 @@ def replace_uses(function: Function, replacements: Mapping[Value, Value]) -> Non
             value = replacements[value]
         return value
 
+    replaced = replacements.keys()
     for block in function.blocks:
         for value in (*block.phis, *block.body):
-            if any(a in replacements for a in value.args):
+            if not replaced.isdisjoint(value.args):
                 value.args = [final(a) for a in value.args]
         if block.condition is not None and block.condition in replacements:
             block.condition = final(block.condition)
@@ -73,10 +74,9 @@ def set_jump(block: Block, target: Block) -> None:
 
 def remove_unreachable(function: Function) -> bool:
     """Drop blocks that no path leads to; return whether there were any."""
-    order = reverse_postorder(function)
-    if len(order) == len(function.blocks):
+    reached = reachable([function.entry], None)
+    if len(reached) == len(function.blocks):
         return False
-    reached = set(order)
     for block in function.blocks:
         if block not in reached:
             for target in block.targets:

@@ -14,18 +14,18 @@ from gpusim.compiler.ir import Block, Function
 def reverse_postorder(function: Function) -> list[Block]:
     """Return the reachable blocks, each before its successors but for back edges."""
     order: list[Block] = []
-    seen = {function.entry}
-    stack = [(function.entry, iter(reversed(function.entry.targets)))]
+    seen: set[Block] = set()
+    stack: list[Block | None] = [function.entry]
+    path: list[Block] = []
     while stack:
-        block, targets = stack[-1]
-        for target in targets:
-            if target not in seen:
-                seen.add(target)
-                stack.append((target, iter(reversed(target.targets))))
-                break
-        else:
-            order.append(block)
-            stack.pop()
+        block = stack.pop()
+        if block is None:  # all that the last one on the path leads to is done
+            order.append(path.pop())
+        elif block not in seen:
+            seen.add(block)
+            path.append(block)
+            stack.append(None)
+            stack += block.targets
     order.reverse()
     return order
 

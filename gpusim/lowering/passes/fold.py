@@ -31,7 +31,8 @@ def fold(function: Function) -> bool:
             if found is not None:
                 folder.replace(phi, found)
         for value in block.body:
-            value.args = [folder.now(a) for a in value.args]
+            if folder.replacements:
+                value.args = [folder.now(a) for a in value.args]
             folder.line = value.line
             found = folder.simplify(value)
             if found is None:

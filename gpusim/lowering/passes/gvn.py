@@ -53,8 +53,9 @@ def gvn(function: Function) -> bool:
             if known[block].setdefault(key, phi) is not phi:
                 replacements[phi] = known[block][key]
         for value in block.body:
-            value.args = [replacements.get(a, a) for a in value.args]
-            if not value.operation.describes:
+            if replacements:
+                value.args = [replacements.get(a, a) for a in value.args]
+            if truth and not value.operation.describes:
                 value.args = [truth.get(a, a) for a in value.args]
             if not value.operation.pure or value.operation.immediate:
                 continue

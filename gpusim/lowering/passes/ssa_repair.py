@@ -121,7 +121,7 @@ def repair(function: Function, copies: Mapping[Value, Mapping[Block, Value]]) ->
     `copies[v]` gives, by block, what `v` is at that block's end: v itself where v is
     defined, its copies elsewhere. A use after v in v's own block keeps it.
     """
-    home = definitions(function)
+    home, moved = definitions(function), copies.keys()
     variables: dict[Value, Variable] = {}
 
     def variable(value: Value) -> Variable:
@@ -134,13 +134,13 @@ def repair(function: Function, copies: Mapping[Value, Mapping[Block, Value]]) ->
 
     for block in list(function.blocks):
         for phi in block.phis:
-            if any(a in copies for a in phi.args):
+            if not moved.isdisjoint(phi.args):
                 phi.args = [
                     variable(a).at_end(pred) if a in copies else a
                     for a, pred in zip(phi.args, block.preds, strict=True)
                 ]
         for value in block.body:
-            if any(a in copies for a in value.args):
+            if not moved.isdisjoint(value.args):
                 value.args = [at_start(a, block) if a in copies else a for a in value.args]
         if block.condition is not None and block.condition in copies:
             block.condition = at_start(block.condition, block)
