@@ -14,7 +14,7 @@ from gpusim.device import Device
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import issues
-from gpusim.prediction.clock.step_builder import steps_of
+from gpusim.prediction.clock.step_builder import Seen, steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
 from gpusim.prediction.dispatch import blocks_of_busiest
 from gpusim.prediction.stand_ins import stand_ins
@@ -41,6 +41,7 @@ class Workload:
         self._code = CodeFetch(prepared.program, gpu, l2)
         self._constants = ConstantFetch(prepared.program, gpu, l2)
         self._by_key: dict[tuple[bytes, bool], WarpSteps] = {}
+        self._seen: Seen = {}
         self._by_stream: dict[tuple[int, int, bool], list[WarpSteps]] = {}
         self._ranges = sorted(
             (first, last, c.stream) for c in classes.classes for first, last in c.ranges
@@ -106,7 +107,7 @@ class Workload:
             if key not in self._by_key:
                 code = self._code.of(warp, is_first=is_first)
                 late = self._constants.of(warp, is_first=is_first)
-                self._by_key[key] = steps_of(warp, self._issues, code, late)
+                self._by_key[key] = steps_of(warp, self._issues, code, late, self._seen)
             made.append(self._by_key[key])
         return made
 

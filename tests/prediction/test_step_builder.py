@@ -43,7 +43,7 @@ def told(work: WarpSteps) -> list[Any]:
 def test_iterations_that_are_copied_are_as_if_built_one_by_one(
     request_: Request, gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every step, field by field, whatever loop it is in; most are copied."""
+    """Every step, field by field, whatever loop it is in; most are copied, from other warps too."""
     whole, pieces, issue = step_builder.steps_of, step_builder._pieces, Builder.issue
     issued, built = [0], []
     seen: list[int] = []
@@ -59,7 +59,7 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
             copied = whole(stream, *given)
             seen.append(len(stream))
             built.append(issued[0])
-            alone = [piece._replace(is_again=False) for piece in pieces(stream)]
+            alone = [piece._replace(is_iteration=False) for piece in pieces(stream)]
             patch.setattr(step_builder, "_pieces", lambda _: alone)
             assert told(whole(stream, *given)) == told(copied)
         return copied
@@ -67,6 +67,36 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
     monkeypatch.setattr(workload, "steps_of", both)
     catalogue_job(request_).on(gpu)
     assert sum(built) < 0.7 * sum(seen)
+
+
+def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second warp issues what stands outside its loop, and the first iteration.
+
+    That leaves it in another state than it finds it in. Those that are noted are copied as well.
+    """
+    gpu, issue, issued = load("h200"), Builder.issue, [0]
+
+    def counted(builder: Builder, *given: Any, **options: Any) -> None:
+        issued[0] += 1
+        issue(builder, *given, **options)
+
+    monkeypatch.setattr(Builder, "issue", counted)
+    request = Request("reduce7", 2**24, block=64, grid=8)
+    prepared = catalogue_job(request).launches[0].prepared(gpu.cc)
+    stream = classify(prepared).classes[0].stream.warps[0].written_out(lambda *_: 32)
+    (loop,) = stream.simulated_loops
+    outside = len(stream) - loop.simulated * loop.length
+    known: step_builder.Seen = {}
+    rows, built, works = issues(prepared.program, gpu), [], []
+    for _ in range(2):
+        issued[0] = 0
+        works.append(step_builder.steps_of(stream, rows, {}, {}, known))
+        built.append(issued[0])
+    assert built == [outside + 2 * loop.length, outside + loop.length]
+    assert [marked.is_marked for marked in works[1].loops] == [True]
+    assert told(works[0]) == told(works[1])
 
 
 @cuda.jit

@@ -46,12 +46,15 @@ class Iteration:
     """What an iteration of a loop added that left a builder as it had found it.
 
     How the step that was open before `ended`, and how many instructions were `issued` with it;
-    the steps behind it, of which the last is open; the ticks that it took in all and by pc.
+    the steps behind it, of which the last is open, and how many tags they use; the ticks that it
+    took in all and by pc. Its first instruction is part of the `opened`-th step behind that one.
     """
 
     ended: Step
     issued: int
     steps: tuple[Step, ...]
+    tags: int
+    opened: int
     ticks: int
     charges: Mapping[int, int]
 
@@ -290,11 +293,16 @@ class Builder:
         pending = sorted((*one, one[1] in self.from_global) for one in self.pending.items())
         loads = self.under_way, self.draws
         held = self.deferred, self.was_held, self.copies.state()
-        return self.at - now, pipes, ready, pending, loads, held, last.action, last.slot
+        there = tuple(pipes), tuple(ready), tuple(pending)
+        return self.at - now, there, loads, held, last.action, last.slot
 
-    def repeat(self, iteration: Iteration) -> None:
-        """Add once more what an iteration added that left all as it had found it."""
-        last, ended = self.made[-1], iteration.ended
+    def repeat(self, iteration: Iteration) -> Step:
+        """Add what an iteration added that left all as it had found it, which was as it is now.
+
+        Return the step that has its first instruction.
+        """
+        last, ended, opened = self.made[-1], iteration.ended, iteration.opened - 1
+        opened += len(self.made)
         last.slot, last.gap = ended.slot, ended.gap
         last.needs, last.waits_long = ended.needs, ended.waits_long
         last.issued += iteration.issued
@@ -302,9 +310,11 @@ class Builder:
             new = step.again(len(self.made))
             self.made[-1].next = new
             self.made.append(new)
+        self.tags = max(self.tags, iteration.tags)
         for pc, spent in iteration.charges.items():
             self.charges[pc] = self.charges.get(pc, 0) + spent
         self.pass_by(iteration.ticks)
+        return self.made[opened]
 
     def pass_by(self, ticks: int) -> None:
         """Let all that is to be be so much later."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpusim.prediction.clock.builder import Builder
-from gpusim.prediction.clock.steps import MARKS, LoopMarks
+from gpusim.prediction.clock.steps import MARKS, LoopMarks, Step
 from gpusim.prediction.streams import SimulatedLoop
 
 # A loop's first eighth and last twelfth are not like its other iterations; of a loop of fewer
@@ -33,14 +32,13 @@ class Marker:
             self.at.setdefault(place, []).append((len(self.loops), mark))
         self.loops.append((loop, begin, middle, end))
 
-    def note(self, place: int, builder: Builder, charges: dict[int, int]) -> None:
-        """Note that the instruction at a place of the stream has its step.
+    def note(self, place: int, step: Step, charges: dict[int, int]) -> None:
+        """Note which step has the instruction at a place of the stream.
 
         `charges` are what all before it took.
         """
         for number, mark in self.at.get(place, ()):
             loop, begin, middle, end = self.loops[number]
-            step = builder.made[-1]
             is_marked = loop.simulated >= LEAST_MARKED
             if is_marked:
                 step.mark = MARKS * len(self.made) + mark

@@ -76,10 +76,13 @@ class Step:
 
     def again(self, place: int) -> Step:
         """Return one like it at another place among its warp's steps, of which nothing is noted."""
-        return Step(
-            self.action, self.pc, place, self.slot, self.gap, self.pipe, self.busy, self.access,
-            self.tag, self.needs, self.waits_long, self.issued, port=self.port,
-        )  # fmt: skip
+        made = Step.__new__(Step)  # by itself: half the time of making one from arguments
+        made.action, made.pc, made.place, made.slot = self.action, self.pc, place, self.slot
+        made.gap, made.pipe, made.busy, made.access = self.gap, self.pipe, self.busy, self.access
+        made.tag, made.needs, made.waits_long = self.tag, self.needs, self.waits_long
+        made.issued, made.mark, made.port = self.issued, -1, self.port
+        made.is_shared, made.is_in_order, made.next = self.is_shared, self.is_in_order, made
+        return made
 
 
 @dataclass(frozen=True)
