@@ -335,6 +335,7 @@ def planning() -> dict[str, Any]:
     from gpusim import catalogue, device
     from gpusim.catalogue import Request
     from gpusim.errors import GpusimError
+    from gpusim.occupancy import occupancy
     from gpusim.prediction import jobs
     from gpusim.prediction.sampling import FIRST_ITERATIONS
     from gpusim.prediction.streams import classify
@@ -349,7 +350,9 @@ def planning() -> dict[str, Any]:
         started.append(time.process_time())
         classes = classify(prepared)
         started.append(time.process_time())
-        Workload(prepared, gpu, classes, "cold").some(PLANNED_BLOCKS, FIRST_ITERATIONS)
+        held = occupancy(prepared, gpu)
+        work = Workload(prepared, gpu, classes, "cold", held.blocks)
+        work.some(PLANNED_BLOCKS, FIRST_ITERATIONS)
         started.append(time.process_time())
         names = ("lowering", "classification", "steps")
         spent = (end - begin for begin, end in pairwise(started))

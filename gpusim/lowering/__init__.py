@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import Function
 from gpusim.errors import LaunchError
+from gpusim.garbage import uncollected
 from gpusim.isa import Program
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.divergence import Divergence, is_end
@@ -31,6 +32,7 @@ LEAST_REGISTERS = 16
 REGISTER_UNIT = 8
 
 
+@uncollected()
 def lower(
     function: Function, cc: ComputeCapability, level: str, watch: Watch = unwatched
 ) -> Program:

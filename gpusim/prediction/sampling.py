@@ -13,10 +13,10 @@ from functools import partial
 from statistics import fmean
 
 from gpusim.device import Device
+from gpusim.garbage import uncollected
 from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
-from gpusim.prediction.garbage import uncollected
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
 from gpusim.prediction.workload import FIRST_ITERATIONS, Workload
 

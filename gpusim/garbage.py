@@ -1,4 +1,4 @@
-"""When Python is to look for garbage: not while millions of objects are made that stay in use."""
+"""When Python is to look for garbage: not while many objects are made that stay in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ def uncollected() -> Iterator[None]:
     """Let no garbage be looked for meanwhile; usable as a decorator, too.
 
     A simulation's steps are in use until it ends. To go through them whenever there are a few more
-    took a fourth of the time where they are a million, and some percent of any prediction.
+    took a fourth of the time where they are a million, and some percent of any prediction. So it is
+    of a function that is lowered: 5 % of the time, and 17 ms where all modules' objects had a turn.
     """
     was_enabled = gc.isenabled()
     gc.disable()
