@@ -93,8 +93,8 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
     """Return some splits' tokens, and whether no live lane with the same one is elsewhere."""
     splits = batch.splits
     rows = splits.row[here]
-    tokens = tokens[:, rows] if tokens.shape[1] > 1 else tokens
-    held = tokens if tokens.shape[2] == 1 else tokens * splits.mask[:, here]
+    tokens = tokens.take(rows, axis=1) if tokens.shape[1] > 1 else tokens
+    held = tokens if tokens.shape[2] == 1 else tokens * splits.mask.take(here, axis=1)
     mine = np.broadcast_to(held.max(axis=(0, 2)), here.shape)
     absent = (live & ~splits.lane_bits(batch.rows, here))[:, rows]
     complete = np.asarray(~absent.any(axis=0))

@@ -73,9 +73,8 @@ class Splits:
 
     def lane_bits(self, rows: int, which: Array | slice = slice(None)) -> Array:
         """Return the lanes that some splits hold of each of so many rows, as bits."""
-        mask, row = self.mask[:, which], self.row[which]
-        bits = bits_of_lanes(mask)
-        held = np.zeros((len(mask), rows), dtype=np.uint32)
+        row, bits = self.row[which], bits_of_lanes(self.mask)[:, which]
+        held = np.zeros((len(bits), rows), dtype=np.uint32)
         for of_copy, more in zip(held, bits, strict=True):
             np.add.at(of_copy, row, more)  # no two splits of a warp have a lane in common
         return held
@@ -87,7 +86,7 @@ class Splits:
         """
         if not len(which):
             return self
-        union, _, first, _ = union_of_runs(self.mask[:, which], *keys)
+        union, _, first, _ = union_of_runs(self.mask.take(which, axis=1), *keys)
         self.state[which] = READY
         self.mask = self.mask.copy()
         self.mask[:, which[first]] = union
@@ -133,7 +132,7 @@ def union_of_runs(mask: Array, *keys: Array) -> tuple[Array, Array, Array, Array
         starts[1:] |= ordered[1:] != ordered[:-1]
     start = np.flatnonzero(starts)
     if len(start) == len(order):
-        union = mask[:, order]
+        union = mask.take(order, axis=1)
     else:
         bits = bits_of_lanes(mask)[:, order]
         union = lanes_of_bits(np.bitwise_or.reduceat(bits, start, axis=1))
