@@ -212,6 +212,7 @@ LETTERS = {
     "I_store": "interval_cycles.store_packet",
     "packets of the L2": "bandwidth.l2_stores_per_cycle",
     "packets of whole sectors": "bandwidth.l2_whole_stores_per_cycle",
+    "load_depth": "queue.load_depth",
     "store_depth": "queue.store_depth",
     "t_last": "latency_cycles.last_store",
     "I_atomic": "interval_cycles.global_atomic_same_address",
@@ -276,6 +277,7 @@ MEMORY_KEYS = (
     "bandwidth.l2_atomic_answers",
     "interval_cycles.global_atomic_same_address",
     "interval_cycles.global_atomic_float_same_address",
+    "queue.load_depth",
     "queue.atomic_depth",
 )
 

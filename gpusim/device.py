@@ -580,6 +580,12 @@ class Queue:
         "instructions",
         most=1024,  # one for every warp and register there could be
     )
+    load_depth: int = _count(
+        "global loads of an SM that wait for what is not in its L1 yet",
+        "instructions",
+        most=65536,
+        default=_as_measured(384),
+    )
     store_depth: int = _count(
         "global stores of an SM that wait for the L2 without keeping others back",
         "instructions",

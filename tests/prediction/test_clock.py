@@ -133,6 +133,7 @@ def simulate(
         gaps=np.zeros(count, dtype=np.int32),
         earlier=np.zeros(count, dtype=np.int32),
         apart=accesses.astype(np.int32),
+        behind=np.zeros(count, dtype=np.int32),
         constant=np.full(count, -1, dtype=np.int32),
         lanes=np.full(count, lanes, dtype=np.uint32),
     )
@@ -557,6 +558,33 @@ def test_what_a_warp_waits_for_together_is_there_together() -> None:
     two = units.serve(Action.GLOBAL_LOAD, access, other, 0, 0)[0]
     assert together[0] <= together[1] < 1.2 * together[0]
     assert abs(two - one) > abs(together[1] - together[0])
+
+
+def test_no_more_loads_wait_for_the_l2_than_an_sm_has_room_for() -> None:
+    """Of three the last begins when the first is there; one that the L1 serves at once."""
+    gpu = plain_device(dram=600, dram_least=600, l1=35)
+    gpu = replace(gpu, queue=replace(gpu.queue, load_depth=2))
+    units = Units(gpu, MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1))
+
+    def served(access: Access, warp: int, at: int) -> tuple[int, int]:
+        there, begin = units.serve(Action.GLOBAL_LOAD, access, Requester(1, warp), at * TICKS, 0)
+        return begin // TICKS, there // TICKS
+
+    fetch, hit = Access(4, 4, lines=1, wavefronts=1), Access(4, 0, lines=1, wavefronts=1)
+    begun = [served(fetch, warp, warp * 100) for warp in range(3)]
+    assert begun == [(0, 600), (100, 700), (600, 1200)]
+    assert served(hit, 3, 300) == (300, 335)
+
+
+def test_what_the_warp_has_under_way_takes_room_as_well() -> None:
+    """The second load of a line waits for the first one's fetch, a third has no room until then."""
+    gpu = plain_device(dram=600, dram_least=600, l1=35)
+    gpu = replace(gpu, queue=replace(gpu.queue, load_depth=2))
+    units = Units(gpu, MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1))
+    warp, again = Requester(1, 0), Access(4, 0, lines=1, wavefronts=1, pends=True)
+    accesses = [Access(4, 4, lines=1, wavefronts=1), again, again]
+    served = [units.serve(Action.GLOBAL_LOAD, one, warp, 0, 0) for one in accesses]
+    assert [there // TICKS for there, _ in served] == [600, 600, 635]
 
 
 def test_warps_of_a_block_wait_for_lines_near_each_other_almost_equally_long() -> None:

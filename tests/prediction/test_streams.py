@@ -118,6 +118,21 @@ def test_loads_that_were_waited_for_do_not_count() -> None:
     assert found_draws == [1.2, 1.2]
 
 
+def test_loads_of_what_is_under_way_pend_until_it_was_waited_for() -> None:
+    """The second of a pair pends on the first one's line; behind a wait it does not."""
+
+    @cuda.jit
+    def kernel(a, out):
+        i = cuda.grid(1)
+        first = a[i + 32] + a[i + 33]
+        out[i] = a[i + 34 + first]
+
+    numbers = np.zeros(512, dtype=np.int32)
+    found = warp_steps(kernel, numbers, array_spec(256, "int32"))
+    pends = [step.access.pends for step in found.steps if step.action is Action.GLOBAL_LOAD]
+    assert pends == [False, True, False]
+
+
 def test_what_is_read_and_then_written_counts_as_both() -> None:
     @cuda.jit
     def kernel(a):

@@ -205,3 +205,25 @@ __global__ void together(long long *told, const char *memory, int lines, unsigne
         sum += timed<WHERE>(memory + i * (unsigned long long)apart + threadIdx.x % 32 * 4, told);
     if (threadIdx.x % 32 == 0) told[warp] = sum;
 }
+
+// The cycle after each of COUNT loads of a line that every warp issues in a row, then when all of it
+// is there; a row for each warp. Warps have lines of their own.
+template <int COUNT>
+__global__ void loads_in_a_row(long long *told, const int *words, unsigned apart) {
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, sum = 0, loaded[COUNT];
+    const int *mine = words + warp * (size_t)apart;
+    unsigned cycles[COUNT + 1];
+    __syncthreads();
+    unsigned begin = clock();
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(loaded[i]) : "l"(mine + (lane ^ i)));
+        cycles[i] = clock();
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) sum += loaded[i];
+    if (sum == 0x5eed) *told = sum;
+    cycles[COUNT] = clock();
+    if (lane == 0)
+        for (int i = 0; i <= COUNT; ++i) told[warp * (COUNT + 1) + i] = cycles[i] - begin;
+}

@@ -17,6 +17,7 @@ from . import (
     shared,
     staging,
     stores,
+    under_way,
 )
 from .probing import PROBES, Probe
 
@@ -35,4 +36,5 @@ __all__ = [
     "shared",
     "staging",
     "stores",
+    "under_way",
 ]

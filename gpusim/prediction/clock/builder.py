@@ -18,6 +18,7 @@ from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.steps import READS, Action, Step
 from gpusim.prediction.measured import ISSUED_BEHIND_A_BARRIER, LATENCY
 from gpusim.prediction.memory import NO_ACCESS, Access, draws
+from gpusim.prediction.streams import MOST_BEHIND
 from gpusim.prediction.ticks import TICKS, ticks
 
 SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
@@ -28,7 +29,8 @@ _TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 class Row(NamedTuple):
     """An instruction of a stream: whether it jumps, has a lane that is on, and what it `asked` for.
 
-    `gaps`, `earlier` and `apart` say how its lines lie, for loads. So many `lanes` run it.
+    `gaps`, `earlier` and `apart` say how its lines lie, for loads, and `behind` how many loads ago
+    the block touched the last of them first. So many `lanes` run it.
     """
 
     pc: int
@@ -37,6 +39,7 @@ class Row(NamedTuple):
     gaps: int
     earlier: int
     apart: int
+    behind: int
     lanes: int
     asked: Sequence[Any]
 
@@ -191,8 +194,10 @@ class Builder:
             return Access(issue.cost.latency + self.late, lines=max(1, row.asked[0]))
         lanes = Access(*row.asked) if row.is_on else NO_ACCESS
         latencies, is_told, is_whole = lanes.draws, issue.action in _TO_GLOBAL, lanes.is_whole
-        places = lanes.places
+        pends, places = False, lanes.places
         if issue.action is Action.GLOBAL_LOAD and row.is_on:
+            is_new = lanes.fresh > 0 or lanes.joins
+            pends = not is_new and row.behind <= min(self.under_way, MOST_BEHIND - 1)
             latencies, is_told = self.load(lanes, row.gaps, row.earlier), True
             places += draws.of_further_lines(row.gaps) / LATENCY
         if issue.action is Action.GLOBAL_ATOMIC and lanes.cost == lanes.lines:
@@ -205,6 +210,7 @@ class Builder:
             words=issue.words,
             draws=latencies,
             apart=row.apart if issue.action is Action.GLOBAL_LOAD else 0,
+            pends=pends,
             pc=row.pc if is_told else lanes.pc,
             is_whole=is_whole,
             places=places,

@@ -162,15 +162,16 @@ def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterat
     """
     columns = [column.tolist() for column in _columns(stream, piece)]
     sectors_before = 0  # of a store that nothing has left with
-    for pc, is_taken, is_on, gaps, earlier, apart, lanes, cost, fresh, written, lines, *rest in zip(
+    for pc, is_taken, is_on, gaps, earlier, apart, behind, lanes, *asked_for in zip(
         *columns, strict=True
     ):
+        cost, fresh, written, lines, *rest = asked_for
         is_store = is_on and program[pc].action is Action.GLOBAL_STORE
         is_joined = is_store and not written and cost == sectors_before
         sectors_before = cost if is_store and not is_joined else 0
         alone = 1 - STORE_JOINED if is_joined else 1
         what = round(cost * alone), fresh, written, round(lines * alone), *rest
-        yield Row(pc, is_taken, is_on, gaps, earlier, apart, lanes, what)
+        yield Row(pc, is_taken, is_on, gaps, earlier, apart, behind, lanes, what)
 
 
 def _content(stream: WarpStream, piece: _Piece) -> bytes:
@@ -181,7 +182,7 @@ def _content(stream: WarpStream, piece: _Piece) -> bytes:
 def _columns(stream: WarpStream, piece: _Piece) -> Iterator[Array]:
     """Yield the columns of a piece of a stream that steps are made of, in the order of rows."""
     here = slice(piece.begin, piece.end)
-    for name in ("pc", "is_taken", "is_on", "gaps", "earlier", "apart"):
+    for name in ("pc", "is_taken", "is_on", "gaps", "earlier", "apart", "behind"):
         yield getattr(stream, name)[here]
     yield np.bitwise_count(stream.lanes[here])
     for name in ("cost", "fresh", "written", "lines", "wavefronts", "joins"):

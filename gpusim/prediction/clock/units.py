@@ -206,7 +206,8 @@ class Units:
     ) -> tuple[int, int]:
         passes = access.wavefronts
         start = self._stage(now, passes * self._wavefront, warp, behind)
-        there = self.memory.load(access, warp, start) + (access.words - 1) * TICKS
+        there, start = self.memory.load(access, warp, start)
+        there += (access.words - 1) * TICKS
         return (there + (passes - 1) * self._shared_step if passes > 1 else there), start
 
     def _global_store(

@@ -12,9 +12,10 @@ class Access(NamedTuple):
     `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
     L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
     sectors), which pass the data stage in so many `wavefronts`; it `joins` where it waits for what
-    another warp fetches. `draws` is how many latencies it has, with those of the loads that are
-    under way; the next warp's load lies so many lines `apart`. So many `places` of its lines are
-    in a cache, or not, each for itself. `pc` is which instruction it is.
+    another warp fetches, and `pends` where its block began to fetch the last of its sectors so
+    shortly before that they may be under way. `draws` is how many latencies it has, with those of
+    the loads that are under way; the next warp's load lies so many lines `apart`. So many `places`
+    of its lines are in a cache, or not, each for itself. `pc` is which instruction it is.
     Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
     `swap`) from others; one `is_whole` that updates each word of its sectors once, and a store that
     has all of each. A lane gives or gets so many 32-bit `words`. A special register or constant has
@@ -29,6 +30,7 @@ class Access(NamedTuple):
     joins: bool = False
     draws: float = 1.0
     apart: int = 0
+    pends: bool = False
     pc: int = -1
     is_float: bool = False
     is_swap: bool = False
@@ -46,8 +48,9 @@ class Requester:
 
     A warp that has waited for a fetch `is_apart` from the others of its block, until the next
     barrier. Its block may be among the first on the SMs. Its last access had a `slot` of the data
-    stage and was `served` at a time; its last constant was `looked_up`. Its last
-    store or atomic since a fence was `sent` at a time, -1 where there was none.
+    stage and was `served` at a time; its last constant was `looked_up`. Its last store or atomic
+    since a fence was `sent` at a time, -1 where there was none. What it fetched last is `there` at
+    a time.
     """
 
     block: int
@@ -59,6 +62,7 @@ class Requester:
     served: int = 0
     looked_up: int = 0
     sent: int = -1
+    there: int = 0
 
     def wait(self) -> None:
         """Take note that the warp waits for what it has fetched."""

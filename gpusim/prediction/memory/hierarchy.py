@@ -6,6 +6,7 @@ because other SMs rested then.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 
 from gpusim.device import Device
@@ -43,6 +44,8 @@ class GlobalMemory:
     _l2_sector: float
     _port: float
     _request_sectors: float
+    _load_depth: int
+    _waiting: list[int]  # until when loads wait, the one that waits longest first; less than zero
     _store_free: int
     _stores: int
     _sent: list[int]  # when each of the last stores left
@@ -75,6 +78,8 @@ class GlobalMemory:
         self._latency = FetchLatency(device, self._dram)
         self._l2_free = -1
         self._request_sectors = device.bandwidth.l2_request_bytes / SECTOR_BYTES
+        self._load_depth = device.queue.load_depth
+        self._waiting = [0]
         self._store_free = self._stores = 0
         self._sent = [0] * device.queue.store_depth
         pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.concurrent_atomics]) + 2)
@@ -123,8 +128,29 @@ class GlobalMemory:
         self._l2_gain = gain
         self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
 
-    def load(self, access: Access, requester: Requester, at: int) -> int:
-        """Return when what is loaded is there, requested at a time."""
+    def load(self, access: Access, requester: Requester, at: int) -> tuple[int, int]:
+        """Return when what is loaded is there, requested at a time, and when it is looked up.
+
+        So many loads may wait for what is not in the L1 yet, whoever fetches it; others are not
+        looked up before.
+        """
+        waiting, start = self._waiting, at
+        while waiting and -waiting[-1] <= at:
+            del waiting[-1]
+        if len(waiting) >= self._load_depth:
+            start = -waiting[-1]
+        there = self._there(access, requester, start)
+        pends = access.pends and requester.there > at + self._l1
+        if there <= start + self._l1 and not pends:
+            return at + self._l1, at
+        if start > at:
+            del waiting[-1]
+        insort(waiting, -there)
+        requester.there = there
+        return there, start
+
+    def _there(self, access: Access, requester: Requester, at: int) -> int:
+        """Return when what is loaded is there, looked up at a time."""
         missed = access.fresh if self._l1_caches else access.cost
         place = self._place(access)
         if missed:
@@ -134,7 +160,7 @@ class GlobalMemory:
         again = self._again[place]
         if again.l1_hit < 1.0 and access.cost:
             return self._fetch(access.cost, again, access, requester, at)
-        return at + self._l1
+        return max(at + self._l1, requester.there) if access.pends else at + self._l1
 
     def store(self, access: Access, requester: Requester, at: int) -> int:
         """Send a store's packets: each line and each sector of it is one. Return when it may leave.

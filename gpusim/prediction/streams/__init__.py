@@ -10,9 +10,16 @@ from gpusim.prediction.streams.classification import classify
 from gpusim.prediction.streams.missing import refuse_missing_elements
 from gpusim.prediction.streams.probe import without_results
 from gpusim.prediction.streams.recorder import Recorder
-from gpusim.prediction.streams.stream import BlockStream, Loop, SimulatedLoop, WarpStream
+from gpusim.prediction.streams.stream import (
+    MOST_BEHIND,
+    BlockStream,
+    Loop,
+    SimulatedLoop,
+    WarpStream,
+)
 
 __all__ = [
+    "MOST_BEHIND",
     "BlockClass",
     "BlockStream",
     "Classes",

@@ -14,7 +14,13 @@ from gpusim import memory
 from gpusim.events import Observer, Placement, Skip, Step
 from gpusim.isa import OPS
 from gpusim.prediction.streams import constants, distances
-from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
+from gpusim.prediction.streams.stream import (
+    MOST_BEHIND,
+    BlockStream,
+    Loop,
+    WarpStream,
+    rolled,
+)
 from gpusim.prediction.streams.touches import (
     NOTHING,
     Skipped,
@@ -113,8 +119,8 @@ class _Recorded:
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
         made = map(self._column, range(10))
         is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, apart, constant = made
-        fresh, joins = first_touches(touches, math.prod(shape))
-        written, _ = first_touches(stored, math.prod(shape))
+        fresh, joins, begun = first_touches(touches, math.prod(shape))
+        written, _, _ = first_touches(stored, math.prod(shape))
         return {
             "pc": np.broadcast_to(pc.astype(np.int32), shape),
             "is_on": is_on,
@@ -125,12 +131,21 @@ class _Recorded:
             "fresh": fresh.reshape(shape).astype(np.int32),
             "written": written.reshape(shape).astype(np.int32),
             "joins": joins.reshape(shape),
+            "behind": self._behind(begun.reshape(shape)),
             "lanes": lanes,
             "gaps": gaps.astype(np.int32),
             "apart": apart.astype(np.int32),
             "lowest": lowest,
             "constant": constant.astype(np.int32),
         }
+
+    def _behind(self, begun: Array) -> Array:
+        """Return how many loads lie between each place and the step in which its data `begun`."""
+        are_loads = [not step.is_store and step.touched is not None for step in self.steps]
+        loads = np.cumsum([0, *are_loads])
+        here = np.repeat(loads[:-1], np.diff(self.starts))
+        behind = np.minimum(here - loads[begun], MOST_BEHIND)
+        return np.where(begun < 0, MOST_BEHIND, behind).astype(np.int32)
 
     def _column(self, number: int) -> Array:
         parts = [step.columns[number] for step in self.steps]

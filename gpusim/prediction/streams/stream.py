@@ -41,8 +41,10 @@ class SimulatedLoop(NamedTuple):
         return self.iterations - self.simulated
 
 
+MOST_BEHIND = 32  # loads: more would tell iterations of a loop apart for nothing
+
 COLUMNS = (
-    "pc", "is_on", "is_taken", "cost", "lines", "wavefronts", "fresh", "written", "joins",
+    "pc", "is_on", "is_taken", "cost", "lines", "wavefronts", "fresh", "written", "joins", "behind",
     "lanes", "gaps", "earlier", "apart", "constant",
 )  # fmt: skip
 
@@ -59,8 +61,9 @@ class WarpStream:
     the data stage that a global access takes, `fresh` those of its
     sectors that the block has not touched before, `written` those that a store is the first to
     write; `joins` says that another warp touches one of its sectors for the first time in the same
-    step, so that it waits for the same fetch. `lanes` are the lanes that
-    run the instruction, a bit each. `gaps`, `earlier` and `apart` say how far the lines of a global
+    step, so that it waits for the same fetch; `behind` how many loads ago the block touched the
+    last of its sectors first, `MOST_BEHIND` at most. `lanes` are the lanes that run the
+    instruction, a bit each. `gaps`, `earlier` and `apart` say how far the lines of a global
     load lie from each other, from those of the loads before and from those of the block's next warp
     (`distances`), `constant` in which line a load of constants at an offset in a register begins
     (`constants`), or -1. `loops`, in order, are those of which one iteration is kept,
@@ -76,6 +79,7 @@ class WarpStream:
     fresh: Array
     written: Array
     joins: Array
+    behind: Array
     lanes: Array
     gaps: Array
     earlier: Array

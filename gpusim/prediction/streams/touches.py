@@ -59,13 +59,15 @@ def joined(parts: Sequence[Touches]) -> Touches:
     )
 
 
-def first_touches(touches: Touches, places: int) -> tuple[Array, Array]:
+def first_touches(touches: Touches, places: int) -> tuple[Array, Array, Array]:
     """Return, per place, how many sectors no earlier access of the block touched.
 
     Where several warps touch a sector first in one step, it is counted for one of them; the
-    second array says for which of the others.
+    second array says for which of the others. The third says in which step the last of a place's
+    sectors was touched first, -1 where that was skipped.
     """
     joins = np.zeros(places, dtype=bool)
+    begun = np.full(places, -1)
     _, first, same = np.unique(
         touches.block * FAR + touches.sector, return_index=True, return_inverse=True
     )
@@ -73,7 +75,9 @@ def first_touches(touches: Touches, places: int) -> tuple[Array, Array]:
     fresh = np.bincount(place[place >= 0], minlength=places)
     with_first = (touches.step[first][same] == touches.step) & (touches.place >= 0)
     joins[touches.place[with_first]] = True
-    return fresh, joins & (fresh == 0)
+    ran = touches.place >= 0
+    np.maximum.at(begun, touches.place[ran], touches.step[first][same][ran])
+    return fresh, joins & (fresh == 0), begun
 
 
 @dataclass(frozen=True)
