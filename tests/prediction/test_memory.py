@@ -18,7 +18,7 @@ from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.chance import by_chance, least_rates, pieces_of, rates
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Source
-from gpusim.prediction.memory.patterns import Pattern
+from gpusim.prediction.memory.patterns import Pattern, merged
 from gpusim.prediction.memory.sample import Sample, sampled
 from gpusim.prediction.memory.touched import COLUMNS, Stretches
 from gpusim.prediction.streams import classify
@@ -274,6 +274,25 @@ def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() ->
     whole = {(192, 0.0): 0.25, (224, 0.0): 0.25}  # half of the first line, shared with the fourth
     whole |= {(256 + 32 * k, 0.0): 0.25 for k in range(4)}
     assert lines == apart | whole
+
+
+def at_addresses(begins: list[int]) -> Stretches:
+    """Return stretches of 32 bytes, touched one after the other."""
+    columns = dict.fromkeys(COLUMNS, np.zeros(len(begins), dtype=np.int64))
+    columns |= {"begin": np.array(begins), "end": np.array(begins) + 32}
+    return Stretches(**columns, steps=1)
+
+
+def test_what_classes_of_blocks_touch_alike_stands_once() -> None:
+    """Four by two blocks: those of the edges show no move along x, those between have it."""
+    between = Pattern(at_addresses([0, 64]), (128, 4096, 0), ((1, 2), (5, 6)))
+    left = Pattern(at_addresses([0]), (0, 4096, 0), ((0, 0), (4, 4)))
+    right = Pattern(at_addresses([384]), (0, 4096, 0), ((3, 3), (7, 7)))
+    found = merged((between, left, right), Launch.of((4, 2), 32))
+    rows = {one.ranges: (one.stretches.begin.tolist(), one.moves) for one in found}
+    everywhere = (0, 0), (1, 2), (3, 3), (4, 4), (5, 6), (7, 7)
+    moves = (128, 4096, 0)
+    assert rows == {everywhere: ([0], moves), ((1, 2), (5, 6)): ([64], moves)}
 
 
 def test_a_sector_stands_for_what_the_stretch_touches_of_its_own_grain() -> None:

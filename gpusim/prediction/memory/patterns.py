@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from gpusim.launch import Launch, places_of
-from gpusim.prediction.memory.touched import Stretches, touched_by
+from gpusim.prediction.memory.touched import COLUMNS, Stretches, touched_by
 from gpusim.prediction.streams import BlockClass, Classes
 from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
-MOST_CLASSES = 12  # more, as edges along three axes have, are told apart by some blocks alone
+MANY_CLASSES = 12  # of more, as edges along three axes have, what is alike is put together
+MOST_CLASSES = 32  # more are told apart by some blocks alone
 # Blocks that are run where addresses are no linear function: neighbours, and others far apart.
 NEIGHBOURS, APART = 24, 40
 NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
@@ -86,8 +87,9 @@ def patterns_of(
             for one in classes.classes
         ]
         if all(one is not None for one in fits):
-            linear = tuple(pattern for one in fits if one is not None for pattern in one)
-            return Patterns(launch, _in_step(linear), {}, (), ())
+            linear = _in_step([pattern for one in fits if one is not None for pattern in one])
+            is_many = len(classes.classes) > MANY_CLASSES
+            return Patterns(launch, merged(linear, launch) if is_many else linear, {}, (), ())
     return _run_some(prepared, classes)
 
 
@@ -136,6 +138,65 @@ def _fitted(
         mine = rows.at((moves == move[:, None]).all(axis=0))
         made.append(Pattern(mine, (x, y, z), tuple(ranges)))
     return made
+
+
+def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
+    """Return patterns in which what blocks of several classes touch alike stands once.
+
+    When they do so is told from the first class that does.
+    """
+    stand = [_stand(pattern, launch) for pattern in linear]
+    known = {one.moves for one, (apart, _) in zip(linear, stand, strict=True) if apart.all()}
+    patterns = [_moved_as(*both, sorted(known)) for both in zip(linear, stand, strict=True)]
+    owners: dict[tuple[int, ...], list[int]] = {}
+    places: dict[tuple[int, ...], int] = {}
+    for number, pattern in enumerate(patterns):
+        seen: Counter[tuple[int, ...]] = Counter()
+        for place, row in enumerate(_addresses(pattern).tolist()):
+            seen[tuple(row)] += 1
+            key = (*row, seen[tuple(row)])
+            places.setdefault(key, place)
+            owners.setdefault(key, []).append(number)
+    together: dict[tuple[int, ...], list[int]] = {}
+    for key, who in owners.items():
+        together.setdefault(tuple(who), []).append(places[key])
+    return tuple(_of_all([patterns[n] for n in who], rows) for who, rows in together.items())
+
+
+def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:
+    """Return along which dimensions blocks of a pattern stand apart, and where the first stands."""
+    places = coordinates(np.unique(np.array(pattern.ranges)), launch)
+    extents = np.array(launch.grid)
+    return np.asarray((places != places[0]).any(axis=0) | (extents == 1)), places[0]
+
+
+def _moved_as(
+    pattern: Pattern, stand: tuple[Array, Array], known: Sequence[tuple[int, int, int]]
+) -> Pattern:
+    """Return a pattern with the moves of others where its own blocks do not tell them."""
+    apart, place = stand
+    mine = np.array(pattern.moves)
+    for moves in known:
+        if (mine == moves)[apart].all():
+            rows = pattern.stretches
+            shift = int(place @ (mine - np.array(moves)))
+            rows = replace(rows, begin=rows.begin + shift, end=rows.end + shift)
+            return Pattern(rows, moves, pattern.ranges)
+    return pattern
+
+
+def _addresses(pattern: Pattern) -> Array:
+    """Return what says which bytes a pattern touches, a row for each stretch."""
+    rows = pattern.stretches
+    columns = (getattr(rows, name) for name in COLUMNS if name not in ("time", "period"))
+    return np.stack([*columns, *(np.full(len(rows), move) for move in pattern.moves)], axis=1)
+
+
+def _of_all(patterns: Sequence[Pattern], rows: Sequence[int]) -> Pattern:
+    """Return some rows of the first of some patterns as what the blocks of all of them touch."""
+    ranges = tuple(sorted({one for pattern in patterns for one in pattern.ranges}))
+    first = patterns[0]
+    return Pattern(first.stretches.at(np.array(rows)), first.moves, ranges)
 
 
 def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
