@@ -541,7 +541,7 @@ class Capacity:
         least=0.01,
         most=8,
         default=Default(
-            lambda values: 0.8 if _has_l2_parts(values) else 0.91,
+            lambda values: 0.84 if _has_l2_parts(values) else 0.91,
             "an H200's where the L2 has parts; elsewhere what is gone over in turn",
         ),
     )
