@@ -276,6 +276,20 @@ def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() ->
     assert lines == apart | whole
 
 
+@cuda.jit
+def with_partner(a, out, apart):
+    i = cuda.grid(1)
+    out[i] = a[i] + a[i ^ apart]
+
+
+def test_what_partners_by_exclusive_or_read_comes_from_dram_once() -> None:
+    """Blocks 16 apart read each other's elements, 2 MB in all."""
+    blocks = 8192
+    arrays = array_spec(64 * blocks, "int32"), array_spec(64 * blocks, "int32")
+    read = counted(with_partner, blocks, *arrays, np.int32(1024))["dram__bytes_read.sum"]
+    assert read == pytest.approx(4 * 64 * blocks)
+
+
 def at_addresses(begins: list[int]) -> Stretches:
     """Return stretches of 32 bytes, touched one after the other."""
     columns = dict.fromkeys(COLUMNS, np.zeros(len(begins), dtype=np.int64))

@@ -27,6 +27,7 @@ NEIGHBOURS, APART = 24, 40
 NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
 MOST_STEPS = 40_000  # of a block, above which fewer blocks are run
 FEW = 6
+LEAST_OF_A_HALF = 8  # blocks that are run, to tell that those with a bit of their number are alike
 MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
 
 
@@ -199,6 +200,25 @@ def _of_all(patterns: Sequence[Pattern], rows: Sequence[int]) -> Pattern:
     return Pattern(first.stretches.at(np.array(rows)), first.moves, ranges)
 
 
+def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | None:
+    """Return patterns of blocks with a bit of their number and of those without, if these have any.
+
+    Partners that are told by exclusive or lie before the ones and behind the others.
+    """
+    if launch.grid[0] != launch.blocks:
+        return None
+    for size in (1 << bit for bit in range((launch.blocks - 1).bit_length())):
+        halves = [{b: one for b, one in found.items() if b & size == half} for half in (0, size)]
+        if min(map(len, halves)) < LEAST_OF_A_HALF:
+            continue
+        starts = [range(half, launch.blocks, 2 * size) for half in (0, size)]
+        ranges = [[(b, min(b + size, launch.blocks) - 1) for b in some] for some in starts]
+        made = [_fitted(*both, launch) for both in zip(halves, ranges, strict=True)]
+        if all(one is not None for one in made):
+            return [pattern for one in made if one is not None for pattern in one]
+    return None
+
+
 def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
     """Return the blocks of the most common shape where they are most blocks, else all of them."""
     shapes = {b: one.shape for b, one in found.items()}
@@ -236,7 +256,7 @@ def _of_some(
     left: list[int] = []
     for pc in sorted({pc for one in found.values() for pc in np.unique(one.pc).tolist()}):
         mine = {b: one.at(one.pc == pc) for b, one in found.items()}
-        made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch)
+        made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch) or _by_bit(mine, launch)
         if made is None:
             left.append(pc)
         else:
