@@ -67,7 +67,7 @@ class Probe:
             blocks=missing,
             on_skip=recorder.skip if self._skips else None,
         )
-        if not recorder.is_sound:
+        if recorder.unsound:
             raise UnsoundError
         for number, stream in sorted(recorder.streams.items()):
             kind = self._numbers.setdefault(stream.key, len(self.streams))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -297,8 +297,8 @@ class Recorder(Observer):
     """Turns steps and skips into streams of the blocks of a run.
 
     It `adds_up` what the lanes of a warp have for one integer, as nvcc does, where the program's
-    code does not do it itself. `is_sound` says whether what was skipped touches as many sectors for
-    the first time as the iterations that stand for it.
+    code does not do it itself. Of blocks that are `unsound` what was skipped does not touch as many
+    sectors for the first time as the iterations that stand for it.
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -306,7 +306,7 @@ class Recorder(Observer):
         self._adds_up = not prepared.program.compiler
         self._recorded: dict[int, _Recorded] = {}
         self.streams: dict[int, BlockStream] = {}
-        self.is_sound = True
+        self.unsound: set[int] = set()
 
     def _of(self, placement: Placement) -> _Recorded:
         number = int(placement.blocks[0])
@@ -390,11 +390,14 @@ class Recorder(Observer):
         streams = recorded.streams(columns)
         self.streams.update(zip(blocks.tolist(), streams, strict=True))
         if recorded.skips:
-            self.is_sound &= _is_sound(recorded, touches, streams)
+            unsound = _unsound(recorded, touches, streams)
+            self.unsound.update(int(blocks[position]) for position in unsound)
 
 
-def _is_sound(recorded: _Recorded, touches: Touches, streams: Sequence[BlockStream]) -> bool:
-    """Compare the sectors that blocks touch with what their streams say."""
+def _unsound(
+    recorded: _Recorded, touches: Touches, streams: Sequence[BlockStream]
+) -> Iterator[int]:
+    """Yield where blocks stand whose streams touch not the sectors that the blocks touch."""
     stood = [recorded.steps_of(at, skip) for at, skip in recorded.skips]
     times = [recorded.times(skip).max(axis=1) for _, skip in recorded.skips]
     for position, own in enumerate(touches.of_blocks(len(streams))):
@@ -404,5 +407,4 @@ def _is_sound(recorded: _Recorded, touches: Touches, streams: Sequence[BlockStre
             if often[position]
         ]
         if sectors_touched(own, skipped) != streams[position].fresh_sectors:
-            return False
-    return True
+            yield position

@@ -54,10 +54,11 @@ def watched(prepared: Prepared, device: Device, resident: int, l2: str, step_lim
             on_skip=_both(recorder, touches) if skips else None,
         )
         ends = grid.run(step_limit)
-        if recorder.is_sound:
+        sound = [block for block in grid.ended if block not in recorder.unsound]
+        if sound:
             break
-    streams = {block: recorder.streams[block] for block in grid.ended}
-    touched = {block: touches.stretches[block] for block in grid.ended}
+    streams = {block: recorder.streams[block] for block in sound}
+    touched = {block: touches.stretches[block] for block in sound}
     classes = nearest(streams, prepared.launch.blocks)
     return Watched(classes, touched, ends)
 
