@@ -177,6 +177,14 @@ def test_stores_alone_leave_43_hundredths_of_the_l2_unwritten(
     assert stored.written_back == pytest.approx(written_back, abs=0.03)
 
 
+def test_words_of_the_same_sectors_do_not_drive_each_other_out() -> None:
+    """Eight times over 17 MB, each time a word of each sector: most is still in the L2."""
+    blocks = 8 * 2**19 // 64
+    prepared = prepare(fold[blocks, 64], (array_spec(64 * blocks, "int32"),), CC)
+    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    assert stored.written_back < 0.2
+
+
 def test_what_a_launch_leaves_unwritten_the_next_one_on_a_warm_l2_writes() -> None:
     blocks = 2 * H200.capacity.l2_bytes // 512
     assert share_of(copy, 64 * blocks, l2="warm", blocks=blocks).stored[-1].written_back == 1

@@ -221,12 +221,12 @@ class Caches:
         return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
 
     def stored_distance(self, gap: Array) -> Array:
-        """Return what part of the L2 lines fill that are stored to or updated in some time."""
+        """Return what part of the L2 sectors fill that are stored to or updated in some time."""
         touches = self.touches
-        before = np.where(touches.kind == ATOMIC, touches.by_line, touches.stored)
+        before = np.where(touches.kind == ATOMIC, touches.gap, touches.stored)
         is_written = (touches.kind == STORE) | (touches.kind == ATOMIC)
-        lines = _footprint(gap, before, touches.weight * touches.lines * is_written)
-        return LINE_BYTES * lines / self.course.length / self.capacity.l2_bytes
+        sectors = _footprint(gap, before, touches.weight * is_written)
+        return SECTOR_BYTES * sectors / self.course.length / self.capacity.l2_bytes
 
     def l2_missing(self, gap: Array) -> Array:
         """Return what the L2 lacks of what DRAM fetches together and was touched some time ago.
