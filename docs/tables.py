@@ -296,8 +296,10 @@ def memory_keys() -> str:
 MEMORY_MISSES = {
     ("saxpy_stride", 1 << 24): "rows of 128 bytes that the warps of a loop write after they have "
     "drifted apart: DRAM takes longer for them",
-    ("convolution_5x5", 1 << 12): "many loads of lines that are there or on their way, with "
-    "multiplications between them: what holds the hardware back is not known",
+    ("convolution_5x5", 1 << 10): "windows of 25 words that warps share: how many loads may wait "
+    "at a time explains large pictures, small ones take longer",
+    ("shorter_ways", 1 << 13): "some lanes store to what the warp has just loaded, as data decide: "
+    "DRAM is taken to read it first",
     ("rmsnorm", 1 << 22): "rows of 16 KB that a warp reads a second time: the hardware finds more "
     "of them in its L1",
     ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "
