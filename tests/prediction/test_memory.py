@@ -305,6 +305,24 @@ def test_what_partners_by_exclusive_or_read_comes_from_dram_once() -> None:
     assert read == pytest.approx(4 * 64 * blocks)
 
 
+@cuda.jit
+def around(a, out, flags):
+    """Adds what lies a block before and behind, around the ends; a flag adds one."""
+    i = cuda.grid(1)
+    n = cuda.gridDim.x * cuda.blockDim.x
+    out[i] = a[(i + 64) % n] + a[(i + n - 64) % n]
+    if flags[i] > 0:
+        out[i] += 1
+
+
+def test_what_goes_around_the_ends_of_an_array_comes_from_dram_once() -> None:
+    """Which blocks do the same depends on data: some are run, two of which stand at the ends."""
+    blocks = 8192
+    arrays = (np.zeros(64 * blocks, dtype=np.int32) for _ in range(3))
+    read = counted(around, blocks, *arrays)["dram__bytes_read.sum"]
+    assert read == pytest.approx(2 * 4 * 64 * blocks, rel=1e-3)
+
+
 def at_addresses(begins: list[int]) -> Stretches:
     """Return stretches of 32 bytes, touched one after the other."""
     columns = dict.fromkeys(COLUMNS, np.zeros(len(begins), dtype=np.int64))

@@ -28,6 +28,7 @@ NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
 MOST_STEPS = 40_000  # of a block, above which fewer blocks are run
 FEW = 6
 LEAST_OF_A_HALF = 8  # blocks that are run, to tell that those with a bit of their number are alike
+LEAST_WITH_EDGES = 8  # blocks along a dimension, of which those at its ends are few
 MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
 
 
@@ -219,6 +220,18 @@ def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | N
     return None
 
 
+def _within_edges(found: Mapping[int, Stretches], launch: Launch) -> Mapping[int, Stretches]:
+    """Return the blocks that do not stand at an edge of the grid, where they are most blocks.
+
+    What begins anew at an edge, as on a torus, is linear within.
+    """
+    numbers, extents = np.array(sorted(found)), np.array(launch.grid)
+    places = coordinates(numbers, launch)
+    inside = ((places > 0) & (places < extents - 1)) | (extents < LEAST_WITH_EDGES)
+    within = numbers[inside.all(axis=1)].tolist()
+    return {b: found[b] for b in within} if len(within) >= MOST_ALIKE * len(found) else found
+
+
 def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
     """Return the blocks of the most common shape where they are most blocks, else all of them."""
     shapes = {b: one.shape for b, one in found.items()}
@@ -257,6 +270,7 @@ def _of_some(
     for pc in sorted({pc for one in found.values() for pc in np.unique(one.pc).tolist()}):
         mine = {b: one.at(one.pc == pc) for b, one in found.items()}
         made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch) or _by_bit(mine, launch)
+        made = made or _fitted(_within_edges(mine, launch), ((0, launch.blocks - 1),), launch)
         if made is None:
             left.append(pc)
         else:
