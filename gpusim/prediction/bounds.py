@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 
 from gpusim.device import Device
-from gpusim.isa import OPS, Instruction
+from gpusim.isa import OPS, Instruction, Program
 from gpusim.prediction.clock.costs import instruction_costs
+from gpusim.prediction.measured import WHOLE_SECTOR_PASS
 from gpusim.prediction.memory import MemoryShare
-from gpusim.prediction.streams import BlockStream, Classes
+from gpusim.prediction.streams import BlockStream, Classes, WarpStream
 from gpusim.prediction.ticks import TICKS
 from gpusim.prediction.traffic import Traffic
 from gpusim.prepared import Prepared
@@ -33,7 +35,54 @@ _ABLATED = {
     "bandwidth": ("L2", "DRAM"),
     "block-launch": ("block launch",),
     "bank-conflicts": ("shared memory",),
+    "atomics": ("atomics",),
 }
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """What instructions cost by pc: scheduler cycles, cycles of the L2 for an atomic's passes.
+
+    A pass takes it `pass_cycles`, on floating-point numbers those on one sector `sector_cycles`.
+    """
+
+    slot: Array
+    is_shared: Array
+    is_constant: Array
+    pass_cycles: Array
+    sector_cycles: Array
+
+    @classmethod
+    def of(cls, program: Program, device: Device, share: MemoryShare) -> _Costs:
+        """Return what the instructions of a program cost on a device."""
+        rows, interval = program.instructions, device.interval_cycles
+        at_once = [share.concurrent_atomics.get(pc, math.inf) for pc in range(len(rows))]
+        is_float = [row.memory is not None and row.memory.dtype.kind == "f" for row in rows]
+        float_cycles = interval.global_atomic_float_same_address * np.array(is_float)
+        return cls(
+            slot=np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS,
+            is_shared=np.array([_is_shared_access(row) for row in rows]),
+            is_constant=np.array([OPS[row.op].action == "constant" for row in rows]),
+            pass_cycles=interval.global_atomic_same_address / np.array(at_once),
+            sector_cycles=float_cycles / np.array(at_once),
+        )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What blocks take: scheduler cycles, wavefronts, constants looked up, the L2 for atomics."""
+
+    issue: float = 0.0
+    wavefronts: float = 0.0
+    constants: float = 0.0
+    atomics: float = 0.0
+
+    def __add__(self, more: _Work) -> _Work:
+        return _Work(*(a + b for a, b in zip(astuple(self), astuple(more), strict=True)))
+
+    def times(self, blocks: int) -> _Work:
+        """Return what so many blocks take."""
+        return _Work(*(blocks * one for one in astuple(self)))
 
 
 def bounds_of(
@@ -43,23 +92,20 @@ def bounds_of(
     share: MemoryShare,
     traffic: Traffic,
 ) -> tuple[Bound, ...]:
-    """Return the least time by issue, shared memory, L2, DRAM and block launches."""
-    program, launch = prepared.program, prepared.launch
+    """Return the least time by each of what may limit a launch."""
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
-    slot = np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS
-    is_shared = np.array([_is_shared_access(one) for one in program.instructions])
-    issue = shared = 0.0
-    for block_class in classes.classes:
-        work = _work(block_class.stream, slot, is_shared)
-        issue += block_class.blocks * work[0]
-        shared += block_class.blocks * work[1]
+    costs = _Costs.of(prepared.program, device, share)
+    works = (_work(one.stream, costs).times(one.blocks) for one in classes.classes)
+    work = sum(works, start=_Work())
     through_l2 = traffic.l2_bytes + traffic.dram_bytes
     through_dram = traffic.moved_bytes + traffic.written_back_bytes * share.write_factor
     sms = share.sms
-    blocks_on_sm = -(-launch.blocks // sms)
+    blocks_on_sm = -(-prepared.launch.blocks // sms)
     by_name = {
-        "issue": issue / sms / device.sm.schedulers,
-        "shared memory": shared * interval.shared_wavefront / sms,
+        "issue": work.issue / sms / device.sm.schedulers,
+        "shared memory": work.wavefronts * interval.shared_wavefront / sms,
+        "constants": work.constants * interval.adu / sms,
+        "atomics": work.atomics,
         "L2": through_l2 / sms / share.l2_bytes_per_cycle,
         "DRAM": through_dram / sms / share.dram_bytes_per_cycle,
         "block launch": blocks_on_sm * interval.block_completion,
@@ -70,16 +116,23 @@ def bounds_of(
     return tuple(Bound(name, cycles / clock) for name, cycles in by_name.items())
 
 
-def _work(stream: BlockStream, slot: Array, is_shared: Array) -> tuple[float, float]:
-    """Return a block's scheduler cycles and shared-memory wavefronts.
+def _work(stream: BlockStream, costs: _Costs) -> _Work:
+    """Return what a block takes."""
+    return sum((_of_warp(warp, costs) for warp in stream.warps), start=_Work())
 
-    `slot` has the scheduler cycles of each pc, `is_shared` says which pcs access shared memory.
-    """
-    slots = wavefronts = 0.0
-    for warp in stream.warps:
-        slots += float(warp.times @ slot[warp.pc])
-        wavefronts += int(warp.times @ np.where(is_shared[warp.pc], warp.cost, 0))
-    return slots, wavefronts
+
+def _of_warp(warp: WarpStream, costs: _Costs) -> _Work:
+    """Return what a warp takes; a pass over a whole sector takes the L2 less than another."""
+    pc, times, asked = warp.pc, warp.times, warp.cost
+    sectors = np.maximum(warp.lines, 1)
+    passes = np.where(asked > sectors, asked, asked * WHOLE_SECTOR_PASS)
+    atomics = np.maximum(passes * costs.pass_cycles[pc], asked / sectors * costs.sector_cycles[pc])
+    return _Work(
+        issue=float(times @ costs.slot[pc]),
+        wavefronts=float(times @ np.where(costs.is_shared[pc], asked, 0)),
+        constants=float(times @ np.where(costs.is_constant[pc], np.maximum(asked, 1), 0)),
+        atomics=float(times @ atomics),
+    )
 
 
 def _is_shared_access(instruction: Instruction) -> bool:

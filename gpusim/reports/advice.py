@@ -55,6 +55,8 @@ _BOUND_REMEDIES = {
     "shared memory": "fewer wavefronts: fewer shared accesses, or none that conflict",
     "L2": "fewer bytes from L2",
     "DRAM": "fewer bytes from DRAM",
+    "constants": "fewer different constants for the lanes of a warp",
+    "atomics": "fewer atomics, or atomics on more addresses",
     "block launch": "fewer blocks, each with more to do",
     "latency": "shorter chains of dependent instructions, or more warps",
     WAITING: "less between seeing another block's word and leaving one's own, or fewer blocks",

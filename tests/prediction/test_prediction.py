@@ -131,6 +131,36 @@ def test_time_is_never_below_a_bound_and_stalls_are_shares(name: str) -> None:
     assert found.gbps(4 * 2**24) < found.device.bandwidth.dram_peak_gbps
 
 
+def test_atomics_that_follow_each_other_are_a_bound() -> None:
+    """Of 1,024 warps 32 passes each, on floats of one sector 3.46 cycles apart."""
+
+    @cuda.jit
+    def kernel(out):
+        cuda.atomic.add(out, 0, np.float32(1))
+
+    found = predict(kernel[128, 256], array_spec(1, "float32"), device="h200")
+    cycles = 1024 * 32 * found.device.interval_cycles.global_atomic_float_same_address
+    assert found.bound.name == "atomics"
+    assert found.bound.time_us == pytest.approx(cycles / found.device.gpu.sm_clock_mhz)
+    assert found.bound.time_us > 0.9 * found.cycles / found.device.gpu.sm_clock_mhz
+
+
+def test_constants_that_an_sm_looks_up_one_after_the_other_are_a_bound() -> None:
+    """Each of 264 warps on 132 SMs looks up its parameters, a constant for each LDC."""
+
+    @cuda.jit
+    def kernel(out, value):
+        out[cuda.grid(1)] = value
+
+    arguments = array_spec(264 * 32, "int32"), np.int32(1)
+    found = predict(kernel[132, 64], *arguments, device="h200", code="lowering")
+    loads = sum(row.op.startswith("LDC") for row in found.prepared.program.instructions)
+    (bound,) = (one for one in found.bounds if one.name == "constants")
+    cycles = 2 * loads * found.device.interval_cycles.adu
+    assert loads >= 1
+    assert bound.time_us == pytest.approx(cycles / found.device.gpu.sm_clock_mhz)
+
+
 @pytest.mark.parametrize(("n", "part"), [(2**22, 0.0), (2**24, 1.0)])
 def test_a_warm_l2_has_arrays_that_fit_and_nothing_of_those_that_do_not(
     n: int, part: float
