@@ -300,8 +300,8 @@ MEMORY_MISSES = {
     "at a time explains large pictures, small ones take longer",
     ("shorter_ways", 1 << 13): "some lanes store to what the warp has just loaded, as data decide: "
     "DRAM is taken to read it first",
-    ("rmsnorm", 1 << 22): "rows of 16 KB that a warp reads a second time: the hardware finds more "
-    "of them in its L1",
+    ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB, twice: as much as predicted is "
+    "found in the L1, but so few warps wait less for DRAM than here",
     ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "
     "constants, which share the caches of these: here each has them as if all ran together",
 }
