@@ -186,6 +186,6 @@ def _latency(gpu: Device, memory: MemoryShare, work: Workload, resident: int) ->
     Of the blocks of an SM, one place gets at least their number over the places, one after
     the other.
     """
-    alone = simulate_alone(gpu, memory, work)
     in_turn = math.ceil(work.blocks_on_sm / resident)
+    alone = simulate_alone(gpu, memory, work, is_first=in_turn == 1)
     return Bound("latency", in_turn * alone / gpu.gpu.sm_clock_mhz)

@@ -95,13 +95,15 @@ def simulate_all(
 
 
 @uncollected()
-def simulate_alone(device: Device, share: MemoryShare, work: Workload) -> float:
-    """Return the cycles of a block that has an SM for itself, neither the first nor the last.
+def simulate_alone(
+    device: Device, share: MemoryShare, work: Workload, *, is_first: bool = False
+) -> float:
+    """Return the cycles of a block that has an SM for itself, which is the SM's first or a later.
 
     It leaves without waiting for what it has stored.
     """
     blocks = work.some(1, FIRST_ITERATIONS)
-    alone = simulate(device, share, blocks, 1, is_steady=True)
+    alone = simulate(device, share, blocks, 1, is_steady=not is_first)
     simulated, whole = work.waits_for_memory(FIRST_ITERATIONS)
     late = slowest_excess_cycles(device, share, (simulated, work.warps), (whole, work.warps))
     return alone.block_ends[-1] + alone.extrapolated.longest + late

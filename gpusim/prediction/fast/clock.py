@@ -53,6 +53,7 @@ class CompiledClock:
         if limited:
             config.memory_reservation = config.memory_reservation_for_growth = 0
             config.memory_guard_size = 0
+        config.memory_init_cow = False  # it takes a file, for which a limit may leave no room
         self._engine = wasmtime.Engine(config)
         self._module = _compiled(self._engine, str(limited))
         self._kept: tuple[Instance, Image] | None = None  # with steps that lie in its memory
