@@ -414,7 +414,7 @@ def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
         b.name: b.time_us for b in whole.bounds if b.name != "latency"
     }
     assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
-    assert part.bound.time_us == pytest.approx(whole.bound.time_us, rel=0.02)
+    assert part.bound.time_us == pytest.approx(whole.bound.time_us, rel=0.04)  # of one block alone
     assert part.stalls == pytest.approx(whole.stalls, abs=0.025)
 
 
