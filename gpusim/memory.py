@@ -20,6 +20,7 @@ WORD_BYTES = 4
 BANKS = 32
 BANKS_CC1 = 16
 CC_OF_PAIRS = 7
+CC_OF_WRITE_THROUGH = 7
 TAG_BANKS = 4  # a power of two
 NOWHERE = np.asarray(2**62)  # behind all values
 BEHIND_32 = np.asarray(2**31 - 1, dtype=np.int32)  # behind all of 32 bits but itself
@@ -96,6 +97,15 @@ def sectors(addresses: Array, on: Array) -> Array:
     An access of up to 16 bytes, aligned to its width, lies in one sector.
     """
     return distinct(addresses >> SECTOR_BITS, on)
+
+
+def local_places(addresses: Array) -> Array:
+    """Return where what each lane has at an address of its local memory lies among its warp's.
+
+    Words of one address lie side by side, lane by lane: a line holds a word of each lane (CUDA C++
+    Programming Guide, "Local Memory").
+    """
+    return addresses // WORD_BYTES * LINE_BYTES + np.arange(32) * WORD_BYTES
 
 
 def banks(addresses: Array, cc_major: int = 9) -> Array:

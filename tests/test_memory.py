@@ -186,6 +186,16 @@ def test_lines_are_looked_up_four_at_a_time() -> None:
     assert memory.load_wavefronts(128 * LANES, ~EVERY) == 0
 
 
+def test_words_of_one_local_address_lie_in_a_line_lane_by_lane() -> None:
+    """A byte lies in its word's; lanes at different addresses are in as many lines."""
+    for address in (8, 11):
+        places = memory.local_places(np.full(32, address))
+        assert places.tolist() == [256 + 4 * lane for lane in range(32)]
+    apart = memory.local_places(4 * LANES)
+    assert apart.tolist() == [132 * lane for lane in range(32)]
+    assert memory.sectors(apart, EVERY) == 32
+
+
 @given(st.lists(st.integers(0, 2**40), min_size=32, max_size=32), masks)
 def test_sectors_are_counted_alike_however_large_addresses_are(
     addresses: list[int], on: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

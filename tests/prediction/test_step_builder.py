@@ -160,3 +160,27 @@ def test_of_a_store_right_behind_another_to_its_sectors_a_part_leaves_with_that(
         if step.action is Action.GLOBAL_STORE
     ]
     assert asked == [(32, 8), (19, 5), (32, 8), (19, 5)]
+
+
+@cuda.jit
+def four_words(out, at):
+    row = cuda.local.array(8, np.int32)
+    row[at] = at
+    row[at + 1] = at
+    row[at + 2] = at
+    row[at + 3] = at
+    out[cuda.grid(1)] = row[out[0]]
+
+
+def test_stores_to_local_memory_in_a_row_are_to_sectors_of_their_own() -> None:
+    """Each is a line of four sectors: none leaves with the one before it."""
+    arguments = np.zeros(32, np.int32), np.int32(1)
+    prepared = prepare(four_words[1, 32], arguments, ComputeCapability(9, 0), code="lowering")
+    (only,) = classify(prepared).classes
+    work = step_builder.steps_of(only.stream.warps[0], issues(prepared.program, load("h200")))
+    asked = [
+        (step.access.cost, step.access.lines, step.access.is_whole)
+        for step in work.steps
+        if step.action is Action.GLOBAL_STORE
+    ]
+    assert asked == 5 * [(4, 1, True)]

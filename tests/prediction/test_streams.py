@@ -170,6 +170,41 @@ def test_loads_pass_the_data_stage_by_banks_and_stores_by_lines(apart: int, pass
     assert stream.wavefronts[asked].tolist() == [passes, lines]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "apart", "major", "stored", "passes"),
+    [
+        ("int32", 0, 9, (4, 1, 1), 1),
+        ("float64", 0, 9, (8, 2, 2), 2),
+        ("int32", 1, 9, (32, 32, 32), 8),
+        ("int32", 0, 3, (0, 0, 1), 1),
+    ],
+)
+def test_what_is_stored_to_local_memory_goes_to_the_l2_and_is_loaded_from_the_l1(
+    dtype: str, apart: int, major: int, stored: tuple[int, int, int], passes: int
+) -> None:
+    """Sectors, lines and wavefronts of a store; a load has wavefronts alone, four tags in one.
+
+    Lanes that index alike share a line for each word; 33 words apart, each has a line of its own.
+    """
+
+    @cuda.jit
+    def kernel(values, at, further):
+        row = cuda.local.array(64, dtype)
+        i = cuda.threadIdx.x % 32 * apart + at
+        row[i] = values[cuda.grid(1)]
+        values[cuda.grid(1)] = row[i + further]
+
+    arguments = array_spec(256, dtype), np.int32(3), np.int32(1)
+    cc = ComputeCapability(major, 0)
+    prepared = prepare(kernel[4, 64], arguments, cc, code="lowering")
+    stream = classify(prepared).classes[0].stream.warps[0]
+    ops = np.array([row.op for row in prepared.program.instructions])[stream.pc]
+    asked = np.stack([stream.cost, stream.lines, stream.wavefronts], axis=1)
+    assert asked[ops == "STL"].tolist() == [list(stored)]
+    assert asked[ops == "LDL"].tolist() == [[0, 0, passes]]
+    assert not stream.fresh[(ops == "STL") | (ops == "LDL")].any()
+
+
 @pytest.mark.parametrize(("dtype", "passes"), [("int32", 1), ("float32", 32)])
 def test_integers_of_a_warp_on_one_address_are_added_up_before(dtype: str, passes: int) -> None:
     @cuda.jit

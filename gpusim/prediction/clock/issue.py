@@ -34,6 +34,12 @@ class Issue(NamedTuple):
     words: int
     copies: str
 
+    @property
+    def is_global(self) -> bool:
+        """Whether it accesses global memory."""
+        found = self.instruction.memory
+        return found is not None and found.space == "global"
+
 
 def issues(program: Program, device: Device) -> list[Issue]:
     """Return each instruction of a program as a device issues it."""

@@ -158,7 +158,8 @@ def _add(
 def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterator[Row]:
     """Yield each instruction of a piece of a stream.
 
-    A part of what is stored to the sectors of the store right before leaves the SM with that.
+    A part of what is stored to the sectors of the store right before leaves the SM with that. Of
+    local memory it is not known which sectors these are: stores in a row are to words of their own.
     """
     columns = [column.tolist() for column in _columns(stream, piece)]
     sectors_before = 0  # of a store that nothing has left with
@@ -167,8 +168,9 @@ def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterat
     ):
         cost, fresh, written, lines, *rest = asked_for
         is_store = is_on and program[pc].action is Action.GLOBAL_STORE
-        is_joined = is_store and not written and cost == sectors_before
-        sectors_before = cost if is_store and not is_joined else 0
+        may_join = is_store and program[pc].is_global
+        is_joined = may_join and not written and cost == sectors_before
+        sectors_before = cost if may_join and not is_joined else 0
         alone = 1 - STORE_JOINED if is_joined else 1
         what = round(cost * alone), fresh, written, round(lines * alone), *rest
         yield Row(pc, is_taken, is_on, gaps, earlier, apart, behind, lanes, what)

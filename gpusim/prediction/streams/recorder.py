@@ -378,7 +378,25 @@ class Recorder(Observer):
                 wavefronts = memory.load_wavefronts(addresses, step.on, width, self._cc_major)
             touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
             return _Asked(np.count_nonzero(touched >= 0, axis=2), lines, wavefronts, touched)
+        if found.space == "local":
+            return self._asked_of_local(step, max(1, found.width_bytes // memory.WORD_BYTES))
         return _Asked()
+
+    def _asked_of_local(self, step: Step, words: int) -> _Asked:
+        """Return what an access to so many words of each lane's local memory asks for.
+
+        A load finds them in the L1. From compute capability 7.0 on a store sends them to the L2 as
+        well, as one to global memory does.
+        """
+        assert step.addresses is not None
+        places = memory.local_places(step.addresses)
+        if step.instruction.is_load:
+            passes = memory.load_wavefronts(places, step.on, memory.WORD_BYTES, self._cc_major)
+            return _Asked(wavefronts=words * passes)
+        lines = words * memory.distinct(places // memory.LINE_BYTES, step.on)
+        if self._cc_major < memory.CC_OF_WRITE_THROUGH:
+            return _Asked(wavefronts=lines)
+        return _Asked(words * memory.sectors(places, step.on), lines, wavefronts=lines)
 
     def batch_end(self, blocks: Array) -> None:
         """Make the streams of these blocks."""
