@@ -8,9 +8,11 @@ from . import (
     assignments,
     atomics,
     basics,
+    fields,
     gathers,
     grids,
     networks,
+    records,
     rows,
     sciences,
     streams,
@@ -31,6 +33,8 @@ MODULES = (
     sciences,
     training,
     assignments,
+    fields,
+    records,
 )
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 

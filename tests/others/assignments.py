@@ -18,7 +18,7 @@ from .data import (
     words,
     zeros,
 )
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 
 def _double(length: int, seed: int) -> Numbers:
@@ -26,7 +26,7 @@ def _double(length: int, seed: int) -> Numbers:
     return of(lambda: uniform(length, seed).make().astype(float64), length, float64)
 
 
-@measured(LAST, 2**14, 2**18, 2**22)
+@measured(SEEN, 2**14, 2**18, 2**22)
 def join_chains(n: int) -> Plan:
     rows = n // 2
     shift = 33 - rows.bit_length()
@@ -51,7 +51,7 @@ def join_chains(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**18, 2**21, 2**24)
+@measured(SEEN, 2**18, 2**21, 2**24)
 def select_rows(n: int) -> Plan:
     def expected(price: Array, quantity: Array, least: int, most: int, *_: object) -> Expected:
         chosen = ((price >= least) & (quantity < most)).reshape(-1, 512)
@@ -65,7 +65,7 @@ def select_rows(n: int) -> Plan:
     return Plan(n // 512, 512, arguments, expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def group_by(n: int) -> Plan:
     def expected(group: Array, amount: Array, *_: object) -> Expected:
         return {2: np.bincount(group & 63, amount, 64), 3: np.bincount(group & 63, minlength=64)}
@@ -75,7 +75,7 @@ def group_by(n: int) -> Plan:
     return Plan(min(n // 1024, 528), 256, (*of_rows, *results, int32(n)), expected, 1e-9)
 
 
-@measured(LAST, 2**7, 2**11, 2**15, small=4)
+@measured(SEEN, 2**7, 2**11, 2**15, small=4)
 def cyclic_reduction(n: int) -> Plan:
     def expected(a: Array, b: Array, c: Array, d: Array, x: Array) -> Expected:
         matrices = np.zeros((n, 256, 256))
@@ -91,7 +91,7 @@ def cyclic_reduction(n: int) -> Plan:
     return Plan(n, 256, (*map(deciding, given), zeros(size)), expected, tolerance=1e-4)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def red_black(n: int) -> Plan:
     def expected(u: Array, f: Array, h2: float64, colour: int, n: int) -> Expected:
         made = u.reshape(n, n).copy()
@@ -106,7 +106,7 @@ def red_black(n: int) -> Plan:
     return Plan((n // 64, n // 8), (32, 8), arguments, expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**14, 2**17, 2**20)
+@measured(SEEN, 2**14, 2**17, 2**20)
 def asian_option(n: int) -> Plan:
     start, strike, drift, swing = (float32(v) for v in (100, 98, 0.0002, 0.02))
 
@@ -133,7 +133,7 @@ def _stepped(state: Array) -> Array:
     return state
 
 
-@measured(LAST, 2**14, 2**17, 2**20)
+@measured(SEEN, 2**14, 2**17, 2**20)
 def ell_product(n: int) -> Plan:
     size = 16 * n
 
@@ -151,7 +151,7 @@ def ell_product(n: int) -> Plan:
     return Plan(n // 128, 128, (*arrays, zeros(n, float64), int32(n)), expected, tolerance=1e-12)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def bilateral(n: int) -> Plan:
     def expected(x: Array, y: Array, space: float32, span: float32, n: int) -> Expected:
         wide = np.pad(x.reshape(n, n), 2, mode="edge").astype(float64)
@@ -169,7 +169,7 @@ def bilateral(n: int) -> Plan:
     return Plan((n // 16, n // 16), (16, 16), arguments, expected)
 
 
-@measured(LAST, 512, 2048, 8192, small=64)
+@measured(SEEN, 512, 2048, 8192, small=64)
 def median3x3(n: int) -> Plan:
     def expected(x: Array, y: Array, n: int) -> Expected:
         p = x.reshape(n, n)
@@ -180,7 +180,7 @@ def median3x3(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def rule_110(n: int) -> Plan:
     def expected(cells: Array, later: Array, n: int) -> Expected:
         line = np.unpackbits(cells.view(uint8), bitorder="little").astype(bool)
@@ -193,7 +193,7 @@ def rule_110(n: int) -> Plan:
     return Plan(-(-n // 254), 256, arguments, expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**14, 2**17, 2**21)
+@measured(SEEN, 2**14, 2**17, 2**21)
 def random_walks(n: int) -> Plan:
     def begins() -> Array:
         degrees = 1 + (words(n, 7) & uint32(15)).astype(int64)
@@ -212,7 +212,7 @@ def random_walks(n: int) -> Plan:
     return Plan(n // 256, 256, (*graph, zeros(n, int32), int32(n)), expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def find_pattern(n: int) -> Plan:
     sought = of(lambda: np.frombuffer(b"ACGTTG", uint8), 6, uint8)
 

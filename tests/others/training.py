@@ -16,7 +16,7 @@ from .data import (
     uniform,
     zeros,
 )
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 
 def _signed(length: int, seed: int = 1) -> Numbers:
@@ -24,7 +24,7 @@ def _signed(length: int, seed: int = 1) -> Numbers:
     return deciding(of(lambda: 4 * uniform(length, seed).make() - 2, length, float32))
 
 
-@measured(LAST, 2, 32, 512, small=1)
+@measured(SEEN, 2, 32, 512, small=1)
 def group_norm(n: int) -> Plan:
     channels, pixels, groups = 128, 1024, 32
 
@@ -41,7 +41,7 @@ def group_norm(n: int) -> Plan:
     return Plan(n * groups, 512, (*arrays, *numbers), expected, tolerance=1e-4)
 
 
-@measured(LAST, 512, 8192, 32768, small=16)
+@measured(SEEN, 512, 8192, 32768, small=16)
 def layernorm_backward(n: int) -> Plan:
     def expected(dy: Array, x: Array, means: Array, scales: Array, gamma: Array,
                  dx: Array, rows: int) -> Expected:  # fmt: skip
@@ -58,7 +58,7 @@ def layernorm_backward(n: int) -> Plan:
     return Plan(n // 8, 256, (*arrays, int32(n)), expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**10, 2**14, 2**17, small=64)
+@measured(SEEN, 2**10, 2**14, 2**17, small=64)
 def softmax_backward(n: int) -> Plan:
     columns = 200
 
@@ -72,7 +72,7 @@ def softmax_backward(n: int) -> Plan:
     return Plan(n // 4, (32, 4), arguments, expected)
 
 
-@measured(LAST, 128, 512, 1024, small=32)
+@measured(SEEN, 128, 512, 1024, small=32)
 def causal_scores(n: int) -> Plan:
     heads = 16
 
@@ -86,7 +86,7 @@ def causal_scores(n: int) -> Plan:
     return Plan(grid, (16, 16), (*arrays, float32(0.125), int32(n)), expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def unpack_int4(n: int) -> Plan:
     def expected(packed: Array, scales: Array, y: Array, n: int) -> Expected:
         fours = packed[:, None] >> np.arange(0, 32, 4, dtype=np.uint32) & np.uint32(15)
@@ -96,7 +96,7 @@ def unpack_int4(n: int) -> Plan:
     return Plan(n // 2048, 256, arguments, expected)
 
 
-@measured(LAST, 2**10, 2**14, 2**17, small=2**8)
+@measured(SEEN, 2**10, 2**14, 2**17, small=2**8)
 def embedding_backward(n: int) -> Plan:
     vocabulary = 2**15
 
@@ -115,7 +115,7 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x.astype(np.float64))))
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def lstm_cell(n: int) -> Plan:
     def expected(gates: Array, cells: Array, hidden: Array, n: int) -> Expected:
         i, f, g, o = (part.ravel() for part in gates.reshape(-1, 4, 512).transpose(1, 0, 2))
@@ -126,7 +126,7 @@ def lstm_cell(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected)
 
 
-@measured(LAST, 56, 224, 448, small=16)
+@measured(SEEN, 56, 224, 448, small=16)
 def pool_with_places(n: int) -> Plan:
     channels, half = 64, n // 2
 
@@ -144,7 +144,7 @@ def pool_with_places(n: int) -> Plan:
     return Plan(min(-(-total // 512), 4096), 512, (*arrays, int32(n), int32(total)), expected)
 
 
-@measured(LAST, 2**12, 2**16, 2**20, small=2**10)
+@measured(SEEN, 2**12, 2**16, 2**20, small=2**10)
 def causal_convolution(n: int) -> Plan:
     channels = 64
 
@@ -160,7 +160,7 @@ def causal_convolution(n: int) -> Plan:
     return Plan((n // 1024, channels), 256, arguments, expected)
 
 
-@measured(LAST, 256, 4096, 16384, small=8)
+@measured(SEEN, 256, 4096, 16384, small=8)
 def batched_matvec(n: int) -> Plan:
     def expected(matrices: Array, vectors: Array, y: Array) -> Expected:
         made = matrices.reshape(n, 48, 48) @ vectors.reshape(n, 48, 1)
@@ -169,7 +169,7 @@ def batched_matvec(n: int) -> Plan:
     return Plan(n, 64, (uniform(48 * 48 * n), uniform(48 * n, 2), zeros(48 * n)), expected)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def swiglu_half(n: int) -> Plan:
     def halves(seed: int) -> Numbers:
         return deciding(of(lambda: _signed(n, seed).make().astype(float16), n, float16))
@@ -181,7 +181,7 @@ def swiglu_half(n: int) -> Plan:
     return Plan(min(n // 512, 1056), 256, arguments, expected, tolerance=1e-3)
 
 
-@measured(LAST, 2**10, 2**14, 2**17, small=512)
+@measured(SEEN, 2**10, 2**14, 2**17, small=512)
 def bias_gradient(n: int) -> Plan:
     def expected(dy: Array, bias: Array, n: int) -> Expected:
         return {1: dy.reshape(n, 512).sum(0, dtype=np.float64)}
