@@ -44,7 +44,7 @@ def segment_sums(n: int) -> Plan:
         first = np.maximum.accumulate(np.where(starts, np.arange(n), 0))
         return {2: whole - whole[first] + x[first]}
 
-    arguments = below(1024, n), _marks(n, 40, 2), zeros(n, int32), int32(n)
+    arguments = deciding(below(1024, n)), _marks(n, 40, 2), zeros(n, int32), int32(n)
     return Plan(n // 512, 512, arguments, expected, EXACT)
 
 
@@ -279,5 +279,5 @@ def refit(n: int) -> Plan:
             end = level.start
         return {2: low, 3: high, 4: np.full(n - 1, 2)}
 
-    arguments = *_tree(n), spans(2, 0), spans(3, 1), afresh(zeros(n - 1, int32)), int32(n)
+    arguments = *_tree(n), spans(2, 0), spans(3, 1), deciding(afresh(zeros(n - 1, int32))), int32(n)
     return Plan(n // 256, 256, arguments, expected)
