@@ -139,3 +139,25 @@ def test_values_of_boxes_come_in_the_order_of_block_numbers() -> None:
     assert cells.in_order(np.array([[[5, 6], [5, 7]]]), most=3) is None
     whole, same = cells.merged(np.full((1, 2, 2), 8))
     assert (whole.begins, same.tolist()) == (((0,), (0,), (0,)), [[[8]]])
+
+
+@cuda.jit
+def second_comes_on(visits, out, words):
+    i = cuda.grid(1)
+    if cuda.atomic.add(visits, i % words, 1) == 1:
+        total = 0
+        for k in range(i % 40):
+            total += k * k % 7
+        out[i] = total
+
+
+@pytest.mark.parametrize(("blocks", "error"), [(40, 0.0), (1600, 0.02)])
+def test_blocks_find_what_atomics_of_blocks_before_them_left(blocks: int, error: float) -> None:
+    """Of two threads that come to a word the second goes on: those of the grid's later half."""
+
+    def given() -> tuple[object, ...]:
+        return np.zeros(32 * blocks, np.int32), np.zeros(64 * blocks, np.int32), 32 * blocks
+
+    found = classes_of(second_comes_on, blocks, 64, *given())
+    whole = counted(second_comes_on, blocks, 64, *given())
+    assert instructions_of(found) == pytest.approx(whole, rel=error, abs=0)

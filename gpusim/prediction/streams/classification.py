@@ -18,6 +18,7 @@ from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.lattice import between, corners, exceptions
+from gpusim.prediction.streams.meeting import meet
 from gpusim.prediction.streams.missing import refuse_missing_elements
 from gpusim.prediction.streams.probe import Probe, UnsoundError
 from gpusim.prediction.streams.strata import Strata, strata
@@ -29,6 +30,7 @@ MAX_PROBES = 256
 MAX_PROBED_INSTRUCTIONS = 1_000_000
 # A sample has at least so many blocks, and more where what all do is not known as well as that.
 FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 48, 400, 2_000_000
+SAMPLED_IN_ORDER = 96
 SAMPLING_ERRORS = 0.01, 0.02  # of instructions, and of what accesses take
 
 
@@ -76,7 +78,21 @@ def _classes(asked: _Asked, skips: bool) -> Classes:
 
 def _all(asked: _Asked, *, skips: bool) -> Classes:
     found = _found(Probe(asked.prepared, asked.step_limit, skips=skips))
+    if meet(asked.prepared, found, asked.step_limit):
+        return _in_order(asked)
     return with_last_block(found, asked.prepared, asked.step_limit, skips=skips)
+
+
+def _in_order(asked: _Asked) -> Classes:
+    """Return classes of a sample of blocks, each of which is run when all before it have been."""
+    parts = strata(asked.prepared.launch.grid)
+    while not parts.are_whole and len(parts) < SAMPLED_IN_ORDER:
+        finer = parts.halved()
+        if len(finer) == len(parts):
+            break
+        parts = finer
+    probe = Probe(asked.prepared, asked.step_limit, skips=False, in_order=True)
+    return _sample(probe, parts)
 
 
 _kept_classes = lru_cache(maxsize=64)(_classes)
@@ -142,8 +158,14 @@ def _sampled(probe: Probe, parts: Strata) -> Classes:
         finer = _finer(probe, parts)
         if len(finer) == len(parts):
             break
-        probe.run(finer.chosen)
         parts = finer
+        probe.run(parts.chosen)
+    return _sample(probe, parts)
+
+
+def _sample(probe: Probe, parts: Strata) -> Classes:
+    """Return classes of which each block that is chosen stands for those of its cell."""
+    probe.run(parts.chosen)
     made = classes_from(parts.cells, probe.kinds(parts.chosen), probe.streams)
     assert made is not None
     instructions, _ = _errors(probe, parts)

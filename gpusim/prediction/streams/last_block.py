@@ -7,7 +7,6 @@ last finds that all others have added to it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from gpusim import machine
 from gpusim.errors import GpusimError
 from gpusim.isa import ANY_ARRAY, OPS, Program
 from gpusim.prediction.streams.classes import Classes
-from gpusim.prediction.streams.probe import Probe, without_results
+from gpusim.prediction.streams.probe import Probe, without_results, written_whole
 from gpusim.prepared import Prepared
 
 MOST_WORDS = 8  # that one block adds to, of what counts blocks
@@ -27,7 +26,7 @@ def with_last_block(
 ) -> Classes:
     """Return classes in which the grid's last block comes last, if it does more then."""
     last = prepared.launch.blocks - 1
-    names = _counters(prepared.program)
+    names = wanted_of_atomics(prepared.program, COUNTING)
     if not (last and names):
         return classes
     try:
@@ -44,14 +43,14 @@ def with_last_block(
     return classes.with_last(stream)
 
 
-def _counters(program: Program) -> frozenset[str]:
-    """Return the arrays that atomics count in whose old values are wanted."""
+def wanted_of_atomics(program: Program, details: tuple[str, ...] = ()) -> frozenset[str]:
+    """Return the arrays that atomics change whose old values are wanted; of some kinds if given."""
     return frozenset(
         row.memory.name
         for row in program.instructions
         if OPS[row.op].kind == "atomic"
         and row.dst
-        and row.detail in COUNTING
+        and (not details or row.detail in details)
         and row.memory is not None
         and row.memory.space in ("global", "generic")
         and row.memory.dtype.kind in "iu"
@@ -70,17 +69,8 @@ def _after_all_others(
         if not (isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
             continue
         if name in names or ANY_ARRAY in names:
-            added = _whole(once, name) - array
+            added = written_whole(once, name) - array
             if np.count_nonzero(added) <= MOST_WORDS:
                 counts += int(np.count_nonzero(added))
                 after[name] = array + added * array.dtype.type(last)
     return replace(prepared, arguments=after) if counts else None
-
-
-def _whole(prepared: Prepared, name: str) -> Any:
-    """Return an array of a launch, all of its elements filled if it is a copy."""
-    array = prepared.arguments[name]
-    for copy in prepared.copies:
-        if np.may_share_memory(copy.bytes, array):
-            copy.fill_all()
-    return array

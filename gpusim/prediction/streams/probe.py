@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,15 +25,18 @@ class UnsoundError(Exception):
 class Probe:
     """Runs blocks of a launch, each once, and keeps the streams that differ, in their order.
 
-    With `skips`, loops whose iterations are all alike are run in part and kept once.
+    With `skips`, loops whose iterations are all alike are run in part and kept once. `in_order`
+    runs all blocks before a block that is run, so that it finds what they have done.
     """
 
-    def __init__(self, prepared: Prepared, step_limit: int, *, skips: bool) -> None:
+    def __init__(
+        self, prepared: Prepared, step_limit: int, *, skips: bool, in_order: bool = False
+    ) -> None:
         self.prepared = prepared
         self.streams: list[BlockStream] = []
         self._numbers: dict[bytes, int] = {}
         self._kinds: dict[int, int] = {}
-        self._step_limit, self._skips = step_limit, skips
+        self._step_limit, self._skips, self._in_order = step_limit, skips, in_order
 
     def __len__(self) -> int:
         """Return how many blocks were run."""
@@ -60,13 +64,11 @@ class Probe:
         if not missing:
             return
         recorder = Recorder(self.prepared)
-        machine.run(
-            without_results(self.prepared),
-            observers=(recorder,),
-            step_limit=self._step_limit,
-            blocks=missing,
-            on_skip=recorder.skip if self._skips else None,
-        )
+        prepared = without_results(self.prepared)
+        if self._in_order:
+            self._run_in_order(prepared, missing, recorder)
+        else:
+            self._run(prepared, missing, recorder)
         if recorder.unsound:
             raise UnsoundError
         for number, stream in sorted(recorder.streams.items()):
@@ -74,6 +76,23 @@ class Probe:
             if kind == len(self.streams):
                 self.streams.append(stream)
             self._kinds[number] = kind
+
+    def _run(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
+        machine.run(
+            prepared,
+            observers=(recorder,),
+            step_limit=self._step_limit,
+            blocks=blocks,
+            on_skip=recorder.skip if self._skips else None,
+        )
+
+    def _run_in_order(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
+        begin = 0
+        for block in blocks:
+            if block > begin:
+                machine.run(prepared, step_limit=self._step_limit, blocks=range(begin, block))
+            self._run(prepared, [block], recorder)
+            begin = block + 1
 
 
 def without_results(prepared: Prepared) -> Prepared:
@@ -89,3 +108,12 @@ def without_results(prepared: Prepared) -> Prepared:
         written = set(prepared.arguments)
     arguments, copies = with_copies(prepared.arguments, written)
     return replace(prepared, arguments=arguments, copies=copies)
+
+
+def written_whole(prepared: Prepared, name: str) -> Any:
+    """Return an array of a launch, all of its elements filled if it is a copy."""
+    array = prepared.arguments[name]
+    for copy in prepared.copies:
+        if np.may_share_memory(copy.bytes, array):
+            copy.fill_all()
+    return array

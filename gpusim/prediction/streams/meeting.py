@@ -1,0 +1,47 @@
+"""Blocks that meet in memory: what one does follows what atomics of blocks before it have left.
+
+Trees that are built from below, tables that are filled: a block that is run alone finds no other's
+mark, and goes another way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim import machine
+from gpusim.isa import ANY_ARRAY
+from gpusim.prediction.streams.classes import Classes
+from gpusim.prediction.streams.last_block import MOST_WORDS, wanted_of_atomics
+from gpusim.prediction.streams.missing import data_lines
+from gpusim.prediction.streams.probe import without_results, written_whole
+from gpusim.prepared import Prepared
+
+# All blocks are run where they do no more than this, each by itself: it takes a second or two.
+MOST_INSTRUCTIONS = 8_000_000
+
+
+def meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
+    """Return whether blocks go by what others left at many words, and all of them may be run.
+
+    `classes` are those of blocks that are run alone. A few words are counters, of blocks or of
+    places: what the last block does there is another matter.
+    """
+    names = wanted_of_atomics(prepared.program)
+    work = sum(one.blocks * one.stream.instructions for one in classes.classes)
+    if not names or work > MOST_INSTRUCTIONS or not data_lines(prepared.program, names):
+        return False
+    return _words(prepared, names, step_limit) > MOST_WORDS
+
+
+def _words(prepared: Prepared, names: frozenset[str], step_limit: int) -> int:
+    """Return how many words of some arrays the last block changes."""
+    once = without_results(prepared)
+    machine.run(once, step_limit=step_limit, blocks=[prepared.launch.blocks - 1])
+    changed = 0
+    for name, array in prepared.arguments.items():
+        if isinstance(array, np.ndarray) and (name in names or ANY_ARRAY in names):
+            after: Any = written_whole(once, name)
+            changed += int(np.count_nonzero(after != array))
+    return changed
