@@ -26,7 +26,11 @@ NEAR = 0.1  # of Nsight's executed instructions: then times tell about the model
 Key = tuple[str, int]
 
 # What predictions say of memory, too, under the names of Nsight Compute.
-TRAFFIC = "lts__t_sectors_op_read.sum", "dram__bytes_read.sum", "l1tex__t_sector_hit_rate.pct"
+TRAFFIC = {  # what a column of it is headed
+    "lts__t_sectors_op_read.sum": "L2 sectors",
+    "dram__bytes_read.sum": "DRAM bytes",
+    "l1tex__t_sector_hit_rate.pct": "L1 hits, %",
+}
 
 
 def rows_of(path: Path) -> Iterator[dict[str, str]]:
@@ -194,7 +198,7 @@ def traffic() -> list[str]:
         for metric in TRAFFIC:
             cells += _beside(metric, float(counted[key][metric]), row[metric])
         rows.append(cells)
-    head = "kernel", "n", *(cell for metric in TRAFFIC for cell in (metric, "predicted"))
+    head = "kernel", "n", *(cell for title in TRAFFIC.values() for cell in (title, "predicted"))
     return table(head, rows)
 
 
