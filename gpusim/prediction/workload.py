@@ -51,7 +51,8 @@ class Workload:
         self.warps = len(self._ranges[0][2].warps)
         self._own = self._numbers(resident)
         self.blocks_on_sm = len(self._own)
-        self._played = stand_ins(classes, self.blocks_on_sm, FIRST_ITERATIONS)
+        self._counted = self._own_streams()
+        self._played = stand_ins(self._counted, FIRST_ITERATIONS, resident)
         self._similar = _similar(c.stream for c in classes.classes)
         self.longest_loop = max((max(counts) for counts in self._similar), default=0)
 
@@ -139,11 +140,16 @@ class Workload:
 
     def are_alike(self, but: int) -> bool:
         """Return whether all but so many of the SM's blocks do the same."""
-        counts: dict[int, int] = {}
+        return max(count for _, count in self._counted) >= self.blocks_on_sm - but
+
+    def _own_streams(self) -> list[tuple[BlockStream, int]]:
+        """Return what the SM's blocks do, and how many of them do each."""
+        counts: dict[int, tuple[BlockStream, int]] = {}
         for first, last, stream in self._ranges:
             here = bisect_right(self._own, last) - bisect_left(self._own, first)
-            counts[id(stream)] = counts.get(id(stream), 0) + here
-        return max(counts.values()) >= self.blocks_on_sm - but
+            if here:
+                counts[id(stream)] = stream, here + counts.get(id(stream), (stream, 0))[1]
+        return list(counts.values())
 
 
 def _long_waits(warp: WarpSteps) -> tuple[int, int]:
