@@ -160,6 +160,7 @@ def bound(arguments: Sequence[Argument], parameters: Sequence[str], kernel: str)
         plural = "s" if len(missing) > 1 else ""
         raise InputError(
             f"argument{plural} {', '.join(missing)} of {kernel} missing; "
-            f"give {'them' if plural else 'it'} with --arg, for example --arg {missing[0]}=4096"
+            f"give {'them' if plural else 'it'} with --arg, for example --arg {missing[0]}=4096, "
+            f"an array as --arg '{missing[0]}=float32[4096]'"
         )
     return [values[name] for name in parameters]

@@ -117,8 +117,8 @@ def argument(declared: Declared, size: int, value: Any) -> Any:
         return value
     if declared.is_pointer:
         raise LaunchError(
-            f"argument {declared.name!r} is a {declared.ctype}; pass a NumPy array, not "
-            f"{type(value).__name__}"
+            f"argument {declared.name!r} is a {declared.ctype}; pass a NumPy array, on the command "
+            f"line --arg '{declared.name}=float32[4096]' or so, not {type(value).__name__}"
         )
     if isinstance(value, bytes | np.void):
         held = value if isinstance(value, bytes) else value.tobytes()

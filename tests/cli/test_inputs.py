@@ -320,6 +320,7 @@ def test_arguments_without_a_name_fill_the_places_that_are_left() -> None:
     [
         (["1"], "arguments b, n of mine missing; give them with --arg, for example --arg b="),
         (["1", "2"], "argument n of mine missing; give it"),
+        (["1", "2"], "an array as --arg 'n=float32[4096]'"),
         (["1", "2", "3", "4"], "mine takes 3 arguments (a, b, n), not 4"),
         (["a=1", "a=2"], "argument a of mine is given twice"),
         (["m=1"], "mine has no argument 'm'"),
