@@ -500,6 +500,18 @@ def _part(doc: str, value: float) -> Any:
     return _key(doc, least=0.01, most=8, default=_as_measured(value))
 
 
+def _part_of_before(doc: str, with_parts: float, without: float) -> Any:
+    return _key(
+        doc,
+        least=0.01,
+        most=8,
+        default=Default(
+            lambda values: with_parts if _has_l2_parts(values) else without,
+            "an H200's where the L2 has parts; elsewhere what is gone over in turn",
+        ),
+    )
+
+
 @dataclass(frozen=True)
 class Capacity:
     """Sizes of the caches."""
@@ -527,23 +539,15 @@ class Capacity:
     l2_lost_fraction: float = _part(
         "part of the L2 from which on lines that are gone over in turn are all lost", 0.91
     )
-    l2_warm_kept_fraction: float = _key(
+    l2_warm_kept_fraction: float = _part_of_before(
         "part of the L2 up to which all that the launch before touched is found again",
-        least=0.01,
-        most=8,
-        default=Default(
-            lambda values: 0.56 if _has_l2_parts(values) else 0.75,
-            "an H200's where the L2 has parts; elsewhere what is gone over in turn",
-        ),
+        0.56,
+        0.75,
     )
-    l2_warm_lost_fraction: float = _key(
+    l2_warm_lost_fraction: float = _part_of_before(
         "part of the L2 from which on nothing that the launch before touched is found again",
-        least=0.01,
-        most=8,
-        default=Default(
-            lambda values: 0.84 if _has_l2_parts(values) else 0.91,
-            "an H200's where the L2 has parts; elsewhere what is gone over in turn",
-        ),
+        0.84,
+        0.91,
     )
     l2_parts: int = _count(
         "parts of the L2, each of which keeps copies of what its SMs read",

@@ -29,8 +29,10 @@ def meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
     places: what the last block does there is another matter.
     """
     names = wanted_of_atomics(prepared.program)
+    if not (names and data_lines(prepared.program, names)):
+        return False
     work = sum(one.blocks * one.stream.instructions for one in classes.classes)
-    if not names or work > MOST_INSTRUCTIONS or not data_lines(prepared.program, names):
+    if work > MOST_INSTRUCTIONS:
         return False
     return _words(prepared, names, step_limit) > MOST_WORDS
 
