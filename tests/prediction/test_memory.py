@@ -474,10 +474,10 @@ def touching(sectors: dict[int, list[int]]) -> Stretches:
 def test_pieces_are_touched_as_often_as_there_are_too_few_of_them() -> None:
     """Eight blocks touch eight of sixteen sectors each: every one four times, thrice again."""
     single = {0: touching({0: [*range(8)]}), 1: touching({0: [*range(8, 16)]})}
-    found = pieces_of(single, (0, 1), 32)
+    found = pieces_of(single, (0, 1))
     assert least_rates(found, found, np.zeros(1), 8).tolist() == [(1 - 1 / 4) * 8 / 16]
     assert least_rates(found, found, np.zeros(1), 2).tolist() == [0]
-    alike = pieces_of({0: single[0], 1: single[0]}, (0, 1), 32)  # neighbours have all in common
+    alike = pieces_of({0: single[0], 1: single[0]}, (0, 1))  # neighbours have all in common
     assert least_rates(found, alike, np.zeros(1), 8).tolist() == [(1 - 1 / 2) * 4 / 16]
 
 
@@ -489,7 +489,7 @@ def test_what_many_blocks_touch_says_nothing_of_what_another_instruction_streams
         block: touching({7: [10**6 + block], 9: np.flatnonzero(mine).tolist()})
         for block, mine in enumerate(gathered)
     }
-    spread = pieces_of(single, tuple(range(40)), 32)
+    spread = pieces_of(single, tuple(range(40)))
     pcs, pieces = np.repeat([7, 9], [1, 4096]), np.array([10**6 + 3, *range(4096)])
     found = rates(spread, pcs, pieces)
     assert found[0] == 0

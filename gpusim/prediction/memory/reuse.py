@@ -124,10 +124,11 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
     everyone, owner = _side_by_side(single, near)
+    sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
 
     @cache
     def rate(size: int) -> Array:
-        spread, side_by_side = (pieces_of(single, b, size) for b in (patterns.spread, near))
+        spread, side_by_side = (one.of_size(size) for one in sectors)
         seen = rates(spread, sample.pc, sample.begin // size)
         return np.maximum(seen, least_rates(spread, side_by_side, sample.pc, launch.blocks))
 

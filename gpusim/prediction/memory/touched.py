@@ -96,11 +96,6 @@ class _Touch:
     end: Array
     asked: Array
 
-    def of(self, position: int) -> tuple[Array, Array, Array]:
-        """Return where the stretches of a block begin and end, and what is asked of them."""
-        mine = slice(*np.searchsorted(self.position, (position, position + 1)))
-        return self.begin[mine], self.end[mine], self.asked[mine]
-
 
 class _Recorded:
     """What was recorded of a batch: all its steps' rows, those that touch memory, its skips."""
@@ -141,8 +136,12 @@ class TouchRecorder(Observer):
     def batch_end(self, blocks: Array) -> None:
         """Make the stretches of these blocks."""
         recorded = self._recorded.pop(int(blocks[0]), _Recorded())
+        rows, ends = _by_position(recorded.touches, len(blocks))
+        loops = [_Loop.of(recorded.rows, at, skip) for at, skip in recorded.skips]
         for position, number in enumerate(blocks.tolist()):
-            self.stretches[number] = _of_block(recorded, position)
+            mine = rows[:, ends[position] : ends[position + 1]]
+            ran = [one for one in loops if one.times[position]]
+            self.stretches[number] = _of_block(mine, ran, position, len(recorded.rows))
 
     def _of(self, blocks: Array) -> _Recorded:
         return self._recorded.setdefault(int(blocks[0]), _Recorded())
@@ -175,37 +174,49 @@ def _stretches(step: Step, width: int) -> tuple[Array, Array, Array, Array]:
     return touched[first] >> _ADDRESS_BITS, begin, end, (ends - first) * width
 
 
-def _of_block(recorded: _Recorded, position: int) -> Stretches:
-    """Return what the block at a position of a batch touches."""
-    loops = [_loop(recorded, at, skip, position) for at, skip in recorded.skips]
-    loops = [loop for loop in loops if loop.times]
-    parts = []
-    for touch in recorded.touches:
-        begin, end, asked = touch.of(position)
-        if not len(begin):
-            continue
-        later = sum(loop.times * loop.period for loop in loops if touch.step >= loop.end)
-        around = next((loop for loop in loops if touch.step in loop.steps), None)
-        times, stride, period = 0, np.zeros(1, dtype=np.int64), 0
-        if around is not None:
-            times, period, stride = around.times, around.period, around.stride_of(begin)
-        constant = np.array([touch.pc, touch.kind, touch.step + later])
-        columns = (*constant, begin, end, asked, np.array(times), stride, np.array(period))
-        parts.append(np.stack(np.broadcast_arrays(*columns)))
-    steps = len(recorded.rows) + sum(loop.times * loop.period for loop in loops)
-    made = np.concatenate([np.zeros((len(COLUMNS), 0), dtype=np.int64), *parts], axis=1)
-    return Stretches(**dict(zip(COLUMNS, made, strict=True)), steps=steps)
+def _by_position(touches: Sequence[_Touch], blocks: int) -> tuple[Array, Array]:
+    """Return what touches come to, by whose they are, in order: pc, kind, step, begin, end, asked.
+
+    A row for each of these; with it where the stretches of each block begin and the last ones end.
+    """
+    counts = [len(touch.position) for touch in touches]
+    whose = np.concatenate([np.zeros(0, dtype=np.int64), *(t.position for t in touches)])
+    order = np.argsort(whose, kind="stable")
+    made = np.empty((6, len(whose)), dtype=np.int64)
+    for row, name in enumerate(("pc", "kind", "step")):
+        values = np.array([getattr(touch, name) for touch in touches], dtype=np.int64)
+        made[row] = np.repeat(values, counts)[order]
+    for row, name in enumerate(("begin", "end", "asked"), 3):
+        parts = [getattr(touch, name) for touch in touches]
+        made[row] = np.concatenate([np.zeros(0, dtype=np.int64), *parts])[order]
+    return made, np.searchsorted(whose[order], np.arange(blocks + 1))
 
 
 @dataclass(frozen=True)
 class _Loop:
-    """A loop of a block: the steps of its kept iteration, up to `end`; what is skipped of it."""
+    """A loop: the steps of its kept iteration, up to `end`; what each block skips of it."""
 
-    steps: frozenset[int]
+    steps: Array
     end: int
-    times: int
+    times: Array
     period: int
     strides: Mapping[int, int]
+
+    @classmethod
+    def of(cls, rows: Sequence[Array], at: int, skip: Skip) -> _Loop:
+        """Return what a skip after so many steps is, by the rows that ran each."""
+        like: list[int] = []
+        for number in range(at - 1, -1, -1):
+            if len(like) == skip.issued:
+                break
+            if np.array_equal(rows[number], skip.rows):
+                like.append(number)
+        placement = skip.placement
+        times = np.zeros((placement.copies, placement.rows), dtype=np.int64)
+        times[:, skip.rows] = skip.times
+        most = times.reshape(len(placement.blocks), -1).max(axis=1)
+        period = at - like[-1] if like else 0
+        return cls(np.array(like, dtype=np.int64), at, most, period, skip.strides)
 
     def stride_of(self, begin: Array) -> Array:
         """Return by how many bytes stretches move on, which the array that they lie in decides."""
@@ -216,19 +227,15 @@ class _Loop:
         return np.asarray(steps[np.searchsorted(arrays, begin, side="right") - 1])
 
 
-def _loop(recorded: _Recorded, at: int, skip: Skip, position: int) -> _Loop:
-    """Return what a skip after so many steps is to the block at a position."""
-    like: list[int] = []
-    for number in range(at - 1, -1, -1):
-        if len(like) == skip.issued:
-            break
-        if np.array_equal(recorded.rows[number], skip.rows):
-            like.append(number)
-    placement = skip.placement
-    times = np.broadcast_to(skip.times, (placement.copies, len(skip.rows)))
-    if placement.folded:
-        mine = times[position]
-    else:
-        mine = times[0, skip.rows // placement.warps_per_block == position]
-    first = like[-1] if like else at
-    return _Loop(frozenset(like), at, int(mine.max(initial=0)), at - first, skip.strides)
+def _of_block(rows: Array, loops: Sequence[_Loop], position: int, steps: int) -> Stretches:
+    """Return what the block at a position of a batch touches, which skips iterations of `loops`."""
+    pc, kind, step, begin, end, asked = rows
+    time = step.copy()
+    times, stride, period = np.zeros((3, len(pc)), dtype=np.int64)
+    for loop in reversed(loops):  # the first one counts
+        time[step >= loop.end] += loop.times[position] * loop.period
+        inside = np.isin(step, loop.steps)
+        times[inside], period[inside] = loop.times[position], loop.period
+        stride[inside] = loop.stride_of(begin[inside])
+    steps += sum(int(loop.times[position]) * loop.period for loop in loops)
+    return Stretches(pc, kind, time, begin, end, asked, times, stride, period, steps)
