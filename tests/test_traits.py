@@ -32,6 +32,7 @@ NAMES = {*OPERATIONS, *OPS, *(op.kind for op in OPS.values())}
 LOCAL = {
     "checking/remarks.py": "atomic operations whose result depends on their order",
     "tracing/iterations.py": "what ends an iteration for who reads line by line",
+    "lowering/analysis/index_sums.py": "each operation has its rule for sums of products",
     "lowering/analysis/indices.py": "the sums that an index is taken apart at",
     "lowering/analysis/induction_variables.py": "the comparisons that a loop may end by",
     "lowering/analysis/known_bits.py": "each operation has its rule for known bits",

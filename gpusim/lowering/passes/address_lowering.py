@@ -9,6 +9,7 @@ it counts from; `detail` is the element's size in bytes).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpusim.compiler.ir import (
     INT64,
@@ -19,12 +20,17 @@ from gpusim.compiler.ir import (
     Value,
     constant,
 )
+from gpusim.lowering.analysis.algebra import power_of_two
 from gpusim.lowering.analysis.alias import array_of
+from gpusim.lowering.analysis.def_use import users
 from gpusim.lowering.analysis.dominators import Dominators, dominators
 from gpusim.lowering.analysis.indices import split_constant
+from gpusim.lowering.analysis.live_values import live_values
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.graph import make_preheader
 from gpusim.lowering.passes.dce import remove_dead_values
+from gpusim.lowering.passes.gvn import operation_key
+from gpusim.lowering.passes.near_addresses import Near, NearAddresses, Where
 
 
 @dataclass
@@ -62,6 +68,10 @@ class _Exposer:
         self.home = {v: b for b in function.blocks for v in (*b.phis, *b.body)}
         self.known: dict[tuple[str, int, Value], list[tuple[Block, Value]]] = {}
         self.widened: dict[Value, list[Block]] = {}
+        self.near = NearAddresses(self.tree)
+        self.made: dict[Any, list[tuple[Block, Value]]] = {}
+        needed = live_values(function)
+        self.users = {v: [u for u in some if u in needed] for v, some in users(function).items()}
         self.found = Addresses()
         self.body: list[Value] = []
 
@@ -91,7 +101,8 @@ class _Exposer:
             self.found.direct.add(access)
             address = self._base(array, access.line)
         else:
-            address = self._address(block, array, index, access.line)
+            address, more = self._address(block, array, index, access.line)
+            self.found.displacement[access] += more * size
         access.args = [address, *access.args[1:]]
 
     def _common_places(self) -> dict[Block, list[Value]]:
@@ -132,17 +143,28 @@ class _Exposer:
             self.body.append(base)
         return base
 
-    def _address(self, block: Block, array: Array, index: Value, line: int) -> Value:
+    def _address(self, block: Block, array: Array, index: Value, line: int) -> tuple[Value, int]:
+        """Return an address, and how many elements lie between it and the index."""
         where, size = _where(array), array.dtype.itemsize
         found = self._at_hand(block, where, size, index)
         if found is not None:
-            return found
+            return found, 0
+        near = self.near.nearest((where, size), block, index) if self.share else None
+        if near is not None and near.term is None:
+            return near.address, near.step
+        if near is not None and array.space == "global" and self._is_for_accesses(index):
+            return self._beside(block, (where, size), index, near), near.step
+        return self._fresh(block, array, index, line), 0
+
+    def _fresh(self, block: Block, array: Array, index: Value, line: int) -> Value:
+        """Write the address of an index to which none at hand is near."""
+        place = where, size = _where(array), array.dtype.itemsize
         if index.op == "add" and where == "shared" and self.share:
             for near, rest in (index.args, index.args[::-1]):
                 at_hand = self._at_hand(block, where, size, near)
                 if at_hand is not None and rest.constant is None:
-                    return self._place(block, where, index, [rest, at_hand], size)
-        return self._place(block, where, index, [index, self._base(array, line)], size)
+                    return self._place(block, place, index, [rest, at_hand])
+        return self._place(block, place, index, [index, self._base(array, line)])
 
     def _at_hand(self, block: Block, where: str, size: int, index: Value) -> Value | None:
         if self.share:
@@ -151,23 +173,76 @@ class _Exposer:
                     return address
         return None
 
-    def _place(self, block: Block, where: str, index: Value, args: list[Value], size: int) -> Value:
-        """Write an address before the access, or before the loops in which it stays the same."""
-        dtype = INT64 if args[1].dtype == INT64 else UINT32
-        address = Value("address", dtype, args, detail=size, line=index.line)
+    def _beside(self, block: Block, where: Where, index: Value, near: Near) -> Value:
+        """Write an address that is a multiple of a variable away from one at hand."""
+        assert near.term is not None
+        between, size = self._multiple(block, near.term, near.factor, index), where[1]
+        if between.dtype == INT64:
+            shift = constant(size.bit_length() - 1, INT64)
+            scaled = self._put(block, Value("shl", INT64, [between, shift], line=index.line))
+            made = Value("add", INT64, [near.address, scaled], line=index.line)
+        else:
+            made = Value("address", INT64, [between, near.address], detail=size, line=index.line)
+        return self._note(where, index, self._put(block, made), near.step)
+
+    def _multiple(self, block: Block, term: Value, factor: int, index: Value) -> Value:
+        """Return `factor` times a term in an index's type."""
+        dtype = index.dtype
+        assert dtype is not None
+        if term.dtype != dtype:
+            term = self._put(block, Value("cast", dtype, [term], line=index.line))
+        if factor == 1:
+            return term
+        shift = power_of_two(factor)
+        by = factor if shift is None else shift
+        args = [term, constant(by, dtype)]
+        return self._put(
+            block, Value("mul" if shift is None else "shl", dtype, args, line=index.line)
+        )
+
+    def _put(self, block: Block, value: Value) -> Value:
+        """Write a value before the access, or before the loops in which it stays the same.
+
+        What is there already is used again.
+        """
+        key = operation_key(value)
+        for home, made in self.made.get(key, ()):
+            if home is block or self.tree.dominates(home, block):
+                return made
         home = block
         if self.share:
             for loop in self.loops:
-                if home in loop.blocks and not any(self.home.get(a) in loop.blocks for a in args):
+                if home in loop.blocks and not any(
+                    self.home.get(a) in loop.blocks for a in value.args
+                ):
                     assert loop.preheader is not None
                     home = loop.preheader
-        address.line = address.line or block.line
-        (self.body if home is block else home.body).append(address)
-        self.home[address] = home
-        self.known.setdefault((where, size, index), []).append((home, address))
-        if self.share and dtype == INT64:
-            self._note_widening(address, index, home)
+        value.line = value.line or block.line
+        (self.body if home is block else home.body).append(value)
+        self.home[value] = home
+        self.made.setdefault(key, []).append((home, value))
+        return value
+
+    def _place(self, block: Block, where: Where, index: Value, args: list[Value]) -> Value:
+        """Write the address of an index."""
+        dtype = INT64 if args[1].dtype == INT64 else UINT32
+        made = Value("address", dtype, args, detail=where[1], line=index.line)
+        return self._note(where, index, self._put(block, made))
+
+    def _note(self, where: Where, index: Value, address: Value, step: int = 0) -> Value:
+        """Remember an address, `step` elements before that of an index, for other accesses."""
+        home = self.home[address]
+        if not step:
+            self.known.setdefault((*where, index), []).append((home, address))
+        if self.share:
+            self.near.note(where, home, address, index, step)
+            if address.dtype == INT64:
+                self._note_widening(address, index, home)
         return address
+
+    def _is_for_accesses(self, index: Value) -> bool:
+        """Whether an index is needed for nothing but accesses."""
+        return all(user.operation.access for user in self.users.get(index, ()))
 
     def _note_widening(self, address: Value, index: Value, home: Block) -> None:
         before = self.widened.setdefault(index, [])

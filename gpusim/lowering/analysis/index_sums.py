@@ -1,0 +1,90 @@
+"""Indices as sums of products: what two of them have in common, and how far they lie apart.
+
+A polynomial in the values that the source computes, as LLVM's scalar evolution has it:
+`(r + 8) * n + c` is `r * n + c`, and `8 * n` more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from gpusim.compiler.ir import Value
+from gpusim.lowering.analysis.algebra import number
+from gpusim.lowering.analysis.known_bits import zero_bits
+
+# Operands of operands are followed so far, and sums of more products are taken as they stand.
+DEPTH = 8
+MOST_PRODUCTS = 12
+
+Product = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class IndexSum:
+    """A constant, and a factor for each product of values, which stand in the order of `id`."""
+
+    constant: int = 0
+    factors: dict[Product, int] = field(default_factory=dict)
+
+    def plus(self, other: IndexSum, factor: int = 1) -> IndexSum:
+        """Return the sum of this and `factor` times the other."""
+        factors = Counter(self.factors)
+        for product, count in other.factors.items():
+            factors[product] += factor * count
+        kept = {product: count for product, count in factors.items() if count}
+        return IndexSum(self.constant + factor * other.constant, kept)
+
+    def times(self, other: IndexSum) -> IndexSum:
+        """Return the product of the two."""
+        total = IndexSum(self.constant * other.constant)
+        total = total.plus(IndexSum(0, self.factors), other.constant)
+        total = total.plus(IndexSum(0, other.factors), self.constant)
+        for one, count in self.factors.items():
+            for two, again in other.factors.items():
+                product = tuple(sorted((*one, *two), key=id))
+                total = total.plus(IndexSum(0, {product: count * again}))
+        return total
+
+
+def index_sum(value: Value, depth: int = DEPTH) -> IndexSum:
+    """Return what sums, differences and products a signed integer consists of.
+
+    A signed integer does not wrap around, in C, so that widening it widens its parts.
+    """
+    held = number(value)
+    if held is not None:
+        return IndexSum(held)
+    found = _parts(value, depth) if depth and _is_signed(value) else None
+    if found is None or len(found.factors) > MOST_PRODUCTS:
+        return IndexSum(0, {(value,): 1})
+    return found
+
+
+def _parts(value: Value, depth: int) -> IndexSum | None:
+    """Return the sum that an operation makes of its operands', None for any other operation."""
+    if value.op == "cast":
+        widens = _is_signed(value.args[0]) and _size(value) >= _size(value.args[0]) >= 4
+        return index_sum(value.args[0], depth - 1) if widens else None
+    if value.op in ("add", "sub", "mul"):
+        one, other = (index_sum(a, depth - 1) for a in value.args)
+        if value.op == "mul":
+            return one.times(other)
+        return one.plus(other, 1 if value.op == "add" else -1)
+    shift = number(value.args[1]) if value.op in ("shl", "or") else None
+    if shift is None:
+        return None
+    if value.op == "shl":
+        return IndexSum().plus(index_sum(value.args[0], depth - 1), 1 << shift)
+    if 0 <= shift < 1 << min(zero_bits(value.args[0]), 31):
+        return index_sum(value.args[0], depth - 1).plus(IndexSum(shift))
+    return None
+
+
+def _is_signed(value: Value) -> bool:
+    return value.dtype is not None and value.dtype.kind == "i"
+
+
+def _size(value: Value) -> int:
+    assert value.dtype is not None
+    return int(value.dtype.itemsize)
