@@ -83,11 +83,8 @@ def predict_prepared(
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
     waiting = _waiting(prepared, gpu, held.blocks, l2, step_limit)
-    if waiting is None:
-        classes, touched = classify(prepared, step_limit=step_limit), None
-    else:
-        classes, touched = waiting.classes, waiting.touched
-    memory = memory_share(prepared, classes, gpu, held.blocks, l2, touched)
+    classes = classify(prepared, step_limit=step_limit) if waiting is None else waiting.classes
+    memory = memory_share(prepared, classes, gpu, held.blocks, l2)
     traffic = traffic_of(prepared, classes, memory)
     work = Workload(prepared, gpu, classes, l2, held.blocks)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None

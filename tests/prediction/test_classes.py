@@ -19,8 +19,11 @@ from gpusim.programs import prepare
 Size = int | tuple[int, ...]
 
 
+CC = ComputeCapability(9, 0)
+
+
 def classes_of(kernel: Kernel, grid: Size, block: Size, *args: object) -> Classes:
-    return classify(prepare(kernel[grid, block], args, ComputeCapability(9, 0)))
+    return classify(prepare(kernel[grid, block], args, CC))
 
 
 def instructions_of(found: Classes) -> int:
@@ -179,3 +182,20 @@ def test_blocks_find_what_atomics_of_blocks_before_them_left(blocks: int, error:
     found = classes_of(second_comes_on, blocks, 64, *given())
     whole = counted(second_comes_on, blocks, 64, *given())
     assert instructions_of(found) == pytest.approx(whole, rel=error, abs=0)
+
+
+@cuda.jit
+def halves(visits, words):
+    node = words - 1 + cuda.grid(1) // 2
+    while node >= 0 and cuda.atomic.add(visits, node, 1) == 1:
+        node = (node + 1) // 2 - 1
+
+
+def test_the_last_block_ends_what_all_others_have_begun() -> None:
+    """Two come to each node of a tree, the second goes on: one of 2^14 threads up all 14 levels."""
+    prepared = prepare(halves[256, 64], (np.zeros(2**14, np.int32), 2**13), CC)
+    atomic = next(pc for pc, row in enumerate(prepared.program.instructions) if row.memory)
+    found = classify(prepared)
+    levels = [int(warp.times[warp.pc == atomic].sum()) for warp in found.of(255).warps]
+    assert found.classes[-1].ranges == ((255, 255),)
+    assert max(levels) == 14

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpusim.prediction.memory import lookup
 from gpusim.prediction.memory.lookup import Dimension, Wanted, latest
-from gpusim.prediction.memory.touched import COLUMNS, Stretches
+from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
 STEPS = 16
 

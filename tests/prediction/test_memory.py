@@ -20,8 +20,8 @@ from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.memory.patterns import Pattern, merged
 from gpusim.prediction.memory.sample import Sample, sampled
-from gpusim.prediction.memory.touched import COLUMNS, Stretches
 from gpusim.prediction.streams import classify
+from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 from gpusim.programs import prepare
 
 H200 = device.load("h200")
@@ -261,6 +261,22 @@ def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
     second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
     assert [one.l1_hit for one in second] == pytest.approx([kept] * len(second), abs=0.1)
+
+
+@cuda.jit
+def second_reads(visits, x, out, words):
+    i = cuda.grid(1)
+    if cuda.atomic.add(visits, i % words, 1) == 1:
+        out[i] = x[i]
+
+
+def test_what_a_block_touches_is_known_where_it_goes_by_what_atomics_of_others_left() -> None:
+    """The second of two threads at a word reads: 20 of 40 blocks do, 64 words or 8 sectors each."""
+    words = 32 * 40
+    given = np.zeros(words, np.int32), np.zeros(64 * 40, np.int32), np.zeros(64 * 40, np.int32)
+    prepared = prepare(second_reads[40, 64], (*given, words), CC, code="lowering")
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    assert share.whole.missed == pytest.approx(20 * 8, rel=1e-6)
 
 
 def test_later_blocks_find_less_in_the_l1_than_the_first_ones() -> None:

@@ -5,8 +5,8 @@ touch, and a device (`memory_share`). What comes out is a `MemoryShare`: bandwid
 instruction's sectors come from. On the clock a `GlobalMemory` made of it takes an `Access` of a
 `Requester` at a time and answers with the time at which it is served. Nothing else of this
 package is used outside it, but for `draws`, which counts the latencies of loads under way,
-`slowest_excess_cycles`, for warps that are not simulated, `SAMPLED`, how many sectors of each
-instruction stand for all, and `TouchRecorder`, for who runs blocks anyway: it makes `Stretches`.
+`slowest_excess_cycles`, for warps that are not simulated, and `SAMPLED`, how many sectors of each
+instruction stand for all.
 """
 
 from gpusim.prediction.memory.access import NO_ACCESS, Access, Requester
@@ -16,7 +16,6 @@ from gpusim.prediction.memory.sample import SAMPLED
 from gpusim.prediction.memory.share import MemoryShare, memory_share
 from gpusim.prediction.memory.slowest import slowest_excess_cycles
 from gpusim.prediction.memory.stores import Stored
-from gpusim.prediction.memory.touched import Stretches, TouchRecorder
 
 __all__ = [
     "NO_ACCESS",
@@ -28,8 +27,6 @@ __all__ = [
     "Source",
     "Sources",
     "Stored",
-    "Stretches",
-    "TouchRecorder",
     "memory_share",
     "slowest_excess_cycles",
 ]

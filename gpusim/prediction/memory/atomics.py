@@ -16,7 +16,7 @@ from gpusim.prediction.measured import (
 )
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Patterns, coordinates
-from gpusim.prediction.memory.touched import ATOMIC, Stretches
+from gpusim.prediction.streams.stretches import ATOMIC, Stretches
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.sample import Sample
-from gpusim.prediction.memory.touched import Stretches
+from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
 

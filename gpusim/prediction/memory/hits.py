@@ -27,7 +27,7 @@ from gpusim.prediction.measured import (
 )
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.reuse import NOW, Touches
-from gpusim.prediction.memory.touched import ATOMIC, LOAD, PAST_L1, STORE
+from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 

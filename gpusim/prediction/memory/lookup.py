@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.memory.touched import STORE, Stretches
+from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
 

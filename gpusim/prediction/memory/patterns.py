@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.launch import Launch, places_of
-from gpusim.prediction.memory.touched import COLUMNS, Stretches, touched_by
-from gpusim.prediction.streams import BlockClass, Classes
+from gpusim.prediction.streams import BlockClass, Classes, touched_by
+from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
@@ -71,16 +71,15 @@ class Patterns:
         return max((one.steps for one in run), default=0)
 
 
-def patterns_of(
-    prepared: Prepared, classes: Classes, touched: Mapping[int, Stretches] | None = None
-) -> Patterns:
+def patterns_of(prepared: Prepared, classes: Classes) -> Patterns:
     """Return what a grid's blocks touch of global memory; some are run for that.
 
-    Where it is known what some have `touched`, none is.
+    Where it is known what some have touched, none is.
     """
-    launch = prepared.launch
+    launch, touched = prepared.launch, classes.touched
     if touched is not None:
-        return _of_some(launch, touched, tuple(sorted(touched)), _first_run(sorted(touched)))
+        run = np.array(sorted(touched))
+        return _of_some(launch, touched, _spread(run, launch.blocks), _side_by_side(run))
     if not _are_many(classes):
         chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
         found = touched_by(prepared, chosen)
@@ -253,9 +252,18 @@ def _run_some(prepared: Prepared, classes: Classes) -> Patterns:
     return _of_some(prepared.launch, found, spread, neighbours)
 
 
-def _first_run(numbers: Sequence[int]) -> tuple[int, ...]:
-    """Return the first of some numbers, as far as each follows the one before."""
-    return tuple(number for place, number in enumerate(numbers) if number == numbers[0] + place)
+def _spread(run: Array, blocks: int) -> tuple[int, ...]:
+    """Return those of some blocks that lie nearest to places spread evenly over the grid."""
+    places = np.linspace(0, blocks - 1, APART)
+    return tuple(sorted({int(run[np.abs(run - place).argmin()]) for place in places}))
+
+
+def _side_by_side(run: Array) -> tuple[int, ...]:
+    """Return the longest row of some blocks, up to so many neighbours in its middle."""
+    rows = np.split(run, np.flatnonzero(np.diff(run) > 1) + 1)
+    longest = max(rows, key=len)
+    begin = max(0, len(longest) - NEIGHBOURS) // 2
+    return tuple(longest[begin : begin + NEIGHBOURS].tolist())
 
 
 def _of_some(

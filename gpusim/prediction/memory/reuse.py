@@ -19,7 +19,7 @@ from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.lookup import NEVER, Dimension, Wanted, latest
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
 from gpusim.prediction.memory.sample import Sample, sampled
-from gpusim.prediction.memory.touched import COLUMNS, STORE, Stretches
+from gpusim.prediction.streams.stretches import COLUMNS, STORE, Stretches
 
 Array = np.ndarray[Any, Any]
 

@@ -15,7 +15,7 @@ from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.evenly import spread
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Pattern, coordinates
-from gpusim.prediction.memory.touched import Stretches
+from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
 

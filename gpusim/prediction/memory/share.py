@@ -14,7 +14,6 @@ from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
 from gpusim.prediction.memory.reuse import touches_of
 from gpusim.prediction.memory.stores import Stored, stores_of
-from gpusim.prediction.memory.touched import Stretches
 from gpusim.prediction.streams import Classes
 from gpusim.prepared import Prepared
 
@@ -72,18 +71,17 @@ def memory_share(
     device: Device,
     resident: int,
     l2: str,
-    touched: Mapping[int, Stretches] | None = None,
 ) -> MemoryShare:
     """Return what one of the SMs that have a block has of the memory system.
 
     `resident` is how many blocks an SM holds at a time, `l2` whether the arrays lie in the L2
-    before ("warm") or not ("cold"). `touched` is what some blocks touch, where that is known.
+    before ("warm") or not ("cold").
     """
     blocks, bandwidth = prepared.launch.blocks, device.bandwidth
     sms = min(device.gpu.sms, blocks)
     at_once = min(blocks, sms * resident)
     partial_bytes = L2_PARTIAL_FRACTION * device.capacity.l2_bytes
-    patterns = patterns_of(prepared, classes, touched)
+    patterns = patterns_of(prepared, classes)
     course = Course(
         prepared.launch,
         at_once,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory.hits import Caches, mean
-from gpusim.prediction.memory.touched import ATOMIC, STORE
+from gpusim.prediction.streams.stretches import ATOMIC, STORE
 
 Array = np.ndarray[Any, Any]
 

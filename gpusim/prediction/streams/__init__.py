@@ -8,7 +8,7 @@ from gpusim.prediction.streams import constants
 from gpusim.prediction.streams.classes import BlockClass, Classes, nearest
 from gpusim.prediction.streams.classification import classify
 from gpusim.prediction.streams.missing import refuse_missing_elements
-from gpusim.prediction.streams.probe import without_results
+from gpusim.prediction.streams.probe import touched_by, without_results
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import (
     MOST_BEHIND,
@@ -17,6 +17,7 @@ from gpusim.prediction.streams.stream import (
     SimulatedLoop,
     WarpStream,
 )
+from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
 
 __all__ = [
     "MOST_BEHIND",
@@ -26,10 +27,13 @@ __all__ = [
     "Loop",
     "Recorder",
     "SimulatedLoop",
+    "Stretches",
+    "TouchRecorder",
     "WarpStream",
     "classify",
     "constants",
     "nearest",
     "refuse_missing_elements",
+    "touched_by",
     "without_results",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.prediction.streams.cells import Cells
 from gpusim.prediction.streams.stream import BlockStream
+from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
 
@@ -42,13 +43,15 @@ class Classes:
 
     `is_sampled` where too many blocks differ to tell them all apart: each of some then stands for
     those around it, and the instructions of all are known to `sampling_error`, a fraction (one
-    standard error), None where that is not known.
+    standard error), None where that is not known. Of blocks that have to be run among others it is
+    known what they have `touched`.
     """
 
     classes: tuple[BlockClass, ...]
     probed: int
     is_sampled: bool
     sampling_error: float | None = 0.0
+    touched: Mapping[int, Stretches] | None = None
 
     def of(self, block: int) -> BlockStream:
         """Return the stream of a block."""

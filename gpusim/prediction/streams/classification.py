@@ -6,7 +6,7 @@ By their places on the grid's axes where that can be told; else blocks of a samp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -30,7 +30,7 @@ MAX_PROBES = 256
 MAX_PROBED_INSTRUCTIONS = 1_000_000
 # A sample has at least so many blocks, and more where what all do is not known as well as that.
 FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 48, 400, 2_000_000
-SAMPLED_IN_ORDER = 96
+SAMPLED_IN_ORDER, NEIGHBOURS = 96, 24
 SAMPLING_ERRORS = 0.01, 0.02  # of instructions, and of what accesses take
 
 
@@ -84,7 +84,11 @@ def _all(asked: _Asked, *, skips: bool) -> Classes:
 
 
 def _in_order(asked: _Asked) -> Classes:
-    """Return classes of a sample of blocks, each of which is run when all before it have been."""
+    """Return classes of a sample of blocks, which are run when those before them have been.
+
+    What they touch is told from them and from some neighbours. The last block stands for itself
+    alone: it may end what all others have begun.
+    """
     parts = strata(asked.prepared.launch.grid)
     while not parts.are_whole and len(parts) < SAMPLED_IN_ORDER:
         finer = parts.halved()
@@ -92,7 +96,12 @@ def _in_order(asked: _Asked) -> Classes:
             break
         parts = finer
     probe = Probe(asked.prepared, asked.step_limit, skips=False, in_order=True)
-    return _sample(probe, parts)
+    middle = max(0, parts.blocks - NEIGHBOURS) // 2
+    neighbours = np.arange(middle, min(middle + NEIGHBOURS, parts.blocks))
+    last = np.array([parts.blocks - 1])
+    probe.run(parts.chosen, neighbours, last)
+    found = replace(_sample(probe, parts), touched=probe.touched)
+    return found.with_last(probe.streams[int(probe.kinds(last)[0])])
 
 
 _kept_classes = lru_cache(maxsize=64)(_classes)

@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 
 from gpusim import machine
+from gpusim.events import Observer
 from gpusim.isa import ANY_ARRAY, OPS
 from gpusim.machine.storage import with_copies
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
+from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
 from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
+
+# Blocks that are run together where those before them have to be: the machine takes about as long
+# for them as for one.
+TOGETHER = 8
 
 
 class UnsoundError(Exception):
@@ -26,7 +32,8 @@ class Probe:
     """Runs blocks of a launch, each once, and keeps the streams that differ, in their order.
 
     With `skips`, loops whose iterations are all alike are run in part and kept once. `in_order`
-    runs all blocks before a block that is run, so that it finds what they have done.
+    runs the blocks before a block that is run, so that it finds what they have done; what blocks
+    have `touched` is kept then.
     """
 
     def __init__(
@@ -34,6 +41,7 @@ class Probe:
     ) -> None:
         self.prepared = prepared
         self.streams: list[BlockStream] = []
+        self.touched: dict[int, Stretches] = {}
         self._numbers: dict[bytes, int] = {}
         self._kinds: dict[int, int] = {}
         self._step_limit, self._skips, self._in_order = step_limit, skips, in_order
@@ -77,22 +85,47 @@ class Probe:
                 self.streams.append(stream)
             self._kinds[number] = kind
 
-    def _run(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
+    def _run(
+        self,
+        prepared: Prepared,
+        blocks: Sequence[int],
+        recorder: Recorder,
+        *others: Observer,
+    ) -> None:
         machine.run(
             prepared,
-            observers=(recorder,),
+            observers=(recorder, *others),
             step_limit=self._step_limit,
             blocks=blocks,
             on_skip=recorder.skip if self._skips else None,
         )
 
     def _run_in_order(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
-        begin = 0
-        for block in blocks:
-            if block > begin:
-                machine.run(prepared, step_limit=self._step_limit, blocks=range(begin, block))
-            self._run(prepared, [block], recorder)
-            begin = block + 1
+        """Run some blocks together when all others have been that come before most of these.
+
+        The last of them is run alone: nobody comes after it.
+        """
+        begin, touches, last = 0, TouchRecorder(), len(blocks) - 1
+        for first in (*range(0, last, TOGETHER), last):
+            few = blocks[first : min(first + TOGETHER, max(first + 1, last))]
+            middle = few[len(few) // 2]
+            others = np.setdiff1d(np.arange(begin, middle), blocks).tolist()
+            machine.run(prepared, step_limit=self._step_limit, blocks=others)
+            self._run(prepared, few, recorder, touches)
+            begin = middle
+        self.touched |= touches.stretches
+
+
+def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
+    """Run some blocks, iterations of loops that are alike in part; return what each touches."""
+    recorder = TouchRecorder()
+    machine.run(
+        without_results(prepared),
+        observers=(recorder,),
+        blocks=blocks,
+        on_skip=recorder.skip,
+    )
+    return recorder.stretches
 
 
 def without_results(prepared: Prepared) -> Prepared:

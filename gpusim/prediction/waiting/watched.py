@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusim.device import Device
 from gpusim.events import Skip
 from gpusim.machine.loops import OnSkip
-from gpusim.prediction.memory import Stretches, TouchRecorder
 from gpusim.prediction.streams import (
     Classes,
     Recorder,
+    TouchRecorder,
     nearest,
     refuse_missing_elements,
     without_results,
@@ -26,10 +25,9 @@ NEIGHBOURS, EARLY, APART = 2, 3, 4
 
 @dataclass(frozen=True)
 class Watched:
-    """The classes of a grid's blocks, what some of these touch, and when all blocks end."""
+    """The classes of a grid's blocks, and when all of these end."""
 
     classes: Classes
-    touched: Mapping[int, Stretches]
     ends: Ends
 
 
@@ -60,7 +58,7 @@ def watched(prepared: Prepared, device: Device, resident: int, l2: str, step_lim
     streams = {block: recorder.streams[block] for block in sound}
     touched = {block: touches.stretches[block] for block in sound}
     classes = nearest(streams, prepared.launch.blocks)
-    return Watched(classes, touched, ends)
+    return Watched(replace(classes, touched=touched), ends)
 
 
 def _both(recorder: Recorder, touches: TouchRecorder) -> OnSkip:

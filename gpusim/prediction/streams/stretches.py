@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import machine
 from gpusim.events import Observer, Skip, Step
 from gpusim.isa import OPS
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.streams import without_results
-from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
@@ -70,18 +67,6 @@ class Stretches:
 
 
 COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "steps")
-
-
-def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
-    """Run some blocks, iterations of loops that are alike in part; return what each touches."""
-    recorder = TouchRecorder()
-    machine.run(
-        without_results(prepared),
-        observers=(recorder,),
-        blocks=blocks,
-        on_skip=recorder.skip,
-    )
-    return recorder.stretches
 
 
 @dataclass
