@@ -59,7 +59,7 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
             copied = whole(stream, *given)
             seen.append(len(stream))
             built.append(issued[0])
-            alone = [piece._replace(is_iteration=False) for piece in pieces(stream)]
+            alone = [piece._replace(may_repeat=False) for piece in pieces(stream)]
             patch.setattr(step_builder, "_pieces", lambda _: alone)
             assert told(whole(stream, *given)) == told(copied)
         return copied
@@ -72,9 +72,10 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
 def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The second warp issues what stands outside its loop, and the first iteration.
+    """The second warp issues what stands outside its loop alone.
 
-    That leaves it in another state than it finds it in. Those that are noted are copied as well.
+    The first iteration leaves it in another state than it finds it in, and so it does the second
+    time. Those that are noted are copied as well.
     """
     gpu, issue, issued = load("h200"), Builder.issue, [0]
 
@@ -94,9 +95,51 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
         issued[0] = 0
         works.append(step_builder.steps_of(stream, rows, {}, {}, known))
         built.append(issued[0])
-    assert built == [outside + 2 * loop.length, outside + loop.length]
+    assert built == [outside + 2 * loop.length, outside]
     assert [marked.is_marked for marked in works[1].loops] == [True]
     assert told(works[0]) == told(works[1])
+
+
+@cuda.jit
+def halved(x, out):  # type: ignore[no-untyped-def]
+    value = x[cuda.threadIdx.x]
+    while value > 1:
+        value = value // 2 + x[cuda.threadIdx.x + 32]
+    out[cuda.threadIdx.x] = value
+
+
+def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Elements decide when it ends: of 24 iterations the first two and the last are gone through.
+
+    A second time the second is known; the others belong to what lies around the loop. The steps
+    are as if all had been gone through.
+    """
+    issue, issued = Builder.issue, [0]
+
+    def counted(builder: Builder, *given: Any, **options: Any) -> None:
+        issued[0] += 1
+        issue(builder, *given, **options)
+
+    monkeypatch.setattr(Builder, "issue", counted)
+    ints = np.repeat(np.array([2**24, 0], np.int32), 32)
+    cc = ComputeCapability(9, 0)
+    prepared = prepare(halved[1, 32], (ints, ints.copy()), cc, code="lowering")
+    (only,) = classify(prepared).classes
+    (stream,) = only.stream.warps
+    assert not stream.loops
+    known: step_builder.Seen = {}
+    rows, built, works = issues(prepared.program, load("h200")), [], []
+    for many in (step_builder.MANY_JUMPS, step_builder.MANY_JUMPS, 100):
+        monkeypatch.setattr(step_builder, "MANY_JUMPS", many)
+        issued[0] = 0
+        works.append(step_builder.steps_of(stream, rows, {}, {}, known))
+        built.append(issued[0])
+    body = int(np.bincount(stream.pc).argmax())
+    length = int(np.diff(np.flatnonzero(stream.pc == body))[-1])
+    assert built == [len(stream) - 21 * length, len(stream) - 22 * length, len(stream)]
+    assert told(works[0]) == told(works[1]) == told(works[2])
 
 
 @cuda.jit

@@ -44,15 +44,40 @@ class Row(NamedTuple):
     asked: Sequence[Any]
 
 
+State = tuple[Any, ...]
+
+
 @dataclass(frozen=True)
-class Iteration:
-    """What an iteration of a loop added that left a builder as it had found it.
+class Left:
+    """How a builder was left, with times from then on: all that decides what comes next is added.
+
+    `state` is equal where that is.
+    """
+
+    state: State
+    at: int
+    pipe_free: Mapping[str, int]
+    ready: Mapping[int, tuple[int, Cost]]
+    pending: Mapping[int, int]
+    from_global: frozenset[int]
+    copies: Copies
+    under_way: int
+    draws: int
+    deferred: int
+    was_held: bool
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a piece of a stream added to a builder, as often as that `begun` in this state.
 
     How the step that was open before `ended`, and how many instructions were `issued` with it;
     the steps behind it, of which the last is open, and how many tags they use; the ticks that it
-    took in all and by pc. Its first instruction is part of the `opened`-th step behind that one.
+    took in all and by pc, and how it `left` the builder. Its first instruction is part of the
+    `opened`-th step behind that one.
     """
 
+    begun: State
     ended: Step
     issued: int
     steps: tuple[Step, ...]
@@ -60,6 +85,12 @@ class Iteration:
     opened: int
     ticks: int
     charges: Mapping[int, int]
+    left: Left
+
+    @property
+    def is_again(self) -> bool:
+        """Whether it left all as it had found it."""
+        return self.left.state == self.begun
 
 
 @dataclass
@@ -282,52 +313,68 @@ class Builder:
         step = Step(Action.EXIT, pc, len(self.made), TICKS, TICKS, issued=issued)
         self.add(step, at, TICKS)
 
-    def state(self) -> tuple[Any, ...] | None:
+    def state(self) -> State | None:
         """Return all that decides what instructions to come add, with times from now on.
 
         None before the first step.
         """
-        if not self.made:
-            return None
+        return self.left().state if self.made else None
+
+    def left(self) -> Left:
+        """Return how it is left now. What is over by now decides nothing."""
         now, last = self.cursor, self.made[-1]
-        pipes = sorted((pipe, free - now) for pipe, free in self.pipe_free.items() if free > now)
-        ready = sorted(
-            (register, there - now, id(by))
+        at = self.at - now
+        pipes = {pipe: free - now for pipe, free in self.pipe_free.items() if free > now}
+        ready = {
+            register: (there - now, by)
             for register, (there, by) in self.ready.items()
             if there + max(0, by.elsewhere, by.deciding) > now
+        }
+        pending = dict(self.pending)
+        from_global = frozenset(self.from_global.intersection(pending.values()))
+        state = (
+            at,
+            tuple(sorted(pipes.items())),
+            tuple(sorted((register, there, id(by)) for register, (there, by) in ready.items())),
+            tuple(sorted((*one, one[1] in from_global) for one in pending.items())),
+            (self.under_way, self.draws),
+            (self.deferred, self.was_held, self.copies.state()),
+            last.action,
+            last.slot,
         )
-        pending = sorted((*one, one[1] in self.from_global) for one in self.pending.items())
-        loads = self.under_way, self.draws
-        held = self.deferred, self.was_held, self.copies.state()
-        there = tuple(pipes), tuple(ready), tuple(pending)
-        return self.at - now, there, loads, held, last.action, last.slot
+        rest = self.copies.again(), self.under_way, self.draws, self.deferred, self.was_held
+        return Left(state, at, pipes, ready, pending, from_global, *rest)
 
-    def repeat(self, iteration: Iteration) -> Step:
-        """Add what an iteration added that left all as it had found it, which was as it is now.
+    def repeat(self, piece: Added) -> Step:
+        """Add what a piece of a stream added that had begun as all is now.
 
         Return the step that has its first instruction.
         """
-        last, ended, opened = self.made[-1], iteration.ended, iteration.opened - 1
+        last, ended, opened = self.made[-1], piece.ended, piece.opened - 1
         opened += len(self.made)
         last.slot, last.gap = ended.slot, ended.gap
         last.needs, last.waits_long = ended.needs, ended.waits_long
-        last.issued += iteration.issued
-        for step in iteration.steps:
+        last.issued += piece.issued
+        for step in piece.steps:
             new = step.again(len(self.made))
             self.made[-1].next = new
             self.made.append(new)
-        self.tags = max(self.tags, iteration.tags)
-        for pc, spent in iteration.charges.items():
+        self.tags = max(self.tags, piece.tags)
+        for pc, spent in piece.charges.items():
             self.charges[pc] = self.charges.get(pc, 0) + spent
-        self.pass_by(iteration.ticks)
+        self.cursor += piece.ticks
+        self.leave_as(piece.left)
         return self.made[opened]
 
-    def pass_by(self, ticks: int) -> None:
-        """Let all that is to be be so much later."""
-        self.at += ticks
-        self.cursor += ticks
-        self.pipe_free = {pipe: free + ticks for pipe, free in self.pipe_free.items()}
-        self.ready = {r: (there + ticks, by) for r, (there, by) in self.ready.items()}
+    def leave_as(self, left: Left) -> None:
+        """Let what comes next be decided as it was where a builder was left so, from now on."""
+        now = self.cursor
+        self.at = now + left.at
+        self.pipe_free = {pipe: now + free for pipe, free in left.pipe_free.items()}
+        self.ready = {r: (now + there, by) for r, (there, by) in left.ready.items()}
+        self.pending, self.from_global = dict(left.pending), set(left.from_global)
+        self.copies, self.under_way, self.draws = left.copies.again(), left.under_way, left.draws
+        self.deferred, self.was_held = left.deferred, left.was_held
 
     def finish(self, pc: int) -> None:
         """Let the warp leave where its stream has not said so, behind the instruction `pc`."""

@@ -37,6 +37,10 @@ class Copies:
         del self.groups[:count]
         return here
 
+    def again(self) -> Copies:
+        """Return the same, which may go another way."""
+        return Copies(self.begun, list(self.groups))
+
     def state(self) -> tuple[object, ...]:
         """Return all that decides what will be waited for."""
         return self.begun, tuple(self.groups)

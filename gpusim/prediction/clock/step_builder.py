@@ -1,17 +1,20 @@
 """From a warp stream to steps, once for each different stream.
 
-Iterations of a loop are alike: where one leaves all as it found it, those behind it are copies.
+Iterations of a loop are alike: what one adds that begins as one before did is a copy. So it is with
+loops that were recorded whole, as those that data decide about.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.prediction.clock.builder import Builder, Iteration, Row
+from gpusim.prediction.clock.builder import Added, Builder, Row, State
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.loop_marks import Marker
 from gpusim.prediction.clock.steps import Action, Step, WarpSteps
@@ -19,18 +22,23 @@ from gpusim.prediction.measured import STORE_JOINED
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
-# Iterations that leave a builder as they found it: by that, and by what they do.
-Seen = dict[tuple[tuple[Any, ...] | None, bytes], Iteration]
+# What pieces of streams add: by how they find a builder, and by what they do.
+Seen = dict[tuple[State | None, bytes], Added]
+
+MANY_JUMPS = 16  # back, in instructions outside loops, which are then looked at one by one
 
 _CACHED: Mapping[int, int] = MappingProxyType({})  # code and constants are where they are used
 
 
 class _Piece(NamedTuple):
-    """A stretch of a stream: what lies between loops, or an iteration; it may be one `again`."""
+    """Some of a stream: what lies between loops, or an iteration; it may be one `again`.
+
+    It `may_repeat` what another did.
+    """
 
     begin: int
     end: int
-    is_iteration: bool = False
+    may_repeat: bool = False
     is_again: bool = False
 
 
@@ -48,34 +56,39 @@ class _Missed(NamedTuple):
 
 
 class _Begun:
-    """A builder where an iteration of a loop begins."""
+    """A builder where a piece of a stream begins."""
 
-    def __init__(self, builder: Builder, state: tuple[Any, ...] | None) -> None:
+    def __init__(self, builder: Builder, state: State | None) -> None:
         self._state = state
         self._steps = len(builder.made)
         self._issued = builder.made[-1].issued if builder.made else 0
         self._cursor = builder.cursor
         self._charges = dict(builder.charges)
 
-    def iteration(self, builder: Builder, opened: Step) -> Iteration | None:
-        """Return what the iteration added, None where it has not left all as it found it.
+    def added(self, builder: Builder, opened: Step) -> Added | None:
+        """Return what the piece added, None where it is not known how it began, or has no steps.
 
         Its first instruction is part of the step that it `opened`.
         """
         made, first = builder.made, self._steps
-        if self._state is None or len(made) == first or builder.state() != self._state:
+        if self._state is None or len(made) == first:
             return None
         ended = made[first - 1].again(first - 1)
         spent = {pc: now - self._charges.get(pc, 0) for pc, now in builder.charges.items()}
-        steps = tuple(step.again(place) for place, step in enumerate(made[first:], first))
-        return Iteration(
+        steps = made[first:]
+        # Of these two alone it is not known yet what they will be.
+        for place in {opened.place, len(made) - 1} - {first - 1}:
+            steps[place - first] = made[place].again(place)
+        return Added(
+            begun=self._state,
             ended=ended,
             issued=ended.issued - self._issued,
-            steps=steps,
+            steps=tuple(steps),
             tags=1 + max(step.tag for step in steps),
             opened=opened.place - first + 1,
             ticks=builder.cursor - self._cursor,
             charges={pc: ticks for pc, ticks in spent.items() if ticks},
+            left=builder.left(),
         )
 
 
@@ -97,21 +110,21 @@ def steps_of(
     for loop in stream.simulated_loops:
         if loop.extrapolated and loop.simulated and loop.length:
             marker.add(loop)
-    known: Iteration | None = None
+    known: Added | None = None
     for piece in _pieces(stream):
         is_last = piece.end == len(stream)
-        is_whole = piece.is_iteration and not is_last and not missed.is_within(piece)
+        is_whole = piece.may_repeat and not is_last and not missed.is_within(piece)
         charges = dict(builder.charges) if piece.begin in marker.at else {}
-        if not (known and piece.is_again and is_whole):
-            state = builder.state() if is_whole else None
+        if not (known and known.is_again and piece.is_again and is_whole):
+            state = (known.left.state if known else builder.state()) if is_whole else None
             key = state, _content(stream, piece) if state else b""
             known = seen.get(key)
         if known:
             opened = builder.repeat(known)
         else:
-            before = _Begun(builder, state)
+            begun = _Begun(builder, state)
             opened = _add(piece, stream, program, missed, builder)
-            known = before.iteration(builder, opened)
+            known = begun.added(builder, opened)
             if known:
                 seen[key] = known
         marker.note(piece.begin, opened, charges)
@@ -126,14 +139,25 @@ def _pieces(stream: WarpStream) -> Iterator[_Piece]:
     """Yield a stream's iterations of loops, which are alike, and what lies between."""
     done = 0
     for loop in stream.simulated_loops:
-        if done < loop.first:
-            yield _Piece(done, loop.first)
+        yield from _between(stream, done, loop.first)
         done = loop.first + loop.simulated * loop.length
         for number in range(loop.simulated if loop.length else 0):
             begin = loop.first + number * loop.length
             yield _Piece(begin, begin + loop.length, True, number > 0)
-    if done < len(stream):
-        yield _Piece(done, len(stream))
+    yield from _between(stream, done, len(stream))
+
+
+def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
+    """Yield what lies between loops: as one, or from jump back to jump back where these are many.
+
+    Loops are recorded whole where data decide about them, or about what comes of their results.
+    """
+    jumps = begin + 1 + np.flatnonzero(np.diff(stream.pc[begin:end]) <= 0)
+    if len(jumps) < MANY_JUMPS:
+        jumps = jumps[:0]
+    for first, last in pairwise([begin, *jumps.tolist(), end]):
+        if first < last:
+            yield _Piece(first, last, may_repeat=len(jumps) > 0)
 
 
 def _add(
@@ -177,8 +201,8 @@ def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterat
 
 
 def _content(stream: WarpStream, piece: _Piece) -> bytes:
-    """Return what is the same for pieces of streams that do the same."""
-    return b"".join(column.tobytes() for column in _columns(stream, piece))
+    """Return a digest of what is the same for pieces of streams that do the same."""
+    return blake2b(b"".join(column.tobytes() for column in _columns(stream, piece))).digest()
 
 
 def _columns(stream: WarpStream, piece: _Piece) -> Iterator[Array]:
