@@ -319,11 +319,11 @@ def _signed_sum(instruction: Instruction, *terms: Array) -> Array:
 
 
 def _multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
-    return a * b + c
+    return (a * b).astype(c.dtype, copy=False) + c
 
 
 def _multiply_add_wide(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
-    return a.astype(np.int64) * b.astype(np.int64) + c
+    return (a.astype(np.int64) * b.astype(np.int64)).astype(c.dtype, copy=False) + c
 
 
 def _multiply_add_high(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:

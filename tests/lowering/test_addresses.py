@@ -1,4 +1,4 @@
-"""Addresses at O3: what accesses share, and what is added to one at hand for the next."""
+"""Addresses at O3: what accesses share, what is added to one at hand, how indices are widened."""
 
 # Kernels are in the dialect, whose types the compiler works out.
 
@@ -8,11 +8,12 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 from verified import verified
 
 from gpusim import cuda
 from gpusim.compiler.build import build
-from gpusim.compiler.ir import FLOAT32, INT32, UINT32, Array, DType, Value, constant
+from gpusim.compiler.ir import FLOAT32, INT32, INT64, UINT32, Array, DType, Value, constant
 from gpusim.isa import OPS, Program
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.index_sums import index_sum
@@ -101,3 +102,73 @@ def test_a_distance_beyond_24_bits_takes_an_address_of_its_own() -> None:
         y[c] = x[r * 4194304 + c] + x[(r + 1) * 4194304 + c]
 
     assert offsets(lowered(kernel, x=X, y=Y, r=INT32), "LDG") == [0, 0]
+
+
+@pytest.mark.parametrize("shift", [0, 5, 20])
+def test_a_multiple_of_a_narrow_index_is_one_wide_multiplication(shift: int) -> None:
+    @cuda.jit
+    def kernel(x, y, i):
+        y[0] = x[np.int64(i) << shift]
+
+    count = ops(lowered(kernel, x=X, y=Y, i=INT32))
+    assert count["IMAD.WIDE"] == 1
+    assert count["SHF"] == count["LEA.HI"] == 0
+
+
+def test_a_shared_index_times_33_is_multiplied_in_bytes() -> None:
+    @cuda.jit
+    def kernel(x):
+        tile = cuda.shared.array(1024, np.float32)
+        tile[cuda.threadIdx.x * 33] = x[0]
+
+    program = lowered(kernel, x=X)
+    (scale,) = (i.src[1] for i in program.instructions if i.op == "IMAD")
+    assert program.immediates[scale] == 33 * 4
+
+
+def test_an_unsigned_multiple_is_computed_before_it_is_widened_as_it_may_wrap() -> None:
+    @cuda.jit
+    def kernel(x, y, i):
+        y[0] = x[i << 5]
+
+    assert ops(lowered(kernel, x=X, y=Y, i=UINT32))["SHF"] == 1
+
+
+# -- 64-bit integers of 32-bit ones ----------------------------------------------------------
+
+
+@cuda.jit
+def upper_halves(numbers, factor):
+    i = cuda.threadIdx.x
+    product = np.uint64(numbers[i]) * np.uint64(factor)
+    numbers[i] = np.uint32(product >> np.uint64(32)) ^ np.uint32(product)
+
+
+def test_a_product_of_64_bits_is_one_instruction_and_its_halves_are_there() -> None:
+    types = {"numbers": Array("numbers", "global", UINT32), "factor": UINT32}
+    count = ops(lowered(upper_halves, **types))
+    assert count["IMAD.WIDE"] == 2  # an address, and the product
+    assert count["IMAD"] == count["SHF"] == 0
+
+
+def test_a_product_of_64_bits_has_all_its_bits() -> None:
+    numbers = np.array([0, 1, 0xFFFFFFFF, 0x80000000], np.uint32)
+    given = numbers.astype(np.uint64) * np.uint64(0xFFFFFFFB)
+    upper_halves[1, 4](numbers, np.uint32(0xFFFFFFFB))
+    assert (numbers == (given >> np.uint64(32)) ^ (given & np.uint64(0xFFFFFFFF))).all()
+
+
+def test_a_sum_of_64_bits_extends_the_sign_of_one_operand() -> None:
+    """IADD3 and LEA.HI.X.SX32 add a widened integer; two that are widened take a SHF for one."""
+
+    @cuda.jit
+    def one(totals, i):
+        totals[0] = totals[1] + i
+
+    @cuda.jit
+    def two(totals, i, k):
+        totals[0] = np.int64(i) + k
+
+    totals = Array("totals", "global", INT64)
+    assert ops(lowered(one, totals=totals, i=INT32))["SHF"] == 0
+    assert ops(lowered(two, totals=totals, i=INT32, k=INT32))["SHF"] == 1

@@ -10,12 +10,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from gpusim.compiler.ir import Value
-from gpusim.lowering.analysis.algebra import number
+from gpusim.lowering.analysis.algebra import number, power_of_two
 from gpusim.lowering.analysis.known_bits import zero_bits
 
 # Operands of operands are followed so far, and sums of more products are taken as they stand.
 DEPTH = 8
 MOST_PRODUCTS = 12
+
+# What a 32-bit instruction multiplies by has a sign.
+LARGEST_MULTIPLE = 1 << 31
 
 Product = tuple[Value, ...]
 
@@ -61,11 +64,59 @@ def index_sum(value: Value, depth: int = DEPTH) -> IndexSum:
     return found
 
 
+@dataclass(frozen=True)
+class Scaled:
+    """An index as a multiple of one value, and a constant."""
+
+    term: Value
+    factor: int
+    step: int
+
+
+def scaled(index: Value, size: int) -> Scaled | None:
+    """Return an index as what an address multiplies at once, None where that is the index itself.
+
+    The multiple of an element's `size` in bytes has to fit into an instruction.
+    """
+    found = _taken_apart(index)
+    total = index_sum(index)
+    if len(total.factors) == 1:
+        ((product, factor),) = total.factors.items()
+        if len(product) == 1:
+            found = Scaled(product[0], factor, total.constant)
+    if found.term is index or not 0 < found.factor * size < LARGEST_MULTIPLE:
+        return None
+    return found if _size(found.term) < 8 or power_of_two(found.factor) else None
+
+
+def _taken_apart(index: Value) -> Scaled:
+    """Return an index without the constants and casts around the value that it consists of."""
+    factor, step = 1, 0
+    while _is_signed(index):
+        held = number(index.args[-1]) if index.args else None
+        if index.op == "cast" and _is_widening(index):
+            pass
+        elif index.op == "shl" and held is not None:
+            factor <<= held
+        elif index.op == "mul" and held is not None:
+            factor *= held
+        elif index.op == "add" and held is not None:
+            step += factor * held
+        else:
+            break
+        index = index.args[0]
+    return Scaled(index, factor, step)
+
+
+def _is_widening(cast: Value) -> bool:
+    source = cast.args[0]
+    return _is_signed(source) and _size(cast) >= _size(source) >= 4
+
+
 def _parts(value: Value, depth: int) -> IndexSum | None:
     """Return the sum that an operation makes of its operands', None for any other operation."""
     if value.op == "cast":
-        widens = _is_signed(value.args[0]) and _size(value) >= _size(value.args[0]) >= 4
-        return index_sum(value.args[0], depth - 1) if widens else None
+        return index_sum(value.args[0], depth - 1) if _is_widening(value) else None
     if value.op in ("add", "sub", "mul"):
         one, other = (index_sum(a, depth - 1) for a in value.args)
         if value.op == "mul":

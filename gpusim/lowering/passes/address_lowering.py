@@ -24,6 +24,7 @@ from gpusim.lowering.analysis.algebra import power_of_two
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.analysis.def_use import users
 from gpusim.lowering.analysis.dominators import Dominators, dominators
+from gpusim.lowering.analysis.index_sums import Scaled, scaled
 from gpusim.lowering.analysis.indices import split_constant
 from gpusim.lowering.analysis.live_values import live_values
 from gpusim.lowering.analysis.loops import Loop, natural_loops
@@ -154,7 +155,11 @@ class _Exposer:
             return near.address, near.step
         if near is not None and array.space == "global" and self._is_for_accesses(index):
             return self._beside(block, (where, size), index, near), near.step
-        return self._fresh(block, array, index, line), 0
+        whole = scaled(index, size) if self.share else None
+        if whole is None or array.space == "local":
+            return self._fresh(block, array, index, line), 0
+        args = [whole.term, self._base(array, line)]
+        return self._place(block, (where, size), index, args, whole), whole.step
 
     def _fresh(self, block: Block, array: Array, index: Value, line: int) -> Value:
         """Write the address of an index to which none at hand is near."""
@@ -223,11 +228,19 @@ class _Exposer:
         self.made.setdefault(key, []).append((home, value))
         return value
 
-    def _place(self, block: Block, where: Where, index: Value, args: list[Value]) -> Value:
+    def _place(
+        self,
+        block: Block,
+        where: Where,
+        index: Value,
+        args: list[Value],
+        whole: Scaled | None = None,
+    ) -> Value:
         """Write the address of an index."""
         dtype = INT64 if args[1].dtype == INT64 else UINT32
-        made = Value("address", dtype, args, detail=where[1], line=index.line)
-        return self._note(where, index, self._put(block, made))
+        size = where[1] * (whole.factor if whole else 1)
+        made = Value("address", dtype, args, detail=size, line=index.line)
+        return self._note(where, index, self._put(block, made), whole.step if whole else 0)
 
     def _note(self, where: Where, index: Value, address: Value, step: int = 0) -> Value:
         """Remember an address, `step` elements before that of an index, for other accesses."""

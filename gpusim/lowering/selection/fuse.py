@@ -8,6 +8,7 @@ from gpusim.compiler.ir import Block, Value
 from gpusim.compiler.operations import COMPARISONS
 from gpusim.lowering.choices import CHOICES, type_class
 from gpusim.lowering.selection.selection import Selection
+from gpusim.lowering.selection.wide import is_product, narrow_sources
 
 # Which operations become part of a sum, or of a condition, by class of type: what stands first
 # if there is any.
@@ -16,6 +17,7 @@ CONDITIONS = frozenset(("and", "or"))
 PRODUCTS = frozenset(("mul",))
 PARTS: Mapping[str, tuple[frozenset[str], ...]] = {
     "i": (frozenset(("mul", "shl")), SUMS),
+    "l": (frozenset(("mul", "shl")),),
     "f": (PRODUCTS,),
     "d": (PRODUCTS,),
     "p": (frozenset(COMPARISONS),),
@@ -51,6 +53,8 @@ def _take(selection: Selection, here: set[Value], user: Value, ops: frozenset[st
 def _fits(selection: Selection, user: Value, arg: Value) -> bool:
     """Whether the machine has an instruction for both."""
     assert user.dtype is not None
+    if type_class(user.dtype) == "l":
+        return user.op == "add" and is_product(selection, arg)
     if arg.op == "shl" and (arg.args[1].constant is None or user.op == "sub"):
         return False
     if arg.op == "mul" and user.op == "sub" and user.dtype.kind in "iu":
@@ -64,6 +68,9 @@ def joined(selection: Selection, value: Value, part: Value) -> None:
     kind = type_class(value.dtype)
     first = value.args[0] is part
     other = selection.register(value.args[1] if first else value.args[0])
+    if kind == "l":
+        selection.write(value, "IMAD.WIDE", *narrow_sources(selection, part), other)
+        return
     a, b = selection.sources(part)[:2]
     if kind == "p":
         assert part.args[0].dtype is not None

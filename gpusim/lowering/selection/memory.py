@@ -75,12 +75,23 @@ def address(selection: Selection, value: Value) -> None:
         return
     origin = selection.register(base)
     scaled = origin in selection.code.immediates
-    if scaled and all(u.operation.access for u in selection.users.get(value, ())):
+    if (
+        scaled
+        and _is_shift(size)
+        and all(u.operation.access for u in selection.users.get(value, ()))
+    ):
         selection.write(value, ".SCALE", register, origin, detail=shift)
     elif scaled and size == 1:
         selection.write(value, ".CAST", register)
+    elif not _is_shift(size):
+        selection.write(value, "IMAD", register, selection.emit.number(size, INT32), origin)
     else:
         selection.write(value, "LEA", register, origin, detail=shift)
+
+
+def _is_shift(size: int) -> bool:
+    """Whether an index times so many bytes is a shift."""
+    return size & (size - 1) == 0
 
 
 def _address_of_64_bits(selection: Selection, value: Value) -> None:
@@ -89,7 +100,8 @@ def _address_of_64_bits(selection: Selection, value: Value) -> None:
     assert index.dtype is not None
     size = int(value.detail)
     register, origin = selection.register(index), selection.register(base)
-    if index.dtype.itemsize < WIDE and value not in selection.addresses.again:
+    again = value in selection.addresses.again and _is_shift(size)
+    if index.dtype.itemsize < WIDE and not again:
         if selection.cc.major < 9:
             selection.emit.blank("MOV")
         width = selection.emit.number(size, INT32)

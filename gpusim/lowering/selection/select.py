@@ -13,6 +13,7 @@ from gpusim.lowering.selection.choosers import CHOOSERS
 from gpusim.lowering.selection.division import Emitter
 from gpusim.lowering.selection.fuse import absorb, joined
 from gpusim.lowering.selection.selection import Selection
+from gpusim.lowering.selection.wide import write_product, write_upper_half
 
 
 def select(
@@ -101,6 +102,8 @@ def _value(selection: Selection, value: Value) -> None:
 def _plain(selection: Selection, value: Value) -> None:
     """Write the table's row for an operation."""
     assert value.dtype is not None
+    if write_product(selection, value) or write_upper_half(selection, value):
+        return
     works_in = value.args[0].dtype if value.op not in ("select",) else value.dtype
     assert works_in is not None
     choice = CHOICES[value.op, type_class(works_in)]

@@ -8,6 +8,7 @@ from gpusim.compiler.ir import BOOL, FLOAT32, FLOAT64, Block, Value
 from gpusim.lowering.choices import CHOICES, SEQUENCES, type_class
 from gpusim.lowering.selection.division import Emitter, Reciprocal, divide, reciprocal_before
 from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection
+from gpusim.lowering.selection.wide import widens_for_nothing
 
 
 def select(selection: Selection, value: Value) -> None:
@@ -50,7 +51,8 @@ def cast(selection: Selection, value: Value) -> None:
     elif target.itemsize < REGISTER_BYTES <= source.itemsize and not _only_stored(selection, value):
         selection.write(value, "I2I", register)
     else:
-        if source.kind == "i" and source.itemsize <= 4 and target.itemsize == 8:
+        signs = source.kind == "i" and source.itemsize <= 4 and target.itemsize == 8
+        if signs and not (selection.fuse and widens_for_nothing(selection, value)):
             selection.emit.blank("SHF")
         selection.write(value, ".CAST", register)
         if register in selection.code.fixed:
