@@ -11,7 +11,9 @@ from . import (
     fields,
     gathers,
     grids,
+    models,
     networks,
+    pictures,
     records,
     rows,
     sciences,
@@ -35,6 +37,8 @@ MODULES = (
     assignments,
     fields,
     records,
+    pictures,
+    models,
 )
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 

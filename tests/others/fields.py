@@ -8,10 +8,10 @@ import numpy as np
 from numpy import float32, float64, int8, int16, int32, uint8, uint32
 
 from .data import Array, Numbers, afresh, deciding, mixed, of, random_bytes, uniform, words, zeros
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 
-@measured(LAST, 256, 1024, 4096, small=96)
+@measured(SEEN, 256, 1024, 4096, small=96)
 def ways_by_tile(n: int) -> Plan:
     tiles = n // 32
     k = tiles // 3
@@ -29,7 +29,7 @@ def ways_by_tile(n: int) -> Plan:
     return Plan((tiles, tiles), (32, 32), arguments, expected)
 
 
-@measured(LAST, 2**12, 2**17, 2**21, small=2**10)
+@measured(SEEN, 2**12, 2**17, 2**21, small=2**10)
 def inverses3x3(n: int) -> Plan:
     def given() -> Array:
         parts = uniform(9 * n).make().astype(float64).reshape(n, 3, 3)
@@ -42,7 +42,7 @@ def inverses3x3(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected)
 
 
-@measured(LAST, 64, 2048, 32768, small=8)
+@measured(SEEN, 64, 2048, 32768, small=8)
 def cholesky_by_warps(n: int) -> Plan:
     def given() -> Array:
         parts = uniform(1024 * n).make().reshape(n, 32, 32)
@@ -55,7 +55,7 @@ def cholesky_by_warps(n: int) -> Plan:
     return Plan(n // 4, (32, 4), arguments, expected)
 
 
-@measured(LAST, 2**12, 2**16, 2**20, small=2**9)
+@measured(SEEN, 2**12, 2**16, 2**20, small=2**9)
 def rotate_rows(n: int) -> Plan:
     rows = 64
 
@@ -73,7 +73,7 @@ def rotate_rows(n: int) -> Plan:
     return Plan(n // 64, 64, arguments, expected)
 
 
-@measured(LAST, 128, 2048, 32768, small=4)
+@measured(SEEN, 128, 2048, 32768, small=4)
 def reflect_columns(n: int) -> Plan:
     rows = 2000
 
@@ -86,7 +86,7 @@ def reflect_columns(n: int) -> Plan:
     return Plan(n, 512, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def eliminate(n: int) -> Plan:
     k = n // 7
 
@@ -110,7 +110,7 @@ def _cosines() -> Array:
     return (scale * np.cos((2 * x + 1) * u * math.pi / 16)).astype(float32).ravel()
 
 
-@measured(LAST, 256, 1024, 8192, small=64)
+@measured(SEEN, 256, 1024, 8192, small=64)
 def cosines8x8(n: int) -> Plan:
     def steps() -> Array:
         v, u = np.mgrid[:8, :8]
@@ -128,7 +128,7 @@ def cosines8x8(n: int) -> Plan:
     return Plan((n // 32, n // 8), (8, 8, 4), arguments, expected, tolerance=4e-2)
 
 
-@measured(LAST, 2**10, 2**14, 2**18, small=2**9)
+@measured(SEEN, 2**10, 2**14, 2**18, small=2**9)
 def biquads(n: int) -> Plan:
     steps = 128 if n < 2**14 else 256
 
@@ -150,7 +150,7 @@ def biquads(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected)
 
 
-@measured(LAST, 2**17, 2**21, 2**25, small=2**13)
+@measured(SEEN, 2**17, 2**21, 2**25, small=2**13)
 def resample(n: int) -> Plan:
     def expected(x: Array, taps: Array, y: Array, n: int) -> Expected:
         place = np.arange(n, dtype=np.int64) * 147
@@ -162,7 +162,7 @@ def resample(n: int) -> Plan:
     return Plan(min(n // 256, 1056), 256, arguments, expected)
 
 
-@measured(LAST, 512, 2048, 8192, small=64)
+@measured(SEEN, 512, 2048, 8192, small=64)
 def ising(n: int) -> Plan:
     seed, colour = uint32(12345), 1
 
@@ -191,7 +191,7 @@ def ising(n: int) -> Plan:
     return Plan((n // 64, n // 4), (32, 4), arguments, expected)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def occlusion(n: int) -> Plan:
     def offsets() -> Array:
         return (words(32, 4) % uint32(25)).astype(int32) - 12
@@ -225,7 +225,7 @@ def _balls(count: int, n: int) -> Numbers:
     return deciding(of(made, 4 * count, float32))
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def spheres(n: int) -> Plan:
     count = 48
 

@@ -22,7 +22,7 @@ from .data import (
     words,
     zeros,
 )
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 EXACT = 1e-12
 
@@ -36,7 +36,7 @@ def _marks(length: int, one_of: int, seed: int) -> Numbers:
     return deciding(of(made, length, uint8))
 
 
-@measured(LAST, 2**17, 2**21, 2**25)
+@measured(SEEN, 2**17, 2**21, 2**25)
 def segment_sums(n: int) -> Plan:
     def expected(x: Array, heads: Array, y: Array, n: int) -> Expected:
         starts = (heads != 0) | (np.arange(n) % 512 == 0)
@@ -48,7 +48,7 @@ def segment_sums(n: int) -> Plan:
     return Plan(n // 512, 512, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def runs(n: int) -> Plan:
     def given() -> Array:
         return np.cumsum(_marks(n, 6, 3).make(), dtype=uint8)
@@ -65,7 +65,7 @@ def runs(n: int) -> Plan:
     return Plan(n // 1024, 1024, (*arguments, zeros(n // 1024, int32)), expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def radix_pass(n: int) -> Plan:
     shift = 8
 
@@ -90,7 +90,7 @@ def _letters(length: int, seed: int) -> Numbers:
     return deciding(of(made, length, uint8))
 
 
-@measured(LAST, 2**8, 2**13, 2**16, small=4)
+@measured(SEEN, 2**8, 2**13, 2**16, small=4)
 def edit_distances(n: int) -> Plan:
     def expected(a: Array, b: Array, y: Array) -> Expected:
         first, second = a.reshape(n, 64), b.reshape(n, 64)
@@ -107,7 +107,7 @@ def edit_distances(n: int) -> Plan:
     return Plan(n, 64, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**12, 2**15, 2**18, small=2**8)
+@measured(SEEN, 2**12, 2**15, 2**18, small=2**8)
 def align_locally(n: int) -> Plan:
     letters, length = 24, 40
 
@@ -128,7 +128,7 @@ def align_locally(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**14, 2**18, 2**23)
+@measured(SEEN, 2**14, 2**18, 2**23)
 def bloom_insert(n: int) -> Plan:
     count = 16 * n
 
@@ -159,7 +159,7 @@ def _cube_root(value: int) -> int:
     return low
 
 
-@measured(LAST, 2**12, 2**17, 2**21, small=2**8)
+@measured(SEEN, 2**12, 2**17, 2**21, small=2**8)
 def sha256(n: int) -> Plan:
     def expected(messages: Array, constants: Array, y: Array, n: int) -> Expected:
         sent = messages.astype(">u4").reshape(n, 8)
@@ -170,7 +170,7 @@ def sha256(n: int) -> Plan:
     return Plan(n // 256, 256, (*arguments, int32(n)), expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**25, small=2**12)
+@measured(SEEN, 2**16, 2**20, 2**25, small=2**12)
 def swiglu(n: int) -> Plan:
     width = 1024
 
@@ -185,7 +185,7 @@ def swiglu(n: int) -> Plan:
     return Plan((width // 256, n // (2 * width)), 256, arguments, expected, tolerance=1e-3)
 
 
-@measured(LAST, 32, 2048, 32768, small=64)
+@measured(SEEN, 32, 2048, 32768, small=64)
 def append_to_pages(n: int) -> Plan:
     heads = 8
     words_each = heads * 64
@@ -207,7 +207,7 @@ def append_to_pages(n: int) -> Plan:
     return Plan(n, 128, arguments, expected, EXACT)
 
 
-@measured(LAST, 128, 512, 2048, small=32)
+@measured(SEEN, 128, 512, 2048, small=32)
 def causal_attention(n: int) -> Plan:
     heads = 8
 
@@ -224,7 +224,7 @@ def causal_attention(n: int) -> Plan:
     return Plan((n // 8, heads), (32, 8), arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**18, 2**22, 2**26)
+@measured(SEEN, 2**18, 2**22, 2**26)
 def dropout(n: int) -> Plan:
     seed, limit, scale = uint32(2024), uint32(0.8 * 2**32), float32(1.25)
 
@@ -261,7 +261,7 @@ def _tree(n: int) -> tuple[Numbers, Numbers]:
     return deciding(of(parents, 2 * n - 1, int32)), deciding(of(children, 2 * inner, int32))
 
 
-@measured(LAST, 2**12, 2**17, 2**22, small=2**10)
+@measured(SEEN, 2**12, 2**17, 2**22, small=2**10)
 def refit(n: int) -> Plan:
     def spans(seed: int, add: float) -> Numbers:
         def made() -> Array:
