@@ -249,6 +249,16 @@ def test_the_least_and_the_most_of_three() -> None:
     assert most["R0"].tolist() == [7, ONES]
 
 
+def test_a_clamp_from_below_at_zero_belongs_to_minima_and_maxima() -> None:
+    a, b = words(300, -7, 12), words(-9, -3, 5)
+    least = worked_out("VIMNMX.RELU R0, R1, 0xff, PT", R1=a)
+    assert least["R0"].view(I32).tolist() == [255, 0, 12]
+    most = worked_out("VIMNMX.RELU R0, R1, R2, !PT", R1=a, R2=b)
+    assert most["R0"].view(I32).tolist() == [300, 0, 12]
+    of_three = worked_out("VIMNMX3.RELU R0, R1, R2, 0x8, PT", R1=a, R2=b)
+    assert of_three["R0"].view(I32).tolist() == [0, 0, 5]
+
+
 def test_differences_of_bytes_are_added_up() -> None:
     made = worked_out(
         "VABSDIFF4.U8.ACC R0, R1, R2, R3", R1=words(0x01FF8010), R2=words(0x0200FF10), R3=words(9)

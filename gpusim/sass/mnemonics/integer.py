@@ -273,24 +273,29 @@ def absolute(form: Form, a: Array) -> Array:
     return np.abs(a)
 
 
-@row("IMNMX VIMNMX UIMNMX UVIMNMX", "alu", "u", "xxp", "U32")
+def _of_both(form: Form, low: Array, high: Array, least: Array) -> Array:
+    """Return the lower or the higher number, with RELU no less than zero."""
+    result = np.where(least, low, high)
+    if "RELU" in form.modifiers:
+        result = np.maximum(result, result.dtype.type(0))
+    return np.asarray(result.view(U32))
+
+
+@row("IMNMX VIMNMX UIMNMX UVIMNMX", "alu", "u", "xxp", "U32 RELU")
 def minimum_maximum(form: Form, a: Array, b: Array, least: Array) -> Array:
-    return np.where(least, np.minimum(a, b), np.maximum(a, b)).view(U32)
+    return _of_both(form, np.minimum(a, b), np.maximum(a, b), least)
 
 
-@row("VIMNMX3", "alu", "u", "xxxp", "U32")
+@row("VIMNMX3", "alu", "u", "xxxp", "U32 RELU")
 def minimum_maximum_of_three(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
     low, high = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
-    return np.where(least, low, high).view(U32)
+    return _of_both(form, low, high, least)
 
 
 @row("VIADDMNMX", "alu", "u", "xxxp", "U32 RELU")
 def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
     total = a + b
-    result = np.where(least, np.minimum(total, c), np.maximum(total, c))
-    if "RELU" in form.modifiers:
-        result = np.maximum(result, result.dtype.type(0))
-    return np.asarray(result.view(U32))
+    return _of_both(form, np.minimum(total, c), np.maximum(total, c), least)
 
 
 @row("VABSDIFF", "alu", "u", "xxu", "U32")
