@@ -18,12 +18,14 @@ import numpy as np
 from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
+Pairs = tuple[Array, Array]  # numbers of what is wanted, and of stretches
 
 MOST_CANDIDATES = 1 << 21  # are looked at in one go
 MOST_PLACES = 1 << 22  # of one group of stretches; of more, those are looked for that can be
 FEW_PLACES = 4  # of a stretch that can cover what is wanted, about
 MOST_EXPANDED = 1 << 23  # of these, in one go
 FEW_MOVED = 4  # places of a stretch that overlap, where another dimension is free
+FAR = 1 << 60  # further round than addresses are apart
 NEVER = -np.inf
 _SOON = 1e-10
 
@@ -112,16 +114,17 @@ def latest(
         loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
         dimensions = [*(d for d in grid if d.extent > 1), *loop]
         search = _Search(dimensions, ranges, life)
-        places = search.combinations * len(mine)
-        if not search.is_fixed and places * len(wanted) > MOST_PLACES:
-            search, places = _Windows(dimensions, ranges, life), FEW_PLACES * len(mine)
-        if search.is_fixed:
-            places = _pairs(stretches.at(mine), wanted) // max(1, len(wanted))
-        size = max(1, MOST_CANDIDATES // max(1, places))
+        if search.combinations * len(mine) * len(wanted) > MOST_PLACES:
+            search = _Windows(dimensions, ranges, life)
+        rows, whose = stretches.at(mine), blocks[mine]
+        meetings = _Meetings(rows, [d.move for d in dimensions if d.move])
+        size = max(
+            1, MOST_CANDIDATES * len(wanted) // max(1, search.places(meetings.count(wanted)))
+        )
         for start in range(0, len(wanted), size):
-            part = slice(start, start + size)
-            found = search.run(stretches.at(mine), wanted.at(part), blocks[mine], steps)
-            best[part] = np.maximum(best[part], found)
+            part = wanted.at(slice(start, start + size))
+            found = search.run(rows, part, meetings.pairs(part), whose, steps)
+            best[start : start + size] = np.maximum(best[start : start + size], found)
     return best
 
 
@@ -157,16 +160,21 @@ class _Search:
             *(d for d in others if d is not self._free),
         ]
         self.combinations = _product(self._through)
-        self.is_fixed = self._solved is None and not self._through
+
+    def places(self, pairs: int) -> int:
+        """Return how many candidates are looked at for so many pairs, about."""
+        return self.combinations * pairs
 
     def _chosen(self, moving: Sequence[Dimension]) -> Dimension | None:
         """Return the dimension that is solved for: the longest."""
         return max(moving, key=lambda d: d.extent, default=None)
 
-    def run(self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int) -> Array:
-        """Return the latest touch of each that is wanted."""
+    def run(
+        self, stretches: Stretches, wanted: Wanted, pairs: Pairs, blocks: Array, steps: int
+    ) -> Array:
+        """Return the latest touch of each that is wanted, by those stretches it is paired with."""
         best = np.full(len(wanted), NEVER)
-        found = self._candidates(stretches, wanted, blocks, steps)
+        found = self._candidates(stretches, wanted, pairs, blocks, steps)
         for number, time, block in self._placed(found, wanted):
             inside = _within(block, self._ranges) & (time < wanted.time[number] - _SOON)
             if wanted.sms:
@@ -175,26 +183,18 @@ class _Search:
         return best
 
     def _candidates(
-        self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int
+        self, stretches: Stretches, wanted: Wanted, pairs: Pairs, blocks: Array, steps: int
     ) -> Candidates:
-        if self.is_fixed:
-            number, row = _covering(stretches, wanted)
-            none = np.zeros(len(row), dtype=np.int64)
-            return Candidates(number, stretches.time[row] / steps, blocks[row], none, none)
         shift, ids, later = self._combinations()
-        low = wanted.begin[:, None] - stretches.end + 1
-        high = wanted.end[:, None] - 1 - stretches.begin
-        low, high = low[..., None] - shift, high[..., None] - shift
+        low, high = _apart(stretches, wanted, pairs)
+        low, high = low[:, None] - shift, high[:, None] - shift
         if self._solved is not None:
-            move = self._solved.move
-            low, high = (low, high) if move > 0 else (-low, -high)
-            low, high = (low, high) if move > 0 else (high, low)
-            low = np.maximum(-(-low // abs(move)), 0)
-            high = np.minimum(high // abs(move), self._solved.extent - 1)
+            low, high = _window(self._solved, low, high)
             inside = low <= high
         else:
             inside = (low <= 0) & (high >= 0)
-        number, row, through = np.nonzero(inside)
+        which, through = np.nonzero(inside)
+        number, row = (one[which] for one in pairs)
         return Candidates(
             number,
             stretches.time[row] / steps + later[through],
@@ -294,13 +294,17 @@ class _Windows(_Search):
     def _chosen(self, moving: Sequence[Dimension]) -> Dimension | None:
         return min(moving, key=lambda d: abs(d.move), default=None)
 
+    def places(self, pairs: int) -> int:
+        """Return how many candidates are looked at for so many pairs, about."""
+        return FEW_PLACES * pairs
+
     def _candidates(
-        self, stretches: Stretches, wanted: Wanted, blocks: Array, steps: int
+        self, stretches: Stretches, wanted: Wanted, pairs: Pairs, blocks: Array, steps: int
     ) -> Candidates:
-        number, row = np.divmod(np.arange(len(wanted) * len(stretches)), len(stretches))
-        low = wanted.begin[number] - stretches.end[row] + 1
-        high = wanted.end[number] - 1 - stretches.begin[row]
-        found = Candidates(number, stretches.time[row] / steps, blocks[row], low, high)
+        number, row = pairs
+        found = Candidates(
+            number, stretches.time[row] / steps, blocks[row], *_apart(stretches, wanted, pairs)
+        )
         left = sorted(self._through, key=lambda d: -abs(d.move))
         last = [] if self._solved is None else [self._solved]
         while left:
@@ -350,33 +354,65 @@ def _reach(dimensions: Sequence[Dimension]) -> tuple[int, int]:
     return sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
 
 
-def _covering(stretches: Stretches, wanted: Wanted) -> tuple[Array, Array]:
-    """Return what is wanted and the stretches that cover some of it, pair by pair.
+def _apart(stretches: Stretches, wanted: Wanted, pairs: Pairs) -> tuple[Array, Array]:
+    """Return from where up to where stretches may be moved on to cover some of what is wanted."""
+    number, row = pairs
+    low = wanted.begin[number] - stretches.end[row] + 1
+    return low, wanted.end[number] - 1 - stretches.begin[row]
 
-    Stretches of about one length are looked through together: of those that begin near enough at
-    least every second one covers it.
+
+class _Meetings:
+    """Which stretches may cover some of what is wanted, wherever in their dimensions these are.
+
+    Moves are multiples of `around` bytes: a stretch only comes to what lies near it on a circle of
+    so many. Stretches of about one length are looked through together: of those that begin near
+    enough at least every second one covers it.
     """
-    found = [_covering_of(rows, stretches, wanted) for rows in _by_length(stretches)]
-    if not found:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    numbers, rows = zip(*found, strict=True)
-    return np.concatenate(numbers), np.concatenate(rows)
 
+    def __init__(self, stretches: Stretches, moves: Sequence[int]) -> None:
+        self._around = math.gcd(*moves) or FAR
+        self._begin, self._length = stretches.begin, stretches.end - stretches.begin
+        self._parts = [self._part(rows) for rows in _by_length(stretches)]
 
-def _covering_of(rows: Array, stretches: Stretches, wanted: Wanted) -> tuple[Array, Array]:
-    begin, end = stretches.begin[rows], stretches.end[rows]
-    first, counts = _near(begin, end, wanted)
-    number = np.repeat(np.arange(len(wanted)), counts)
-    place = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    covers = end[place] > wanted.begin[number]
-    return number[covers], rows[place[covers]]
+    def _part(self, rows: Array) -> tuple[Array, Array, int]:
+        """Return stretches by where on the circle they begin, that three times round, and more.
 
+        That is how far behind their beginnings they reach.
+        """
+        place = self._begin[rows] % self._around
+        order = np.argsort(place, kind="stable")
+        rounds = self._around * np.arange(3)[:, None]
+        return rows[order], (place[order] + rounds).ravel(), int(self._length[rows].max()) - 1
 
-def _near(begin: Array, end: Array, wanted: Wanted) -> tuple[Array, Array]:
-    """Return the first stretch that may reach what is wanted, and how many do not begin behind."""
-    longest = int((end - begin).max(initial=0))
-    first = np.searchsorted(begin, wanted.begin - longest, side="right")
-    return first, np.searchsorted(begin, wanted.end) - first
+    def count(self, wanted: Wanted) -> int:
+        """Return how many pairs are looked at."""
+        return sum(int(self._near(part, wanted)[1].sum()) for part in self._parts)
+
+    def pairs(self, wanted: Wanted) -> Pairs:
+        """Return what is wanted and the stretches that may cover some of it, pair by pair."""
+        found = [self._pairs_of(part, wanted) for part in self._parts]
+        none = np.zeros(0, dtype=np.int64)
+        numbers, rows = zip((none, none), *found, strict=True)
+        return np.concatenate(numbers), np.concatenate(rows)
+
+    def _pairs_of(self, part: tuple[Array, Array, int], wanted: Wanted) -> Pairs:
+        rows = part[0]
+        first, counts = self._near(part, wanted)
+        number = np.repeat(np.arange(len(wanted)), counts)
+        place = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        row = rows[place % len(rows)]
+        behind = (self._begin[row] - wanted.begin[number]) % self._around
+        size = wanted.end[number] - wanted.begin[number]
+        covers = (behind < size) | (behind + self._length[row] > self._around)
+        return number[covers], row[covers]
+
+    def _near(self, part: tuple[Array, Array, int], wanted: Wanted) -> tuple[Array, Array]:
+        """Return the first stretch that may reach what is wanted, and how many are near it."""
+        rows, places, reach = part
+        begin = wanted.begin % self._around + self._around
+        first = np.searchsorted(places, begin - min(reach, self._around))
+        end = np.searchsorted(places, begin + (wanted.end - wanted.begin))
+        return first, np.minimum(end - first, len(rows))
 
 
 def _by_length(stretches: Stretches) -> list[Array]:
@@ -384,12 +420,6 @@ def _by_length(stretches: Stretches) -> list[Array]:
     powers = np.frexp(stretches.end - stretches.begin)[1]
     order = np.argsort(stretches.begin, kind="stable")
     return [order[powers[order] == power] for power in np.unique(powers).tolist()]
-
-
-def _pairs(stretches: Stretches, wanted: Wanted) -> int:
-    """Return how many pairs `_covering` looks at."""
-    parts = ((stretches.begin[rows], stretches.end[rows]) for rows in _by_length(stretches))
-    return sum(int(_near(begin, end, wanted)[1].sum()) for begin, end in parts)
 
 
 def _merged(still: Sequence[Dimension]) -> Dimension | None:
