@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim import __version__, floats
 from gpusim.fused import fused_multiply_add
+from gpusim.lookup_tables import looked_up
 
 DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
@@ -353,6 +354,12 @@ def _shift(instruction: Instruction, value: Array, count: Array) -> Array:
     return np.asarray(np.where(over & (value.dtype.kind == "u"), value.dtype.type(0), shifted))
 
 
+def _funnel_shift(instruction: Instruction, high: Array, low: Array, count: Array) -> Array:
+    """The upper of two 32-bit words that are shifted left together."""
+    rest = high.dtype.type(32) - count
+    return np.asarray(np.left_shift(high, count) | np.right_shift(low, rest))
+
+
 def _shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
     shift = instruction.detail
     total: Array = np.left_shift(a, a.dtype.type(shift)).astype(b.dtype) + b
@@ -377,6 +384,8 @@ def _high_shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
 
 
 def _logic(instruction: Instruction, *sources: Array) -> Array:
+    if isinstance(instruction.detail, int):
+        return looked_up(instruction.detail, *sources)
     return LOGIC[instruction.detail](*sources)
 
 
@@ -600,7 +609,10 @@ OPS: dict[str, Op] = {
     ),  # detail: shift of the first source
     "LEA.HI": Op("alu", _high_shift_add),  # detail: shift of the first source
     "SHF": Op("alu", _shift, uniform_twin="USHF", affine="shift"),  # detail: left, right
-    "LOP3": Op("alu", _logic, uniform_twin="ULOP3"),  # detail: and or xor not andn
+    "SHF.L.W": Op("alu", _funnel_shift),  # high and low word, count
+    "LOP3": Op(
+        "alu", _logic, uniform_twin="ULOP3"
+    ),  # detail: and or xor not andn, or the table of three
     "ISETP": Op(
         "alu", _set_predicate, uniform_twin="UISETP", sets_predicate=True, affine="comparison"
     ),

@@ -18,7 +18,7 @@ from gpusim.lowering.passes.optimise import PASSES
 PACKAGE = Path(gpusim.__file__).parent
 # From the ground up; the proof on hardware stands above all of them.
 LAYERS = [
-    {"choice", "errors", "floats", "fused", "garbage"},
+    {"choice", "errors", "floats", "fused", "garbage", "lookup_tables"},
     {"isa", "memory", "launch", "events", "arguments", "prepared", "device", "occupancy"}
     | {"files", "disk_cache", "journal", "once", "paged", "views", "workers"},
     {"cuda", "compiler", "lowering", "programs", "generators", "catalogue", "kernels", "sass"},

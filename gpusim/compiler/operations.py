@@ -148,6 +148,8 @@ OPERATIONS: Mapping[str, Operation] = {
     # The count has the dtype of the value shifted; `shr` is arithmetic where signed.
     "shl": Operation(2, passes_phi=True, uniform="computes", scales=True),
     "shr": Operation(2, passes_phi=True, uniform="computes", scales=True),
+    # The upper word of two that are shifted left together by a constant, 1 to 31.
+    "funnel": Operation(3),
     "neg": Operation(1, passes_phi=True),
     "not": Operation(1, passes_phi=True, uniform="computes"),
     "abs": Operation(1, passes_phi=True),

@@ -85,6 +85,7 @@ CHOICES: Mapping[tuple[str, str], Choice] = {
     ("not", "p"): Choice("PLOP3", "not"),
     ("shl", "i"): Choice("SHF", "left"),
     ("shr", "i"): Choice("SHF", "right"),
+    ("funnel", "i"): Choice("SHF.L.W"),
     ("shl", "l"): Choice("SHF", "left", "SHF"),
     ("shr", "l"): Choice("SHF", "right", "SHF"),
     ("min", "i"): Choice("IMNMX", "min"),

@@ -289,6 +289,30 @@ def test_a_loop_of_known_length_that_is_large_is_not_written_out_in_full() -> No
     assert counts(function)["barrier"] <= 16 + 8 + 4 + 1
 
 
+def test_what_is_constant_in_each_iteration_does_not_count_as_large() -> None:
+    """Of 13 operations 8 follow from the iteration alone: 64 times 13 would be too many."""
+
+    def kernel(out, mask):
+        total = out[0]
+        for i in range(64):
+            low = (i * 5 & 6) << 2
+            high = (i ^ 3) >> 1
+            total = ((total ^ low) + mask ^ high) * mask ^ total
+        out[0] = total
+
+    out = Array("out", "global", INT32)
+    assert not natural_loops(optimised(kernel, out=out, mask=INT32))
+
+
+def test_what_a_loop_that_is_written_out_does_not_change_is_computed_once() -> None:
+    def kernel(out, n):
+        for i in range(4):
+            if n > i:
+                out[i * 8] = n * n + i
+
+    assert counts(optimised(kernel, out=OUT, n=INT32))["mul"] == 1
+
+
 def test_a_loop_that_steps_by_a_variable_stays_as_it_is() -> None:
     def kernel(numbers, out, n):
         total = np.float32(0)

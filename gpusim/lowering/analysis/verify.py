@@ -158,7 +158,7 @@ def _adds_address(value: Value) -> bool:
 
 _ALIKE = (
     *("phi", "add", "sub", "mul", "div", "idiv", "rem", "and", "or", "xor", "min", "max"),
-    *("shl", "shr", "neg", "not", "abs", "brev", "held", "element"),
+    *("shl", "shr", "funnel", "neg", "not", "abs", "brev", "held", "element"),
 )
 # What types of operands and results have to say to each other; what is not here may be mixed.
 TYPES: Mapping[str, Callable[[Value], bool]] = {

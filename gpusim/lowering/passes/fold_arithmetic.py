@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gpusim.compiler.ir import BOOL, Value, constant
+from gpusim.compiler.ir import BOOL, UINT32, Value, constant
 from gpusim.lowering.analysis.algebra import (
     bits,
     float_constant,
@@ -197,11 +197,13 @@ def fold_and(folder: Folder, value: Value) -> Value | None:
 
 
 def fold_or(folder: Folder, value: Value) -> Value | None:
-    """Join masks; all ones and zeros change everything or nothing."""
+    """Join masks; all ones and zeros change everything or nothing; parts of words are one shift."""
     a, b = value.args
     dtype = type_of(value)
     if a is b:
         return a
+    if dtype == UINT32 and {a.op, b.op} == {"shl", "shr"}:
+        return _funnel_shift(folder, *((a, b) if a.op == "shl" else (b, a)))
     if b.op != "const":
         return None
     c = int(b.detail)
@@ -213,6 +215,14 @@ def fold_or(folder: Folder, value: Value) -> Value | None:
         both = int(a.args[1].detail) | c
         return folder.emit("or", dtype, a.args[0], constant(both, dtype))
     return None
+
+
+def _funnel_shift(folder: Folder, left: Value, right: Value) -> Value | None:
+    """Shift two words together where the one takes the bits that the other leaves free."""
+    count, rest = number(left.args[1]), number(right.args[1])
+    if count is None or rest is None or count + rest != bits(UINT32):
+        return None
+    return folder.emit("funnel", UINT32, left.args[0], right.args[0], left.args[1])
 
 
 def fold_xor(folder: Folder, value: Value) -> Value | None:

@@ -21,6 +21,10 @@ MOST_ITERATIONS = 256
 SMALL_BODY = 10
 MOST_OPERATIONS_SMALL = 1100
 MOST_OPERATIONS = 500
+# LLVM's -unroll-threshold, and by how much at most it is raised where iterations are folded away
+# (-unroll-max-percent-threshold-boost).
+THRESHOLD = 300
+LARGEST_BOOST = 4
 
 
 def full_unrolling(function: Function) -> bool:
@@ -58,7 +62,34 @@ def body_size(loop: Loop) -> int:
 
 def _small(loop: Loop, count: int) -> bool:
     size = body_size(loop)
-    return size * count <= (MOST_OPERATIONS_SMALL if size <= SMALL_BODY else MOST_OPERATIONS)
+    if size * count <= (MOST_OPERATIONS_SMALL if size <= SMALL_BODY else MOST_OPERATIONS):
+        return True
+    left = size - _constant_when_unrolled(loop)
+    return left * count <= THRESHOLD * min(size / left, LARGEST_BOOST)
+
+
+def _constant_when_unrolled(loop: Loop) -> int:
+    """Return how many of a loop's operations are constants in each iteration, branches too."""
+    phis = set(loop.header.phis)
+    while True:
+        known = _computed_from(loop, phis)
+        lasting = {p for p in phis if all(a.constant is not None or a in known for a in p.args)}
+        if lasting == phis:
+            break
+        phis = lasting
+    operations = sum(1 for v in known if v.op != "phi" and not v.operation.is_free)
+    return operations + sum(1 for b in loop.blocks if b.condition in known)
+
+
+def _computed_from(loop: Loop, phis: set[Value]) -> set[Value]:
+    """Return what a loop computes from these phis and constants alone, with the phis."""
+    known = set(phis)
+    for block in loop.blocks:
+        for value in block.body:
+            fixed = all(a.constant is not None or a in known for a in value.args)
+            if value.operation.pure and value.args and fixed:
+                known.add(value)
+    return known
 
 
 def _unroll(function: Function, loop: Loop, deciding: Block, count: int) -> None:

@@ -28,6 +28,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     loop_rotation,
     simplify,
+    licm,
     full_unrolling,
     sroa,
     store_to_load_forwarding,

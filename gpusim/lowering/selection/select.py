@@ -12,6 +12,7 @@ from gpusim.lowering.passes.address_lowering import Addresses
 from gpusim.lowering.selection.choosers import CHOOSERS
 from gpusim.lowering.selection.division import Emitter
 from gpusim.lowering.selection.fuse import absorb, joined
+from gpusim.lowering.selection.logic import absorb_logic, write_logic
 from gpusim.lowering.selection.selection import Selection
 from gpusim.lowering.selection.wide import write_product, write_upper_half
 
@@ -32,6 +33,7 @@ def select(
     if fuse:
         for block in function.blocks:
             absorb(selection, block)
+            absorb_logic(selection, block)
     return _run(selection)
 
 
@@ -91,6 +93,8 @@ def _value(selection: Selection, value: Value) -> None:
         handler(selection, value)
     elif value in selection.absorbed and not selection.emit.shadow:
         joined(selection, value, selection.absorbed[value])
+    elif value in selection.logic and not selection.emit.shadow:
+        write_logic(selection, value)
     elif value.op == "not" and value.dtype == BOOL and not selection.users.get(value):
         selection.emit.shadow = True
         if value in selection.of_source:

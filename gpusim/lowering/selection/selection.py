@@ -26,7 +26,7 @@ class Selection:
 
     `users` are the operations that need a value, `branches` how many branches do; `of_source`
     is what conditionals of the source look at. `absorbed` says what operations take in,
-    `inside` what was taken in.
+    `inside` what was taken in, `logic` the inputs of what has taken in other logic.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Selection:
         self.of_source: set[Value] = set()
         self.absorbed: dict[Value, Value] = {}
         self.inside: set[Value] = set()
+        self.logic: dict[Value, tuple[Value, ...]] = {}
         self.live = live_values(function)
         self._count_uses()
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa import Array
+from gpusim.lookup_tables import looked_up
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.table import add, row
 
@@ -191,49 +192,6 @@ def funnel_shift(form: Form, a: Array, count: Array, c: Array) -> Array:
     else:
         moved = np.where(shift > U64(63), U64(0), np.right_shift(value, np.minimum(shift, U64(63))))
     return (moved >> _32 if "HI" in form.modifiers else moved).astype(U32)
-
-
-# Two-input functions by the four bits that they give for (0,0), (0,1), (1,0), (1,1) of (b, c).
-_OF_TWO: Mapping[int, Callable[[Array, Array], Any]] = {
-    0b0000: lambda b, c: U32(0),
-    0b0001: lambda b, c: ~(b | c),
-    0b0010: lambda b, c: ~b & c,
-    0b0011: lambda b, c: ~b,
-    0b0100: lambda b, c: b & ~c,
-    0b0101: lambda b, c: ~c,
-    0b0110: lambda b, c: b ^ c,
-    0b0111: lambda b, c: ~(b & c),
-    0b1000: lambda b, c: b & c,
-    0b1001: lambda b, c: ~(b ^ c),
-    0b1010: lambda b, c: c,
-    0b1011: lambda b, c: ~b | c,
-    0b1100: lambda b, c: b,
-    0b1101: lambda b, c: b | ~c,
-    0b1110: lambda b, c: b | c,
-    0b1111: lambda b, c: ONES,
-}
-_DIRECT: Mapping[int, Callable[[Array, Array, Array], Array]] = {
-    0xC0: lambda a, b, c: a & b,
-    0xFC: lambda a, b, c: a | b,
-    0x3C: lambda a, b, c: a ^ b,
-    0x33: lambda a, b, c: ~b,
-    0x0F: lambda a, b, c: ~a,
-    0x30: lambda a, b, c: a & ~b,
-    0xF8: lambda a, b, c: a | (b & c),
-    0xEA: lambda a, b, c: (a & b) | c,
-    0x96: lambda a, b, c: a ^ b ^ c,
-    0xFE: lambda a, b, c: a | b | c,
-    0x80: lambda a, b, c: a & b & c,
-}
-
-
-def looked_up(table: int, a: Array, b: Array, c: Array) -> Array:
-    """Return the bits that a look-up table of three inputs gives; `a` chooses its upper half."""
-    direct = _DIRECT.get(table)
-    if direct is not None:
-        return direct(a, b, c)
-    upper, lower = _OF_TWO[table >> 4](b, c), _OF_TWO[table & 15](b, c)
-    return np.asarray((a & upper) | (~a & lower))
 
 
 @row("LOP3 ULOP3", "alu", "|pu", "uuu#p", "LUT PAND")
