@@ -314,6 +314,10 @@ class Latency:
             "0.62 times latency_cycles.l2, as on an H200, where the L2 has two parts",
         ),
     )
+    l2_places: float = _latency(
+        "how much earlier or later than the mean a line of the L2 may be, by where it lies",
+        default=_as_measured(27.0),
+    )
     fence: float = _latency(
         "a fence between blocks, nothing else under way",
         default=_in_proportion(1.15, "latency_cycles.global_atomic"),
@@ -393,6 +397,43 @@ class Interval:
         "floating-point atomics on one address, one after the other in the L2",
         "cycles per lane",
     )
+    store_joined: float = _key(
+        "part of a store that leaves the SM with the one right before it, to the same sectors",
+        "stores",
+        least=0,
+        most=1,
+        default=_as_measured(0.4),
+    )
+    constant_lookup: float = _interval(
+        "constants of a warp, one after the other, whatever other warps look up",
+        "cycles per constant",
+        default=_as_measured(11.0),
+    )
+    global_atomic_packets: float = _key(
+        "packets by which an atomic leaves its SM, beyond one for each sector",
+        "packets",
+        least=0,
+        most=100,
+        default=_as_measured(2),
+    )
+    global_atomic_whole_sector: float = _key(
+        "atomics on all words of a sector, over those on less of it",
+        least=0.01,
+        most=100,
+        default=_as_measured(0.8),
+    )
+    global_atomic_read: float = _key(
+        "a sector that is read where atomics keep all of the L2 busy, over an atomic",
+        least=0,
+        most=100,
+        default=_as_measured(0.2),
+    )
+    global_atomic_miss: float = _key(
+        "the same, added by one that comes out of DRAM",
+        least=0,
+        most=100,
+        default=_as_measured(0.3),
+    )
     shared_swap_pass: float = _interval(
         "compare-and-swap in shared memory: each lane that shares an address with another",
         "cycles per pass",
@@ -461,6 +502,18 @@ class Bandwidth:
         most=10_000,
         default=_one_for_l2_bytes(82),
     )
+    l2_atomic_places_a_unit: float = _key(
+        "stretches of 256 bytes that are updated, for each unit that serves some of a few of them",
+        least=1,
+        most=32,
+        default=_as_measured(2),
+    )
+    l2_atomics_in_a_kilobyte: float = _key(
+        "atomics that the L2 does at a time within a kilobyte, on the mean of where that begins",
+        least=1,
+        most=8,
+        default=_as_measured(2.8),
+    )
     dram_grain_bytes: int = _key(
         "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
     )
@@ -482,6 +535,12 @@ class Bandwidth:
     dram_scattered_lines_gbps: float = _gbps(
         "bandwidth of DRAM for single lines of 128 bytes at random places",
         default=_in_proportion(0.93, "bandwidth.dram_gbps"),
+    )
+    dram_half_lines_factor: float = _key(
+        "time that DRAM takes to read half of each line in order, over that for as many whole ones",
+        least=1,
+        most=1000,
+        default=_as_measured(1.15),
     )
     dram_latency_growth: float = _key(
         "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u",
@@ -527,11 +586,23 @@ class Capacity:
             lambda _: 0.43, "of 28 to 96 MB that it stores an H200 writes all but 27; so any other"
         ),
     )
+    l1_without_lines_bytes: int = _bytes(
+        "of the memory that shared memory leaves the L1, what holds no lines",
+        least=0,
+        most=2**30,
+        default=_as_measured(8192),
+    )
     l1_kept_fraction: float = _part(
         "part of the L1 up to which lines that are gone over in turn are all found again", 0.97
     )
     l1_lost_fraction: float = _part(
         "part of the L1 from which on lines that are gone over in turn are all lost", 1.25
+    )
+    l1_later_kept_fraction: float = _part(
+        "the same of lines that were touched once or twice before, once blocks have ended", 0.15
+    )
+    l1_later_lost_fraction: float = _part(
+        "part of the L1 from which on such lines are all lost", 0.9
     )
     l2_kept_fraction: float = _part(
         "part of the L2 up to which lines that are gone over in turn are all found again", 0.75
@@ -558,10 +629,29 @@ class Capacity:
             "white papers: two in an A100 and an H100; one is taken for others",
         ),
     )
+    l2_far_fraction: float = _key(
+        "part of the loads of what another SM brought that find it in the far part of the L2 alone",
+        least=0,
+        most=1,
+        default=_as_measured(0.25),
+    )
+    l2_far_touches: float = _key(
+        "loads of a line since, after which that part is e times less",
+        "loads",
+        least=0.01,
+        most=1000,
+        default=_as_measured(4.4),
+    )
     constant_bytes: int = _bytes(
         "constants of an SM that are found as fast as one of them",
         most=2**24,
         default=_as_measured(2048),
+    )
+    constant_piece_bytes: int = _bytes(
+        "constants that come to an SM at a time",
+        most=2**24,
+        multiple_of=64,
+        default=_as_measured(256),
     )
     instruction_bytes: int = _bytes(
         "code of a loop that is fetched as fast as it is issued",

@@ -7,19 +7,20 @@ file that serves as the pattern, and is an estimate where that file is of anothe
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpusim import device as devices
 from gpusim.cli import output
 from gpusim.device import GROUPS, KEYS, Device, Fact
-from gpusim.errors import GpusimError
+from gpusim.errors import GpusimError, InputError, did_you_mean
+from gpusim.files import shown
 
 from .backend import PycudaBackend
 from .bench import Bench
 from .measure import today
-from .probes import PROBES
+from .probes import PROBES, Probe
 from .records import Machine
 
 # Keys of a device file, and the driver's name of the attribute that reports each.
@@ -60,12 +61,29 @@ class Calibration:
         }
 
 
-def calibrate(backend: PycudaBackend, device: str) -> Calibration:
-    """Run every probe; one that fails is reported and left out."""
-    found = Calibration(backend.machine(device, today()), reported=reported_by_driver(backend))
+def chosen_probes(names: Sequence[str]) -> list[Probe]:
+    """Return the probes of these names in the order in which they run; InputError for others."""
+    known = [probe.name for probe in PROBES]
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+            raise InputError(f"{shown(name)} is not a probe{near}")
+    return [probe for probe in PROBES if probe.name in names]
+
+
+def calibrate(
+    backend: PycudaBackend, pattern: Device, probes: Sequence[Probe] | None = None
+) -> Calibration:
+    """Run probes, all unless some are given; one that fails is reported and left out.
+
+    Some may need what others measure: that is taken from the pattern then, if it is of this GPU.
+    """
+    found = Calibration(backend.machine(pattern.id, today()), reported=reported_by_driver(backend))
     bench = Bench(backend)
-    bench.values = found.values
-    for probe in PROBES:
+    is_same = found.reported["gpu.name"] == pattern.name
+    if probes is not None and is_same:
+        bench.values = _measured_before(pattern)
+    for probe in PROBES if probes is None else probes:
         try:
             with backend.naming(probe.name):
                 measured = probe.measure(bench)
@@ -74,11 +92,17 @@ def calibrate(backend: PycudaBackend, device: str) -> Calibration:
             output.complain(f"{probe.name}: {error}")
             continue
         for key, value in zip(probe.keys, measured, strict=True):
-            found.values[key] = round(float(value), 3)
+            bench.values[key] = found.values[key] = round(float(value), 3)
             found.methods[key] = probe.method
-            output.write(f"{key} = {found.values[key]:g}\n")
+            before = f" (before: {pattern.facts[key].value:g})" if is_same else ""
+            output.write(f"{key} = {found.values[key]:g}{before}\n")
     found.notes = bench.notes
     return found
+
+
+def _measured_before(device: Device) -> dict[str, float]:
+    """Return what a device file says was measured."""
+    return {key: float(fact.value) for key, fact in device.facts.items() if fact.kind == "measured"}
 
 
 def reported_by_driver(backend: PycudaBackend) -> dict[str, devices.Value]:

@@ -46,7 +46,8 @@ COUNTERS_EXAMPLES = """examples:
   gpusim validate counters --kernels reduce2 --sizes 2^20"""
 CALIBRATE_EXAMPLES = """examples:
   gpusim validate calibrate --output my-gpu.toml
-  gpusim validate calibrate --pattern k40m --json found.json"""
+  gpusim validate calibrate --pattern k40m --json found.json
+  gpusim validate calibrate --probes fences,barriers --output fences.toml"""
 COMPARE_EXAMPLES = """examples:
   gpusim validate compare --against k40m
   gpusim validate compare --against h200 --kernels reduce1,reduce2 --sizes 2^20
@@ -82,6 +83,11 @@ def parser() -> argparse.ArgumentParser:
     calibrated.add_argument("--output", type=Path, default=Path("device.toml"), metavar="FILE")
     calibrated.add_argument(
         "--pattern", default="h200", help="device file for what is not measured"
+    )
+    calibrated.add_argument(
+        "--probes",
+        help="microbenchmarks by name, separated by commas; default all",
+        metavar="NAMES",
     )
     calibrated.add_argument(
         "--json", type=Path, help="also write all that was found", metavar="FILE"
@@ -273,9 +279,11 @@ def _link(chosen: argparse.Namespace) -> str | None:
 def calibrate(chosen: argparse.Namespace) -> int:
     """Run the microbenchmarks and write a device file; DeviceError where its numbers disagree."""
     pattern = devices.load(chosen.pattern)
+    names = None if chosen.probes is None else inputs.listed(chosen.probes, "--probes")
+    probes = None if names is None else calibration.chosen_probes(names)
     _check_places(chosen.output, chosen.json)
     backend = PycudaBackend(compiler=compilers.quick())
-    found = calibration.calibrate(backend, pattern.id)
+    found = calibration.calibrate(backend, pattern, probes)
     backend.close()
     if chosen.json:
         text = json.dumps(found.to_dict(), indent=1)

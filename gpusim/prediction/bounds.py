@@ -11,7 +11,6 @@ import numpy as np
 from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.prediction.clock.costs import instruction_costs
-from gpusim.prediction.measured import WHOLE_SECTOR_PASS
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import BlockStream, Classes, WarpStream
 from gpusim.prediction.ticks import TICKS
@@ -43,7 +42,8 @@ _ABLATED = {
 class _Costs:
     """What instructions cost by pc: scheduler cycles, cycles of the L2 for an atomic's passes.
 
-    A pass takes it `pass_cycles`, on floating-point numbers those on one sector `sector_cycles`.
+    A pass takes it `pass_cycles`, `whole_sector` times that on a whole sector, on floating-point
+    numbers those on one sector `sector_cycles`.
     """
 
     slot: Array
@@ -51,6 +51,7 @@ class _Costs:
     is_constant: Array
     pass_cycles: Array
     sector_cycles: Array
+    whole_sector: float
 
     @classmethod
     def of(cls, program: Program, device: Device, share: MemoryShare) -> _Costs:
@@ -65,6 +66,7 @@ class _Costs:
             is_constant=np.array([OPS[row.op].action == "constant" for row in rows]),
             pass_cycles=interval.global_atomic_same_address / np.array(at_once),
             sector_cycles=float_cycles / np.array(at_once),
+            whole_sector=interval.global_atomic_whole_sector,
         )
 
 
@@ -125,7 +127,7 @@ def _of_warp(warp: WarpStream, costs: _Costs) -> _Work:
     """Return what a warp takes; a pass over a whole sector takes the L2 less than another."""
     pc, times, asked = warp.pc, warp.times, warp.cost
     sectors = np.maximum(warp.lines, 1)
-    passes = np.where(asked > sectors, asked, asked * WHOLE_SECTOR_PASS)
+    passes = np.where(asked > sectors, asked, asked * costs.whole_sector)
     atomics = np.maximum(passes * costs.pass_cycles[pc], asked / sectors * costs.sector_cycles[pc])
     return _Work(
         issue=float(times @ costs.slot[pc]),

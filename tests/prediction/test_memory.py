@@ -12,7 +12,6 @@ import pytest
 from gpusim import cuda, device, predict
 from gpusim.arguments import ArraySpec, array_spec
 from gpusim.launch import ComputeCapability, Launch
-from gpusim.prediction.measured import FAR_FRACTION
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.chance import by_chance, least_rates, pieces_of, rates
@@ -380,7 +379,7 @@ def test_an_l1_holds_what_shared_memory_leaves_but_for_8_kb(
     blocks: int, shared_kb: int, found_kb: float
 ) -> None:
     """Of 256 KB, as loads at random found it on an H200; blocks have a kilobyte each besides."""
-    held = l1_left(256 << 10, blocks * (shared_kb + 1) << 10, CC)
+    held = l1_left(256 << 10, blocks * (shared_kb + 1) << 10, 8 << 10, CC)
     assert held / 1024 == pytest.approx(found_kb, abs=4.5)
 
 
@@ -552,7 +551,7 @@ def test_only_what_another_sm_touched_last_lies_far() -> None:
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
     assert all(one.again.far == 0 for one in share.by_pc.values())
     assert share_of(pairs, 64 * (BLOCKS + 1)).whole.first.far == pytest.approx(
-        FAR_FRACTION, rel=0.3
+        H200.capacity.l2_far_fraction, rel=0.3
     )
     assert share_of(look_up, 64).whole.first.far == pytest.approx(0, abs=0.01)
 

@@ -32,7 +32,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> PycudaBackend:
 
 
 def test_every_probe_runs_and_says_how_it_measures(backend: PycudaBackend) -> None:
-    found = calibrate(backend, "h200")
+    found = calibrate(backend, devices.load("h200"))
     assert found.failed == {}
     assert set(found.values) == {key for probe in PROBES for key in probe.keys}
     assert all(found.methods[key] for key in found.values)
@@ -46,10 +46,31 @@ def test_a_probe_that_fails_is_reported_and_left_out(
 
     broken = Probe("dram", ("latency_cycles.dram",), "a method", refuse)
     monkeypatch.setattr(calibration, "PROBES", [broken, PROBES[0]])
-    found = calibrate(backend, "h200")
+    found = calibrate(backend, devices.load("h200"))
     assert found.failed == {"dram": "dram: out of memory"}
     assert set(found.values) == set(PROBES[0].keys)
     assert capsys.readouterr().err == "gpusim: dram: dram: out of memory\n"
+
+
+def test_probes_run_by_name_with_what_they_need_from_a_file_of_the_same_gpu(
+    backend: PycudaBackend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pattern = devices.load("h200")
+    probes = calibration.chosen_probes(["spread_of_latency"])
+    assert calibrate(backend, pattern, probes).failed == {
+        "spread_of_latency": "latency_cycles.dram, which it needs, was not measured"
+    }
+    backend.gpu_name = "NVIDIA H200"
+    found = calibrate(backend, pattern, probes)
+    assert set(found.values) == {"latency_cycles.dram_least"}
+    assert capsys.readouterr().out.endswith(" (before: 492)\n")
+
+
+def test_an_unknown_probe_offers_the_nearest(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "--probes", "latency,fenecs"]) == 2
+    assert "fenecs is not a probe; did you mean fences or" in capsys.readouterr().err
 
 
 def test_probes_measure_keys_of_device_files_once_each() -> None:

@@ -95,6 +95,29 @@ __global__ void at_random(char *memory, unsigned mask, unsigned apart, int itera
     if (sum == 0x5eed5eed) *never = sum;
 }
 
+// The lanes of each warp add to words at random places, 128 bytes apart, of `mask` and one more, a
+// power of two; each time the warp loads ROWS rows of 128 bytes of `rows` as well, one after the
+// other.
+template <int ROWS>
+__global__ void among_loads(char *memory, unsigned mask, const char *rows, unsigned row_mask,
+                            int iterations, unsigned *never) {
+    unsigned thread = blockIdx.x * blockDim.x + threadIdx.x, warps = gridDim.x * blockDim.x / 32;
+    unsigned place = thread * 2654435761u + 7, row = thread / 32, sum = 0;
+#pragma unroll 4
+    for (int r = 0; r < iterations; ++r) {
+        place = place * 1664525u + 1013904223u;
+        reduce<ADD>(memory + (place >> 4 & mask) * 128ull);
+#pragma unroll
+        for (int k = 0; k < ROWS; ++k, row += warps) {
+            unsigned v;
+            const char *from = rows + (row & row_mask) * 128ull + threadIdx.x % 32 * 4;
+            asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");
+            sum ^= v;
+        }
+    }
+    if (sum == 0x5eed5eed) *never = sum;
+}
+
 // Atomics on shared memory by the first `lanes` lanes of every warp of a block; lanes lie `stride`
 // words apart. Each warp tells its first cycle and its last.
 template <Operation OPERATION, bool RETURNS>

@@ -67,6 +67,28 @@ __global__ void reuse(long long *told, const char *memory, unsigned lines, unsig
     }
 }
 
+// The warps of each block read a row of `lines` of their own twice, line by line. Each warp tells of
+// the second time how many loads took less than `limit` cycles, and how many there were.
+template <Where WHERE>
+__global__ void rows(long long *told, const char *memory, unsigned lines, unsigned limit) {
+    unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const char *row = memory + blockIdx.x * (lines * 128ull) + threadIdx.x % 32 * 4;
+    long long few = 0, all = 0;
+    for (int again = 0; again < 2; ++again) {
+        few = all = 0;
+        for (unsigned i = warp; i < lines; i += warps) {
+            few += timed<WHERE>(row + i * 128ull, told) < limit;
+            ++all;
+        }
+        __syncthreads();
+    }
+    long long *mine = told + 2ull * (blockIdx.x * warps + warp);
+    if (threadIdx.x % 32 == 0) {
+        mine[0] = few;
+        mine[1] = all;
+    }
+}
+
 enum Action {
     NOTHING,
     STORE_LINE,
@@ -139,6 +161,19 @@ __global__ void sample(T *told, const char *memory, unsigned lines, unsigned lon
     }
 }
 
+// Each warp loads words of `count` lines at once, at random of `lines`, `steps` times: the cycles of
+// each time.
+template <Where WHERE>
+__global__ void at_once(long long *told, const char *memory, unsigned lines, unsigned count,
+                        int steps) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    for (int s = 0; s < steps; ++s) {
+        unsigned line = below(lines, (warp * steps + s) * 32 + lane % count);
+        long long cycles = timed<WHERE>(memory + line * 128ull + lane * 4, told);
+        if (lane == 0) told[warp * steps + s] = cycles;
+    }
+}
+
 // Each warp reads lines at random places, AHEAD at a time, past the L1.
 template <int AHEAD>
 __global__ void gather_lines(const char *memory, unsigned mask, int iterations, int *never) {
@@ -206,24 +241,25 @@ __global__ void together(long long *told, const char *memory, int lines, unsigne
     if (threadIdx.x % 32 == 0) told[warp] = sum;
 }
 
-// The cycle after each of COUNT loads of a line that every warp issues in a row, then when all of it
-// is there; a row for each warp. Warps have lines of their own.
+// Each warp loads COUNT times in a row from a line, waits for all of it, and goes on to another line,
+// through `lines` of its own, then through those of other warps, `ways` times in all.
 template <int COUNT>
-__global__ void loads_in_a_row(long long *told, const int *words, unsigned apart) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, sum = 0, loaded[COUNT];
-    const int *mine = words + warp * (size_t)apart;
-    unsigned cycles[COUNT + 1];
-    __syncthreads();
-    unsigned begin = clock();
+__global__ void loads_in_a_row(const int *words, int lines, int ways, int *never) {
+    unsigned warps = gridDim.x * blockDim.x / 32;
+    unsigned first = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    int sum = 0;
+#pragma unroll 1
+    for (int way = 0; way < ways; ++way) {
+        const int *mine = words + (first + way * 320) % warps * 32 + threadIdx.x % 8;
+#pragma unroll 1
+        for (int line = 0; line < lines; ++line, mine += warps * 32) {
+            int loaded[COUNT];
 #pragma unroll
-    for (int i = 0; i < COUNT; ++i) {
-        asm volatile("ld.global.u32 %0, [%1];" : "=r"(loaded[i]) : "l"(mine + (lane ^ i)));
-        cycles[i] = clock();
+            for (int i = 0; i < COUNT; ++i)
+                asm volatile("ld.global.u32 %0, [%1];" : "=r"(loaded[i]) : "l"(mine + i));
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) sum ^= loaded[i];
+        }
     }
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) sum += loaded[i];
-    if (sum == 0x5eed) *told = sum;
-    cycles[COUNT] = clock();
-    if (lane == 0)
-        for (int i = 0; i <= COUNT; ++i) told[warp * (COUNT + 1) + i] = cycles[i] - begin;
+    if (sum == 0x5eed) *never = sum;
 }

@@ -18,6 +18,25 @@ __global__ void constants(long long *told, int count, int apart, int rounds, uns
         }
 }
 
+// A warp reads `lanes` different constants at a time, `apart` words apart, each time when it has
+// those before; they lie in their cache from the first time on.
+template <typename T>
+__global__ void looked_up(T *told, int lanes, int apart, int rounds) {
+    unsigned place = threadIdx.x % lanes * apart, x = 0;
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+        x = table[place + x];
+        asm volatile("" : "+r"(x)::"memory");
+    }
+    long long end = clock64();
+    if (x) told[0] = x;
+    if (threadIdx.x == 0) {
+        told[0] = begin;
+        told[1] = end;
+    }
+}
+
 struct Parameters {
     unsigned words[1000];
 };

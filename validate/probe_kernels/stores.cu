@@ -37,6 +37,27 @@ __global__ void fill(char *memory, unsigned long long count, unsigned long long 
     }
 }
 
+// Warps store half of 32 sectors, then the other half of them, or half of others, over and over. Each
+// tells its first cycle and its last.
+template <bool SAME>
+__global__ void halves(long long *told, char *memory, int iterations) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    char *mine = memory + warp * 4096ull + lane * 32;
+    __syncthreads();
+    long long begin = clock64();
+#pragma unroll 1
+    for (int r = 0; r < iterations; ++r) {
+        char *first = mine + r % 2 * 2048;
+        store<4>(first, r);
+        store<4>(first + (SAME ? 16 : 1024), r);
+    }
+    long long end = clock64();
+    if (lane == 0) {
+        told[2 * warp] = begin;
+        told[2 * warp + 1] = end;
+    }
+}
+
 // Warps read READS rows of WIDTH words a lane, of `from`, and write WRITES rows of `to`, and so on
 // through `tiles` of such rows.
 template <int READS, int WRITES, int WIDTH>

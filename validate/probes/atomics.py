@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bench import Bench
-from .probing import DRAM_BYTES, LINE, WARPS, Values, probe
+from .probing import DRAM_BYTES, LINE, MB, WARPS, Values, line, probe
 
 PATTERNS = {  # lanes; words from warp to warp, and from lane to lane
     "a lane of each warp": (1, 1, 0),
@@ -31,12 +31,29 @@ KINDS = {  # an operation, and whether its result is used
 
 def cycles(bench: Bench, kind: str, pattern: str, words: int, apart: int = 8) -> float:
     """Return cycles of the GPU for a warp's atomic, on so many words so many bytes apart."""
-    lanes, by_warp, by_lane = PATTERNS[pattern]
-    warps = bench.sms * BLOCK // 32
+    return of_lanes(bench, PATTERNS[pattern], words, apart, kind)
+
+
+def of_lanes(
+    bench: Bench,
+    lanes_and_steps: tuple[int, int, int],
+    words: int,
+    apart: int,
+    kind: str = "RED.ADD",
+    first: int = 0,
+    sms: int | None = None,
+) -> float:
+    """Return cycles for a warp's atomic of so many lanes, words apart by warp and by lane.
+
+    There are so many words so many bytes apart, from byte `first` on; all SMs are at work, or some.
+    """
+    lanes, by_warp, by_lane = lanes_and_steps
+    blocks = sms or bench.sms
+    warps = blocks * BLOCK // 32
     times = [
         bench.time_us(
             bench.probe("atomics", f"spread<{KINDS[kind]}>"),
-            bench.buffer(DRAM_BYTES),
+            np.uint64(int(bench.buffer(DRAM_BYTES)) + first),
             np.uint32(words - 1),
             np.uint32(apart),
             np.uint32(by_warp),
@@ -45,7 +62,7 @@ def cycles(bench: Bench, kind: str, pattern: str, words: int, apart: int = 8) ->
             np.int32(lanes),
             np.int32(iterations),
             bench.stamps(1),
-            grid=bench.sms,
+            grid=blocks,
             block=BLOCK,
             cold=False,
             repetitions=3,
@@ -84,6 +101,89 @@ def atomics_at_random(bench: Bench) -> Values:
     bench.notes["cycles_of_an_atomic_at_random_by_lines"] = times
     bench.notes["cycles_of_an_exchange_at_random_by_lines"] = answered
     return [max(1.0, times[1] / max(some[MANY_WORDS], 1e-9)) for some in (times, answered)]
+
+
+@probe("bandwidth.l2_atomic_places_a_unit", "bandwidth.l2_atomics_in_a_kilobyte")
+def atomics_in_few_places(bench: Bench) -> Values:
+    """RED by a lane of each warp of all SMs on 32 words 4224 bytes apart, and on 8 lines in a row.
+
+    How many of 32 places have one unit on the mean, by the time of one word. How many units the
+    lines have by where they begin, a multiple of 512 bytes as arrays do: the geometric mean.
+    """
+    lane = (1, 1, 0)
+    alone = of_lanes(bench, lane, 1, 4)
+    apart = {words: alone / of_lanes(bench, lane, words, 4224) for words in (8, 16, 32, 64)}
+    in_a_row = [
+        alone / of_lanes(bench, lane, 8, LINE, first=place * (2**15 + 512)) for place in range(16)
+    ]
+    bench.notes["units_at_work_by_words_4224_bytes_apart"] = apart
+    bench.notes["units_at_work_in_8_lines_by_where_they_begin"] = in_a_row
+    units = bench.known("bandwidth.l2_atomic_units")
+    places = 32 * (1 / max(apart[32], 1e-9) - 1 / units)
+    mean = float(np.exp(np.mean(np.log(in_a_row))))
+    return [min(32.0, max(1.0, places)), min(8.0, max(1.0, mean))]
+
+
+@probe("interval_cycles.global_atomic_whole_sector", "interval_cycles.global_atomic_packets")
+def atomics_on_whole_sectors(bench: Bench) -> Values:
+    """RED by 8 lanes of each warp on the 8 words of a sector, over 2, 4 and 6 lanes.
+
+    And RED by the lanes of a warp of one SM on 4 to 32 sectors: the line through these, in packets.
+    """
+    by_lanes = {n: of_lanes(bench, (n, 0, 1), 8, 4) for n in range(1, 9)}
+    spread = {
+        sectors: of_lanes(bench, (32, 32, 1), 2**20, sectors, sms=1) for sectors in (4, 8, 16, 32)
+    }
+    bench.notes["cycles_of_an_atomic_by_words_of_a_sector"] = by_lanes
+    bench.notes["cycles_of_an_atomic_of_one_sm_by_sectors"] = spread
+    part = by_lanes[8] / max(float(np.mean([by_lanes[n] for n in (2, 4, 6)])), 1e-9)
+    begin, each = line([(float(n), taken) for n, taken in spread.items()])
+    return [min(1.0, max(0.01, part)), max(0.0, begin / max(each, 1e-9))]
+
+
+@probe("interval_cycles.global_atomic_read", "interval_cycles.global_atomic_miss")
+def atomics_among_loads(bench: Bench) -> Values:
+    """RED of all lanes of all SMs at random in 65,536 lines, beside 0 to 4 rows of loads each time.
+
+    What a sector that is read adds, out of 8 MB, and how much more it adds out of 4 GB: in parts of
+    what an atomic takes.
+    """
+    notes = {
+        (rows, size): _among_loads(bench, rows, size)
+        for size in (8 * MB, DRAM_BYTES)
+        for rows in (0, 1, 2, 4)
+    }
+    bench.notes["cycles_of_an_atomic_of_32_lanes_among_loads"] = {
+        f"{rows} rows of {size // MB} MB": cycles for (rows, size), cycles in notes.items()
+    }
+    alone = notes[0, 8 * MB] / 32
+    read, missed = (
+        (notes[4, size] - notes[0, size]) / (4 * 4) / max(alone, 1e-9)
+        for size in (8 * MB, DRAM_BYTES)
+    )
+    return [max(0.0, read), max(0.0, missed - read)]
+
+
+def _among_loads(bench: Bench, rows: int, size: int) -> float:
+    """Return cycles of the GPU for a warp's atomics and the rows that it loads beside them."""
+    memory = int(bench.buffer(2 * DRAM_BYTES))
+    times = [
+        bench.time_us(
+            bench.probe("atomics", f"among_loads<{rows}>"),
+            np.uint64(memory),
+            np.uint32(MANY_WORDS - 1),
+            np.uint64(memory + DRAM_BYTES),
+            np.uint32(size // LINE - 1),
+            np.int32(iterations),
+            bench.stamps(1),
+            grid=bench.sms,
+            block=2 * BLOCK,
+            cold=False,
+            repetitions=3,
+        )
+        for iterations in (16, 80)
+    ]
+    return (times[1] - times[0]) * bench.clock_mhz / (64 * bench.sms * 2 * BLOCK / 32)
 
 
 def _at_random(bench: Bench, kind: str, lines: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..bench import Array, Bench
-from .probing import KB, Values, probe
+from .probing import KB, Values, line, probe
 
 APART_BYTES = 64
 LATER = 3  # rounds, of which the last is looked at
@@ -34,18 +34,45 @@ def _constants(bench: Bench, uniform: str, kilobytes: int, apart: int = APART_BY
     return told.reshape(LATER, count)
 
 
-@probe("latency_cycles.constant_l15", "capacity.constant_bytes")
+@probe("interval_cycles.constant_lookup")
+def constants_of_a_load(bench: Bench) -> Values:
+    """A warp loads 1 to 32 different constants by one LDC, each waiting for the one before.
+
+    The line through these: its slope.
+    """
+    notes = {}
+    for apart in (1, 16):
+        for lanes in (1, 2, 4, 8, 16, 32):
+            spans = [
+                bench.span(
+                    "fetching", "looked_up<long long>", np.int32(lanes), np.int32(apart),
+                    np.int32(rounds),
+                )
+                for rounds in (32, 96)
+            ]  # fmt: skip
+            notes[apart, lanes] = (spans[1] - spans[0]) / 64
+    bench.notes["cycles_of_a_load_by_words_between_constants_and_their_number"] = {
+        f"{apart} words apart, {lanes}": cycles for (apart, lanes), cycles in notes.items()
+    }
+    points = [(float(lanes), cycles) for (apart, lanes), cycles in notes.items() if apart == 1]
+    return [max(0.01, line(points)[1])]
+
+
+@probe("latency_cycles.constant_l15", "capacity.constant_bytes", "capacity.constant_piece_bytes")
 def constant_caches(bench: Bench) -> Values:
     """A thread goes around 1 to 64 KB of constants by LDC, 64 bytes apart, each waiting for one.
 
-    What 64 KB take longer than 1 KB, and how much takes less than half of that longer. Also by
-    ULDC, cold out of DRAM, and a kernel's parameters.
+    What 64 KB take longer than 1 KB, and how much takes less than half of that longer. Out of DRAM,
+    one of how many bytes is late: later than halfway to the latest. Also by
+    ULDC, and a kernel's parameters.
     """
     notes: dict[str, Any] = {}
     later = {}
     for name, uniform in (("ULDC", "true"), ("LDC", "false")):
         for kilobytes in CONSTANT_KB:
             rows = _constants(bench, uniform, kilobytes)
+            piece = late_one_in(rows[0]) * APART_BYTES
+            notes[f"{name}, {kilobytes} KB: bytes of which one is late"] = piece
             means = [float(row.mean()) for row in rows]
             notes[f"{name}, {kilobytes} KB"] = {"cold": means[0], "later": means[-1]}
             later[kilobytes] = means[-1]
@@ -59,7 +86,14 @@ def constant_caches(bench: Bench) -> Values:
     bench.notes["cycles_of_constants"] = notes
     near, far = later[min(CONSTANT_KB)], later[max(CONSTANT_KB)]
     held = [kb for kb in CONSTANT_KB if later[kb] < (near + far) / 2]
-    return [max(0.0, far - near), max(held, default=min(CONSTANT_KB)) * KB]
+    return [max(0.0, far - near), max(held, default=min(CONSTANT_KB)) * KB, piece]
+
+
+def late_one_in(cycles: Array) -> int:
+    """Return one of how many loads takes much longer than the others, a power of two."""
+    early, late = np.quantile(cycles, (0.1, 0.95))
+    part = float((cycles > (early + late) / 2).mean())
+    return int(2 ** np.round(np.log2(1 / part))) if part else 1
 
 
 @probe(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.launch import ComputeCapability
+from gpusim.prediction.memory.carve_out import l1_left
+
 from ..bench import Bench
 from .probing import DRAM_BYTES, KB, LINE, WARPS, Values, in_order, probe
 
@@ -61,22 +64,68 @@ def l1_reuse(bench: Bench) -> Values:
     return in_order([(kb / max(size, 1.0), hit) for kb, hit in by_size.items()])
 
 
-@probe()
+@probe("capacity.l1_without_lines_bytes")
 def l1_beside_shared_memory(bench: Bench) -> Values:
     """Blocks of a warp and of 32 load lines at random out of 512 KB: how much of it L1 holds.
 
     By the block's shared memory. The driver divides the SM's memory so that as many blocks as an
-    SM can hold find theirs, and 1 KB for each.
+    SM can hold find theirs, and 1 KB for each. What L1 holds less than the rest: the mean, to 4 KB.
     """
-    rooms = (0, 1, 8, 16, 32, 48, 64, 96, 100, 128, 160, 192, 200, 224)
-    bench.notes["l1_kb_by_warps_and_kb_of_shared_memory"] = {
-        warps: {
-            room: AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM", warps, room)
-            for room in rooms
-        }
-        for warps in (1, WARPS)
-    }
-    return []
+    most = (bench.backend.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") or 0) // KB
+    notes: dict[int, dict[int, float]] = {}
+    lacking = []
+    for warps in (1, WARPS):
+        notes[warps] = {}
+        for room in (0, 1, 8, 16, 32, 48, 64, 96, 100, 128, 160, 192, 200, 224):
+            if room < max(most, 1):
+                held = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM", warps, room)
+                notes[warps][room] = held
+                lacking.append(_left_kb(bench, warps, room, most) - held)
+    bench.notes["l1_kb_by_warps_and_kb_of_shared_memory"] = notes
+    return [max(0.0, 4 * KB * round(float(np.mean(lacking)) / 4))]
+
+
+def _left_kb(bench: Bench, warps: int, room: int, most: int) -> float:
+    """Return how many KB of an SM's memory blocks leave the L1 that have such shared memory.
+
+    The memory is the next multiple of 32 KB above the most that can be shared, as on all GPUs from
+    compute capability 7.0 on.
+    """
+    threads = bench.backend.attribute("MAX_THREADS_PER_MULTIPROCESSOR") or 0
+    blocks = bench.backend.attribute("MAX_BLOCKS_PER_MULTIPROCESSOR") or 0
+    resident = min(blocks, threads // (32 * warps), most // (room + 1))
+    shared = resident * (room + 1) * KB
+    cc = ComputeCapability.parse(bench.backend.compute_capability)
+    return l1_left((most // 32 + 1) * 32 * KB, shared, 0, cc) / KB
+
+
+LATER_ROWS_KB = (2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48)
+ROWS_BLOCK = 256  # threads, of which an SM holds eight blocks
+ROUNDS_OF_BLOCKS = 4
+
+
+@probe("capacity.l1_later_kept_fraction", "capacity.l1_later_lost_fraction")
+def l1_of_later_blocks(bench: Bench) -> Values:
+    """Blocks of 256 threads, 32 for each SM, read rows of 2 to 48 KB twice: what later ones find.
+
+    Up to which part of the L1 that all of an SM's blocks read between find all of it, and from
+    which on nothing: where the line from three quarters found to one quarter meets 1 and 0. The L1
+    is what is found at random places of 512 KB.
+    """
+    size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
+    warps = ROWS_BLOCK // 32
+    together = (bench.backend.attribute("MAX_THREADS_PER_MULTIPROCESSOR") or 0) // ROWS_BLOCK
+    blocks = ROUNDS_OF_BLOCKS * together * bench.sms
+    by_size, notes = {}, {}
+    for kb in LATER_ROWS_KB:
+        told = bench.told(
+            "caches", "rows<L1>", 2 * blocks * warps, bench.buffer(DRAM_BYTES),
+            np.uint32(kb * KB // LINE), np.uint32(HIT_CYCLES), grid=blocks, block=ROWS_BLOCK,
+        ).reshape(ROUNDS_OF_BLOCKS, -1, 2).sum(axis=1)  # fmt: skip
+        notes[kb] = (told[:, 0] / np.maximum(told[:, 1], 1)).tolist()
+        by_size[kb] = float(np.mean(notes[kb][1:]))
+    bench.notes["l1_hits_by_kb_of_rows_read_twice_and_round_of_blocks"] = notes
+    return in_order([(kb * together / max(size, 1.0), hit) for kb, hit in by_size.items()])
 
 
 @probe()

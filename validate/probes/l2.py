@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..bench import Array, Bench
-from .probing import DRAM_BYTES, LINE, MB, Values, in_order, probe
+from .probing import DRAM_BYTES, LINE, MB, Values, in_order, line, probe
 
 BLOCKS, BLOCK = 8, 256  # of an SM, that keep its way to the L2 busy
 TILE_BYTES = 512  # that a warp reads at once, 16 a lane
@@ -151,6 +151,55 @@ def l2_copies(bench: Bench) -> Values:
     if not FAR_FRACTION < late.mean() < 0.5:
         return [1, 0.0]
     return [2, float(cycles["all"][late].mean() - cycles["all"][~late].mean())]
+
+
+FEW_LINES = 1024  # that all SMs load again and again
+TOUCHES_AT_ONCE = 8  # steps of all SMs whose loads are looked at together
+
+
+@probe("capacity.l2_far_fraction", "capacity.l2_far_touches")
+def l2_copies_by_touches(bench: Bench) -> Values:
+    """One SM reads 128 KB; then a warp of each loads sectors of that at random, 64 in a row.
+
+    The part of these that is late, by how often a line has been loaded since: falling
+    exponentially, where it begins and after how many loads it is e times less.
+    """
+    sweep(bench, FEW_LINES * LINE // 4, 4, 1)
+    own = sampled(bench, FEW_LINES, 1).astype(float)
+    runs = []
+    for _ in range(8):
+        sweep(bench, FEW_LINES * LINE // 4, 4, 1)
+        runs.append(sampled(bench, FEW_LINES, bench.sms).astype(float).reshape(bench.sms, STEPS))
+    is_late = np.array(runs) > 1.15 * float(np.percentile(own, 95))
+    late = is_late.reshape(len(runs) * bench.sms, -1, TOUCHES_AT_ONCE).mean(axis=(0, 2))
+    middles = (np.arange(len(late)) + 0.5) * TOUCHES_AT_ONCE * bench.sms / FEW_LINES
+    bench.notes["fraction_of_late_loads_by_touches"] = dict(
+        zip(middles.tolist(), late.tolist(), strict=True)
+    )
+    points = [(t, float(np.log(f))) for t, f in zip(middles, late, strict=True) if f > 0.01]
+    if len(points) < 2:
+        return [0.0, 1.0]
+    begin, slope = line(points)
+    return [min(1.0, float(np.exp(begin))), min(1000.0, max(0.01, -1 / min(slope, -1e-3)))]
+
+
+@probe("latency_cycles.l2_places")
+def l2_lines_at_once(bench: Bench) -> Values:
+    """A warp loads words of 1, 2 and 4 lines at once, at random of 128 KB that its SM has read.
+
+    The last of n places, of which each is as likely as another, is (n - 1) / (n + 1) of the way
+    from the mean to the latest: how far that is.
+    """
+    sweep(bench, FEW_LINES * LINE // 4, 4, 1)
+    notes = {}
+    for count in (1, 2, 4, 8, 16, 32):
+        told = bench.told(
+            "caches", "at_once<L2>", 16 * STEPS, bench.buffer(DRAM_BYTES), np.uint32(FEW_LINES),
+            np.uint32(count), np.int32(16 * STEPS),
+        )  # fmt: skip
+        notes[count] = float(np.mean(told))
+    bench.notes["cycles_of_a_load_by_lines_at_once"] = notes
+    return [max(0.0, line([((n - 1) / (n + 1), notes[n]) for n in (1, 2, 4)])[1])]
 
 
 @probe()

@@ -16,6 +16,7 @@ BLOCK_ALONE = (
     "latency_cycles.block_start",
     "latency_cycles.block_end",
 )
+BESIDE_FFMA = 3  # instructions of a warp: it loads two constants and compares
 SCHEDULERS = 4  # of an SM that has FFMA at full rate
 STAMPS_CYCLES = 30  # what reading clocks adds to the gap between two blocks
 START_PART = 0.64  # of that gap; the rest passes before a place is free
@@ -69,19 +70,24 @@ def block_turn(bench: Bench) -> Values:
 def ends_of_warps(bench: Bench) -> Values:
     """Blocks of 1024 threads, 64 and 256 FFMA each: cycles of a scheduler for a warp, beyond these.
 
-    And beyond a load of a constant, with which each warp begins.
+    And beyond the three instructions that a warp has besides.
     """
     warps, beyond = WARPS // SCHEDULERS, {}
     for count in (64, 256):
         kernel = bench.probe("launch", f"works<{count}>")
         times = [
             bench.time_us(
-                kernel, bench.stamps(1), grid=blocks * bench.sms, block=32 * WARPS, repetitions=7
+                kernel,
+                bench.stamps(1),
+                np.float32(1),
+                grid=blocks * bench.sms,
+                block=32 * WARPS,
+                repetitions=7,
             )
             for blocks in (64, 192)
         ]
         cycles = (times[1] - times[0]) * bench.clock_mhz / 128
-        beyond[count] = cycles / warps - count - 1
+        beyond[count] = cycles / warps - count - BESIDE_FFMA
     bench.notes["cycles_of_a_warp_beyond_its_ffma"] = beyond
     return [max(1.0, float(np.mean(list(beyond.values()))))]
 

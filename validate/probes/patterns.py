@@ -56,9 +56,12 @@ def scattered(bench: Bench) -> Values:
     return [min(most, words * grain * missed), min(most, lines * LINE * missed)]
 
 
-@probe()
+@probe("bandwidth.dram_half_lines_factor")
 def strides(bench: Bench) -> Values:
-    """All SMs read a word every so many bytes of 512 MB, sweep after sweep a bit further on."""
+    """All SMs read a word every so many bytes of 512 MB, sweep after sweep a bit further on.
+
+    A word of each line, over half of what a word of each sector takes.
+    """
     notes = {}
     for stride in (32, 64, 128, 256, 512, 1024, 2048, 4096, 65536, 2 * MB):
         for step in (4, 32):
@@ -79,7 +82,11 @@ def strides(bench: Bench) -> Values:
             ]
             notes[f"{stride} apart, {step} further on"] = times
     bench.notes["us_of_1_2_and_4_sweeps"] = notes
-    return []
+    halves, lines = (
+        notes[f"{stride} apart, 4 further on"][2] - notes[f"{stride} apart, 4 further on"][0]
+        for stride in (LINE, 32)
+    )
+    return [max(1.0, 2 * halves / max(lines, 1e-9))]
 
 
 @probe()

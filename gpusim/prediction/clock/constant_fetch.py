@@ -1,7 +1,7 @@
 """What constants cost that a launch does not bring along: those of `__constant__` arrays.
 
-They come to an SM 256 bytes at a time, out of the L2 or DRAM, when its first blocks read them; then
-64 bytes at a time out of the L1.5, into a cache that keeps what was used last.
+They come to an SM some lines at a time, out of the L2 or DRAM, when its first blocks read them;
+then 64 bytes at a time out of the L1.5, into a cache that keeps what was used last.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from collections.abc import Mapping
 from gpusim.device import Device
 from gpusim.isa import Program
 from gpusim.prediction.clock.last_used import LastUsed
-from gpusim.prediction.measured import CONSTANT_PIECE_BYTES
 from gpusim.prediction.streams import WarpStream, constants
 from gpusim.prediction.ticks import ticks
-
-_PIECE_LINES = CONSTANT_PIECE_BYTES // constants.LINE_BYTES
 
 
 class ConstantFetch:
@@ -31,6 +28,7 @@ class ConstantFetch:
         are_read = any(line != constants.NOWHERE for line in self._line_of_pc)
         self.unlike_later = are_read or constants.are_looked_up(program)
         self._size = device.capacity.constant_bytes // constants.LINE_BYTES
+        self._piece = device.capacity.constant_piece_bytes // constants.LINE_BYTES
         self._behind = ticks(latency.constant_l15)
         self._first = ticks((latency.dram if l2 == "cold" else latency.l2) - latency.constant)
 
@@ -43,13 +41,13 @@ class ConstantFetch:
             return {}
         lines = self._lines(stream)
         before = () if is_first else lines.values()
-        cache, brought = LastUsed(self._size, before), {line // _PIECE_LINES for line in before}
+        cache, brought = LastUsed(self._size, before), {line // self._piece for line in before}
         late = {}
         for place, line in lines.items():
             if not cache.use(line):
-                is_brought = line // _PIECE_LINES in brought
+                is_brought = line // self._piece in brought
                 late[place] = self._behind if is_brought else self._first
-                brought.add(line // _PIECE_LINES)
+                brought.add(line // self._piece)
         return late
 
     def _lines(self, stream: WarpStream) -> dict[int, int]:

@@ -19,7 +19,8 @@ class Issue(NamedTuple):
 
     It `is_held` where a warp that is behind a barrier does not issue it before it is held there.
     It keeps its scheduler's `port` to memory for some ticks, and has so many `words` for a lane.
-    `copies` is its part in copies to shared memory that go on behind it: see `isa.Op`.
+    `copies` is its part in copies to shared memory that go on behind it: see `isa.Op`. Such a part
+    of it `joins` an instruction like it right before it, to the same sectors.
     """
 
     instruction: Instruction
@@ -33,12 +34,7 @@ class Issue(NamedTuple):
     port: int
     words: int
     copies: str
-
-    @property
-    def is_global(self) -> bool:
-        """Whether it accesses global memory."""
-        found = self.instruction.memory
-        return found is not None and found.space == "global"
+    joins: float
 
 
 def issues(program: Program, device: Device) -> list[Issue]:
@@ -47,7 +43,7 @@ def issues(program: Program, device: Device) -> list[Issue]:
     interval = device.interval_cycles
     ports = ticks(interval.lsu_scheduler), ticks(interval.store_scheduler)
     pairs = zip(_reading_what_is_issued(program), costs, strict=True)
-    return [_issue(instruction, cost, ports) for instruction, cost in pairs]
+    return [_issue(instruction, cost, ports, interval.store_joined) for instruction, cost in pairs]
 
 
 def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
@@ -75,7 +71,9 @@ def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
             )
 
 
-def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issue:
+def _issue(
+    instruction: Instruction, cost: Cost, ports: tuple[int, int], store_joined: float
+) -> Issue:
     op, found = OPS[instruction.op], instruction.memory
     action = _action(op, instruction)
     guard = () if instruction.guard is None else (instruction.guard,)
@@ -85,6 +83,8 @@ def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issu
     reads = (*instruction.src, *guard)
     words = 1 if found is None else max(1, found.width_bytes // WORD_BYTES)
     port = _port(op, instruction, words, ports)
+    is_in_global = found is not None and found.space == "global"
+    joins = store_joined if is_in_global and action is Action.GLOBAL_STORE else 0.0
     return Issue(
         instruction,
         cost,
@@ -97,6 +97,7 @@ def _issue(instruction: Instruction, cost: Cost, ports: tuple[int, int]) -> Issu
         port=port,
         words=words,
         copies=op.copies,
+        joins=joins,
     )
 
 

@@ -17,8 +17,7 @@ import numpy as np
 from gpusim.prediction.clock.builder import Added, Builder, Row, State
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.loop_marks import Marker
-from gpusim.prediction.clock.steps import Action, Step, WarpSteps
-from gpusim.prediction.measured import STORE_JOINED
+from gpusim.prediction.clock.steps import Step, WarpSteps
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
@@ -191,11 +190,10 @@ def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterat
         *columns, strict=True
     ):
         cost, fresh, written, lines, *rest = asked_for
-        is_store = is_on and program[pc].action is Action.GLOBAL_STORE
-        may_join = is_store and program[pc].is_global
+        may_join = is_on and program[pc].joins > 0
         is_joined = may_join and not written and cost == sectors_before
         sectors_before = cost if may_join and not is_joined else 0
-        alone = 1 - STORE_JOINED if is_joined else 1
+        alone = 1 - program[pc].joins if is_joined else 1
         what = round(cost * alone), fresh, written, round(lines * alone), *rest
         yield Row(pc, is_taken, is_on, gaps, earlier, apart, behind, lanes, what)
 

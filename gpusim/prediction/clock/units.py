@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gpusim.device import Device
 from gpusim.prediction.clock.steps import READS, Action
-from gpusim.prediction.measured import CONSTANT_OF_A_WARP_CYCLES, DATA_STAGE_SLOTS
+from gpusim.prediction.measured import DATA_STAGE_SLOTS
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
 from gpusim.prediction.ticks import TICKS, ticks
 
@@ -76,7 +76,7 @@ class Units:
         self._request = ticks(interval.lsu_sm)
         self._shuffle = ticks(interval.shuffle)
         self._address = ticks(interval.adu)
-        self._lookup = ticks(CONSTANT_OF_A_WARP_CYCLES)
+        self._lookup = ticks(interval.constant_lookup)
         is_free = "atomics" in free
         self._atomic_pass = 0 if is_free else ticks(interval.shared_atomic_pass)
         self._swap_pass = 0 if is_free else ticks(interval.shared_swap_pass)

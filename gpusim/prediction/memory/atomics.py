@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.device import Device
+from gpusim.device import Bandwidth, Device
 from gpusim.isa import Program
 from gpusim.prediction.measured import (
-    ATOMIC_PLACES_A_UNIT,
     ATOMIC_UNIT_BYTES,
-    ATOMICS_IN_A_KILOBYTE,
 )
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Patterns, coordinates
@@ -36,23 +34,26 @@ def concurrent_atomics(
         mine = found.setdefault(pc, {})
         for place, count in zip(places.tolist(), asked.tolist(), strict=True):
             mine[place] = mine.get(place, 0.0) + count
-    units = device.bandwidth.l2_atomic_units, device.bandwidth.l2_atomic_answers
+    bandwidth = device.bandwidth
+    units = bandwidth.l2_atomic_units, bandwidth.l2_atomic_answers
     return {
-        pc: _side_by_side(counts, units[bool(program.instructions[pc].dst)])
+        pc: _side_by_side(counts, units[bool(program.instructions[pc].dst)], bandwidth)
         for pc, counts in found.items()
     }
 
 
-def _side_by_side(counts: Mapping[int, float], units: float) -> float:
-    """Return how many units are busy at a time, by how often each place is asked for.
+def _side_by_side(counts: Mapping[int, float], units: float, bandwidth: Bandwidth) -> float:
+    """Return how many of the units are busy at a time, by how often each place is asked for.
 
-    Some places have one unit (words 4 to 4224 bytes apart, from one to 65,536 of them), those side
-    by side do not.
+    Some places have one unit, those side by side do not.
     """
     asked = np.array(list(counts.values()))
     parts = asked / asked.sum()
     even = float((parts**2).sum())
-    meeting = min(ATOMIC_PLACES_A_UNIT * even, max(even, 1 / ATOMICS_IN_A_KILOBYTE))
+    meeting = min(
+        bandwidth.l2_atomic_places_a_unit * even,
+        max(even, 1 / bandwidth.l2_atomics_in_a_kilobyte),
+    )
     busy = 1 / (1 / units + meeting)
     return max(1.0, min(busy, 1 / float(parts.max())))
 

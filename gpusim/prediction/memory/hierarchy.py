@@ -11,12 +11,6 @@ from collections.abc import Sequence
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import (
-    ATOMIC_PACKETS,
-    PASS_OF_A_MISS,
-    PASS_OF_A_READ,
-    WHOLE_SECTOR_PASS,
-)
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.hits import Source
@@ -58,6 +52,8 @@ class GlobalMemory:
     _atomic_latency: int
     _word: int
     _float_word: int
+    _whole_sector: float
+    _atomic_packets: float
     _read_beside: float  # what a sector that is read adds to atomics, out of DRAM so much more
     _miss_beside: float
     _units: float
@@ -117,8 +113,10 @@ class GlobalMemory:
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
         units = device.bandwidth.l2_atomic_units
-        self._read_beside = PASS_OF_A_READ * self._word / units
-        self._miss_beside = PASS_OF_A_MISS * self._word / units
+        self._whole_sector = interval.global_atomic_whole_sector
+        self._atomic_packets = interval.global_atomic_packets
+        self._read_beside = interval.global_atomic_read * self._word / units
+        self._miss_beside = interval.global_atomic_miss * self._word / units
         self._units = units
         self._busy_units = 0.0
 
@@ -191,9 +189,9 @@ class GlobalMemory:
         turn, place = self._atomics % len(self._done), self._place(access)
         start = max(at, self._done[turn])
         sent = max(start, self._store_free)
-        self._store_free = sent + round((access.lines + ATOMIC_PACKETS) * self._packet)
+        self._store_free = sent + round((access.lines + self._atomic_packets) * self._packet)
         begin = max(sent, self._atomic_free)
-        busy = access.cost * self._word * (WHOLE_SECTOR_PASS if access.is_whole else 1.0)
+        busy = access.cost * self._word * (self._whole_sector if access.is_whole else 1.0)
         if access.is_float:
             busy = max(busy, access.cost / max(access.lines, 1) * self._float_word)
         self._busy_units = self._concurrent_atomics[place]

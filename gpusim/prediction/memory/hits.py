@@ -17,11 +17,7 @@ import numpy as np
 from gpusim import device
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.measured import (
-    FAR_FRACTION,
-    FAR_TOUCHES,
-    GRAIN_OF_LINES,
     IN_ORDER_BYTES,
-    L1_KEPT_AND_LOST_LATER,
     WRITTEN_BY_TOUCHES,
     WRITTEN_EDGES,
 )
@@ -81,7 +77,8 @@ class Capacity:
 
     `l1_bytes` are an L1's beside its blocks' shared memory. The L2 `is_warm` where the launch
     before has touched the same. DRAM takes `line_alone` and `grain_alone` times as long for a line
-    and a grain at random places as for what lies side by side.
+    and a grain at random places as for what lies side by side, `half_lines` for a grain of each
+    line in order.
     """
 
     caches: device.Capacity
@@ -89,6 +86,7 @@ class Capacity:
     is_warm: bool
     line_alone: float
     grain_alone: float
+    half_lines: float
 
     @property
     def l2_bytes(self) -> int:
@@ -106,6 +104,12 @@ class Capacity:
     def l1_lacks(self, distance: Array) -> Array:
         """Return what is gone of lines after other lines that fill such a part of the L1."""
         return lacking(distance, self.caches.l1_kept_fraction, self.caches.l1_lost_fraction)
+
+    def l1_lacks_later(self, distance: Array) -> Array:
+        """Return the same of lines that few touch, once blocks have ended and others begun."""
+        return lacking(
+            distance, self.caches.l1_later_kept_fraction, self.caches.l1_later_lost_fraction
+        )
 
     def l2_lacks(self, distance: Array) -> Array:
         """Return what is gone of lines after other lines that fill such a part of the L2."""
@@ -155,8 +159,9 @@ class Caches:
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
         lines = _footprint(touches.on_sm, touches.line, kept / self.course.sms)
         parts = LINE_BYTES * lines / self.course.length / self.capacity.l1_bytes
-        later = lacking(parts, *L1_KEPT_AND_LOST_LATER)
-        return np.where(touches.is_new, later, self.capacity.l1_lacks(parts))
+        return np.where(
+            touches.is_new, self.capacity.l1_lacks_later(parts), self.capacity.l1_lacks(parts)
+        )
 
     @cached_property
     def by_line(self) -> Array:
@@ -180,10 +185,10 @@ class Caches:
 
         What the SM itself touched last is near, and what many have touched.
         """
-        touches = self.touches
-        if self.capacity.caches.l2_parts == 1:
+        touches, caches = self.touches, self.capacity.caches
+        if caches.l2_parts == 1:
             return np.zeros(len(touches))
-        far = FAR_FRACTION * np.exp(-self._touched_before / FAR_TOUCHES)
+        far = caches.l2_far_fraction * np.exp(-self._touched_before / caches.l2_far_touches)
         return np.where(touches.line > self.by_line, far, 0.0)
 
     @cached_property
@@ -278,7 +283,7 @@ class Caches:
         touches = self.touches
         is_line = (touches.run > self.course.grain_bytes) | touches.in_line
         alone = np.where(is_line, self.capacity.line_alone, self.capacity.grain_alone)
-        beside = np.where(is_line, 1.0, GRAIN_OF_LINES)
+        beside = np.where(is_line, 1.0, self.capacity.half_lines)
         spread = alone + (beside - alone) * touches.near
         return np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
 

@@ -10,7 +10,6 @@ from gpusim.device import Device
 from gpusim.prediction.elementary import log, power
 from gpusim.prediction.evenly import FETCHES_APART, MOST_DRAWN
 from gpusim.prediction.measured import (
-    L2_PLACES_CYCLES,
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
     SHARED_LATENCY_LINES,
@@ -49,7 +48,7 @@ class FetchLatency:
         latency = device.latency_cycles
         self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
         self._l2_far = self._l2 + ticks(latency.l2_far)
-        self._l2_places = ticks(L2_PLACES_CYCLES)
+        self._l2_places = ticks(latency.l2_places)
         self._least = latency.dram_least / latency.dram
         self._queue = dram
         self._shared_out = self._shared_above = 0.0

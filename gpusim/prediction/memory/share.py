@@ -126,10 +126,11 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
     bandwidth = device.bandwidth
     return Capacity(
         caches=device.capacity,
-        l1_bytes=l1_left(held, shared, device.cc),
+        l1_bytes=l1_left(held, shared, device.capacity.l1_without_lines_bytes, device.cc),
         is_warm=l2 == "warm",
         line_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_lines_gbps,
         grain_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_gbps,
+        half_lines=bandwidth.dram_half_lines_factor,
     )
 
 

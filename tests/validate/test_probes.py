@@ -1,0 +1,170 @@
+"""What probes read off cycles: on a GPU whose law is known they find its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from validate.bench import Array, Bench
+from validate.probes import atomics, fetching, l1, l2, stores
+
+SMS = 132
+Law = Callable[[str, tuple[Any, ...], int], Array]
+
+
+class Backend:
+    """A driver that knows how many threads an SM holds, and has nothing to empty."""
+
+    def empty_l2(self) -> None:
+        """Do nothing."""
+
+    compute_capability = "9.0"
+
+    def attribute(self, name: str) -> int:
+        """Return what an H200's driver does."""
+        return {
+            "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
+            "MAX_BLOCKS_PER_MULTIPROCESSOR": 32,
+            "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 228 * 1024,
+        }[name]
+
+
+class Known(Bench):
+    """A bench of which each kernel tells what a law gives: its name, its arguments, its grid."""
+
+    def __init__(self, law: Law) -> None:
+        self.backend: Any = Backend()
+        self.sms, self.notes, self._law = SMS, {}, law
+        self.values = {"bandwidth.l2_atomic_units": 80.0}
+
+    def probe(self, file: str, expression: str) -> Any:
+        return lambda *arguments, **launch: None
+
+    def buffer(self, size: int) -> Any:
+        return 0
+
+    stamps = buffer
+
+    def told(
+        self, file: str, expression: str, numbers: int, *arguments: Any, grid: int = 1, **_: Any
+    ) -> Array:
+        found = self._law(expression, arguments[1:], grid)
+        return np.broadcast_to(found, numbers) if found.ndim < 1 else found
+
+    def span(self, file: str, expression: str, *arguments: Any, **_: Any) -> float:
+        return float(self._law(expression, arguments, 1))
+
+
+def test_lines_that_are_far_become_fewer_with_each_load_of_them() -> None:
+    """A quarter of 67,584 loads takes 200 cycles longer, after 4 loads of a line e times fewer."""
+    drawn = np.random.default_rng(1)
+
+    def law(_: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        lines, steps = int(arguments[0]), int(arguments[3])
+        touched = np.arange(steps) * grid / lines
+        chance = 0.25 * np.exp(-touched / 4) if grid > 1 else 0.0 * touched
+        return (300 + 200 * (drawn.random((grid, steps)) < chance)).reshape(-1).astype(np.int64)
+
+    assert l2.l2_copies_by_touches(Known(law)) == pytest.approx([0.25, 4], rel=0.05)
+
+
+def test_the_last_of_several_lines_tells_how_far_their_places_differ() -> None:
+    def law(_: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        count = int(arguments[1])
+        return np.array(300 + 27 * (count - 1) / (count + 1))
+
+    assert l2.l2_lines_at_once(Known(law)) == pytest.approx([27])
+
+
+def test_of_what_shared_memory_leaves_the_l1_some_holds_no_lines() -> None:
+    """256 KB less the carve-out of Hopper's sizes, less 8: 28 KB are left where 224 are shared."""
+    by_one = [224, 192, 28, 28, 28, 60, 60, 60, 28, 124, 92, 60, 28, 28]
+    by_32 = [248, 248, 224, 192, 156, 156, 124, 60, 28, 124, 92, 60, 28, 28]
+    told = iter([(1, left) for left in by_one] + [(32, left) for left in by_32])
+
+    def law(_: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        warps, left = next(told)
+        return np.tile([left - 8, 0, 512 - (left - 8), 0], warps)
+
+    bench = Known(law)
+    assert l1.l1_beside_shared_memory(bench) == [8192]
+
+
+def test_what_later_blocks_find_is_set_against_what_all_of_an_sm_read() -> None:
+    """Eight blocks of an SM read; of an L1 of 256 KB a fifth is kept, nothing from 0.9 on."""
+
+    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        if expression.startswith("reuse"):
+            return np.array([64, 0, 64, 0] * 32)
+        row_kb = int(arguments[0]) * 128 / 1024
+        hit = min(1.0, max(0.0, (0.9 - 8 * row_kb / 256) / 0.7))
+        later = np.tile([round(10_000 * hit), 10_000], grid // 4 * 3 * 8)
+        return np.concatenate([np.tile([10_000, 10_000], grid // 4 * 8), later])
+
+    assert l1.l1_of_later_blocks(Known(law)) == pytest.approx([0.2, 0.9], abs=0.01)
+
+
+def test_a_further_constant_of_a_load_is_the_slope_of_what_loads_take() -> None:
+    def law(_: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        lanes, rounds = int(arguments[0]), int(arguments[2])
+        return np.array(500 + rounds * (26 + 11 * lanes))
+
+    assert fetching.constants_of_a_load(Known(law)) == pytest.approx([11])
+
+
+@pytest.mark.parametrize(("late", "one_in"), [((4,), 4), ((2,), 2), ((), 1)])
+def test_constants_come_in_pieces_of_which_one_is_late(late: tuple[int, ...], one_in: int) -> None:
+    cycles = np.array([160 + k % 3 for k in range(64)])
+    for apart in late:
+        cycles[::apart] = 800
+    cycles = cycles if late else np.full(64, 160)
+    assert fetching.late_one_in(cycles) == one_in
+
+
+def test_two_halves_of_a_sector_take_as_much_less_as_leaves_together() -> None:
+    """Forty cycles a store; of the second of two to the same sectors half leaves with the first."""
+
+    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        pair = 60 if expression == "halves<true>" else 80
+        return np.tile([100, 100 + 32 * pair * int(arguments[0])], 32 * grid)
+
+    assert stores.halves_of_sectors(Known(law)) == pytest.approx([0.5])
+
+
+def test_atomics_are_set_against_those_on_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 80 units 32 places have 16, and 8 lines 2 or 4 by where they begin.
+
+    A whole sector takes four fifths of one of which some words are updated; 8 sectors leave an SM
+    as 10 packets.
+    """
+
+    def of_lanes(
+        _: Bench, steps: tuple[int, int, int], words: int, apart: int, **more: int
+    ) -> float:
+        if "sms" in more:
+            return 1.1 * (apart + 2)
+        if words == 8 and apart == 4:
+            return 1.2 if steps[0] == 8 else 1.5
+        if apart == 128:
+            return 1.5 / (4 if more["first"] % 1024 else 2)
+        return 1.5 * (1 / 80 + 2 / words) if words > 1 else 1.5
+
+    monkeypatch.setattr(atomics, "of_lanes", of_lanes)
+    bench = Known(lambda *_: np.zeros(1))
+    assert atomics.atomics_in_few_places(bench) == pytest.approx([2, 8**0.5])
+    assert atomics.atomics_on_whole_sectors(bench) == pytest.approx([0.8, 2])
+
+
+def test_sectors_that_are_read_beside_atomics_count_in_parts_of_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A row is four sectors; 32 lanes' atomics take 0.64 cycles, 0.02 each."""
+
+    def among_loads(_: Bench, rows: int, size: int) -> float:
+        return 0.64 + 4 * rows * 0.02 * (0.2 if size < 2**30 else 0.5)
+
+    monkeypatch.setattr(atomics, "_among_loads", among_loads)
+    assert atomics.atomics_among_loads(Known(lambda *_: np.zeros(1))) == pytest.approx([0.2, 0.3])
