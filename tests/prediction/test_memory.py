@@ -278,6 +278,54 @@ def test_what_a_block_touches_is_known_where_it_goes_by_what_atomics_of_others_l
     assert share.whole.missed == pytest.approx(20 * 8, rel=1e-6)
 
 
+@cuda.jit
+def looks_again(x, out):
+    i = cuda.grid(1)
+    first = x[i]
+    out[i] = first + x[i ^ 1]
+
+
+@cuda.jit
+def looks_again_behind_a_fence(x, out):
+    i = cuda.grid(1)
+    first = x[i]
+    cuda.threadfence()
+    out[i] = first + x[i ^ 1]
+
+
+@cuda.jit
+def looks_again_behind_a_fence_of_the_block(x, out):
+    i = cuda.grid(1)
+    first = x[i]
+    cuda.threadfence_block()
+    out[i] = first + x[i ^ 1]
+
+
+@cuda.jit
+def looks_again_at_what_it_updated(x, out):
+    i = cuda.grid(1)
+    first = x[i]
+    cuda.atomic.add(x, i, 1)
+    out[i] = first + x[i ^ 1]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "hit"),
+    [
+        (looks_again, 1.0),
+        (looks_again_behind_a_fence, 0.0),
+        (looks_again_behind_a_fence_of_the_block, 1.0),
+        (looks_again_at_what_it_updated, 0.0),
+    ],
+)
+def test_fences_and_atomics_take_lines_out_of_the_l1(kernel: cuda.Kernel, hit: float) -> None:
+    arrays = array_spec(64 * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
+    prepared = prepare(kernel[BLOCKS, 64], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    second = max(share.by_pc)
+    assert share.by_pc[second].again.l1_hit == hit
+
+
 def test_later_blocks_find_less_in_the_l1_than_the_first_ones() -> None:
     """Four rows of 24 KB, read twice: 96 of 240 KB; later blocks find two thirds of them."""
     n, blocks = 24 * 256, 4 * BLOCKS

@@ -44,8 +44,8 @@ class Dimension:
 class Wanted:
     """Bytes that are looked for: from `begin` up to `end`, touched before a `time`.
 
-    By blocks on the same SM as `block` alone where `sms` is not 0, by stores alone where it
-    `is_stored`. One row for each.
+    By blocks on the same SM as `block` alone where `sms` is not 0, by some `kinds` of
+    touches alone if there are any. One row for each.
     """
 
     begin: Array
@@ -53,7 +53,7 @@ class Wanted:
     time: Array
     block: Array
     sms: int = 0
-    is_stored: bool = False
+    kinds: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -61,12 +61,12 @@ class Wanted:
     def at(self, which: Any) -> Wanted:
         """Return some of them."""
         begin, end, time = self.begin[which], self.end[which], self.time[which]
-        return Wanted(begin, end, time, self.block[which], self.sms, self.is_stored)
+        return Wanted(begin, end, time, self.block[which], self.sms, self.kinds)
 
     def among(self, kinds: Array) -> Array:
         """Return which of some kinds of touches count."""
-        if self.is_stored:
-            return np.asarray(kinds == STORE)
+        if self.kinds:
+            return np.isin(kinds, self.kinds)
         return np.asarray(kinds <= STORE) if self.sms else np.ones(len(kinds), dtype=bool)
 
 

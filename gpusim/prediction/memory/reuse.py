@@ -19,7 +19,15 @@ from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.lookup import NEVER, Dimension, Wanted, latest
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
 from gpusim.prediction.memory.sample import Sample, sampled
-from gpusim.prediction.streams.stretches import COLUMNS, STORE, Stretches
+from gpusim.prediction.streams.stretches import (
+    ATOMIC,
+    COLUMNS,
+    EVERYWHERE,
+    FENCE,
+    PAST_L1,
+    STORE,
+    Stretches,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -136,7 +144,7 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         among = wanted.among(everyone.kind)
         rows, numbers = everyone.at(among), owner[among]
         found = latest(rows, (), wanted, numbers, np.array([(0, launch.blocks)]), life)
-        if not life:
+        if not life or (wanted.sms and wanted.kinds):
             return found
         of_blocks = rate(int(wanted.end[0] - wanted.begin[0]))
         ago = by_chance(of_blocks, sample, course, wanted.sms or 1)
@@ -187,16 +195,24 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
     life, time = course.life, sample.block * course.life + sample.place
 
     def around(
-        size: int, at: Array, further: int | Array = 0, sms: int = 0, *, is_stored: bool = False
+        size: int, at: Array, further: int | Array = 0, sms: int = 0, kinds: tuple[int, ...] = ()
     ) -> Wanted:
         begin = sample.begin // size * size + further
-        return Wanted(begin, begin + size, at, sample.block, sms, is_stored)
+        return Wanted(begin, begin + size, at, sample.block, sms, kinds)
 
     def on_the_sm(at: Array) -> Array:
         """Return when the SM touched the lines last before some times."""
         found = last(around(LINE_BYTES, np.maximum(at, 0.0), sms=course.sms), life)
         return np.where(at > 0, found, NEVER)
 
+    def evicted() -> Array:
+        """Return when the SM last parted with the lines, or with all that its L1 had."""
+        of_line = last(around(LINE_BYTES, time, 0, course.sms, (ATOMIC, PAST_L1)), life)
+        fence = np.full(len(time), EVERYWHERE)
+        whole = Wanted(fence, fence + SECTOR_BYTES, time, sample.block, course.sms, (FENCE,))
+        return np.asarray(np.maximum(of_line, last(whole, life)))
+
+    on_sector = last(around(SECTOR_BYTES, time, sms=course.sms), life)
     never = np.full(len(time), np.inf)
     on_line = on_the_sm(time)
     is_later = sample.block >= course.at_once
@@ -209,13 +225,13 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         **vars(sample),
         time=time,
         own=sample.place - own,
-        on_sm=time - last(around(SECTOR_BYTES, time, sms=course.sms), life),
+        on_sm=time - np.where(evicted() < on_sector, on_sector, NEVER),
         line=time - on_line,
         is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
         gap=time - last(around(grain, time), life),
         by_line=time - last(around(LINE_BYTES, time), life),
         settled=time - last(around(grain, time - course.under_way), life),
-        stored=time - last(around(SECTOR_BYTES, time, is_stored=True), life),
+        stored=time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life),
         after_all=course.length - last(around(LINE_BYTES, never), life),
         after_grain=course.length - last(around(grain, never), life),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),

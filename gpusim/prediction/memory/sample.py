@@ -15,7 +15,7 @@ from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.evenly import spread
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Pattern, coordinates
-from gpusim.prediction.streams.stretches import Stretches
+from gpusim.prediction.streams.stretches import FENCE, Stretches
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +52,8 @@ def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
     """Choose touches of each instruction, evenly over blocks, stretches and iterations."""
     names = Sample.__dataclass_fields__
     parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
-    pcs = np.concatenate([np.zeros(0, dtype=np.int64), *(p.stretches.pc for p in patterns)])
+    touched = (p.stretches.pc[p.stretches.kind != FENCE] for p in patterns)
+    pcs = np.concatenate([np.zeros(0, dtype=np.int64), *touched])
     for pc in np.unique(pcs).tolist():
         mine = [(n, p) for n, p in enumerate(patterns) if (p.stretches.pc == pc).any()]
         parts += _of_instruction(pc, mine, course)

@@ -14,10 +14,11 @@ from gpusim.memory import SECTOR_BYTES
 
 Array = np.ndarray[Any, Any]
 
-LOAD, STORE, ATOMIC, PAST_L1 = range(4)
+LOAD, STORE, ATOMIC, PAST_L1, FENCE = range(5)
 _KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 _ADDRESS_BITS = 46
 _ADDRESS = (1 << _ADDRESS_BITS) - 1
+EVERYWHERE = 1 << 45  # where fences between blocks are kept: no array has this address
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,11 @@ class Stretches:
     """What a block touches, a row for each stretch of bytes, in columns of one length.
 
     An instruction `pc` touches bytes from `begin` up to `end` and no sector between them is left
-    out; `kind` says whether it loads, stores or updates them, or loads them past the L1. Its `time`
-    is how many steps the block had made before; lanes ask for so many `asked` bytes of it. What is
-    of a loop of which iterations were skipped is touched `times` more times, each `stride` bytes
-    further and `period` steps later. The longest block makes `steps` steps.
+    out; `kind` says whether it loads, stores or updates them, or loads them past the L1; a fence
+    between blocks is said to touch a sector that is `EVERYWHERE`. Its `time` is how many steps the
+    block had made before; lanes ask for so many `asked` bytes of it. What is of a loop of which
+    iterations were skipped is touched `times` more times, each `stride` bytes further and `period`
+    steps later. The longest block makes `steps` steps.
     """
 
     pc: Array
@@ -107,6 +109,8 @@ class TouchRecorder(Observer):
         recorded = self._of(step.placement.blocks)
         number = len(recorded.rows)
         recorded.rows.append(step.rows)
+        if op.waits_for_memory and instruction.detail != "block":
+            recorded.touches.append(_Touch(step.pc, FENCE, number, *_everywhere(step)))
         if found is None or found.space != "global" or step.addresses is None:
             return
         kind = PAST_L1 if found.volatile and op.kind == "load" else _KINDS[op.kind]
@@ -157,6 +161,16 @@ def _stretches(step: Step, width: int) -> tuple[Array, Array, Array, Array]:
     ends = np.append(first[1:], len(touched))
     begin, end = touched[first] & _ADDRESS, (touched[ends - 1] & _ADDRESS) + width
     return touched[first] >> _ADDRESS_BITS, begin, end, (ends - first) * width
+
+
+def _everywhere(step: Step) -> tuple[Array, Array, Array, Array]:
+    """Return the same of a fence, whose lanes ask for nothing."""
+    placement = step.placement
+    position = np.unique(step.rows // placement.warps_per_block)
+    if placement.folded:
+        position = np.arange(len(placement.blocks))
+    begin = np.full(len(position), EVERYWHERE)
+    return position, begin, begin + SECTOR_BYTES, np.zeros_like(begin)
 
 
 def _by_position(touches: Sequence[_Touch], blocks: int) -> tuple[Array, Array]:
@@ -221,6 +235,6 @@ def _of_block(rows: Array, loops: Sequence[_Loop], position: int, steps: int) ->
         time[step >= loop.end] += loop.times[position] * loop.period
         inside = np.isin(step, loop.steps)
         times[inside], period[inside] = loop.times[position], loop.period
-        stride[inside] = loop.stride_of(begin[inside])
+        stride[inside] = np.where(kind[inside] == FENCE, 0, loop.stride_of(begin[inside]))
     steps += sum(int(loop.times[position]) * loop.period for loop in loops)
     return Stretches(pc, kind, time, begin, end, asked, times, stride, period, steps)
