@@ -27,6 +27,7 @@ NEIGHBOURS, APART = 24, 40
 NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
 MOST_STEPS = 40_000  # of a block, above which fewer blocks are run
 FEW = 6
+FIRST_FITTED = 8  # stretches of a block, before all of them
 LEAST_OF_A_HALF = 8  # blocks that are run, to tell that those with a bit of their number are alike
 LEAST_WITH_EDGES = 8  # blocks along a dimension, of which those at its ends are few
 MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
@@ -126,10 +127,10 @@ def _fitted(
         return None
     begins = np.stack([found[int(b)].begin for b in numbers])
     places = coordinates(numbers, launch)
-    apart = places - places[0]
-    solved = np.linalg.lstsq(apart.astype(float), (begins - begins[0]).astype(float), rcond=None)
-    moves = np.rint(solved[0]).astype(np.int64)
-    if (apart @ moves != begins - begins[0]).any():
+    apart, moved = places - places[0], begins - begins[0]
+    few = _moves(apart, moved[:, :FIRST_FITTED])  # most of what is not linear ends here
+    moves = None if few is None else _moves(apart, moved)
+    if moves is None:
         return None
     origin = begins[0] - places[0] @ moves
     rows = replace(first, begin=origin, end=origin + first.end - first.begin)
@@ -139,6 +140,16 @@ def _fitted(
         mine = rows.at((moves == move[:, None]).all(axis=0))
         made.append(Pattern(mine, (x, y, z), tuple(ranges)))
     return made
+
+
+def _moves(apart: Array, moved: Array) -> Array | None:
+    """Return by how much stretches are moved along each dimension, for blocks so far apart.
+
+    None where they are no linear function of that.
+    """
+    solved = np.linalg.lstsq(apart.astype(float), moved.astype(float), rcond=None)
+    moves = np.rint(solved[0]).astype(np.int64)
+    return moves if (apart @ moves == moved).all() else None
 
 
 def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
@@ -211,12 +222,21 @@ def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | N
         halves = [{b: one for b, one in found.items() if b & size == half} for half in (0, size)]
         if min(map(len, halves)) < LEAST_OF_A_HALF:
             continue
-        starts = [range(half, launch.blocks, 2 * size) for half in (0, size)]
-        ranges = [[(b, min(b + size, launch.blocks) - 1) for b in some] for some in starts]
-        made = [_fitted(*both, launch) for both in zip(halves, ranges, strict=True)]
-        if all(one is not None for one in made):
-            return [pattern for one in made if one is not None for pattern in one]
+        first = _fitted(halves[0], (), launch)
+        second = None if first is None else _fitted(halves[1], (), launch)
+        if first is not None and second is not None:
+            return [
+                replace(one, ranges=_with_bit(size, half, launch.blocks))
+                for half, made in ((0, first), (size, second))
+                for one in made
+            ]
     return None
+
+
+def _with_bit(size: int, half: int, blocks: int) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of those of so many blocks whose number has a bit as `half` has it."""
+    starts = range(half, blocks, 2 * size)
+    return tuple((start, min(start + size, blocks) - 1) for start in starts)
 
 
 def _within_edges(found: Mapping[int, Stretches], launch: Launch) -> Mapping[int, Stretches]:
