@@ -11,6 +11,7 @@ import numpy as np
 from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.prediction.clock.costs import instruction_costs
+from gpusim.prediction.inner import inner
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import BlockStream, Classes, WarpStream
 from gpusim.prediction.ticks import TICKS
@@ -130,10 +131,10 @@ def _of_warp(warp: WarpStream, costs: _Costs) -> _Work:
     passes = np.where(asked > sectors, asked, asked * costs.whole_sector)
     atomics = np.maximum(passes * costs.pass_cycles[pc], asked / sectors * costs.sector_cycles[pc])
     return _Work(
-        issue=float(times @ costs.slot[pc]),
+        issue=inner(times, costs.slot[pc]),
         wavefronts=float(times @ np.where(costs.is_shared[pc], asked, 0)),
         constants=float(times @ np.where(costs.is_constant[pc], np.maximum(asked, 1), 0)),
-        atomics=float(times @ atomics),
+        atomics=inner(times, atomics),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpusim import device
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.inner import inner
 from gpusim.prediction.measured import (
     IN_ORDER_BYTES,
     WRITTEN_BY_TOUCHES,
@@ -307,9 +308,9 @@ class Caches:
         again = self.touches.weight * (mine & ~is_fresh)
         missed = (first + again) * (1 - self.l1_hit)
         fetched = missed * self.l2_miss
-        dram_bytes = float(fetched @ self.touches.grains) * self.course.grain_bytes
+        dram_bytes = inner(fetched, self.touches.grains) * self.course.grain_bytes
         # Those of other parts are looked up there as well: whole grains of what comes from DRAM.
-        elsewhere = float((missed - fetched) @ self.far)
+        elsewhere = inner(missed - fetched, self.far)
         elsewhere += dram_bytes / SECTOR_BYTES * (1 - 1 / self.capacity.caches.l2_parts)
         distance = self._lines(self.by_line)[mine]
         return Sources(
@@ -357,7 +358,7 @@ def _regions(pcs: Array, begin: Array) -> Array:
 def mean(values: Array, weights: Array, otherwise: float) -> float:
     """Return the weighted mean of values; what is given where nothing has weight."""
     total = float(weights.sum())
-    return float(values @ weights / total) if total > 0 else otherwise
+    return inner(values, weights) / total if total > 0 else otherwise
 
 
 def _footprint(times: Array, gaps: Array, weights: Array) -> Array:

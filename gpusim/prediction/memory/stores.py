@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.inner import inner
 from gpusim.prediction.memory.hits import Caches, mean
 from gpusim.prediction.streams.stretches import ATOMIC, STORE
 
@@ -53,8 +54,8 @@ def _stored(caches: Caches, mine: Array) -> Stored:
         written_back=mean(written_back, weight, 0.0),
         moved=mean(caches.moved, weight * written_back, 1.0),
         read_first=mean(parted * caches.moved, weight, 0.0),
-        missed=float(weight @ (1 - caches.l1_hit)),
-        dram_bytes=SECTOR_BYTES * float(weight @ parted),
+        missed=inner(weight, 1 - caches.l1_hit),
+        dram_bytes=SECTOR_BYTES * inner(weight, parted),
     )
 
 
@@ -69,7 +70,7 @@ def _updated(caches: Caches, mine: Array) -> Stored:
         written_back=mean(written_back, weight, 0.0),
         moved=mean(caches.scatter, weight * written_back, 1.0),
         read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
-        dram_bytes=caches.course.grain_bytes * float(weight @ (caches.l2_miss * grains)),
+        dram_bytes=caches.course.grain_bytes * inner(weight, caches.l2_miss * grains),
     )
 
 
