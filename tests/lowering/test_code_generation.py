@@ -494,6 +494,45 @@ def test_a_product_and_a_sum_are_one_instruction() -> None:
     assert ops(program)["FMUL"] == ops(program)["FADD"] == 0
 
 
+def test_a_comparison_that_several_conditions_need_is_part_of_each() -> None:
+    """Of three comparisons two are computed, the third within two of the three conditions."""
+
+    @cuda.jit
+    def kernel(counts, n):
+        p = counts[3] < n
+        q = counts[4] < n
+        r = counts[5] < n
+        counts[0] = 1 if p and q else 2
+        counts[1] = 1 if q and r else 2
+        counts[2] = 1 if p and r else 2
+
+    count = ops(lowered(kernel, counts=COUNTS, n=INT32))
+    assert (count["ISETP"], count["PLOP3"]) == (4, 1)
+
+
+def test_a_shift_that_several_sums_need_is_part_of_each() -> None:
+    @cuda.jit
+    def kernel(counts, b, c):
+        a = counts[0]
+        counts[0] = (a << 5) + b
+        counts[1] = (a << 5) + c
+
+    count = ops(lowered(kernel, counts=COUNTS, b=INT32, c=INT32))
+    assert (count["LEA"], count["SHF"]) == (2, 0)
+
+
+@pytest.mark.parametrize(("cc", "rows"), [("9.0", 3), ("8.0", 2)])
+def test_a_fence_beyond_the_block_waits_for_errors_and_empties_the_l1(cc: str, rows: int) -> None:
+    @cuda.jit
+    def kernel(counts):
+        counts[0] = 1
+        cuda.threadfence()
+        counts[1] = 1
+
+    count = ops(lowered(kernel, ComputeCapability.parse(cc), counts=COUNTS))
+    assert (count["MEMBAR"], count["ERRBAR"]) == (1, rows)
+
+
 def test_narrow_elements_are_loaded_wide_and_stored_as_they_are() -> None:
     @cuda.jit
     def kernel(small):

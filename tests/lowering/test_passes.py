@@ -896,3 +896,28 @@ def test_short_code_keeps_the_order_in_which_it_is_written() -> None:
     code.rows[code.function.blocks[0]] = list(rows)
     list_scheduling(code)
     assert code.rows[code.function.blocks[0]] == rows
+
+
+# -- division and remainder ----------------------------------------------------------------
+
+
+def divided_and_left(out, a, b):
+    out[0] = a % b
+    out[1] = a // b
+
+
+def test_a_remainder_goes_by_the_quotient_that_is_at_hand() -> None:
+    """The quotient comes first, though the source has it second; by 8 both are bits."""
+    whole = {"out": WHOLES, "a": UINT32}
+    assert counts(optimised(divided_and_left, b=UINT32, **whole))["rem"] == 0
+    assert counts(optimised(divided_and_left, b=UINT32, **whole))["idiv"] == 1
+
+
+def test_a_remainder_whose_quotient_is_on_another_way_is_divided() -> None:
+    def kernel(out, a, b):
+        if a > 5:
+            out[0] = a // b
+        else:
+            out[1] = a % b
+
+    assert counts(optimised(kernel, out=WHOLES, a=UINT32, b=UINT32))["rem"] == 1

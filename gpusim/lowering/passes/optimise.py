@@ -8,6 +8,7 @@ from gpusim.compiler.ir import Function
 from gpusim.lowering.analysis.dominators import reverse_postorder
 from gpusim.lowering.passes.common_code_motion import common_code_motion
 from gpusim.lowering.passes.disjoint_or import disjoint_or
+from gpusim.lowering.passes.div_rem_pairs import div_rem_pairs
 from gpusim.lowering.passes.dse import dse
 from gpusim.lowering.passes.full_unrolling import full_unrolling
 from gpusim.lowering.passes.licm import licm
@@ -44,6 +45,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     load_vectorisation,
     disjoint_or,
+    div_rem_pairs,
     simplify,
     merge_phi_blocks,
     sinking,

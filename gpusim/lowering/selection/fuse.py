@@ -15,6 +15,11 @@ from gpusim.lowering.selection.wide import is_product, narrow_sources
 SUMS = frozenset(("add", "sub"))
 CONDITIONS = frozenset(("and", "or"))
 PRODUCTS = frozenset(("mul",))
+# What becomes part of all that use it, and these, by class of type.
+SHARED: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "i": (SUMS, frozenset(("shl",))),
+    "p": (CONDITIONS, frozenset(COMPARISONS)),
+}
 PARTS: Mapping[str, tuple[frozenset[str], ...]] = {
     "i": (frozenset(("mul", "shl")), SUMS),
     "l": (frozenset(("mul", "shl")),),
@@ -35,6 +40,33 @@ def absorb(selection: Selection, block: Block) -> None:
             for ops in PARTS.get(kind, ()):
                 if _take(selection, here, value, ops):
                     break
+
+
+def absorb_shared(selection: Selection) -> None:
+    """Find what several operations need that all of them can absorb: each computes it anew.
+
+    A comparison within each condition costs nothing, nor does a shift within each sum.
+    """
+    for block in selection.function.blocks:
+        for value in block.body:
+            if value.dtype is None or value in selection.inside or value.op == "const":
+                continue
+            users = dict.fromkeys(selection.users.get(value, ()))
+            kept = value in selection.branches or value in selection.of_source
+            if len(users) > 1 and not kept and all(_could(selection, u, value) for u in users):
+                selection.absorbed.update(dict.fromkeys(users, value))
+                selection.inside.add(value)
+
+
+def _could(selection: Selection, user: Value, value: Value) -> bool:
+    """Whether `user` has nothing absorbed yet and can absorb `value`."""
+    assert value.dtype is not None
+    if user.dtype is None or user in selection.absorbed or user in selection.inside:
+        return False
+    shared = SHARED.get(type_class(user.dtype))
+    if shared is None or user.op not in shared[0] or value.op not in shared[1]:
+        return False
+    return _fits(selection, user, value)
 
 
 def _take(selection: Selection, here: set[Value], user: Value, ops: frozenset[str]) -> bool:

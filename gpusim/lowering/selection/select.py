@@ -11,7 +11,7 @@ from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.passes.address_lowering import Addresses
 from gpusim.lowering.selection.choosers import CHOOSERS
 from gpusim.lowering.selection.division import Emitter
-from gpusim.lowering.selection.fuse import absorb, joined
+from gpusim.lowering.selection.fuse import absorb, absorb_shared, joined
 from gpusim.lowering.selection.logic import absorb_logic, write_logic
 from gpusim.lowering.selection.selection import Selection
 from gpusim.lowering.selection.wide import write_product, write_upper_half
@@ -34,6 +34,7 @@ def select(
         for block in function.blocks:
             absorb(selection, block)
             absorb_logic(selection, block)
+        absorb_shared(selection)
     return _run(selection)
 
 

@@ -8,6 +8,9 @@ from gpusim.lowering.selection.selection import Selection
 
 FULL_MASK = 0xFFFFFFFF
 LEAST_CC_OF_MATCH_ALL = 8
+# What nvcc writes as ERRBAR, CGAERRBAR (of clusters, from 9.0 on) and CCTL.IVALL.
+BEHIND_A_FENCE = "ERRBAR ERRBAR ERRBAR"
+BEHIND_A_FENCE_OF_8 = "ERRBAR ERRBAR"
 
 
 def barrier(selection: Selection, value: Value) -> None:
@@ -76,8 +79,10 @@ def activemask(selection: Selection, value: Value) -> None:
 
 
 def fence(selection: Selection, value: Value) -> None:
-    """Order what the thread does in memory."""
+    """Order what the thread does in memory; beyond the block, wait for errors, empty the L1."""
     selection.emit.rows.append(Row("MEMBAR", detail=value.detail, line=value.line))
+    if selection.fuse and value.detail != "block":
+        selection.emit.blank(BEHIND_A_FENCE if selection.cc.major >= 9 else BEHIND_A_FENCE_OF_8)
 
 
 def source_branch(selection: Selection, value: Value) -> None:

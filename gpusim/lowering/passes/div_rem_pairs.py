@@ -1,0 +1,49 @@
+"""Pairs of division and remainder: where the quotient is at hand, the remainder is a product less.
+
+LLVM's DivRemPairs, for machines without an instruction for both: `a % b` is `a - a / b * b`. By a
+power of two both are shifts and masks, which stay.
+"""
+
+from __future__ import annotations
+
+from gpusim.compiler.ir import Block, Function, Value
+from gpusim.lowering.analysis.algebra import number, power_of_two
+from gpusim.lowering.analysis.dominators import dominators
+from gpusim.lowering.passes.gvn import value_key
+
+
+def div_rem_pairs(function: Function) -> bool:
+    """Rewrite remainders of quotients that dominate them; return whether there were any."""
+    tree = dominators(function)
+    quotients: dict[object, tuple[Block, Value]] = {}
+    for block in reversed(tree.preorder()):
+        quotients |= {_operands(v): (block, v) for v in block.body if v.op == "idiv"}
+    changed = False
+    for block in function.blocks:
+        for value in [v for v in block.body if v.op == "rem" and _is_dear(v)]:
+            home, quotient = quotients.get(_operands(value), (None, value))
+            if home is not None and tree.dominates(home, block):
+                _rewrite(block, value, quotient)
+                changed = True
+    return changed
+
+
+def _is_dear(value: Value) -> bool:
+    return power_of_two(number(value.args[1])) is None
+
+
+def _operands(value: Value) -> object:
+    return value.dtype, *map(value_key, value.args)
+
+
+def _rewrite(block: Block, value: Value, quotient: Value) -> None:
+    """Subtract the product from the dividend; a quotient of the same block goes first."""
+    dividend, divisor = value.args
+    product = Value("mul", value.dtype, [quotient, divisor], line=value.line)
+    place = block.body.index(value)
+    before = [product]
+    if quotient in block.body[place:]:
+        block.body.remove(quotient)
+        before = [quotient, product]
+    block.body[place:place] = before
+    value.op, value.args = "sub", [dividend, product]
