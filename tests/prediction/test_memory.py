@@ -478,6 +478,24 @@ def at_a_time(kernel: cuda.Kernel, words: int) -> float:
     return found
 
 
+@cuda.jit
+def count_marks(marks, counts):
+    cuda.atomic.add(counts, marks[cuda.grid(1)], 1)
+
+
+def test_atomics_are_spread_as_those_of_all_blocks_that_run_together() -> None:
+    """Each 32 blocks count at a place of their own: one or two of those side by side, 17 in all.
+
+    Of two words one in 17 is the same: 1 / (1 / 77.7 + 2 / 17) units are busy.
+    """
+    marks = np.repeat(64 * np.random.default_rng(1).permutation(17)[np.arange(BLOCKS) // 32], 64)
+    arrays = marks.astype(np.int32), array_spec(64 * 17, "int32")
+    prepared = prepare(count_marks[BLOCKS, 64], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    (found,) = share.concurrent_atomics.values()
+    assert found == pytest.approx(7.66, rel=0.15)
+
+
 @pytest.mark.parametrize(
     ("words", "measured"), [(64, 1.0), (128, 1.99), (256, 2.8), (512, 3.23), (1024, 6.46)]
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from gpusim.prediction.memory.patterns import Patterns, coordinates
 from gpusim.prediction.streams.stretches import ATOMIC, Stretches
 
 Array = np.ndarray[Any, Any]
+Parts = Mapping[int, float]  # by place
 
 MOST_BLOCKS = 256  # side by side, whose atomics are looked at
 
@@ -29,36 +30,55 @@ def concurrent_atomics(
     What blocks that run together update is spread over some places, each of which belongs to a
     unit. The L2 gives back old values at fewer of them at a time.
     """
-    found: dict[int, dict[int, float]] = {}
-    for pc, places, asked in _requests(patterns, course):
-        mine = found.setdefault(pc, {})
-        for place, count in zip(places.tolist(), asked.tolist(), strict=True):
-            mine[place] = mine.get(place, 0.0) + count
+    near, together = (
+        _asked(patterns, course, blocks) for blocks in (patterns.neighbours, patterns.together)
+    )
     bandwidth = device.bandwidth
     units = bandwidth.l2_atomic_units, bandwidth.l2_atomic_answers
     return {
-        pc: _side_by_side(counts, units[bool(program.instructions[pc].dst)], bandwidth)
-        for pc, counts in found.items()
+        pc: _side_by_side(
+            near.get(pc, parts), parts, units[bool(program.instructions[pc].dst)], bandwidth
+        )
+        for pc, parts in together.items()
     }
 
 
-def _side_by_side(counts: Mapping[int, float], units: float, bandwidth: Bandwidth) -> float:
-    """Return how many of the units are busy at a time, by how often each place is asked for.
+def _side_by_side(near: Parts, together: Parts, units: float, bandwidth: Bandwidth) -> float:
+    """Return how many of the units are busy at a time, by how often places are asked for.
 
-    Some places have one unit, those side by side do not.
+    Some places have one unit, those side by side do not. Two atomics name one place as often as one
+    by neighbours does and one by blocks spread over those that run.
     """
-    asked = np.array(list(counts.values()))
-    parts = asked / asked.sum()
-    even = float((parts**2).sum())
+    even = sum(part * together.get(place, 0.0) for place, part in near.items())
     meeting = min(
         bandwidth.l2_atomic_places_a_unit * even,
         max(even, 1 / bandwidth.l2_atomics_in_a_kilobyte),
     )
     busy = 1 / (1 / units + meeting)
-    return max(1.0, min(busy, 1 / float(parts.max())))
+    return max(1.0, min(busy, 1 / max(together.values())))
 
 
-def _requests(patterns: Patterns, course: Course) -> Iterator[tuple[int, Array, Array]]:
+def _asked(patterns: Patterns, course: Course, blocks: Sequence[int]) -> dict[int, Parts]:
+    """Return which parts of what atomics of each instruction ask for are of each place.
+
+    By these blocks alone where addresses are not linear.
+    """
+    found: dict[int, dict[int, float]] = {}
+    for pc, places, asked in _requests(patterns, course, blocks):
+        mine = found.setdefault(pc, {})
+        for place, count in zip(places.tolist(), asked.tolist(), strict=True):
+            mine[place] = mine.get(place, 0.0) + count
+    return {pc: _fractions(counts) for pc, counts in found.items()}
+
+
+def _fractions(counts: Parts) -> Parts:
+    total = sum(counts.values())
+    return {place: count / total for place, count in counts.items()}
+
+
+def _requests(
+    patterns: Patterns, course: Course, blocks: Sequence[int]
+) -> Iterator[tuple[int, Array, Array]]:
     """Yield the places that atomics of each instruction touch, and what is asked of them."""
     count = min(MOST_BLOCKS, course.at_once)
     for pattern in patterns.linear:
@@ -67,7 +87,7 @@ def _requests(patterns: Patterns, course: Course) -> Iterator[tuple[int, Array, 
         numbers = np.arange(first, min(first + count, course.launch.blocks))
         moved = coordinates(numbers, course.launch) @ np.array(pattern.moves)
         yield from _of_stretches(rows, moved)
-    for block in patterns.neighbours if patterns.single else ():
+    for block in blocks if patterns.single else ():
         rows = patterns.single[block]
         yield from _of_stretches(rows.at(rows.kind == ATOMIC), np.zeros(1, dtype=np.int64))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.isa import OPS, Instruction
 from gpusim.launch import Launch, places_of
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
@@ -24,6 +25,8 @@ MANY_CLASSES = 12  # of more, as edges along three axes have, what is alike is p
 MOST_CLASSES = 32  # more are told apart by some blocks alone
 # Blocks that are run where addresses are no linear function: neighbours, and others far apart.
 NEIGHBOURS, APART = 24, 40
+# Of those that run at the same time so many more, where they update words by atomics.
+TOGETHER = 16
 NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
 MOST_STEPS = 40_000  # of a block, above which fewer blocks are run
 FEW = 6
@@ -56,7 +59,7 @@ class Patterns:
     """What a grid touches: patterns of all of its blocks, and of some that were run.
 
     `linear` holds what is known of all blocks, `single` what is known of those alone that were
-    run: `spread` over the grid, and `neighbours` side by side.
+    run: `spread` over the grid, `neighbours` side by side, and some that run `together`.
     """
 
     launch: Launch
@@ -64,6 +67,7 @@ class Patterns:
     single: Mapping[int, Stretches]
     spread: tuple[int, ...]
     neighbours: tuple[int, ...]
+    together: tuple[int, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -72,15 +76,18 @@ class Patterns:
         return max((one.steps for one in run), default=0)
 
 
-def patterns_of(prepared: Prepared, classes: Classes) -> Patterns:
-    """Return what a grid's blocks touch of global memory; some are run for that.
+def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
+    """Return what a grid's blocks touch of global memory, `at_once` at a time; some are run.
 
     Where it is known what some have touched, none is.
     """
     launch, touched = prepared.launch, classes.touched
     if touched is not None:
         run = np.array(sorted(touched))
-        return _of_some(launch, touched, _spread(run, launch.blocks), _side_by_side(run))
+        during = _running(launch, at_once)
+        together = tuple(run[(run >= during.start) & (run < during.stop)].tolist())
+        spread, neighbours = _spread(run, launch.blocks), _side_by_side(run)
+        return _of_some(launch, touched, spread, neighbours, together)
     if not _are_many(classes):
         chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
         found = touched_by(prepared, chosen)
@@ -92,7 +99,7 @@ def patterns_of(prepared: Prepared, classes: Classes) -> Patterns:
             linear = _in_step([pattern for one in fits if one is not None for pattern in one])
             is_many = len(classes.classes) > MANY_CLASSES
             return Patterns(launch, merged(linear, launch) if is_many else linear, {}, (), ())
-    return _run_some(prepared, classes)
+    return _run_some(prepared, classes, at_once)
 
 
 def _are_many(classes: Classes) -> bool:
@@ -260,7 +267,19 @@ def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
     return {b: one for b, one in found.items() if shapes[b] == shape}
 
 
-def _run_some(prepared: Prepared, classes: Classes) -> Patterns:
+def _is_global_atomic(instruction: Instruction) -> bool:
+    found = instruction.memory
+    return OPS[instruction.op].access == "atomic" and found is not None and found.space == "global"
+
+
+def _running(launch: Launch, at_once: int) -> range:
+    """Return blocks that run together, about where neighbours are run."""
+    middle = int(NEIGHBOURS_AT * (launch.blocks - 1))
+    begin = max(0, min(middle - at_once // 2, launch.blocks - at_once))
+    return range(begin, min(begin + at_once, launch.blocks))
+
+
+def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
     """Return what a grid's blocks touch, as far as some show it that do not do the same."""
     last = prepared.launch.blocks - 1
     longest = max(len(warp) for one in classes.classes for warp in one.stream.warps)
@@ -268,8 +287,13 @@ def _run_some(prepared: Prepared, classes: Classes) -> Patterns:
     begin = max(0, int(NEIGHBOURS_AT * last) - near // 2)
     neighbours = tuple(range(begin, min(last, begin + near - 1) + 1))
     spread = tuple(sorted({round(k * last / max(1, apart - 1)) for k in range(apart)}))
-    found = touched_by(prepared, sorted({*neighbours, *spread}))
-    return _of_some(prepared.launch, found, spread, neighbours)
+    together: tuple[int, ...] = ()
+    if any(_is_global_atomic(one) for one in prepared.program.instructions):
+        during = _running(prepared.launch, at_once)
+        count = min(TOGETHER if near == NEIGHBOURS else FEW, len(during))
+        together = tuple(during[(2 * k + 1) * len(during) // (2 * count)] for k in range(count))
+    found = touched_by(prepared, sorted({*neighbours, *spread, *together}))
+    return _of_some(prepared.launch, found, spread, neighbours, together)
 
 
 def _spread(run: Array, blocks: int) -> tuple[int, ...]:
@@ -291,6 +315,7 @@ def _of_some(
     found: Mapping[int, Stretches],
     spread: tuple[int, ...],
     neighbours: tuple[int, ...],
+    together: tuple[int, ...],
 ) -> Patterns:
     """Return what some blocks touch, and of all blocks what each instruction touches in turn."""
     linear: list[Pattern] = []
@@ -305,7 +330,9 @@ def _of_some(
             linear += made
     longest = max(one.steps for one in found.values())
     single = {b: replace(one.at(np.isin(one.pc, left)), steps=longest) for b, one in found.items()}
-    return Patterns(launch, _in_step(linear, longest), single if left else {}, spread, neighbours)
+    if not left:
+        single = {}
+    return Patterns(launch, _in_step(linear, longest), single, spread, neighbours, together)
 
 
 def _in_step(patterns: Sequence[Pattern], longest: int = 1) -> tuple[Pattern, ...]:

@@ -81,7 +81,7 @@ def memory_share(
     sms = min(device.gpu.sms, blocks)
     at_once = min(blocks, sms * resident)
     partial_bytes = L2_PARTIAL_FRACTION * device.capacity.l2_bytes
-    patterns = patterns_of(prepared, classes)
+    patterns = patterns_of(prepared, classes, at_once)
     course = Course(
         prepared.launch,
         at_once,
