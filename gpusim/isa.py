@@ -84,7 +84,9 @@ class Instruction:
     not take part. `dtype` is the type worked in, `detail` what the op needs
     (OPS says what), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
     `line` is the line in the source file, `text` what a disassembler writes, if one did.
-    `stall_cycles` is the stall count that a compiler wrote behind it, 0 where none did.
+    `stall_cycles` is the stall count that a compiler wrote behind it, 0 where none did;
+    `bank_reads` how many of its operands come out of each bank of the register file, where
+    registers are the hardware's.
 
     Where there is a `memory`, the first source is the address register: 64-bit addresses of
     global memory, 32-bit ones from the start of the block's shared or the thread's local
@@ -104,6 +106,7 @@ class Instruction:
     line: int = 0
     text: str = ""
     stall_cycles: int = 0
+    bank_reads: tuple[int, ...] = ()
 
     @property
     def is_load(self) -> bool:

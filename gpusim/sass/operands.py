@@ -30,7 +30,8 @@ class Operand:
     `kind` is "R" for a register of either file, "P" for a predicate, "I" for a whole number, "F"
     for a floating-point number, "C" for a constant bank, "M" for an address in memory, "L" for a
     label, "S" for a special register, "B" for a convergence barrier, or "X" for what only the
-    instruction itself knows. `name` is the register, label or text.
+    instruction itself knows. `name` is the register, label or text. A register `is_reused` where
+    the code says that what was read of it is kept for the next instruction.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Operand:
     suffixes: tuple[str, ...] = ()
     bank: int = 0
     terms: tuple[Term, ...] = ()
+    is_reused: bool = False
 
     @property
     def is_zero(self) -> bool:
@@ -109,8 +111,9 @@ def operand(text: str) -> Operand:
 
 def _plain(text: str) -> Operand:
     if match := _REGISTER.match(text):
-        suffixes = tuple(s for s in match[2].split(".") if s and s != "reuse")
-        return Operand("R", match[1], suffixes=suffixes)
+        said = match[2].split(".")[1:]
+        suffixes = tuple(s for s in said if s != "reuse")
+        return Operand("R", match[1], suffixes=suffixes, is_reused="reuse" in said)
     if match := _PREDICATE.match(text):
         return Operand("P", match[1])
     if match := _LABEL.match(text):

@@ -16,6 +16,7 @@ from gpusim.sass.form import typed
 from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
 from gpusim.sass.mnemonics.integer import move
 from gpusim.sass.provenance import named
+from gpusim.sass.register_banks import bank_reads
 from gpusim.sass.table import MNEMONICS, Mnemonic
 from gpusim.sass.webs import Webs, is_predicate
 
@@ -129,6 +130,7 @@ class _Translation:
     ) -> None:
         self.code, self.rows, self.micros = code, rows, micros
         self.labels, self.first, self.webs = labels, first, webs
+        self.bank_reads = bank_reads(rows, micros)
         self.numbers: dict[Any, int] = {}
         self.immediates: dict[int, np.generic] = {}
         self.constants: dict[int, tuple[int, int]] = {}
@@ -190,6 +192,7 @@ class _Translation:
             line=self.rows[micro.row].place.line,
             text=self.rows[micro.row].text if micro.issued else "",
             stall_cycles=self._stall_count(micro) if micro.issued else 0,
+            bank_reads=self.bank_reads[micro.row] if micro.issued else (),
         )
 
     def _stall_count(self, micro: Micro) -> int:

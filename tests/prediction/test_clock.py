@@ -36,7 +36,7 @@ from gpusim.prediction.memory import (
 from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.ticks import TICKS
 
-INT32 = np.dtype(np.int32)
+INT32, FLOAT32 = np.dtype(np.int32), np.dtype(np.float32)
 SHARED = Memory("shared", "shared", INT32, size=1024)
 GLOBAL = Memory("global", "numbers", INT32)
 
@@ -166,6 +166,36 @@ def test_a_warp_that_ends_keeps_its_scheduler() -> None:
     gpu = with_intervals(plain_device(), exit=6)
     work = [alu(2, 0), EXIT]
     assert [simulate(work, gpu=gpu, warps=warps).cycles for warps in (4, 8)] == [2, 2 + 5 + 2]
+
+
+def fma(dst: int, *src: int, reads: tuple[int, ...] = ()) -> Instruction:
+    return Instruction("FFMA", (dst,), src, FLOAT32, bank_reads=reads)
+
+
+def test_floating_point_waits_where_integers_are_multiplied() -> None:
+    """IMAD keeps the multiplier for two cycles: FFMA at 2, exit at 3; before 7.0 FFMA is at 1."""
+    work = [Instruction("IMAD", (2,), (0, 1), INT32), fma(3, 1), EXIT]
+    gpu = with_intervals(plain_device(), imad=2)
+    older = replace(gpu, gpu=replace(gpu.gpu, compute_capability="6.1"))
+    assert simulate(work, gpu=gpu).cycles == 4
+    assert simulate(work, gpu=older).cycles == 3
+
+
+def test_two_operands_of_one_bank_are_read_one_after_the_other() -> None:
+    """With an ALU of half the rate: LOP3 reads at 0 and 1, FFMA at 2, exit at 3."""
+    logic = replace(alu(2, 0), bank_reads=(2, 1))
+    gpu = with_intervals(plain_device(), alu=2)
+    assert simulate([logic, fma(3, 1), EXIT], gpu=gpu).cycles == 4
+    assert simulate([replace(logic, bank_reads=(1, 1)), fma(3, 1), EXIT], gpu=gpu).cycles == 3
+
+
+def test_an_instruction_of_a_pipe_of_full_rate_may_read_a_cycle_later() -> None:
+    """FFMA reads the even bank at 0 and 1, which LOP3 at 1 reads at 2, the odd one at 1 and 2."""
+    logic = replace(alu(2, 0), bank_reads=(1, 2))
+    gpu = with_intervals(plain_device(), alu=2)
+    assert simulate([fma(3, 1, reads=(2, 1)), EXIT], gpu=gpu).cycles == 2
+    assert simulate([fma(3, 1, reads=(2, 1)), logic, fma(4, 1), EXIT], gpu=gpu).cycles == 5
+    assert simulate([fma(3, 1, reads=(3, 0)), fma(4, 1), EXIT], gpu=gpu).cycles == 4
 
 
 def test_a_narrow_pipe_spaces_its_instructions() -> None:

@@ -297,10 +297,8 @@ class Builder:
             self.charges[pc] = self.charges.get(pc, 0) + cost.slot
             self.cursor = at + after
         else:
-            is_narrow = cost.pipe in PIPES and cost.interval > cost.slot
-            pipe = PIPES.index(cost.pipe) if is_narrow else NO_PIPE
-            busy = cost.interval if is_narrow else 0
-            step = Step(Action.RUN, pc, len(self.made), cost.slot, after, pipe, busy)
+            pipe = PIPES.index(cost.pipe) if cost.pipe in PIPES else NO_PIPE
+            step = Step(Action.RUN, pc, len(self.made), cost.slot, after, pipe, cost.busy)
             self.add(step, at, after)
         if cost.pipe in PIPES:
             self.pipe_free[cost.pipe] = at + cost.interval

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpusim.device import Device
 from gpusim.isa import OPS, Instruction, Program
+from gpusim.prediction.clock.operand_reads import slots_with_reads
 from gpusim.prediction.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
 from gpusim.prediction.ticks import ticks
 
@@ -16,6 +17,9 @@ PIPES = ("alu", "fma", "imad", "fp64", "uniform")
 XU, NO_PIPE = len(PIPES), len(PIPES) + 1
 # What the uniform datapath makes is for other pipes: its latency says when they may have it.
 _SHARED_PIPES = frozenset(PIPES) - {"uniform"}
+# Nsight Compute's guide, pipelines: from compute capability 7.0 on integers are multiplied where
+# floating-point numbers are.
+_ONE_MULTIPLIER_FROM_CC_MAJOR = 7
 
 # The pipe that a unit of `isa.OPS` belongs to, and whose latency and interval of a device it has.
 # What is none of these takes its result as the ALU does, and keeps nothing for long.
@@ -38,14 +42,16 @@ _UNITS: Mapping[str, tuple[str, str, str]] = {
 class Cost:
     """What an instruction costs, in ticks: result after `latency`, pipe kept for `interval`.
 
-    Where another pipe takes the result it is there `elsewhere` later, and where it guards an
-    instruction, `deciding` later. `slot` is how long the instruction keeps the scheduler,
+    The pipe is `busy` for others where it is kept for longer than the scheduler is. Where another
+    pipe takes the result it is there `elsewhere` later, and where it guards an instruction,
+    `deciding` later. `slot` is how long the instruction keeps the scheduler, with what it reads,
     `after` how long its warp waits before the next one, and `jump` how long if it jumps.
     """
 
     pipe: str
     latency: int
     interval: int
+    busy: int
     elsewhere: int
     deciding: int
     slot: int
@@ -55,7 +61,10 @@ class Cost:
 
 def instruction_costs(program: Program, device: Device) -> list[Cost]:
     """Return, per pc, what an instruction costs on a device."""
-    return [_cost(instruction, device) for instruction in _as_issued(program, device)]
+    rows = list(_as_issued(program, device))
+    alone = [_cost(row, device) for row in rows]
+    slots = slots_with_reads(rows, [cost.slot for cost in alone], [cost.busy > 0 for cost in alone])
+    return [replace(cost, slot=slot) for cost, slot in zip(alone, slots, strict=True)]
 
 
 def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
@@ -77,13 +86,15 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
     is_constant = op.kind == "constant" or op.kind == "bank"
     is_uniform_constant = op.unit == "uniform" and is_constant
     pipe, takes, keeps = _unit("uniform_constants" if is_uniform_constant else op.unit, device)
+    slot = ticks(_dispatch(op.unit, device))
     return Cost(
         pipe=pipe,
         latency=ticks(takes),
         interval=ticks(keeps),
+        busy=ticks(keeps) if pipe in PIPES and ticks(keeps) > slot else 0,
         elsewhere=ticks(latency.other_pipe) if pipe in _SHARED_PIPES else 0,
         deciding=ticks(latency.predicate - takes) if op.sets_predicate else 0,
-        slot=ticks(_dispatch(op.unit, device)),
+        slot=slot,
         after=ticks(_after(instruction, device)),
         jump=ticks(latency.branch),
     )
@@ -116,4 +127,6 @@ def _unit(unit: str, device: Device) -> tuple[str, float, float]:
     if unit not in _UNITS:
         return unit, device.latency_cycles.alu, 1.0
     pipe, latency, interval = _UNITS[unit]
+    if pipe == "imad" and device.cc.major >= _ONE_MULTIPLIER_FROM_CC_MAJOR:
+        pipe = "fma"
     return pipe, getattr(device.latency_cycles, latency), getattr(device.interval_cycles, interval)

@@ -137,8 +137,10 @@ class Scheduler:
                 if step.is_shared:
                     free, back = self._act(warp, step, now)
                 else:
-                    if step.pipe != NO_PIPE:
-                        self._occupy(step, warp, now)
+                    if step.busy:
+                        pipes[step.pipe] = now + step.busy
+                    elif step.pipe == XU:
+                        self._enter_special_unit(step, warp, now)
                     free = now + step.slot
                     back = self._go_on(warp, step, now)
                 kept = None
@@ -173,16 +175,13 @@ class Scheduler:
 
     # -- issue -------------------------------------------------------------------------
 
-    def _occupy(self, step: Step, warp: Warp, now: int) -> None:
-        """Let an instruction keep its pipe, which it may have to wait for at the special one."""
-        if step.busy:
-            self.pipes[step.pipe] = now + step.busy
-        else:
-            begin = self.special_free if self.special_free > now else now
-            self.special_free = begin + self._special
-            self.pipes[XU] = begin
-            if step.tag >= 0:
-                warp.results[step.tag] = begin + self._special_latency
+    def _enter_special_unit(self, step: Step, warp: Warp, now: int) -> None:
+        """Let an instruction come to the unit of special functions, for which it may wait there."""
+        begin = self.special_free if self.special_free > now else now
+        self.special_free = begin + self._special
+        self.pipes[XU] = begin
+        if step.tag >= 0:
+            warp.results[step.tag] = begin + self._special_latency
 
     def _act(self, warp: Warp, step: Step, now: int) -> tuple[int, int]:
         """Issue an instruction that comes to a unit that the schedulers share.

@@ -1,0 +1,61 @@
+"""What arithmetic reads of the two banks of the register file: even registers and odd ones.
+
+Beside a pipe a few operands are kept: one at each place of an instruction, of either bank. Where
+the code says of a register that it is reused, the next instruction of that pipe that reads a
+register of the same bank at the same place finds it there if it is that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpusim.isa import OPS
+from gpusim.sass.decode import Micro
+from gpusim.sass.listing import Row
+from gpusim.sass.operands import Operand
+
+BANKS = 2
+# The pipes beside which operands are kept, by the unit of `isa.OPS`. What other units read comes
+# to them later, and does not hold up what is issued.
+_PIPES = {"alu": "alu", "vote": "alu", "fma": "fma", "imad": "fma", "imad_wide": "fma"}
+
+
+def bank_reads(rows: Sequence[Row], micros: Sequence[Micro]) -> list[tuple[int, ...]]:
+    """Return how many operands of each row come out of each bank, nothing for other units."""
+    issued = {micro.row: micro for micro in micros if micro.issued}
+    kept: dict[tuple[str, int, int], int] = {}
+    found: list[tuple[int, ...]] = [()] * len(rows)
+    for number, micro in issued.items():
+        pipe = _PIPES.get(OPS[micro.op].unit)
+        if pipe is not None:
+            found[number] = _reads(pipe, list(_registers(rows[number], micro)), kept)
+    return found
+
+
+def _registers(row: Row, micro: Micro) -> Iterator[tuple[int, int, bool]]:
+    """Yield the registers that a row reads: its place, its number, whether it is reused."""
+    operands = [one for one in row.operands if one.kind != "P"]
+    if operands and operands[0].name in micro.results:
+        del operands[0]
+    for place, operand in enumerate(operands):
+        if _is_read(operand):
+            yield place, int(operand.name.removeprefix("R")), operand.is_reused
+
+
+def _is_read(operand: Operand) -> bool:
+    return operand.kind == "R" and operand.name.startswith("R") and not operand.is_zero
+
+
+def _reads(
+    pipe: str,
+    registers: Sequence[tuple[int, int, bool]],
+    kept: dict[tuple[str, int, int], int],
+) -> tuple[int, ...]:
+    """Return what comes out of each bank, and let what is reused be kept."""
+    reads = [0] * BANKS
+    for place, number, is_reused in registers:
+        where = pipe, number % BANKS, place
+        reads[number % BANKS] += kept.pop(where, None) != number
+        if is_reused:
+            kept[where] = number
+    return tuple(reads)
