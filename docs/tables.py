@@ -293,6 +293,7 @@ MEMORY_KEYS = (
     "interval_cycles.global_atomic_read",
     "interval_cycles.global_atomic_miss",
     "interval_cycles.store_joined",
+    "interval_cycles.l1_miss_line",
     "queue.load_depth",
     "queue.atomic_depth",
 )

@@ -366,6 +366,11 @@ class Interval:
         "port of a scheduler to memory, by a store that reads two: what they differ by is for each"
     )
     lsu_sm: float = _interval("memory requests of the whole SM")
+    l1_miss_line: float = _interval(
+        "the SM itself, by a load: lines that its L1 lacks go to the L2 one after the other",
+        "cycles per line",
+        default=_as_measured(1.0),
+    )
     shared_wavefront: float = _interval(
         "data stage of shared memory, whole SM", "cycles per wavefront"
     )

@@ -425,6 +425,18 @@ def test_a_load_waits_in_the_l2_for_the_stores_before_it() -> None:
     assert there == (10 * 10 + 1 + 50) * TICKS
 
 
+@pytest.mark.parametrize(("l1_hit", "begins"), [(0.0, [0, 0, 64, 64]), (1.0, [0, 0, 16, 16])])
+def test_lines_that_the_l1_lacks_go_to_the_l2_one_a_cycle(l1_hit: float, begins: list[int]) -> None:
+    """Loads of 32 lines in 8 passes: each keeps one of two slots for twice as long."""
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(0.0, 0.0, l1_hit))}, KEPT, 1.0, 1, 1)
+    units = Units(plain_device(), share)
+    load = Access(32, 32, lines=32, wavefronts=8)
+    served = [
+        units.serve(Action.GLOBAL_LOAD, load, Requester(0, warp), 0, 0)[1] for warp in range(4)
+    ]
+    assert served == [cycles * TICKS for cycles in begins]
+
+
 def test_stores_of_parts_of_sectors_are_taken_more_slowly() -> None:
     """Half of the lanes store a word: ten times five packets of ten cycles, not of one."""
     rates = {"l2_whole_stores_per_cycle": 1e9, "l2_stores_per_cycle": 0.1}

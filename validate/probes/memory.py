@@ -127,6 +127,23 @@ def l2_requests(bench: Bench) -> Values:
     return [max(32.0, bench.known("bandwidth.l2_gbps") / rate)]
 
 
+@probe("interval_cycles.l1_miss_line")
+def lines_past_the_l1(bench: Bench) -> Values:
+    """All lanes of one SM's warps read words at random in 8 MiB of the L2: cycles for a line."""
+    memory = bench.buffer(DRAM_BYTES)
+    never = bench.stamps(1)
+    block = 1024
+    times = [
+        bench.time_us(
+            bench.probe("memory", "gather<4>"),
+            memory, np.uint32(2**18 - 1), np.int32(iterations), never,
+            grid=1, block=block, cold=False, repetitions=5,
+        )
+        for iterations in (16, 272)
+    ]  # fmt: skip
+    return [(times[1] - times[0]) * bench.clock_mhz / (256 * 4 * block)]
+
+
 @probe("bandwidth.dram_grain_bytes")
 def dram_grain(bench: Bench) -> Values:
     """Reading one sector of 32 bytes in 32, 64 or 128: what comes along costs no more time."""

@@ -32,6 +32,7 @@ class Units:
     _fence_warp: int
     _fences: list[int]  # until when warps wait for their stores
     _wavefront: int
+    _miss_line: float
     _store_conflict: int
     _conflicts_cost: bool
     _request: int
@@ -71,6 +72,7 @@ class Units:
     def _set_intervals(self) -> None:
         interval, free = self._device.interval_cycles, self._device.ablations
         self._wavefront = ticks(interval.shared_wavefront)
+        self._miss_line = interval.l1_miss_line * TICKS
         self._store_conflict = ticks(interval.shared_store_conflict)
         self._conflicts_cost = "bank-conflicts" not in free
         self._request = ticks(interval.lsu_sm)
@@ -205,7 +207,10 @@ class Units:
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         passes = access.wavefronts
-        start = self._stage(now, passes * self._wavefront, warp, behind)
+        busy = passes * self._wavefront
+        if access.lines > passes:
+            busy = max(busy, round(self.memory.lines_past_l1(access) * self._miss_line))
+        start = self._stage(now, busy, warp, behind)
         there, start = self.memory.load(access, warp, start)
         there += (access.words - 1) * TICKS
         return (there + (passes - 1) * self._shared_step if passes > 1 else there), start

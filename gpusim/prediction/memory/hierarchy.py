@@ -147,6 +147,15 @@ class GlobalMemory:
         requester.there = there
         return there, start
 
+    def lines_past_l1(self, access: Access) -> float:
+        """Return how many lines of a load its SM asks the L2 for, on the mean."""
+        place = self._place(access)
+        missed = access.fresh if self._l1_caches else access.cost
+        if missed:
+            return min(access.lines, missed) * (1 - self._first[place].l1_hit)
+        again = 0 if access.joins else min(access.lines, access.cost)
+        return again * (1 - self._again[place].l1_hit)
+
     def _there(self, access: Access, requester: Requester, at: int) -> int:
         """Return when what is loaded is there, looked up at a time."""
         missed = access.fresh if self._l1_caches else access.cost
