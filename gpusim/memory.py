@@ -200,8 +200,9 @@ def load_wavefronts(addresses: Array, on: Array, width_bytes: int = 4, cc_major:
 
     Tags of lines lie in four banks, by the exclusive or of the pairs of bits of a line's number
     (here counted from the warp's first line): a pass looks one line up in each. What was found
-    comes in as many wavefronts as it would from shared memory. The longer of both counts (cycles
-    of the SM and Nsight Compute's counts of 150 patterns on an H200).
+    comes in as many wavefronts as it would from shared memory, but that wide loads whose lanes want
+    the same take no fewer. The longer of both counts (cycles of the SM and Nsight Compute's counts
+    of 150 patterns on an H200; loads of 1, 2 and 4 words that 1 to 32 lanes want).
     """
     addresses, on = np.broadcast_arrays(addresses, on)
     if on.size > 32 and on.all():
@@ -209,8 +210,8 @@ def load_wavefronts(addresses: Array, on: Array, width_bytes: int = 4, cc_major:
         if (rows == rows[0]).all():  # half of the time, where warps are alike
             one = load_wavefronts(rows[0], on.reshape(-1, 32)[0], width_bytes, cc_major)
             return np.full(addresses.shape[:-1], one)
-    shared, _ = wavefronts(addresses, on, width_bytes, cc_major, is_load=True)
-    return np.asarray(np.maximum(shared, _tag_passes(addresses // LINE_BYTES, on)))
+    found, _ = wavefronts(addresses, on, width_bytes, cc_major)
+    return np.asarray(np.maximum(found, _tag_passes(addresses // LINE_BYTES, on)))
 
 
 def _tag_passes(lines: Array, on: Array) -> Array:

@@ -159,6 +159,18 @@ def test_counting_up_passes_once_for_each_word_of_a_bank(lanes: int) -> None:
     assert int(memory.shared_atomic_wavefronts(of_a_bank, EVERY, by_word=True)) == lanes
 
 
+@pytest.mark.parametrize("alike", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("words", [1, 2, 4])
+def test_a_load_from_the_l1_takes_a_cycle_for_each_word_however_many_lanes_want_it(
+    words: int, alike: int
+) -> None:
+    """On an H200 1.1, 2.0 and 4.0; where pairs of lanes want the same shared memory has half."""
+    addresses = LANES // alike * words * 4
+    assert memory.load_wavefronts(addresses, EVERY, 4 * words) == words
+    shared, _ = memory.wavefronts(addresses, EVERY, 4 * words, is_load=True)
+    assert shared == (words if alike == 1 else max(1, words // 2))
+
+
 @pytest.mark.parametrize(
     ("apart", "width", "cycles"),
     [
