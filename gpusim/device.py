@@ -319,16 +319,20 @@ class Latency:
         default=_as_measured(27.0),
     )
     fence: float = _latency(
-        "a fence between blocks, nothing else under way",
-        default=_in_proportion(1.15, "latency_cycles.global_atomic"),
+        "a fence between blocks right behind another",
+        default=_in_proportion(0.7, "latency_cycles.global_atomic"),
     )
-    fenced_store: float = _latency(
-        "a fence between blocks right behind a store",
-        default=_in_proportion(1.86, "latency_cycles.global_atomic"),
+    fence_of_one_line: float = _latency(
+        "a fence between blocks behind what was asked of one line: the mean",
+        default=_in_proportion(1.3, "latency_cycles.global_atomic"),
     )
-    fence_per_warp: float = _latency(
-        "added for each other warp of the SM that waits at a fence for its stores",
-        default=_in_proportion(0.029, "latency_cycles.global_atomic"),
+    fence_of_many_lines: float = _latency(
+        "a fence between blocks behind what was asked of many lines",
+        default=_in_proportion(1.65, "latency_cycles.global_atomic"),
+    )
+    fence_overlap: float = _latency(
+        "for so long the next fences of an SM may begin before one of them has ended",
+        default=_in_proportion(0.6, "latency_cycles.global_atomic"),
     )
     flag: float = _latency(
         "from a word's store until a warp of another SM that asks again and again has it",

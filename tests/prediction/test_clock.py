@@ -33,6 +33,7 @@ from gpusim.prediction.memory import (
     Stored,
     slowest_excess_cycles,
 )
+from gpusim.prediction.memory.fences import Fences
 from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.ticks import TICKS
 
@@ -456,19 +457,48 @@ def test_what_comes_out_of_dram_takes_the_l2_as_long_as_a_store() -> None:
     assert there == (10 + 100) * TICKS
 
 
-def test_a_fence_waits_for_the_stores_before_it_and_longer_beside_others() -> None:
+def fence_device(**latencies: float) -> Device:
+    """Return a device whose fences take 30 cycles alone, 100 behind a line, 160 behind many."""
+    times = {"fence": 30, "fence_of_one_line": 100, "fence_of_many_lines": 160, "fence_overlap": 20}
+    return plain_device(**times, **latencies)
+
+
+def test_a_fence_waits_for_what_was_sent_before_it() -> None:
     """A compiler writes ERRBAR behind it, which takes no time; nor does one within the block."""
-    gpu = plain_device(fence=30, fenced_store=100, fence_per_warp=7, last_store=0)
+    gpu = fence_device(last_store=0)
     send = Instruction("STG", (), (0, 1), INT32, memory=GLOBAL)
     fence, behind = Instruction("MEMBAR", detail="gpu"), Instruction("ERRBAR", detail="block")
     plain = simulate([send, behind, behind, EXIT], gpu=gpu).cycles
     one = simulate([send, fence, behind, EXIT], gpu=gpu)
     assert one.cycles == plain + 100 - 1
-    three = simulate([send, fence, behind, EXIT], gpu=gpu, warps=3)
-    assert 0 <= three.cycles - (one.cycles + 2 * 7) <= 4  # their stores leave in turn
+    again = simulate([send, fence, fence, behind, EXIT], gpu=gpu)
+    assert again.cycles == one.cycles + 30  # nothing was sent between them
     assert simulate([fence, EXIT], gpu=gpu).cycles == simulate([behind, EXIT], gpu=gpu).cycles + 29
     within = Instruction("MEMBAR", detail="block")
     assert simulate([send, within, behind, EXIT], gpu=gpu).cycles == plain
+
+
+@pytest.mark.parametrize(
+    ("lines", "at", "done"),
+    [
+        (1, 0, [100]),
+        (3, 0, [130]),  # half of the way from one to many
+        (1, 10, [100, 110]),  # so soon after the first: together
+        (1, 11, [100, 180]),  # begins 20 before the first is through
+        (1, 90, [100, 190]),  # does not wait any more
+    ],
+)
+def test_fences_wait_together_or_one_after_the_other(lines: int, at: int, done: list[int]) -> None:
+    fences = Fences(fence_device())
+    times = [0, at][: len(done)]
+    assert [fences.passed(lines, 0, t * TICKS) for t in times] == [t * TICKS for t in done]
+
+
+def test_a_third_fence_joins_the_second_that_waits_for_the_first() -> None:
+    fences = Fences(fence_device())
+    assert [fences.passed(1, 0, t * TICKS) for t in (0, 30, 60)] == [
+        100 * TICKS, 180 * TICKS, 180 * TICKS
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("dtype", "of_a_lane"), [("int32", 2), ("float32", 3)])

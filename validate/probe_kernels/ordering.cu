@@ -1,55 +1,35 @@
-// What one block waits for another: fences behind stores, and words passed from SM to SM.
+// What blocks wait for: fences behind stores, and words passed from SM to SM.
 
-enum Sent { STORE, RED };
-
-// Each warp sends `count` requests to lines of its own, then a fence: the cycles of the fence, and
-// of an atomic behind it whose result is waited for, summed over `rounds`.
-template <Sent SENT>
-__global__ void fenced(long long *told, char *memory, int count, int rounds) {
-    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    char *mine = memory + warp * (count + 1ull) * 128 + threadIdx.x % 32 * 4;
-    long long fence = 0, atomic = 0;
-    for (int r = 0; r < rounds; ++r) {
-        for (int i = 0; i < count; ++i) {
-            char *word = mine + i * 128ull;
-            if (SENT == RED)
-                asm volatile("red.global.add.u32 [%0], %1;" ::"l"(word), "r"(1) : "memory");
-            else
-                asm volatile("st.global.u32 [%0], %1;" ::"l"(word), "r"(r) : "memory");
-        }
-        long long begin = clock64();
-        __threadfence();
-        long long middle = clock64();
-        unsigned was = r;
-        asm volatile("atom.global.add.u32 %0, [%1], %0;" : "+r"(was) : "l"(mine) : "memory");
-        if (was == 0x5eed5eed) *told = was;
-        long long end = clock64();
-        fence += middle - begin;
-        atomic += end - middle;
-        while (clock64() - end < 2000) {
-        }
-    }
-    if (threadIdx.x % 32 == 0) {
-        told[2 * warp] = fence;
-        told[2 * warp + 1] = atomic;
-    }
+// A word at random for each lane of a warp and round, all of them different from the last ones.
+__device__ unsigned at_random(unsigned number) {
+    number ^= number >> 16;
+    number *= 0x7feb352du;
+    number ^= number >> 15;
+    number *= 0x846ca68bu;
+    return number ^ number >> 16;
 }
 
-// Each warp stores a line and fences, again and again: the cycles of all turns.
-__global__ void fenced_in_turn(long long *told, char *memory, int turns) {
-    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    char *mine = memory + warp * (turns + 1ull) * 128 + threadIdx.x % 32 * 4;
-    __syncthreads();
-    long long begin = clock64();
-    for (int r = 0; r < turns; ++r) {
-        *(volatile int *)(mine + r * 128ull) = r;
+// Two warps of each block: some lanes store a word of 4 MB each, then their warp fences, the second
+// warp some cycles after the first. The cycles of the fences, summed over `rounds`.
+__global__ void fenced_apart(long long *told, char *memory, int lines, int apart, int rounds,
+                             int cycles) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    long long sum = 0;
+    for (int r = 0; r < rounds; ++r) {
+        unsigned word = at_random((blockIdx.x * 2 + warp) * 4096 + r * 32 + lane) % (1 << 20);
+        __syncthreads();
+        long long begin = clock64();
+        while (clock64() - begin < cycles / 8 + warp * apart) {
+        }
+        if (lane < lines)
+            asm volatile("st.global.u32 [%0], %1;" ::"l"(memory + word * 4ull), "r"(r) : "memory");
+        long long stored = clock64();
         __threadfence();
+        sum += clock64() - stored;
+        while (clock64() - begin < cycles) {
+        }
     }
-    long long end = clock64();
-    if (threadIdx.x % 32 == 0) {
-        told[2 * warp] = begin;
-        told[2 * warp + 1] = end;
-    }
+    if (lane == 0) told[blockIdx.x * 2 + warp] = sum;
 }
 
 enum Passing { VOLATILE, RELEASE, EXCHANGE, DATA_AND_FLAG };

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from statistics import fmean
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
 
 import numpy as np
 
@@ -10,71 +11,68 @@ from ..bench import Bench
 from .probing import DRAM_BYTES, Values, probe
 
 ROUNDS = 16
+ROUND = 8000  # cycles, longer than all of it takes
+FEW_LINES = 8
 PASSES = 200
 
 
-def _fence(bench: Bench, kind: str, blocks: int, warps: int, count: int) -> list[float]:
-    """Return the cycles of a fence behind so many requests, and of an atomic behind the fence."""
-    told = bench.told(
-        "ordering",
-        f"fenced<{kind}>",
-        2 * blocks * warps,
-        bench.buffer(DRAM_BYTES),
-        np.int32(count),
-        np.int32(ROUNDS),
-        grid=blocks,
-        block=32 * warps,
-    )
-    return [float(sums) / ROUNDS for sums in told.reshape(-1, 2).mean(axis=0)]
+@dataclass(frozen=True)
+class Pair:
+    """Cycles of the fences of two warps of an SM, the second of which begins so much later."""
+
+    apart: int
+    first: float
+    second: float
+
+    @property
+    def overlap(self) -> float:
+        """Return for how long the second ran before the first had ended, if it waited for that."""
+        return self.first - (self.apart + self.second - self.first)
 
 
-@probe("latency_cycles.fence")
+@probe(
+    "latency_cycles.fence",
+    "latency_cycles.fence_of_one_line",
+    "latency_cycles.fence_of_many_lines",
+    "latency_cycles.fence_overlap",
+)
 def fences(bench: Bench) -> Values:
-    """One warp of an SM stores a line and fences.
+    """Two warps of each SM fence some cycles apart, behind stores to none, one and eight lines.
 
-    Also by more warps, behind more stores, behind RED, and on all SMs, with the atomic that waits
-    behind it.
+    Lines lie at random. Where parts of the L2 that have them are equally likely at all distances,
+    eight lines are seven ninths of the way from one to many.
     """
-    notes = {
-        f"{kind}, {blocks} blocks of {warps} warps": {
-            count: _fence(bench, kind, blocks, warps, count) for count in (0, 1, 4, 16, 64)
-        }
-        for kind in ("STORE", "RED")
-        for blocks in (1, bench.sms)
-        for warps in (1, 8, 32)
+    pairs = {
+        lines: [_pair(bench, lines, apart) for apart in (*range(0, 401, 20), ROUND // 4)]
+        for lines in (0, 1, FEW_LINES)
     }
-    bench.notes["cycles_of_a_fence_and_of_an_atomic_behind_it_by_requests"] = notes
-    return [notes["STORE, 1 blocks of 1 warps"][1][0]]
-
-
-@probe("latency_cycles.fenced_store", "latency_cycles.fence_per_warp")
-def fences_in_turn(bench: Bench) -> Values:
-    """Warps of an SM store a line and fence, again and again: a turn of one warp.
-
-    What each of 32 warps of all SMs adds to that.
-    """
-    turns = {
-        f"{blocks} blocks of {warps} warps": _turn(bench, blocks, warps)
-        for blocks in (1, bench.sms)
-        for warps in (1, 8, 32)
+    bench.notes["cycles_of_two_fences_by_lines"] = {
+        lines: [asdict(pair) for pair in some] for lines, some in pairs.items()
     }
-    bench.notes["cycles_of_a_store_and_a_fence"] = turns
-    alone = turns["1 blocks of 1 warps"]
-    return [alone, max(0.01, (turns[f"{bench.sms} blocks of 32 warps"] - alone) / 31)]
+    alone = {lines: some[-1].first for lines, some in pairs.items()}
+    further = (alone[FEW_LINES] - alone[1]) * (FEW_LINES + 1) / (FEW_LINES - 1)
+    waited = [
+        pair.overlap for lines in (1, FEW_LINES) for pair in pairs[lines] if 80 <= pair.apart <= 200
+    ]
+    return [alone[0], alone[1], alone[1] + further, median(waited)]
 
 
-def _turn(bench: Bench, blocks: int, warps: int) -> float:
-    """Return the cycles in which a warp stores and fences once."""
+def _pair(bench: Bench, lines: int, apart: int) -> Pair:
+    """Return how long the fences of two warps take, as the mean of all SMs."""
     told = bench.told(
         "ordering",
-        "fenced_in_turn",
-        2 * blocks * warps,
+        "fenced_apart",
+        2 * bench.sms,
         bench.buffer(DRAM_BYTES),
+        np.int32(lines),
+        np.int32(apart),
         np.int32(ROUNDS),
-        grid=blocks,
-        block=32 * warps,
-    ).reshape(-1, 2)
-    return float((told[:, 1] - told[:, 0]).mean()) / ROUNDS
+        np.int32(ROUND),
+        grid=bench.sms,
+        block=64,
+    )
+    first, second = (float(sums) / ROUNDS for sums in told.reshape(-1, 2).mean(axis=0))
+    return Pair(apart, first, second)
 
 
 @probe("latency_cycles.flag", "latency_cycles.fenced_flag")

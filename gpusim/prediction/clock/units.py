@@ -27,10 +27,6 @@ class Units:
     _shared_step: int
     _shuffle_latency: int
     _atomic_latency: int
-    _fence_latency: int
-    _fenced_store: int
-    _fence_warp: int
-    _fences: list[int]  # until when warps wait for their stores
     _wavefront: int
     _miss_line: float
     _store_conflict: int
@@ -52,7 +48,6 @@ class Units:
         self.constants_there = 0
         self._device = device
         self._barrier_free = 0
-        self._fences = [0]
         self._read_free = [0] * len(READS)
         self._data_free = [0] * DATA_STAGE_SLOTS
         self._set_latencies()
@@ -65,9 +60,6 @@ class Units:
         self._shared_step = ticks(latency.shared_wavefront)
         self._shuffle_latency = ticks(latency.shuffle)
         self._atomic_latency = ticks(latency.shared_atomic)
-        self._fence_latency = ticks(latency.fence)
-        self._fenced_store = ticks(latency.fenced_store)
-        self._fence_warp = ticks(latency.fence_per_warp)
 
     def _set_intervals(self) -> None:
         interval, free = self._device.interval_cycles, self._device.ablations
@@ -230,22 +222,7 @@ class Units:
     def _wait_for_stores(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        """Let a warp wait at a fence until what it has sent since its last one has arrived.
-
-        It takes longer by those of other warps that wait for theirs.
-        """
-        if warp.sent < 0:
-            return now + self._fence_latency, now
-        others = 0
-        while others < len(self._fences):
-            if self._fences[others] > now:
-                others += 1
-            else:
-                del self._fences[others]
-        there = max(now, warp.sent) + self._fenced_store + others * self._fence_warp
-        self._fences.append(there)
-        warp.sent = -1
-        return there, now
+        return self.memory.fence(warp, now), now
 
 
 # By action. A method bound to its units for each action would be no table that can be compiled.

@@ -48,9 +48,8 @@ class Requester:
 
     A warp that has waited for a fetch `is_apart` from the others of its block, until the next
     barrier. Its block may be among the first on the SMs. Its last access had a `slot` of the data
-    stage and was `served` at a time; its last constant was `looked_up`. Its last store or atomic
-    since a fence was `sent` at a time, -1 where there was none. What it fetched last is `there` at
-    a time.
+    stage and was `served` at a time; its last constant was `looked_up`. When its last fence began
+    the SM had `asked` for so many lines. What it fetched last is `there` at a time.
     """
 
     block: int
@@ -61,7 +60,7 @@ class Requester:
     slot: int = 0
     served: int = 0
     looked_up: int = 0
-    sent: int = -1
+    asked: int = 0
     there: int = 0
 
     def wait(self) -> None:

@@ -13,6 +13,7 @@ from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
+from gpusim.prediction.memory.fences import Fences
 from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.memory.latency import FetchLatency
 from gpusim.prediction.memory.share import MemoryShare
@@ -42,6 +43,9 @@ class GlobalMemory:
     _waiting: list[int]  # until when loads wait, the one that waits longest first; less than zero
     _store_free: int
     _stores: int
+    _last_sent: int  # when the last store or atomic left
+    _asked: int  # lines that loads, stores and atomics have asked the L2 for
+    _fences: Fences
     _sent: list[int]  # when each of the last stores left
     _packet: float
     _part_packet: float
@@ -77,6 +81,8 @@ class GlobalMemory:
         self._load_depth = device.queue.load_depth
         self._waiting = [0]
         self._store_free = self._stores = 0
+        self._last_sent = self._asked = 0
+        self._fences = Fences(device)
         self._sent = [0] * device.queue.store_depth
         pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.concurrent_atomics]) + 2)
         self._first = [share.sources(pc).first for pc in pcs]
@@ -182,7 +188,8 @@ class GlobalMemory:
         self._store_free = begin + round(packets * sent)
         busy = round(packets * self._l2_packet / self._l2_gain)
         self._l2_free = made_up(self._l2_free, begin) + busy
-        self._sent[turn] = requester.sent = begin
+        self._sent[turn] = self._last_sent = begin
+        self._asked += access.lines
         self._stores += 1
         written = self._dram.write(access.written * self._written[place], start)
         self.end = max(self.end, begin + self._last, self._l2_free, written)
@@ -208,9 +215,17 @@ class GlobalMemory:
         there = self._dram.write(access.lines * self._written[place], start)
         self._done[turn] = max(self._atomic_free, there)
         self._atomics += 1
-        requester.sent = begin
+        self._last_sent = begin
+        self._asked += access.lines
         self.end = max(self.end, self._done[turn])
         return begin + self._atomic_latency, start
+
+    def fence(self, requester: Requester, at: int) -> int:
+        """Return when all has arrived that the SM sent before a time, and the warp knows."""
+        lines = self._asked - requester.asked
+        requester.asked = self._asked
+        arrived = max(self._last_sent, self._l2_free, self._atomic_free) if lines else at
+        return self._fences.passed(lines, arrived, at)
 
     def _place(self, access: Access) -> int:
         """Return where what is known of an instruction stands: first where nothing is."""
@@ -225,6 +240,7 @@ class GlobalMemory:
         # A line of which little is wanted takes the L2 as long as a request of some bytes. Lines
         # of which the block has touched all that is wanted before are not asked for.
         lines = min(access.lines, sectors)
+        self._asked += lines
         asked = max(from_l2, (1 - source.l1_hit) * lines * self._request_sectors)
         missing = source.l2_miss * (1 - source.l1_hit)
         # What comes out of DRAM takes the L2 as long as what is stored.
