@@ -248,6 +248,18 @@ def test_an_early_return_is_a_guarded_exit() -> None:
     assert ops(program)["BRA"] == ops(program)["BSSY"] == 0
 
 
+def test_a_loop_behind_which_nothing_comes_branches_back_and_then_ends() -> None:
+    """No guarded EXIT stands in it: an iteration has one branch."""
+
+    @cuda.jit
+    def kernel(counts, n):
+        for i in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            counts[i] = n
+
+    rows = issued(lowered(kernel, counts=COUNTS, n=INT32))
+    assert [(i.op, i.guard is not None) for i in rows[-2:]] == [("BRA", True), ("EXIT", False)]
+
+
 def test_a_choice_of_a_load_or_zero_is_a_move_and_a_guarded_load() -> None:
     @cuda.jit
     def kernel(counts, n):

@@ -828,6 +828,21 @@ def test_two_neighbours_are_joined_where_the_index_is_even() -> None:
     assert widths(optimised(kernel, out=OUT)) == [2]
 
 
+def test_neighbours_are_joined_however_their_indices_are_added_up() -> None:
+    """`tid * 4 + row * 64` and three more, the constants added before the row is."""
+
+    def kernel(out, row):
+        tile = cuda.shared.array(1024, np.float32)
+        column = cuda.threadIdx.x * 4
+        total = np.float32(0)
+        for k in range(4):
+            total += tile[(column + k) + row * 64]
+        out[0] = total
+
+    loads = counts(optimised(kernel, out=OUT, row=INT32))
+    assert (loads["load_vector"], loads["load"]) == (1, 0)
+
+
 def test_loads_whose_address_may_be_odd_stay_apart() -> None:
     def kernel(out):
         shared = cuda.shared.array(256, np.float32)

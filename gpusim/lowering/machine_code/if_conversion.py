@@ -22,13 +22,15 @@ LIMIT_WITH_GLOBAL_LOAD = 20
 
 def if_conversion(code: Code) -> None:
     """Guard what is short enough, and leave the thread by a guarded EXIT."""
-    looping = {b for loop in natural_loops(code.function) for b in loop.blocks}
+    loops = natural_loops(code.function)
+    looping = {b for loop in loops for b in loop.blocks}
+    headers = {loop.header for loop in loops}
     changed = True
     while changed:
         changed = False
         for block in reverse_postorder(code.function):
             if len(block.targets) == 2:
-                changed |= _guarded_exit(code, block) or _convert(code, block, looping)
+                changed |= _guarded_exit(code, block, headers) or _convert(code, block, looping)
         changed |= _join_blocks(code)
 
 
@@ -37,9 +39,10 @@ def is_end(code: Code, block: Block) -> bool:
     return not block.targets and not code.rows[block]
 
 
-def _guarded_exit(code: Code, block: Block) -> bool:
+def _guarded_exit(code: Code, block: Block, headers: set[Block]) -> bool:
+    """Leave by a guard where a branch leads to the end; a loop's branch back stays one."""
     first, second = block.targets
-    if is_end(code, first) == is_end(code, second):
+    if is_end(code, first) == is_end(code, second) or not headers.isdisjoint(block.targets):
         return False
     negated = is_end(code, second)
     guard = code.condition[block]

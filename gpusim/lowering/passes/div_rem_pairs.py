@@ -1,7 +1,8 @@
 """Pairs of division and remainder: where the quotient is at hand, the remainder is a product less.
 
 LLVM's DivRemPairs, for machines without an instruction for both: `a % b` is `a - a / b * b`. By a
-power of two both are shifts and masks, which stay.
+power of two both are shifts and masks, which stay; so do 64-bit ones, whose sequences are counted
+by length alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.algebra import number, power_of_two
 from gpusim.lowering.analysis.dominators import dominators
 from gpusim.lowering.passes.gvn import value_key
+
+WIDE = 8
 
 
 def div_rem_pairs(function: Function) -> bool:
@@ -29,7 +32,8 @@ def div_rem_pairs(function: Function) -> bool:
 
 
 def _is_dear(value: Value) -> bool:
-    return power_of_two(number(value.args[1])) is None
+    assert value.dtype is not None
+    return value.dtype.itemsize < WIDE and power_of_two(number(value.args[1])) is None
 
 
 def _operands(value: Value) -> object:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from gpusim.compiler.ir import Array, Block, Function, Value, constant
 from gpusim.lowering.analysis.alias import clobbers, is_plain_load
+from gpusim.lowering.analysis.index_sums import IndexSum, Product, index_sum
 from gpusim.lowering.analysis.indices import split_constant
 from gpusim.lowering.analysis.known_bits import zero_bits
 
@@ -19,18 +20,18 @@ LEAST_BYTES = 4
 
 @dataclass
 class _Row:
-    """Loads from one array at one index, but for what constants add to that."""
+    """Loads from one array at one index, a sum of products, but for the constants in it."""
 
     array: Array
-    index: Value | None
+    factors: dict[Product, int]
     loads: dict[int, Value] = field(default_factory=dict)
 
     def is_changed_by(self, other: Value) -> bool:
         """Whether an operation can change what the loads read."""
         return any(clobbers(other, load) for load in self.loads.values())
 
-    def pieces(self) -> list[tuple[int, list[Value]]]:
-        """Return loads that one load can do, in order, behind what is added for the first."""
+    def pieces(self) -> list[list[tuple[int, Value]]]:
+        """Return loads that one load can do, in order, each behind what is added for it."""
         size, found = self.array.dtype.itemsize, []
         left = dict(self.loads)
         width = WIDEST_BYTES
@@ -39,7 +40,7 @@ class _Row:
             for first in sorted(left):
                 members = [left.get(first + k) for k in range(count)]
                 if self._is_aligned(first, width) and None not in members:
-                    found.append((first, [left.pop(first + k) for k in range(count)]))
+                    found.append([(first + k, left.pop(first + k)) for k in range(count)])
             width //= 2
         return found
 
@@ -47,7 +48,10 @@ class _Row:
         size = self.array.dtype.itemsize
         if (self.array.offset + first * size) % width:
             return False
-        return self.index is None or (size << min(zero_bits(self.index), 32)) % width == 0
+        return all(
+            size * factor * 2 ** min(sum(map(zero_bits, product)), 32) % width == 0
+            for product, factor in self.factors.items()
+        )
 
 
 def load_vectorisation(function: Function) -> bool:
@@ -55,8 +59,8 @@ def load_vectorisation(function: Function) -> bool:
     changed = False
     for block in function.blocks:
         for row in _rows(block):
-            for step, loads in row.pieces():
-                _join(block, row, step, loads)
+            for loads in row.pieces():
+                _join(block, row, loads)
                 changed = True
     return changed
 
@@ -69,10 +73,11 @@ def _rows(block: Block) -> list[_Row]:
         if _can_be_wider(value):
             array: Array = value.detail
             index, step = split_constant(value.args[0], array.space)
-            row = next((r for r in rows if r.array == array and r.index is index), None)
+            total = IndexSum() if index is None else index_sum(index)
+            row = next((r for r in rows if (r.array, r.factors) == (array, total.factors)), None)
             if row is None:
-                rows.append(row := _Row(array, index))
-            row.loads.setdefault(step, value)
+                rows.append(row := _Row(array, total.factors))
+            row.loads.setdefault(step + total.constant, value)
         elif not value.operation.pure:
             ended += [row for row in rows if row.is_changed_by(value)]
             rows = [row for row in rows if not row.is_changed_by(value)]
@@ -87,20 +92,20 @@ def _can_be_wider(value: Value) -> bool:
     return is_known and array.dtype.itemsize >= LEAST_BYTES
 
 
-def _join(block: Block, row: _Row, step: int, loads: list[Value]) -> None:
+def _join(block: Block, row: _Row, loads: list[tuple[int, Value]]) -> None:
     """Put one load in front of the first of some, and take each out of what it gives."""
-    place = min(block.body.index(load) for load in loads)
+    place = min(block.body.index(load) for _, load in loads)
     first = block.body[place]
-    dtype = first.args[0].dtype
+    (index,) = first.args
+    dtype = index.dtype
     assert dtype is not None
     made: list[Value] = []
-    start = constant(step, dtype)
-    if row.index is not None and step:
-        made.append(start := Value("add", dtype, [row.index, start], line=first.line))
-    elif row.index is not None:
-        start = row.index
+    back = loads[0][0] - next(step for step, load in loads if load is first)
+    if back:
+        index = Value("add", dtype, [index, constant(back, dtype)], line=first.line)
+        made.append(index)
     detail = row.array, len(loads)
-    whole = Value("load_vector", row.array.dtype, [start], detail, first.line)
+    whole = Value("load_vector", row.array.dtype, [index], detail, first.line)
     block.body[place:place] = [*made, whole]
-    for position, load in enumerate(loads):
+    for position, (_, load) in enumerate(loads):
         load.op, load.args, load.detail = "element", [whole], position
