@@ -38,6 +38,9 @@ YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 ZERO = np.zeros((1, 1), dtype=np.int64)
 NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 
+# What columns of steps are of: is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, ...
+_TYPES = (np.bool_, np.bool_, np.int32, np.int32, np.int32, np.uint32, np.int64, *(3 * [np.int32]))
+
 NO_LINE = np.iinfo(np.int64).max  # above all lines
 MOST_COMPARED_BYTES = 1 << 15  # more cost as much to compare as what they come to
 
@@ -117,7 +120,7 @@ class _Recorded:
         """
         shape = self.placement.copies, int(self.starts[-1])
         pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
-        made = map(self._column, range(10))
+        made = map(self._column, range(len(_TYPES)))
         is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, apart, constant = made
         fresh, joins, begun = first_touches(touches, math.prod(shape))
         written, _, _ = first_touches(stored, math.prod(shape))
@@ -125,18 +128,18 @@ class _Recorded:
             "pc": np.broadcast_to(pc.astype(np.int32), shape),
             "is_on": is_on,
             "is_taken": is_taken,
-            "cost": cost.astype(np.int32),
-            "lines": lines.astype(np.int32),
-            "wavefronts": wavefronts.astype(np.int32),
+            "cost": cost,
+            "lines": lines,
+            "wavefronts": wavefronts,
             "fresh": fresh.reshape(shape).astype(np.int32),
             "written": written.reshape(shape).astype(np.int32),
             "joins": joins.reshape(shape),
             "behind": self._behind(begun.reshape(shape)),
             "lanes": lanes,
-            "gaps": gaps.astype(np.int32),
-            "apart": apart.astype(np.int32),
+            "gaps": gaps,
+            "apart": apart,
             "lowest": lowest,
-            "constant": constant.astype(np.int32),
+            "constant": constant,
         }
 
     def _behind(self, begun: Array) -> Array:
@@ -149,9 +152,15 @@ class _Recorded:
 
     def _column(self, number: int) -> Array:
         parts = [step.columns[number] for step in self.steps]
-        full = np.empty((self.placement.copies, int(self.starts[-1])), dtype=parts[0].dtype)
+        shape = self.placement.copies, int(self.starts[-1])
+        # Most steps have what all warps have alike: that is set once.
+        usual = next((part for part in parts if part.size == 1), None)
+        full: Array = np.empty(shape, dtype=_TYPES[number])
+        if usual is not None:
+            full[:] = usual
         for part, first, end in zip(parts, self.starts, self.starts[1:], strict=False):
-            full[:, first:end] = part
+            if part is not usual:
+                full[:, first:end] = part
         return full
 
     def touches(self, *, stored: bool = False) -> Touches:
