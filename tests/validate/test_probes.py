@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from validate.bench import Array, Bench
-from validate.probes import atomics, fetching, l1, l2, stores
+from validate.probes import atomics, fetching, l1, l2
 
 SMS = 132
 Law = Callable[[str, tuple[Any, ...], int], Array]
@@ -124,16 +124,6 @@ def test_constants_come_in_pieces_of_which_one_is_late(late: tuple[int, ...], on
     assert fetching.late_one_in(cycles) == one_in
 
 
-def test_two_halves_of_a_sector_take_as_much_less_as_leaves_together() -> None:
-    """Forty cycles a store; of the second of two to the same sectors half leaves with the first."""
-
-    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
-        pair = 60 if expression == "halves<true>" else 80
-        return np.tile([100, 100 + 32 * pair * int(arguments[0])], 32 * grid)
-
-    assert stores.halves_of_sectors(Known(law)) == pytest.approx([0.5])
-
-
 def test_atomics_are_set_against_those_on_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 80 units 32 places have 16, and 8 lines 2 or 4 by where they begin.
 
@@ -145,11 +135,11 @@ def test_atomics_are_set_against_those_on_one_word(monkeypatch: pytest.MonkeyPat
         _: Bench, steps: tuple[int, int, int], words: int, apart: int, **more: int
     ) -> float:
         if "sms" in more:
-            return 1.1 * (apart + 2)
+            return apart + 2
         if words == 8 and apart == 4:
             return 1.2 if steps[0] == 8 else 1.5
-        if apart == 128:
-            return 1.5 / (4 if more["first"] % 1024 else 2)
+        if "first" in more:
+            return 4 * 1.2 / (4 if more["first"] % 1024 else 2)
         return 1.5 * (1 / 80 + 2 / words) if words > 1 else 1.5
 
     monkeypatch.setattr(atomics, "of_lanes", of_lanes)

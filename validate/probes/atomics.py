@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bench import Bench
-from .probing import DRAM_BYTES, LINE, MB, WARPS, Values, line, probe
+from .probing import DRAM_BYTES, LINE, MB, WARPS, Values, probe
 
 PATTERNS = {  # lanes; words from warp to warp, and from lane to lane
     "a lane of each warp": (1, 1, 0),
@@ -105,16 +105,18 @@ def atomics_at_random(bench: Bench) -> Values:
 
 @probe("bandwidth.l2_atomic_places_a_unit", "bandwidth.l2_atomics_in_a_kilobyte")
 def atomics_in_few_places(bench: Bench) -> Values:
-    """RED by a lane of each warp of all SMs on 32 words 4224 bytes apart, and on 8 lines in a row.
+    """RED by a lane of each warp of all SMs on 32 words 4224 bytes apart, by all on lines in turn.
 
-    How many of 32 places have one unit on the mean, by the time of one word. How many units the
-    lines have by where they begin, a multiple of 512 bytes as arrays do: the geometric mean.
+    How many of 32 places have one unit on the mean, by the time of one word. How many units 8 lines
+    have by where they begin, a multiple of 512 bytes as arrays do: the geometric mean, by the time
+    of whole sectors.
     """
-    lane = (1, 1, 0)
-    alone = of_lanes(bench, lane, 1, 4)
+    lane, row = (1, 1, 0), (32, 32, 1)
+    alone, sector = of_lanes(bench, lane, 1, 4), of_lanes(bench, (8, 0, 1), 8, 4)
     apart = {words: alone / of_lanes(bench, lane, words, 4224) for words in (8, 16, 32, 64)}
     in_a_row = [
-        alone / of_lanes(bench, lane, 8, LINE, first=place * (2**15 + 512)) for place in range(16)
+        4 * sector / of_lanes(bench, row, 8 * LINE // 4, 4, first=place * (2**15 + 512))
+        for place in range(16)
     ]
     bench.notes["units_at_work_by_words_4224_bytes_apart"] = apart
     bench.notes["units_at_work_in_8_lines_by_where_they_begin"] = in_a_row
@@ -128,17 +130,17 @@ def atomics_in_few_places(bench: Bench) -> Values:
 def atomics_on_whole_sectors(bench: Bench) -> Values:
     """RED by 8 lanes of each warp on the 8 words of a sector, over 2, 4 and 6 lanes.
 
-    And RED by the lanes of a warp of one SM on 4 to 32 sectors: the line through these, in packets.
+    And RED by the lanes of a warp of one SM on 8 sectors: cycles beyond one for each, as a packet
+    takes one. Also on 4 to 32 sectors side by side, and on as many lines.
     """
     by_lanes = {n: of_lanes(bench, (n, 0, 1), 8, 4) for n in range(1, 9)}
-    spread = {
-        sectors: of_lanes(bench, (32, 32, 1), 2**20, sectors, sms=1) for sectors in (4, 8, 16, 32)
-    }
+    beside = {n: of_lanes(bench, (32, 32, 1), 2**20, n, sms=1) for n in (4, 8, 16, 32)}
+    apart = {n: of_lanes(bench, (n, 32, 1), MANY_WORDS, 4224, sms=1) for n in (1, 8, 16, 32)}
     bench.notes["cycles_of_an_atomic_by_words_of_a_sector"] = by_lanes
-    bench.notes["cycles_of_an_atomic_of_one_sm_by_sectors"] = spread
+    bench.notes["cycles_of_an_atomic_of_one_sm_by_sectors"] = beside
+    bench.notes["cycles_of_an_atomic_of_one_sm_by_lines"] = apart
     part = by_lanes[8] / max(float(np.mean([by_lanes[n] for n in (2, 4, 6)])), 1e-9)
-    begin, each = line([(float(n), taken) for n, taken in spread.items()])
-    return [min(1.0, max(0.01, part)), max(0.0, begin / max(each, 1e-9))]
+    return [min(1.0, max(0.01, part)), min(100.0, max(0.0, beside[8] - 8))]
 
 
 @probe("interval_cycles.global_atomic_read", "interval_cycles.global_atomic_miss")
