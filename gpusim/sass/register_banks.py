@@ -51,11 +51,12 @@ def _reads(
     registers: Sequence[tuple[int, int, bool]],
     kept: dict[tuple[str, int, int], int],
 ) -> tuple[int, ...]:
-    """Return what comes out of each bank, and let what is reused be kept."""
-    reads = [0] * BANKS
+    """Return what comes out of each bank, a register once; let what is reused be kept."""
+    read = set()
     for place, number, is_reused in registers:
         where = pipe, number % BANKS, place
-        reads[number % BANKS] += kept.pop(where, None) != number
+        if kept.pop(where, None) != number:
+            read.add(number)
         if is_reused:
             kept[where] = number
-    return tuple(reads)
+    return tuple(sum(number % BANKS == bank for number in read) for bank in range(BANKS))

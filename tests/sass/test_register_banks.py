@@ -25,6 +25,12 @@ def test_even_and_odd_registers_lie_in_a_bank_each() -> None:
     assert reads("IADD3 R4, R4, 0x1, RZ") == [(1, 0)]
 
 
+def test_a_register_that_is_named_twice_is_read_once() -> None:
+    """64 FFMA of this form in turn take an H200 a slot each."""
+    assert reads("FFMA R5, R2, R5, R2") == [(1, 1)]
+    assert reads("FFMA R1, R2.reuse, R4, R6", "FFMA R3, R2, R5, R2") == [(3, 0), (1, 1)]
+
+
 def test_an_operand_that_is_reused_is_not_read_again_at_its_place() -> None:
     assert reads("FFMA R1, R2.reuse, R4, R6", "FFMA R3, R2, R5, R7") == [(3, 0), (0, 2)]
     assert reads("FFMA R1, R2.reuse, R4, R6", "FFMA R3, R4, R2, R7") == [(3, 0), (2, 1)]
