@@ -545,6 +545,33 @@ def test_a_fence_beyond_the_block_waits_for_errors_and_empties_the_l1(cc: str, r
     assert (count["MEMBAR"], count["ERRBAR"]) == (1, rows)
 
 
+def test_opposites_are_signs_of_a_fused_multiply_add() -> None:
+    @cuda.jit
+    def kernel(numbers):
+        a, b, c = numbers[0], numbers[1], numbers[2]
+        numbers[3] = cuda.fma(-a, b, -c)
+        numbers[4] = cuda.fma(-a, -b, c)
+
+    rows = [i for i in issued(lowered(kernel, numbers=NUMBERS)) if i.op.startswith("F")]
+    assert [(i.op, i.detail) for i in rows] == [("FFMA", "--"), ("FFMA", None)]
+    numbers = np.array([2, 3, 5, 0, 0], np.float32)
+    kernel[1, 1](numbers)
+    assert numbers[3:].tolist() == [-11, 11]
+
+
+def test_half_of_an_integer_adds_its_sign_without_a_shift_for_it() -> None:
+    @cuda.jit
+    def kernel(counts):
+        counts[0] = counts[0] // 2
+
+    @cuda.jit
+    def quarter(counts):
+        counts[0] = counts[0] // 4
+
+    assert ops(lowered(kernel, counts=COUNTS))["SHF"] == 1
+    assert ops(lowered(quarter, counts=COUNTS))["SHF"] == 2
+
+
 def test_narrow_elements_are_loaded_wide_and_stored_as_they_are() -> None:
     @cuda.jit
     def kernel(small):

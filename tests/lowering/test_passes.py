@@ -936,3 +936,22 @@ def test_a_remainder_whose_quotient_is_on_another_way_is_divided() -> None:
             out[1] = a % b
 
     assert counts(optimised(kernel, out=WHOLES, a=UINT32, b=UINT32))["rem"] == 1
+
+
+def test_what_a_variable_becomes_next_is_computed_behind_its_last_use() -> None:
+    """The source has the next `x` before `y`, which still needs the last one."""
+
+    def kernel(numbers, out, n):
+        x, y = numbers[0], numbers[1]
+        for _ in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+            following = x * x + numbers[2]
+            y = x * y + numbers[3]
+            x = following
+        out[0] = x + y
+
+    function = optimised(kernel, numbers=NUMBERS, out=OUT, n=INT32)
+    (loop,) = natural_loops(function)
+    body, (latch,) = loop.latches[0].body, loop.latches
+    phi = next(p for p in loop.header.phis if p.dtype == FLOAT32)
+    following = phi.args[loop.header.preds.index(latch)]
+    assert not any(phi in v.args for v in body[body.index(following) + 1 :])

@@ -15,6 +15,7 @@ from gpusim.lowering.passes.licm import licm
 from gpusim.lowering.passes.load_vectorisation import load_vectorisation
 from gpusim.lowering.passes.loop_rotation import loop_rotation
 from gpusim.lowering.passes.merge_phi_blocks import merge_phi_blocks
+from gpusim.lowering.passes.next_values import next_values
 from gpusim.lowering.passes.runtime_unrolling import runtime_unrolling
 from gpusim.lowering.passes.scalar_promotion import scalar_promotion
 from gpusim.lowering.passes.simplify import simplify
@@ -49,6 +50,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     merge_phi_blocks,
     sinking,
+    next_values,
 )
 
 

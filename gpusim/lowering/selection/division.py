@@ -209,7 +209,9 @@ def _by_constant(emit: Emitter, op: str, a: int, b: int, dtype: DType, dst: int)
         return
     if power and size < 1 << 31:
         shift = size.bit_length() - 1
-        sign = emit.row("SHF", INT32, a, emit.number(31, INT32), detail="right")
+        sign = (
+            a if shift == 1 else emit.row("SHF", INT32, a, emit.number(31, INT32), detail="right")
+        )
         biased = emit.row("LEA.HI", INT32, sign, a, detail=shift)
         if op == "rem":
             mask = emit.number(-size, INT32)

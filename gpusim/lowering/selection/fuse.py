@@ -58,6 +58,14 @@ def absorb_shared(selection: Selection) -> None:
                 selection.inside.add(value)
 
 
+def absorb_signs(selection: Selection) -> None:
+    """Find opposites that only fused multiply-adds need, which take operands with either sign."""
+    for value in selection.function.values():
+        users = selection.users.get(value, ())
+        if value.op == "neg" and users and all(u.detail == "fma" for u in users):
+            selection.inside.add(value)
+
+
 def _could(selection: Selection, user: Value, value: Value) -> bool:
     """Whether `user` has nothing absorbed yet and can absorb `value`."""
     assert value.dtype is not None

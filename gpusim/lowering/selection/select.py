@@ -11,7 +11,7 @@ from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.passes.address_lowering import Addresses
 from gpusim.lowering.selection.choosers import CHOOSERS
 from gpusim.lowering.selection.division import Emitter
-from gpusim.lowering.selection.fuse import absorb, absorb_shared, joined
+from gpusim.lowering.selection.fuse import absorb, absorb_shared, absorb_signs, joined
 from gpusim.lowering.selection.logic import absorb_logic, write_logic
 from gpusim.lowering.selection.selection import Selection
 from gpusim.lowering.selection.wide import write_product, write_upper_half
@@ -35,6 +35,7 @@ def select(
             absorb(selection, block)
             absorb_logic(selection, block)
         absorb_shared(selection)
+        absorb_signs(selection)
     return _run(selection)
 
 

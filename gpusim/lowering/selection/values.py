@@ -77,11 +77,20 @@ def math(selection: Selection, value: Value) -> None:
     dtype = value.args[0].dtype
     assert dtype is not None
     if value.detail == "fma":
-        selection.write(value, "FFMA" if dtype == FLOAT32 else "DFMA", *selection.sources(value))
+        _fused(selection, value, "FFMA" if dtype == FLOAT32 else "DFMA")
         return
     if value.detail in SEQUENCES:
         selection.emit.blank(SEQUENCES[value.detail]["d" if dtype == FLOAT64 else "f"])
     selection.write(value, "LIBM", *selection.sources(value), detail=value.detail)
+
+
+def _fused(selection: Selection, value: Value, op: str) -> None:
+    """Multiply and add, with the signs of operands that are taken in."""
+    taken = [a.op == "neg" and a in selection.inside for a in value.args]
+    args = [a.args[0] if inner else a for a, inner in zip(value.args, taken, strict=True)]
+    signs = f"{'-' if taken[0] != taken[1] else '+'}{'-' if taken[2] else '+'}"
+    detail = None if signs == "++" else signs
+    selection.write(value, op, *map(selection.register, args), detail=detail)
 
 
 def undefined(selection: Selection, value: Value) -> None:
