@@ -14,14 +14,25 @@ from gpusim.arguments import ArraySpec, array_spec
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
-from gpusim.prediction.memory.chance import by_chance, least_rates, pieces_of, rates
+from gpusim.prediction.memory.chance import (
+    Asked,
+    Pieces,
+    Rates,
+    by_chance,
+    least_rates,
+    pieces_of,
+    rates,
+)
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Source
+from gpusim.prediction.memory.lookup import Wanted
 from gpusim.prediction.memory.patterns import Pattern, merged
 from gpusim.prediction.memory.sample import Sample, sampled
 from gpusim.prediction.streams import classify
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 from gpusim.programs import prepare
+
+Array = np.ndarray[Any, Any]
 
 H200 = device.load("h200")
 CC = ComputeCapability(9, 0)
@@ -571,23 +582,79 @@ def test_what_many_blocks_touch_says_nothing_of_what_another_instruction_streams
         for block, mine in enumerate(gathered)
     }
     spread = pieces_of(single, tuple(range(40)))
-    pcs, pieces = np.repeat([7, 9], [1, 4096]), np.array([10**6 + 3, *range(4096)])
-    found = rates(spread, pcs, pieces)
-    assert found[0] == 0
-    assert found[1:].mean() == pytest.approx(0.4, abs=0.01)
+    pcs, pieces = np.repeat([7, 9], [1, 4096]), np.array([10**6 + 40, *range(4096)])
+    found = rates_of(spread, pcs, pieces)
+    assert found.mean[0] == 0
+    assert found.mean[1:].mean() == pytest.approx(0.4, abs=0.01)
+
+
+def rates_of(spread: Pieces, pcs: Array, pieces: Array, touches: float = 1.0) -> Rates:
+    """Return how often blocks touch pieces, asked by one that is none of those that were run."""
+    none = np.zeros(len(pcs))
+    return rates(spread, Asked(pcs, pieces, none > 0, none + touches), none)
+
+
+def test_an_instruction_that_makes_few_of_the_touches_finds_as_much_as_others_do() -> None:
+    """Sixteen of them make a touch of each block at random: one by each is no more likely."""
+    random = np.random.default_rng(0)
+    single = {
+        block: touching({pc: random.integers(0, 20_000, 64).tolist() for pc in range(16)})
+        for block in range(40)
+    }
+    spread = pieces_of(single, tuple(range(40)))
+    seldom = 1 - (1 - 1 / 20_000) ** 1024
+    for pc in (0, 7):
+        found = rates_of(spread, np.full(1, pc), np.full(1, 10**6))  # none has touched it
+        assert found.mean[0] == pytest.approx(seldom, rel=0.1)
+
+
+def test_of_what_nobody_was_seen_to_touch_some_is_never_touched_again() -> None:
+    """Rows by the fourth power of a number at random, of which few are most of what is touched."""
+    random = np.random.default_rng(0)
+
+    def rows(blocks: int) -> Array:
+        return np.asarray((1e6 * random.random((blocks, 64)) ** 4).astype(int))
+
+    single = {block: touching({0: one.tolist()}) for block, one in enumerate(rows(40))}
+    found = rates_of(pieces_of(single, tuple(range(40))), np.zeros(1), np.full(1, 10**7))
+    draws = (np.arange(1000) + 0.5) / 1000
+    one = Rates(*(np.repeat(column, 1000) for column in vars(found).values()))
+    seen = np.concatenate([touched.begin // 32 for touched in single.values()])
+    asked = rows(1000)[:, 0]
+    new = np.mean(~np.isin(asked[~np.isin(asked, seen)], rows(400)))
+    assert np.mean(one.blocks_ago(draws) > 400) == pytest.approx(new, abs=0.05)  # 0.85
+
+
+def test_a_line_that_is_touched_keeps_what_it_holds() -> None:
+    """Four sectors, each as likely: all times up to the same one are short if it is found.
+
+    One line of which half are shorter: 1/4 1/2 / (1 - 3/4 1/2) of the longest are so.
+    """
+    none, half = np.zeros(1), np.full(1, 0.5)
+    line, sector = (Rates(np.full(1, rate), none, none, half) for rate in (0.04, 0.01))
+    assert sector.longest(np.full(1, 0.2), line)[0] == pytest.approx(0.5, rel=0.02)
+
+
+def ago_by_chance(place: Array, draw: Array) -> Array:
+    """Return how long ago its SM touched a piece that half of the blocks touch, eight of each SM.
+
+    They begin together.
+    """
+    columns = {n: np.zeros(len(place)) for n in Sample.__dataclass_fields__}
+    columns |= {"place": place, "draw": draw}
+    together = Course(Launch.of(1056, 32), 1056, 132, 64, 0.0)
+    half = Rates(np.full(len(place), 0.5), *np.zeros((2, len(place))), np.ones(len(place)))
+    wanted = Wanted(place, place + 32, place, np.zeros(len(place)), 132)
+    return place - by_chance(half, half, Sample(**columns), together, wanted, 1e-8)
 
 
 def test_blocks_that_run_together_touch_pieces_at_any_time_of_their_lives() -> None:
-    """Half of eight blocks on each SM do: one and two blocks ago, the ninth ran before."""
-    columns = {n: np.zeros(3) for n in Sample.__dataclass_fields__}
-    columns["place"] = np.array([0.0, 0.5, 1.0])
-    columns["draw"] = 1 - np.array([0.5, 0.25, 1 / 512])  # one, two and nine blocks ago
-    columns["second_draw"] = np.ones(3)  # at the launch's end
-    together = Course(Launch.of(1056, 32), 1056, 132, 64, 0.0)
-    ago = by_chance(np.full(3, 0.5), Sample(**columns), together, 132)
-    assert ago.tolist() == pytest.approx([1 / 8, 2 / 8, np.inf])
-    columns["place"] = np.full(3, 0.5)
-    ago = by_chance(np.full(3, 0.5), Sample(**columns), together, 132)
+    """One block, two and nine blocks ago, of eight; a step of half a life lies between touches."""
+    draw = 1 - np.array([0.5, 0.25, 1 / 512])
+    lasts = 1 + 0.5 * (1 - 1 / 512)
+    ago = ago_by_chance(np.array([0.0, 0.5, 1.0]), draw)
+    assert ago.tolist() == pytest.approx([lasts / 8, 2 * lasts / 8, np.inf])
+    ago = ago_by_chance(np.full(3, 0.5), draw)
     assert ago.tolist() == pytest.approx([0, 0, np.inf], abs=1e-3)  # all blocks at once
 
 

@@ -11,12 +11,15 @@ import numpy as np
 
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory.course import Course
+from gpusim.prediction.memory.lookup import NEVER, Wanted
 from gpusim.prediction.memory.sample import Sample
-from gpusim.prediction.streams.stretches import Stretches
+from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
 
 MANY = 8  # pieces that are as common: so many tell how common they are
+ONCE = 1 - 1e-9  # the rate of what each block touches
+AT_ONCE = 1e-3  # lives of a block, in which all touch what each touches but at one time
 MOST_ITERATIONS = 64  # of a loop of a block that was run, whose sectors are told apart
 NONE = np.zeros(0, dtype=np.int64)
 _PIECE_BITS = 41  # of the numbers of sectors
@@ -58,6 +61,36 @@ class Pieces:
         _, piece = _pairs(self.block, self.piece)
         return np.unique(piece, return_counts=True)
 
+    def in_others(self, pc: int) -> Array:
+        """Return how many of an instruction's pieces none, one, two ... of the others touch.
+
+        Each piece counts in each block that touches it by this instruction.
+        """
+        return self._in_others.get(pc, np.zeros(self.blocks + 1, dtype=np.int64))
+
+    @cached_property
+    def _in_others(self) -> Mapping[int, Array]:
+        values, counts = self.counts
+        others = counts[np.searchsorted(values, self.piece)] - 1
+        pcs, number = np.unique(self.pc, return_inverse=True)
+        size = self.blocks + 1
+        table = np.bincount(number * size + others, minlength=len(pcs) * size)
+        return dict(zip(pcs.tolist(), table.reshape(-1, size), strict=True))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Pieces that are asked about, a row each: touched by an instruction `pc` of a block.
+
+    It `is_counted` where that block is one of those that tell how common pieces are. The
+    instruction makes so many `touches` in a block.
+    """
+
+    pc: Array
+    piece: Array
+    is_counted: Array
+    touches: Array
+
 
 def _pairs(first: Array, second: Array) -> tuple[Array, Array]:
     """Return the different pairs of two numbers, in order.
@@ -77,33 +110,78 @@ def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...]) -> Piece
     return Pieces(len(blocks), number, *np.concatenate(found, axis=1))
 
 
-def rates(spread: Pieces, pcs: Array, pieces: Array) -> Array:
+@dataclass(frozen=True)
+class Rates:
+    """What fraction of the blocks touches some pieces, a row for each.
+
+    It is `mean` and at `least` so much. Pieces that none of the blocks touches which were run vary:
+    there the mean grows by `growth` with each of these that does. A block that touches a piece does
+    so at most `again` and again.
+    """
+
+    mean: Array
+    growth: Array
+    least: Array
+    again: Array
+
+    def blocks_ago(self, draw: Array) -> Array:
+        """Return how many blocks ago one touched each piece, infinite where none ever does.
+
+        A part `draw` of all is touched later than that. Rates that vary do so by a gamma law (Efron
+        and Thisted, "Estimating the Number of Unseen Species", 1976).
+        """
+        drawn = -np.log1p(-draw)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            alike = np.where(self.mean + self.least > 0, drawn / self._often, np.inf)
+            at_most = drawn / -np.log1p(-np.minimum(self.least, ONCE))
+            varied = np.expm1(drawn * self.growth / self.mean) / self.growth
+        return np.asarray(np.where(self.growth > 0, np.minimum(varied, at_most), alike))
+
+    def longest(self, draw: Array, lines: Rates) -> Array:
+        """Return the draw of the longest time between touches of a line back to one of a piece.
+
+        Of touches of the line a part p are of the piece, each for itself: with F of the times
+        between them no longer than some, p F / (1 - (1 - p) F) have none that is longer.
+        """
+        part = np.minimum(1.0, self._often / lines._often)
+        return np.asarray(draw / (part + (1 - part) * draw))
+
+    @property
+    def _often(self) -> Array:
+        """Return how often a block touches each piece, if it does so at random."""
+        fraction = np.clip(np.maximum(self.mean, self.least), 1e-12, ONCE)
+        return np.asarray(np.minimum(-np.log1p(-fraction), np.maximum(fraction, self.again)))
+
+
+def rates(spread: Pieces, asked: Asked, least: Array) -> Rates:
     """Return what fraction of the blocks touches pieces that instructions touch.
 
-    Of all that an instruction touches f(c) pieces are touched by c of n blocks; whether a further
-    block touches one of them stands (c + 1) f(c + 1) to (n - c) f(c) (Good, "The Population
-    Frequencies of Species", 1953); where these are few, c to n - c.
+    Of the pieces that an instruction touches in each of some blocks f(c) are touched by c of the n
+    others; whether a further block touches one stands (c + 1) f(c + 1) to (n - c) f(c) (Good, "The
+    Population Frequencies of Species", 1953); where these are few, c to n - c.
     """
     values, counts = spread.counts
-    at = np.minimum(np.searchsorted(values, pieces), len(values) - 1)
-    seen = np.where(values[at] == pieces, counts[at], 0)
-    rate = np.zeros(len(pcs))
-    for pc in np.unique(pcs).tolist():
-        common = counts[np.searchsorted(values, spread.of(pc))]
-        mine = pcs == pc
-        rate[mine] = _by_count(np.bincount(common, minlength=spread.blocks + 2))[seen[mine]]
-    return rate
+    at = np.minimum(np.searchsorted(values, asked.piece), len(values) - 1)
+    seen = np.where(values[at] == asked.piece, counts[at] - asked.is_counted, 0)
+    mean, growth, again = np.zeros((3, len(seen)))
+    for pc in np.unique(asked.pc).tolist():
+        frequency = spread.in_others(pc)
+        rate, mine = _by_count(frequency), asked.pc == pc
+        mean[mine] = rate[np.minimum(seen[mine], len(rate) - 1)]
+        again[mine] = asked.touches[mine] * spread.blocks / max(1, frequency.sum())
+        if min(frequency[:3]) >= MANY:
+            growth[mine & (seen == 0)] = max(0.0, rate[1] - rate[0])
+    return Rates(mean, growth, least, again)
 
 
 def _by_count(frequency: Array) -> Array:
-    """Return the rates of pieces that none, one, two ... of some blocks touch, so many each."""
-    blocks = len(frequency) - 2
-    rate = np.arange(blocks + 1) / blocks
-    for c in range(1, blocks):
-        if c == 1 or min(frequency[c], frequency[c + 1]) >= MANY:
-            touched, others = (c + 1) * frequency[c + 1], (blocks - c) * frequency[c]
-            rate[c] = touched / max(1, touched + others)
-    rate[0] = rate[1]
+    """Return the rates of pieces that none, one, two ... of some other blocks touch, so many."""
+    others = len(frequency) - 2
+    rate = np.arange(others + 1) / max(1, others)
+    for c in range(others):
+        if c == 0 or min(frequency[c], frequency[c + 1]) >= MANY:
+            touched, left = (c + 1) * frequency[c + 1], (others - c) * frequency[c]
+            rate[c] = touched / max(1, touched + left)
     return rate
 
 
@@ -141,17 +219,36 @@ def _expanded(rows: Stretches) -> tuple[Array, Array]:
     return np.concatenate([one[0] for one in made]), np.concatenate([one[1] for one in made])
 
 
-def by_chance(rate: Array, sample: Sample, course: Course, every: int) -> Array:
-    """Return how long ago sectors were touched that blocks touch at a rate, in lives of a block.
+def by_chance(
+    rates: Rates, lines: Rates, sample: Sample, course: Course, wanted: Wanted, life: float
+) -> Array:
+    """Return since when sectors are kept that blocks touch at a rate, in lives of a block.
 
-    By one of `every` so many blocks: by each, or those of an SM. Blocks that run together touch
-    them at any time between the first and the last touch of their lives. Infinite where that is
-    before the launch, of which a touch is taken to be by any block.
+    They were touched by any block, or by those on its SM; where `life` is 0 by those that begin
+    together alone. These touch them at any time between the first and the last touch of their
+    lives. NEVER where that is before the launch, of which a touch is taken to be by any block.
+
+    A cache that does not lose their lines, touched at other rates, keeps them. So what counts is
+    the longest of the times between touches of the line, back to that of the sector itself. Of
+    sectors that are stored to, which wait for their other parts, that touch alone does.
     """
-    begun = sample.second_draw * course.launch.blocks / every
-    with np.errstate(divide="ignore"):
-        blocks = np.where(
-            rate > 0, np.log1p(-sample.draw) / np.log1p(-np.minimum(rate, 1 - 1e-9)), np.inf
-        )
-    apart = (course.length - 1 + np.ptp(sample.place)) / course.launch.blocks
-    return np.where(blocks < begun, blocks * every * max(course.life, apart), np.inf)
+    places = sample.place - sample.place.min()
+    blocks, length = (course.launch.blocks, course.length) if life else (course.at_once, 1.0)
+    if life:  # of those that touch a piece at the same time one is the first
+        places += _between(sample) * ((sample.draw + sample.second_draw) % 1.0)
+    lasts = length - 1 + places.max()
+    shift = wanted.time - (sample.block * life + sample.place)
+    is_first = sample.second_draw * length < 1  # of the blocks that begin together
+    passed = np.minimum(np.where(is_first, places, sample.second_draw * lasts) + shift, lasts)
+    apart = (wanted.sms or 1) * lasts / blocks
+    ago = rates.blocks_ago(sample.draw) * apart
+    now = np.where(np.isinf(wanted.time), course.length, wanted.time)
+    longest = lines.blocks_ago(rates.longest(sample.draw, lines)) * apart
+    since = np.where(sample.kind == STORE, ago, np.minimum(longest, passed))
+    return np.where(ago < passed, now - since, NEVER)
+
+
+def _between(sample: Sample) -> float:
+    """Return the time between two touches of a block: hardly any where there is but one."""
+    times = len(np.unique(np.stack([sample.pc, sample.place]), axis=1).T)
+    return float(np.ptp(sample.place)) / (times - 1) if times > 1 else AT_ONCE

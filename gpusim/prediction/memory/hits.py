@@ -19,6 +19,7 @@ from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.inner import inner
 from gpusim.prediction.measured import (
     IN_ORDER_BYTES,
+    L1_KEPT_AND_LOST_AT_RANDOM,
     WRITTEN_BY_TOUCHES,
     WRITTEN_EDGES,
 )
@@ -160,9 +161,10 @@ class Caches:
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
         lines = _footprint(touches.on_sm, touches.line, kept / self.course.sms)
         parts = LINE_BYTES * lines / self.course.length / self.capacity.l1_bytes
-        return np.where(
-            touches.is_new, self.capacity.l1_lacks_later(parts), self.capacity.l1_lacks(parts)
-        )
+        later, lacks = self.capacity.l1_lacks_later(parts), self.capacity.l1_lacks(parts)
+        in_order = np.where(touches.is_new, later, lacks)
+        at_random = lacking(parts, *L1_KEPT_AND_LOST_AT_RANDOM)
+        return np.where(touches.is_random, at_random, in_order)
 
     @cached_property
     def by_line(self) -> Array:
@@ -219,12 +221,40 @@ class Caches:
 
         Lines that SMs of both of its halves load have a copy in each.
         """
+        return self._lines_with(np.where(self._is_copied, self._copies, 1.0), gap)
+
+    def _lines_with(self, room: Array, gap: Array) -> Array:
+        lines = self.touches.weight * self.touches.lines * room
+        return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
+
+    @cached_property
+    def _is_copied(self) -> Array:
         touches = self.touches
         by_others = np.isfinite(touches.by_line) & (touches.line > touches.by_line)
-        is_copied = by_others & ((touches.kind == LOAD) | (touches.kind == PAST_L1))
-        room = np.where(is_copied, self.capacity.copied, 1.0)
-        lines = touches.weight * touches.lines * room
-        return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
+        is_load = (touches.kind == LOAD) | (touches.kind == PAST_L1)
+        return np.asarray(by_others & is_load)
+
+    @cached_property
+    def _copies(self) -> Array:
+        """The room of each line that other SMs load, of one that comes at random less.
+
+        Half of the SMs that bring a line have it in their part alone, and each touch by another
+        may copy it. Of q touches that find it no more and 1 - q that do so 1 - q/(2 + 2 q) are.
+        """
+        touches, copied = self.touches, self.capacity.copied
+        room = np.full(len(touches), copied)
+        at_random = self._is_copied & touches.is_random
+        if copied == 1.0 or not at_random.any():
+            return room
+        region = _regions(touches.pc, touches.begin)
+        weight = touches.weight * at_random * (1 - self.l1_hit)
+        whole = np.maximum(np.bincount(region, weight), 1e-12)
+        for _ in range(2):
+            filled = self._lines_with(np.where(self._is_copied, room, 1.0), touches.by_line)
+            lost = self.capacity.l2_lacks(filled / self.capacity.l2_bytes)
+            q = (np.bincount(region, weight * np.where(at_random, lost, 0.0)) / whole)[region]
+            room = np.where(touches.is_random, copied * (1 - q / (2 + 2 * q)), copied)
+        return room
 
     def stored_distance(self, gap: Array) -> Array:
         """Return what part of the L2 sectors fill that are stored to or updated in some time."""

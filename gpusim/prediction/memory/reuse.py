@@ -6,7 +6,7 @@ so many blocks that run at a time each begins that part of a life later than the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -14,11 +14,18 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.memory.chance import by_chance, least_rates, pieces_of, rates
+from gpusim.prediction.memory.chance import (
+    Asked,
+    Rates,
+    by_chance,
+    least_rates,
+    pieces_of,
+    rates,
+)
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.lookup import NEVER, Dimension, Wanted, latest
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
-from gpusim.prediction.memory.sample import Sample, sampled
+from gpusim.prediction.memory.sample import CHANCES, Sample, sampled, with_chances
 from gpusim.prediction.streams.stretches import (
     ATOMIC,
     COLUMNS,
@@ -30,6 +37,7 @@ from gpusim.prediction.streams.stretches import (
 )
 
 Array = np.ndarray[Any, Any]
+Last = Callable[[Wanted, float], Array]
 
 NOW = 1e-6  # lives within which a touch is the same
 SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM together
@@ -49,7 +57,8 @@ class Touches(Sample):
     says that of blocks which begin together none touches it earlier in its life, `near` of the
     lines on both sides that they are touched about the same time, `in_line` that what DRAM fetches
     beside it in its line is. It `is_filled` where the sector is touched again, or the launch ends,
-    before the L2 parts with a sector that was stored in part.
+    before the L2 parts with a sector that was stored in part. It `is_random` where no rule gives
+    the addresses.
     """
 
     time: Array
@@ -67,6 +76,7 @@ class Touches(Sample):
     near: Array
     in_line: Array
     is_filled: Array
+    is_random: Array
 
     def __len__(self) -> int:
         return len(self.pc)
@@ -131,29 +141,44 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
     }
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
+    own = _last_own(tuple(pattern[b] for b in later), sample, course)
+    sample, own = with_chances(sample), np.repeat(own, CHANCES)
     everyone, owner = _side_by_side(single, near)
     sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
 
-    @cache
-    def rate(size: int) -> Array:
-        spread, side_by_side = (one.of_size(size) for one in sectors)
-        seen = rates(spread, sample.pc, sample.begin // size)
-        return np.maximum(seen, least_rates(spread, side_by_side, sample.pc, launch.blocks))
+    is_counted = np.isin(sample.block, patterns.spread)
+    touches = np.array([totals.get(pc, 0.0) / launch.blocks for pc in sample.pc.tolist()])
 
-    def last(wanted: Wanted, life: float) -> Array:
+    @cache
+    def rate(size: int) -> Rates:
+        spread, side_by_side = (one.of_size(size) for one in sectors)
+        least = least_rates(spread, side_by_side, sample.pc, launch.blocks)
+        asked = Asked(sample.pc, sample.begin // size, is_counted, touches)
+        return rates(spread, asked, least)
+
+    def of_neighbours(wanted: Wanted, life: float) -> Array:
         among = wanted.among(everyone.kind)
         rows, numbers = everyone.at(among), owner[among]
-        found = latest(rows, (), wanted, numbers, np.array([(0, launch.blocks)]), life)
-        if not life or (wanted.sms and wanted.kinds):
-            return found
-        of_blocks = rate(int(wanted.end[0] - wanted.begin[0]))
-        ago = by_chance(of_blocks, sample, course, wanted.sms or 1)
-        before = np.where(np.isinf(wanted.time), course.length, wanted.time) - ago
-        return np.asarray(np.maximum(found, before))
+        some, times = _once(wanted)
+        found = latest(rows, (), some, numbers, np.array([(0, launch.blocks)]), life)
+        return np.repeat(found, times)
 
-    return _with_gaps(
-        sample, course, last, _last_own(tuple(pattern[b] for b in later), sample, course)
-    )
+    def last(wanted: Wanted, life: float) -> Array:
+        found = of_neighbours(wanted, life)
+        if wanted.sms and wanted.kinds:
+            return found
+        mine, lines = rate(int(wanted.end[0] - wanted.begin[0])), rate(LINE_BYTES)
+        return np.maximum(found, by_chance(mine, lines, sample, course, wanted, life))
+
+    return _with_gaps(sample, course, last, own, of_neighbours)
+
+
+def _once(wanted: Wanted) -> tuple[Wanted, int]:
+    """Return what is looked for once, and how often each is: at all chances, where they agree."""
+    times = wanted.time.reshape(-1, CHANCES)
+    if (times == times[:, :1]).all():
+        return wanted.at(slice(None, None, CHANCES)), CHANCES
+    return wanted, 1
 
 
 def _counts(rows: Stretches) -> dict[int, float]:
@@ -190,8 +215,15 @@ def _last_own(patterns: tuple[Pattern, ...], sample: Sample, course: Course) -> 
     return best
 
 
-def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches:
-    """Look up when each sector was touched before, and its line, and those beside that."""
+def _with_gaps(
+    sample: Sample, course: Course, last: Last, own: Array, last_near: Last | None = None
+) -> Touches:
+    """Look up when each sector was touched before, and its line, and those beside that.
+
+    `last` says when bytes were touched last before a time, `last_near` those beside others where
+    data say what is touched: what chance brings there comes too seldom at the same time.
+    """
+    is_random, last_near = last_near is not None, last_near or last
     life, time = course.life, sample.block * course.life + sample.place
 
     def around(
@@ -235,10 +267,11 @@ def _with_gaps(sample: Sample, course: Course, last: Any, own: Array) -> Touches
         after_all=course.length - last(around(LINE_BYTES, never), life),
         after_grain=course.length - last(around(grain, never), life),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
-        in_line=(last(beside, life) >= time - SOON) & (grain < LINE_BYTES),
-        near=np.mean([last(side, life) >= time - SOON for side in sides], axis=0),
+        in_line=(last_near(beside, life) >= time - SOON) & (grain < LINE_BYTES),
+        near=np.mean([last_near(side, life) >= time - SOON for side in sides], axis=0),
         is_filled=(last(around(SECTOR_BYTES, time + kept), life) > time + NOW)
         | (time + kept > course.length),
+        is_random=np.full(len(time), is_random),
     )
 
 

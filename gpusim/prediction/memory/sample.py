@@ -20,6 +20,7 @@ from gpusim.prediction.streams.stretches import FENCE, Stretches
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
+CHANCES = 8  # draws for each touch of which chance decides when it was touched before
 DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
 
 
@@ -58,6 +59,16 @@ def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
         mine = [(n, p) for n, p in enumerate(patterns) if (p.stretches.pc == pc).any()]
         parts += _of_instruction(pc, mine, course)
     return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
+
+
+def with_chances(sample: Sample) -> Sample:
+    """Return each touch as often as there are draws for it, which fill a square evenly."""
+    columns = {n: np.repeat(getattr(sample, n), CHANCES) for n in Sample.__dataclass_fields__}
+    number = np.tile(np.arange(CHANCES), len(sample.pc))
+    columns["weight"] = columns["weight"] / CHANCES
+    columns["draw"] = (columns["draw"] + number / CHANCES) % 1.0
+    columns["second_draw"] = (columns["second_draw"] + number * 3 % CHANCES / CHANCES) % 1.0
+    return Sample(**columns)
 
 
 def _of_instruction(
