@@ -554,6 +554,23 @@ def test_words_of_a_sector_that_blocks_far_apart_store_are_written_together() ->
     assert stored.written_back == stored.read_first == 0
 
 
+@cuda.jit
+def lower(ways, limits):
+    i = cuda.grid(1)
+    if limits[i] < ways[i]:
+        ways[i] = limits[i]
+
+
+def test_what_data_say_is_stored_to_was_loaded_before_by_rule() -> None:
+    """One word of each sector, of 67 MB: the L2 has what the same lanes have just loaded."""
+    words = 256 * 65_536
+    limits = np.where(np.random.default_rng(0).random(words) < 1 / 8, -1, 1).astype(np.int32)
+    prepared = prepare(lower[65_536, 256], (np.zeros(words, np.int32), limits), CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    assert share.stored[-1].read_first == pytest.approx(0, abs=0.01)
+    assert share.whole.fetched == pytest.approx(2 * words / 8, rel=0.01)
+
+
 def touching(sectors: dict[int, list[int]]) -> Stretches:
     """Return a stretch for each sector that instructions touch."""
     pc = np.repeat(list(sectors), [len(one) for one in sectors.values()])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.memory.course import Course
+from gpusim.prediction.memory.course import ONE_AFTER_THE_OTHER, Course
 from gpusim.prediction.memory.lookup import NEVER, Wanted
 from gpusim.prediction.memory.sample import Sample
 from gpusim.prediction.streams.stretches import STORE, Stretches
@@ -236,7 +236,7 @@ def by_chance(
     blocks, length = (course.launch.blocks, course.length) if life else (course.at_once, 1.0)
     if life:  # of those that touch a piece at the same time one is the first
         places += _between(sample) * ((sample.draw + sample.second_draw) % 1.0)
-    lasts = length - 1 + places.max()
+    lasts = max(ONE_AFTER_THE_OTHER, length - 1 + float(places.max()))
     shift = wanted.time - (sample.block * life + sample.place)
     is_first = sample.second_draw * length < 1  # of the blocks that begin together
     passed = np.minimum(np.where(is_first, places, sample.second_draw * lasts) + shift, lasts)

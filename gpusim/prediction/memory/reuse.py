@@ -98,6 +98,12 @@ def _joined(parts: list[Touches]) -> Touches:
 
 def _of_linear(patterns: Patterns, course: Course) -> Touches:
     sample = sampled(patterns.linear, course)
+    own = _last_own(patterns.linear, sample, course)
+    return _with_gaps(sample, course, _last_linear(patterns, course), own)
+
+
+def _last_linear(patterns: Patterns, course: Course) -> Last:
+    """Return what says when instructions touched bytes last whose addresses a rule gives."""
     grids = [_grid(pattern, course) for pattern in patterns.linear]
 
     def last(wanted: Wanted, life: float) -> Array:
@@ -109,7 +115,7 @@ def _of_linear(patterns: Patterns, course: Course) -> Touches:
             best = np.maximum(best, found)
         return best
 
-    return _with_gaps(sample, course, last, _last_own(patterns.linear, sample, course))
+    return last
 
 
 def _grid(pattern: Pattern, course: Course) -> list[Dimension]:
@@ -141,7 +147,8 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
     }
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
-    own = _last_own(tuple(pattern[b] for b in later), sample, course)
+    own = _last_own((*patterns.linear, *(pattern[b] for b in later)), sample, course)
+    last_linear = _last_linear(patterns, course)
     sample, own = with_chances(sample), np.repeat(own, CHANCES)
     everyone, owner = _side_by_side(single, near)
     sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
@@ -161,7 +168,7 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         rows, numbers = everyone.at(among), owner[among]
         some, times = _once(wanted)
         found = latest(rows, (), some, numbers, np.array([(0, launch.blocks)]), life)
-        return np.repeat(found, times)
+        return np.repeat(np.maximum(found, last_linear(some, life)), times)
 
     def last(wanted: Wanted, life: float) -> Array:
         found = of_neighbours(wanted, life)
