@@ -304,6 +304,23 @@ def test_what_is_constant_in_each_iteration_does_not_count_as_large() -> None:
     assert not natural_loops(optimised(kernel, out=out, mask=INT32))
 
 
+def test_sums_that_accesses_take_as_displacements_do_not_count_as_large() -> None:
+    """Each index is a place in the first row or column, and a constant of the iteration more."""
+
+    def kernel(numbers, out, row):
+        tid = cuda.threadIdx.x
+        best = numbers[0]
+        at = 0
+        for k in range(64):
+            found = numbers[row + k] + out[k * 64 + tid]
+            if found > best:
+                best = found
+                at = k
+        out[at] = best
+
+    assert not natural_loops(optimised(kernel, numbers=NUMBERS, out=OUT, row=INT32))
+
+
 def test_what_a_loop_that_is_written_out_does_not_change_is_computed_once() -> None:
     def kernel(out, n):
         for i in range(4):

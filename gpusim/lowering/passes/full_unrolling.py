@@ -78,7 +78,18 @@ def _constant_when_unrolled(loop: Loop) -> int:
             break
         phis = lasting
     operations = sum(1 for v in known if v.op != "phi" and not v.operation.is_free)
-    return operations + sum(1 for b in loop.blocks if b.condition in known)
+    operations += sum(1 for b in loop.blocks if b.condition in known)
+    return operations + len(_displacements(loop, known))
+
+
+def _displacements(loop: Loop, known: set[Value]) -> list[Value]:
+    """Return the sums of a constant of each iteration that accesses take as displacements."""
+    body = [v for b in loop.blocks for v in (*b.phis, *b.body) if not v.operation.describes]
+    placed = {v.args[0] for v in body if v.operation.access}
+    needed = {a for v in body for a in v.args[1 if v.operation.access else 0 :]}
+    return [
+        v for v in body if v.op == "add" and v in placed - needed and not known.isdisjoint(v.args)
+    ]
 
 
 def _computed_from(loop: Loop, phis: set[Value]) -> set[Value]:
