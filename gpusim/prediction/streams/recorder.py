@@ -41,6 +41,8 @@ NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 # What columns of steps are of: is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, ...
 _TYPES = (np.bool_, np.bool_, np.int32, np.int32, np.int32, np.uint32, np.int64, *(3 * [np.int32]))
 
+COST = 2  # the place of that column
+
 NO_LINE = np.iinfo(np.int64).max  # above all lines
 MOST_COMPARED_BYTES = 1 << 15  # more cost as much to compare as what they come to
 
@@ -56,7 +58,10 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Row:
-    """One step: its warps, columns shaped (copies or 1, warps or 1), and sectors touched."""
+    """One step: its warps, columns shaped (copies or 1, warps or 1), and sectors touched.
+
+    These stand in one row, as many of each warp as its cost is: a quarter of what lanes take.
+    """
 
     pc: int
     is_store: bool
@@ -68,12 +73,14 @@ class _Row:
         """Return the step of a folded batch for the rows of all blocks, which begin at `every`."""
         shape = (len(every), len(self.rows))
         columns = [np.broadcast_to(column, shape).reshape(1, -1) for column in self.columns]
-        touched = self.touched
-        if touched is not None:
-            touched = np.broadcast_to(touched, (*shape, 32)).reshape(1, -1, 32)
+        touched = None if self.touched is None else self.of_copies(self.touched, len(every))
         return _Row(
             self.pc, self.is_store, (self.rows + every).reshape(-1), tuple(columns), touched
         )
+
+    def of_copies(self, touched: Array, copies: int) -> Array:
+        """Return the sectors that all of so many copies touch, one after the other."""
+        return np.tile(touched, copies // len(self.columns[COST]))
 
 
 class _Recorded:
@@ -184,13 +191,13 @@ class _Recorded:
         if step.touched is None:
             return NOTHING
         copies, warps = self.placement.copies, self.placement.warps_per_block
-        sectors = np.broadcast_to(step.touched, (copies, len(step.rows), 32))
-        copy, row, lane = np.nonzero(sectors >= 0)
+        counts = np.broadcast_to(step.columns[COST], (copies, len(step.rows)))
+        copy, row = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), len(step.rows))
         return Touches(
             block=copy if self.placement.folded else step.rows[row] // warps,
             step=np.full(len(row), number),
             place=copy * self.starts[-1] + self.starts[number] + row,
-            sector=sectors[copy, row, lane],
+            sector=step.of_copies(step.touched, copies),
         )
 
     def streams(self, columns: dict[str, Array]) -> list[BlockStream]:
@@ -386,7 +393,8 @@ class Recorder(Observer):
                 width = found.width_bytes
                 wavefronts = memory.load_wavefronts(addresses, step.on, width, self._cc_major)
             touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
-            return _Asked(np.count_nonzero(touched >= 0, axis=2), lines, wavefronts, touched)
+            is_one = touched >= 0
+            return _Asked(np.count_nonzero(is_one, axis=2), lines, wavefronts, touched[is_one])
         if found.space == "local":
             return self._asked_of_local(step, max(1, found.width_bytes // memory.WORD_BYTES))
         return _Asked()
