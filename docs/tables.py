@@ -184,6 +184,7 @@ LETTERS = {
     "t_start": "latency_cycles.block_start",
     "t_warp": "latency_cycles.warp_start",
     "t_end": "latency_cycles.block_end",
+    "t_last begin": "latency_cycles.launch_last",
     "t_completion": "interval_cycles.block_completion",
     "t_cold": "latency_cycles.cold_start",
     "λ, ALU": "latency_cycles.alu",

@@ -304,6 +304,10 @@ class Latency:
     warp_start: float = _latency("between the first instructions of a block's warps")
     cold_start: float = _latency("added to the first special registers and arguments of a launch")
     launch_spread: float = _latency("from a launch's first block to the first of a typical SM")
+    launch_last: float = _latency(
+        "from a launch's first block to the first of the last SM, where blocks load and store",
+        default=_in_proportion(5.4, "latency_cycles.launch_spread"),
+    )
     block_end: float = _latency("from a block's last exit until its place is free")
     shared_atomic: float = _latency("an atomic on shared memory, nobody else there", least=1)
     global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)
@@ -550,6 +554,12 @@ class Bandwidth:
         least=1,
         most=1000,
         default=_as_measured(1.17),
+    )
+    l2_latency_growth: float = _key(
+        "g in: latency of the loaded L2 = idle latency * (1 + g u^3) at utilisation u",
+        least=0,
+        most=1000,
+        default=_as_measured(0.7),
     )
     dram_latency_growth: float = _key(
         "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u",

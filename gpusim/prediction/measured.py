@@ -35,6 +35,10 @@ L1_KEPT_AND_LOST_AT_RANDOM = 0.5, 1.5
 # from 1 to 65,536 of them.
 ATOMIC_UNIT_BYTES = 256
 
+# The part of the L2 in which a store ends is busy so much of the time for which it passes between
+# the parts: SMs that copy or change in place what they have near.
+STORE_IN_ITS_PART = 0.68
+
 # Of what was stored some is written once stores have filled so much of the part of the L2 that
 # keeps it, all from there on: 8 to 96 MB that are stored, updated in place, or stored after as much
 # was read. Where reading goes on beside it, it is written as touches fill those parts of the L2.

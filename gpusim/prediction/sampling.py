@@ -90,7 +90,8 @@ def simulate_all(
     warps = min(resident, work.blocks_on_sm) * work.warps
     late = slowest_excess_cycles(device, share, (simulated, warps), (whole, share.sms * warps))
     if share.sms > 1 and "block-launch" not in device.ablations:
-        late += device.latency_cycles.launch_spread
+        latency = device.latency_cycles
+        late = max(latency.launch_last, latency.launch_spread + late)
     return replace(done, cycles=done.cycles + late)
 
 

@@ -26,6 +26,7 @@ from gpusim.prediction.clock.steps import Action
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.memory import (
     Access,
+    GlobalMemory,
     MemoryShare,
     Requester,
     Source,
@@ -49,7 +50,7 @@ def plain_device(**latency: float) -> Device:
     nothing = dict.fromkeys(
         (
             *("branch", "control", "block_start", "block_end", "warp_start", "cold_start"),
-            *("launch_spread", "dram_deviation"),
+            *("launch_spread", "launch_last", "l2_places", "dram_deviation"),
         ),
         0,
     )
@@ -57,6 +58,7 @@ def plain_device(**latency: float) -> Device:
     return replace(
         gpu,
         latency_cycles=replace(gpu.latency_cycles, **{**quick, **nothing, **given}),
+        bandwidth=replace(gpu.bandwidth, l2_latency_growth=0),
         interval_cycles=replace(
             gpu.interval_cycles,
             **dict.fromkeys(("alu", "fma", "imad", "lsu_scheduler", "store_scheduler", "exit"), 1),
@@ -413,17 +415,53 @@ def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -
     assert simulate([*[send] * 10, EXIT], gpu=gpu, cost=4).cycles == 9 * 5 + 50
 
 
-def test_a_load_waits_in_the_l2_for_the_stores_before_it() -> None:
-    """Ten of a line and four sectors, five packets at two cycles each; and the load's own cycle."""
-    gpu = plain_device(l2=50)
+@pytest.mark.parametrize(
+    ("far", "cycles"),
+    [(0.0, 0.68 * 10 * 10 + 1 + 50), (1.0, 10 * 10 + 2 * 10 + 50 + 25)],
+)
+def test_a_load_waits_in_the_l2_for_the_stores_before_it(far: float, cycles: float) -> None:
+    """Ten of a line and four sectors, five packets at two cycles each, all in the L2 at once.
+
+    They keep the part in which they end for two thirds of that. A load of what lies near takes a
+    cycle behind them; what lies far passes as all stores do, and takes twice as long as one.
+    """
+    gpu = plain_device(l2=50, l2_far=25)
     gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_whole_stores_per_cycle=0.5))
-    units = Units(gpu, MemoryShare(1e9, 128.0, {-1: Sources(Source(0.0, 0.0))}, KEPT, 1, 1, 1))
+    source = Source(0.0, 0.0, far=far)
+    units = Units(gpu, MemoryShare(1e9, 128.0, {-1: Sources(source)}, KEPT, 1, 1, 1))
     store = Access(cost=4, lines=1, is_whole=True)
     for _ in range(10):
         units.serve(Action.GLOBAL_STORE, store, Requester(0, 0), 0, 0)
     load = Access(4, 4, lines=1)
     there, _ = units.serve(Action.GLOBAL_LOAD, load, Requester(0, 1), 0, 0)
-    assert there == (10 * 10 + 1 + 50) * TICKS
+    assert there == pytest.approx(cycles * TICKS, abs=10)
+
+
+@pytest.mark.parametrize(("loads", "longer"), [(1, 0), (25, 0.5 / 8), (50, 0.5), (200, 0.5)])
+def test_the_l2_answers_later_the_busier_it_is(loads: int, longer: float) -> None:
+    """A load takes it 2 cycles of the 100 that one waits: half of that time and all of it."""
+    gpu = plain_device(l2=100)
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_latency_growth=0.5))
+    near = {-1: Sources(Source(0.0, 0.0))}
+    memory = GlobalMemory(gpu, MemoryShare(1e9, 64.0, near, KEPT, 1, 1, 1))
+    for number in range(loads):
+        there, _ = memory.load(Access(4, 4, lines=1), Requester(0, number), 0)
+    busy = 2 * loads
+    assert there / TICKS == pytest.approx(busy + 100 * (1 + longer), rel=0.02)
+
+
+def test_lines_of_the_l2_are_earlier_or_later_by_their_places() -> None:
+    """Single lines lie evenly from 27 cycles before the mean to 27 behind it."""
+    gpu = plain_device(l2=300, l2_places=27)
+    units = Units(gpu, MemoryShare(1e9, 1e9, {-1: Sources(Source(0.0, 0.0))}, KEPT, 1, 1, 1))
+    took = []
+    for n in range(1000):
+        at = 10**6 * n
+        there, _ = units.serve(Action.GLOBAL_LOAD, Access(4, 4, lines=1), Requester(n, 0), at, at)
+        took.append((there - at) / TICKS)
+    assert np.quantile(took, [0, 0.25, 0.5, 0.75, 1]) == pytest.approx(
+        [273, 286.5, 300, 313.5, 327], abs=1
+    )
 
 
 @pytest.mark.parametrize(("l1_hit", "begins"), [(0.0, [0, 0, 64, 64]), (1.0, [0, 0, 16, 16])])
@@ -723,7 +761,7 @@ def test_a_gather_is_as_late_as_the_last_of_its_lines(
     source: Source, lines: int, cycles: float
 ) -> None:
     """A quarter far: nine in ten of eight lines. One in eight has all of three lines in the L1."""
-    gpu = plain_device(l1=40, l2=300, l2_far=100, dram=1000, dram_least=1000)
+    gpu = plain_device(l1=40, l2=300, l2_far=100, l2_places=27, dram=1000, dram_least=1000)
     units = Units(gpu, MemoryShare(1e9, 1e9, {-1: Sources(source)}, BACK, 1.0, 1, 1))
     gather = Access(lines, lines, lines=lines, places=float(lines))
     served = [

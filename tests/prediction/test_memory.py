@@ -685,6 +685,11 @@ def test_writing_takes_dram_longer_as_soon_as_a_little_is_read_beside_it() -> No
 
 
 @cuda.jit
+def increase(a, n):
+    a[cuda.grid(1)] += n
+
+
+@cuda.jit
 def pairs(values, out):
     i = cuda.grid(1)
     out[i] = values[i] + values[i + 64]
@@ -704,6 +709,22 @@ def test_only_what_another_sm_touched_last_lies_far() -> None:
         H200.capacity.l2_far_fraction, rel=0.3
     )
     assert share_of(look_up, 64).whole.first.far == pytest.approx(0, abs=0.01)
+
+
+def test_the_next_launch_has_blocks_that_begin_together_on_the_same_sms() -> None:
+    """What these touched is near; of more blocks others have it, one in four far."""
+    for blocks, far in ((BLOCKS, 0), (2 * BLOCKS, H200.capacity.l2_far_fraction)):
+        share = share_of(copy, 64 * blocks, l2="warm", blocks=blocks)
+        assert share.whole.first.far == pytest.approx(far)
+
+
+def test_stores_take_the_copies_away_that_loads_have_made() -> None:
+    """Of what is changed in place as much lies far as of what one load before has brought."""
+    blocks = 2 * BLOCKS
+    arrays = array_spec(64 * blocks, "int32"), np.int32(1)
+    prepared = prepare(increase[blocks, 64], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "warm")
+    assert share.whole.first.far == pytest.approx(H200.capacity.l2_far_fraction)
 
 
 def test_the_l2_looks_up_half_of_what_comes_from_dram_in_its_other_part_too() -> None:

@@ -175,6 +175,25 @@ def test_a_warm_l2_has_arrays_that_fit_and_nothing_of_those_that_do_not(
         assert warm.time_us < 0.8 * cold.time_us
 
 
+@cuda.jit
+def doubled(values, out):
+    i = cuda.grid(1)
+    out[i] = values[i] + values[i]
+
+
+def test_a_launch_ends_with_the_sm_that_begins_last() -> None:
+    """Waiting for DRAM spreads SMs further than that; for a warm L2 it does not."""
+    gpu, specs = device.load("h200"), (array_spec(2**16, "float32"), array_spec(2**16, "float32"))
+
+    def cycles(last: float, l2: str) -> float:
+        latency = replace(gpu.latency_cycles, launch_last=last)
+        one = replace(gpu, latency_cycles=latency)
+        return predict(doubled[256, 256], *specs, device=one, l2=l2).cycles
+
+    assert cycles(300, "warm") - cycles(200, "warm") == pytest.approx(100)
+    assert cycles(300, "cold") == cycles(200, "cold")
+
+
 def test_atomics_on_a_large_array_take_less_than_those_on_one_word() -> None:
     @cuda.jit
     def kernel(out, n):

@@ -97,3 +97,13 @@ __global__ void when(T *told) {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     if (threadIdx.x == 0) told[blockIdx.x] = now;
 }
+
+// The same of blocks that copy a word a thread.
+template <typename T>
+__global__ void when_copying(const int *words, int *copied, T *told) {
+    T now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    copied[i] = words[i] + 1;
+    if (threadIdx.x == 0) told[blockIdx.x] = now;
+}

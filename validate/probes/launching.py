@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -155,15 +155,34 @@ def first_blocks_of_all(bench: Bench) -> Values:
     On the GPU's own clock, whose steps drop out of a mean of many.
     """
     kernel = bench.probe("launch", "when<long long>")
-    later = []
+    later = _begins(bench, kernel, 128, bench.backend.empty_l2).mean(axis=1)
+    bench.notes["first_blocks_later_ns"] = later.tolist()
+    return [float(later.mean()) * bench.clock_mhz / 1000]
+
+
+@probe("latency_cycles.launch_last")
+def last_blocks_of_all(bench: Bench) -> Values:
+    """A block of 256 threads on each SM copies a word a thread: its last begin less the first.
+
+    The mean of 60 launches, each behind one that has copied the same.
+    """
+    kernel, block = bench.probe("launch", "when_copying<long long>"), 256
+    words, copied = (bench.buffer(4 * block * bench.sms) for _ in range(2))
+    last = _begins(bench, partial(kernel, words, copied), block, lambda: None).max(axis=1)
+    bench.notes["last_blocks_later_ns"] = last.tolist()
+    return [float(last.mean()) * bench.clock_mhz / 1000]
+
+
+def _begins(bench: Bench, kernel: Any, block: int, before: Callable[[], None]) -> Any:
+    """Return how many ns after the first each SM's block begins, of 60 launches."""
+    begins = []
     for _ in range(60):
         memory = bench.stamps(bench.sms)
-        launch = partial(kernel, memory, grid=(bench.sms, 1, 1), block=(128, 1, 1))
-        bench.backend.timed(bench.backend.empty_l2, launch, 1)
+        launch = partial(kernel, memory, grid=(bench.sms, 1, 1), block=(block, 1, 1))
+        bench.backend.timed(before, launch, 1)
         stamps = bench.read(memory, bench.sms)
-        later.append(float((stamps - stamps.min()).mean()))
-    bench.notes["first_blocks_later_ns"] = later
-    return [float(np.mean(later)) * bench.clock_mhz / 1000]
+        begins.append(stamps - stamps.min())
+    return np.array(begins, dtype=float)
 
 
 def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> Any:

@@ -38,6 +38,14 @@ class Course:
         return max(1.0, self.launch.blocks / self.at_once)
 
     @property
+    def is_alike(self) -> bool:
+        """Whether the next launch has its blocks on the same SMs: where all begin together.
+
+        Of more blocks an H200 begins elsewhere the next time.
+        """
+        return self.launch.blocks <= self.at_once
+
+    @property
     def grid(self) -> tuple[tuple[int, int], ...]:
         """Extent of each dimension of the grid, and by how much block numbers differ along it."""
         x, y, z = self.launch.grid

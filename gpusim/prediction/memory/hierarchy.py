@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.measured import STORE_IN_ITS_PART
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
@@ -34,8 +35,10 @@ class GlobalMemory:
     _dram: Dram
     _latency: FetchLatency
     _l2_free: int
+    _between_free: int  # what passes between the parts of the L2
     _own_l2: float
     _l2_gain: float
+    _parts_met: float  # what is far passes from part to part; of what is stored one in so many does
     _l2_sector: float
     _port: float
     _request_sectors: float
@@ -76,7 +79,7 @@ class GlobalMemory:
         self._last = ticks(device.latency_cycles.last_store)
         self._dram = Dram(device, share)
         self._latency = FetchLatency(device, self._dram)
-        self._l2_free = -1
+        self._l2_free = self._between_free = -1
         self._request_sectors = device.bandwidth.l2_request_bytes / SECTOR_BYTES
         self._load_depth = device.queue.load_depth
         self._waiting = [0]
@@ -97,6 +100,8 @@ class GlobalMemory:
         limited = "bandwidth" not in device.ablations
         sector = SECTOR_BYTES * TICKS if limited else 0
         self._own_l2 = sector / share.l2_bytes_per_cycle
+        parts = device.capacity.l2_parts
+        self._parts_met = parts / (parts - 1) if parts > 1 else 0.0
         self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
         self.scale_bandwidth(1.0)
 
@@ -182,17 +187,19 @@ class GlobalMemory:
         """
         turn = self._stores % len(self._sent)
         start = max(at, self._sent[turn])
-        begin = max(start, self._store_free, self._dram.free - WINDOW, self._l2_free)
+        free = max(self._l2_free, self._between_free)
+        begin = max(start, self._store_free, self._dram.free - WINDOW, free)
         place, packets = self._place(access), access.lines + access.cost
         sent = self._packet if access.is_whole else self._part_packet
         self._store_free = begin + round(packets * sent)
-        busy = round(packets * self._l2_packet / self._l2_gain)
-        self._l2_free = made_up(self._l2_free, begin) + busy
+        busy = packets * self._l2_packet / self._l2_gain
+        self._between_free = made_up(self._between_free, begin) + round(busy)
+        self._l2_free = made_up(self._l2_free, begin) + round(busy * STORE_IN_ITS_PART)
         self._sent[turn] = self._last_sent = begin
         self._asked += access.lines
         self._stores += 1
         written = self._dram.write(access.written * self._written[place], start)
-        self.end = max(self.end, begin + self._last, self._l2_free, written)
+        self.end = max(self.end, begin + self._last, self._between_free, written)
         return start
 
     def atomic(self, access: Access, requester: Requester, at: int) -> tuple[int, int]:
@@ -224,7 +231,8 @@ class GlobalMemory:
         """Return when all has arrived that the SM sent before a time, and the warp knows."""
         lines = self._asked - requester.asked
         requester.asked = self._asked
-        arrived = max(self._last_sent, self._l2_free, self._atomic_free) if lines else at
+        stores = max(self._last_sent, self._between_free)
+        arrived = max(stores, self._l2_free, self._atomic_free) if lines else at
         return self._fences.passed(lines, arrived, at)
 
     def _place(self, access: Access) -> int:
@@ -243,11 +251,20 @@ class GlobalMemory:
         self._asked += lines
         asked = max(from_l2, (1 - source.l1_hit) * lines * self._request_sectors)
         missing = source.l2_miss * (1 - source.l1_hit)
-        # What comes out of DRAM takes the L2 as long as what is stored.
-        filled = (sectors + lines) * missing * self._l2_packet
-        busy = round(asked * (1 - source.l2_miss) * self._l2_sector + filled / self._l2_gain)
+        # What lies in the far part alone is looked up in both, and passes from part to part. Half
+        # of what comes out of DRAM passes, as of what is stored.
+        far = (1 - source.l1_hit - missing) * source.far
+        looked_up = asked * (1 - source.l2_miss) * (1 + source.far) * self._l2_sector
+        packet = self._l2_packet / self._l2_gain
+        filled = (sectors + lines) * missing * packet
+        busy = round(looked_up + filled)
         self._l2_free = made_up(self._l2_free, at) + busy
+        self._latency.note_busy(at, busy)
         served = self._l2_free
+        if missing + far:
+            passing = filled + self._parts_met * (sectors + lines) * far * packet
+            self._between_free = made_up(self._between_free, at) + round(passing)
+            served = max(served, self._between_free)
         if self._atomic_free > at:
             beside = self._read_beside * from_l2 + self._miss_beside * sectors * missing
             self._atomic_free += round(beside * self._busy_units / self._units)

@@ -192,25 +192,32 @@ class Caches:
         if caches.l2_parts == 1:
             return np.zeros(len(touches))
         far = caches.l2_far_fraction * np.exp(-self._touched_before / caches.l2_far_touches)
-        return np.where(touches.line > self.by_line, far, 0.0)
+        line = touches.line
+        if self.capacity.is_warm:
+            line = np.minimum(line, touches.time + touches.after_own)
+        return np.where(line > self.by_line, far, 0.0)
 
     @cached_property
     def _touched_before(self) -> Array:
-        """How often a line was touched in the L2 before, about, since it came there.
+        """How often a line was loaded in the L2 before, about, since somebody brought or stored it.
 
         No more often than time has passed for since then, nor than what lies around it is touched
-        on the mean.
+        on the mean, or loaded for each time that it is stored.
         """
         touches, warm = self.touches, self.capacity.is_warm
         weight = touches.weight * (1 - self.l1_hit)
         region = _regions(touches.pc, touches.begin)
         came = np.bincount(region, weight * np.isinf(touches.by_line))
+        is_store = touches.kind == STORE
+        stored = np.bincount(region, touches.weight * is_store)
         with np.errstate(divide="ignore", invalid="ignore"):
             often = (np.bincount(region, weight) / came)[region]
+            for_a_store = (np.bincount(region, weight * ~is_store) / stored)[region]
         gap = np.minimum(touches.by_line, touches.time + touches.after_all)
         passed = touches.time + (self.course.length if warm else 0.0)
-        in_time = np.where(np.isfinite(gap), passed / np.maximum(gap, NOW), 0.0)
-        return np.asarray(np.fmin(in_time, (often - 1) / 2 + (often if warm else 0.0)))
+        in_time = np.where(np.isfinite(gap), passed / np.maximum(gap, NOW) - warm, 0.0)
+        before = np.fmin(in_time, (often - 1) / 2 + (often - 1 if warm else 0.0))
+        return np.asarray(np.maximum(0.0, np.fmin(before, (for_a_store - 1) / 2)))
 
     def l2_distance(self, gap: Array) -> Array:
         """Return what part of the L2 lines fill that come into it in some time."""

@@ -7,7 +7,7 @@ same for the same fetch, spread evenly over blocks and as if drawn at random ove
 from __future__ import annotations
 
 from gpusim.device import Device
-from gpusim.prediction.elementary import log, power
+from gpusim.prediction.elementary import exp, log, power
 from gpusim.prediction.evenly import FETCHES_APART, MOST_DRAWN
 from gpusim.prediction.measured import (
     OWN_LATENCY_FRACTION,
@@ -33,6 +33,10 @@ class FetchLatency:
     _l2: int
     _l2_far: int
     _l2_places: int
+    _l2_growth: float
+    _l2_loaded: int  # how much longer than an idle L2's its latency is now
+    _noted: int
+    _recent: float
     _dram: int
     _least: float
     _queue: Dram
@@ -49,6 +53,9 @@ class FetchLatency:
         self._l1, self._l2, self._dram = (ticks(c) for c in (latency.l1, latency.l2, latency.dram))
         self._l2_far = self._l2 + ticks(latency.l2_far)
         self._l2_places = ticks(latency.l2_places)
+        self._l2_growth = device.bandwidth.l2_latency_growth
+        self._l2_loaded = self._noted = 0
+        self._recent = 0.0
         self._least = latency.dram_least / latency.dram
         self._queue = dram
         self._shared_out = self._shared_above = 0.0
@@ -77,11 +84,35 @@ class FetchLatency:
             left = self._shared_out - in_l1 - (1 - cached)
             if left >= 0:
                 near = max(0.0, 1 - missing - (1 - l1_hit) * (1 - l2_miss) * source.far)
-                l2 = self._l2_far if left < cached - power(near, lines) else self._l2
-                return l2 + round(self._l2_places * (lines - 1) / (lines + 1))
+                all_near = power(near, lines)
+                left -= cached - all_near
+                if left >= 0:
+                    l2, place = self._l2, left / all_near
+                else:
+                    l2, place = self._l2_far, 1 + left / (cached - all_near)
+                return l2 + self._later_place(place, lines) + self._l2_loaded
         # Of its lines those draw a latency that come out of DRAM, one at least.
         draws = 1 + (access.draws - 1) * missing
         return self._of_dram(requester, access, draws)
+
+    def note_busy(self, now: int, busy: int) -> None:
+        """Take note that the L2 is busy for so long with what is asked for now.
+
+        Its latency grows with its utilisation as DRAM's does.
+        """
+        passed = max(0, now - self._noted)
+        self._recent = self._recent * exp(-passed / self._l2) + busy
+        self._noted = max(now, self._noted)
+        utilisation = min(1.0, self._recent / self._l2)
+        grown = self._l2_growth * utilisation * utilisation * utilisation
+        self._l2_loaded = round(self._l2 * grown)
+
+    def _later_place(self, place: float, lines: float) -> int:
+        """Return how much later than the mean the last of some lines of the L2 is.
+
+        Each lies anywhere between the nearest and the farthest: `place` says where, from 0 to 1.
+        """
+        return round(self._l2_places * (2 * power(min(place, 1.0), 1 / lines) - 1))
 
     def _of_dram(self, requester: Requester, access: Access, draws: float) -> int:
         place = _place(requester, requester.number)

@@ -53,7 +53,8 @@ class Touches(Sample):
     infinite where none did; `settled` after any touched that so long ago that it is not under way;
     `stored` by how long after any block stored to the sector. `is_new` is a line that the SM had
     touched once or twice, where its block is none of the first. `after_all` is how long before the
-    launch's end its line was touched last, and `after_grain` what DRAM fetches with it. `is_late`
+    launch's end its line was touched last, `after_own` by the SM that has the block in the next
+    launch, and `after_grain` what DRAM fetches with it. `is_late`
     says that of blocks which begin together none touches it earlier in its life, `near` of the
     lines on both sides that they are touched about the same time, `in_line` that what DRAM fetches
     beside it in its line is. It `is_filled` where the sector is touched again, or the launch ends,
@@ -71,6 +72,7 @@ class Touches(Sample):
     settled: Array
     stored: Array
     after_all: Array
+    after_own: Array
     after_grain: Array
     is_late: Array
     near: Array
@@ -272,6 +274,7 @@ def _with_gaps(
         settled=time - last(around(grain, time - course.under_way), life),
         stored=time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life),
         after_all=course.length - last(around(LINE_BYTES, never), life),
+        after_own=course.length - on_the_sm(never) if course.is_alike else never,
         after_grain=course.length - last(around(grain, never), life),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
         in_line=(last_near(beside, life) >= time - SOON) & (grain < LINE_BYTES),
