@@ -573,7 +573,9 @@ def test_atomics_on_what_the_l2_lacks_wait_for_dram() -> None:
 
 def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
     """Of two units each sector takes one for a fifth of a pass, out of DRAM for half of one."""
-    gpu = with_intervals(plain_device(global_atomic=10), global_atomic_same_address=100)
+    parts = {"global_atomic_read": 0.2, "global_atomic_miss": 0.3}
+    gpu = plain_device(global_atomic=10)
+    gpu = with_intervals(gpu, global_atomic_same_address=100, **parts)
     gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_atomic_units=2))
     atomic = Instruction("RED", (), (0, 1), INT32, memory=GLOBAL)
     load = Instruction("LDG", (2,), (0,), INT32, memory=GLOBAL)
