@@ -172,3 +172,15 @@ def test_a_sum_of_64_bits_extends_the_sign_of_one_operand() -> None:
     totals = Array("totals", "global", INT64)
     assert ops(lowered(one, totals=totals, i=INT32))["SHF"] == 0
     assert ops(lowered(two, totals=totals, i=INT32, k=INT32))["SHF"] == 1
+
+
+def test_a_wide_index_of_two_arrays_is_scaled_once() -> None:
+    """Two rows shift it, and each address adds that to where its array starts, by halves."""
+
+    @cuda.jit
+    def kernel(x, y, first, i):
+        y[first[0] + i] = x[first[0] + i]
+
+    first = Array("first", "global", INT64)
+    count = ops(lowered(kernel, x=X, y=Y, first=first, i=INT32))
+    assert (count["SHF"], count["LEA"], count["LEA.HI"]) == (2, 0, 0)

@@ -60,6 +60,17 @@ def _where(array: Array) -> str:
     return array.name if array.space == "global" else array.space
 
 
+def _arrays_by_index(function: Function) -> dict[Value, set[str]]:
+    """Return which global arrays have each index, a constant in it left out."""
+    found: dict[Value, set[str]] = {}
+    for value in function.values():
+        if value.operation.access and array_of(value).space == "global":
+            index, _ = split_constant(value.args[0], "global")
+            if index is not None:
+                found.setdefault(index, set()).add(array_of(value).name)
+    return found
+
+
 class _Exposer:
     def __init__(self, function: Function, share: bool) -> None:
         self.function = function
@@ -73,6 +84,7 @@ class _Exposer:
         self.made: dict[Any, list[tuple[Block, Value]]] = {}
         needed = live_values(function)
         self.users = {v: [u for u in some if u in needed] for v, some in users(function).items()}
+        self.arrays = _arrays_by_index(function)
         self.found = Addresses()
         self.body: list[Value] = []
 
@@ -169,7 +181,13 @@ class _Exposer:
                 at_hand = self._at_hand(block, where, size, near)
                 if at_hand is not None and rest.constant is None:
                     return self._place(block, place, index, [rest, at_hand])
-        return self._place(block, place, index, [index, self._base(array, line)])
+        base = self._base(array, line)
+        if not self.share or index.dtype != INT64 or len(self.arrays.get(index, ())) < 2:
+            return self._place(block, place, index, [index, base])
+        shift = constant(size.bit_length() - 1, INT64)
+        scaled = self._put(block, Value("shl", INT64, [index, shift], line=index.line))
+        made = Value("add", INT64, [base, scaled], line=index.line)
+        return self._note(place, index, self._put(block, made))
 
     def _at_hand(self, block: Block, where: str, size: int, index: Value) -> Value | None:
         if self.share:
