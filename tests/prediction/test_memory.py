@@ -571,6 +571,46 @@ def test_what_data_say_is_stored_to_was_loaded_before_by_rule() -> None:
     assert share.whole.fetched == pytest.approx(2 * words / 8, rel=0.01)
 
 
+@cuda.jit
+def follow(table, out, steps):
+    i = cuda.grid(1)
+    place = i * 61 % 65_536
+    for _ in range(steps):
+        place = table[place]
+    out[i] = place
+
+
+@cuda.jit
+def seek(table, out, steps):
+    i = cuda.grid(1)
+    low = np.int32(0)
+    half = np.int32(32_768)
+    for _ in range(steps):
+        if table[low + half] <= i * 61:
+            low += half
+        half = half // 2
+    out[i] = low
+
+
+def first_of(kernel: cuda.Kernel, table: Array) -> Source:
+    """Return where the first 64 blocks find what they are led to by data in sixteen steps."""
+    arrays = (table.astype(np.int32), array_spec(64 * 256, "int32"), np.int32(16))
+    prepared = prepare(kernel[64, 256], arrays, CC)
+    return memory_share(prepared, classify(prepared), H200, 8, "cold").whole.first
+
+
+def test_chains_of_lanes_wait_for_dram_in_their_first_steps_and_searches_in_all() -> None:
+    """Chains at random have brought the table by then; a level of a tree all come to at once.
+
+    What all lanes of a warp find or do not find is not drawn for each of their lines.
+    """
+    chains = first_of(follow, np.random.default_rng(0).permutation(65_536))
+    searches = first_of(seek, np.arange(65_536))
+    assert chains.first_l2_miss < 0.2
+    assert chains.first_apart < 0.5
+    assert searches.first_l2_miss > 0.5
+
+
 def touching(sectors: dict[int, list[int]]) -> Stretches:
     """Return a stretch for each sector that instructions touch."""
     pc = np.repeat(list(sectors), [len(one) for one in sectors.values()])

@@ -61,6 +61,12 @@ class Pieces:
         _, piece = _pairs(self.block, self.piece)
         return np.unique(piece, return_counts=True)
 
+    def touching(self, pieces: Array) -> Array:
+        """Return how many of the blocks touch each of some pieces."""
+        values, counts = self.counts
+        at = np.minimum(np.searchsorted(values, pieces), len(values) - 1)
+        return np.where(values[at] == pieces, counts[at], 0)
+
     def in_others(self, pc: int) -> Array:
         """Return how many of an instruction's pieces none, one, two ... of the others touch.
 
@@ -160,9 +166,7 @@ def rates(spread: Pieces, asked: Asked, least: Array) -> Rates:
     others; whether a further block touches one stands (c + 1) f(c + 1) to (n - c) f(c) (Good, "The
     Population Frequencies of Species", 1953); where these are few, c to n - c.
     """
-    values, counts = spread.counts
-    at = np.minimum(np.searchsorted(values, asked.piece), len(values) - 1)
-    seen = np.where(values[at] == asked.piece, counts[at] - asked.is_counted, 0)
+    seen = np.maximum(spread.touching(asked.piece) - asked.is_counted, 0)
     mean, growth, again = np.zeros((3, len(seen)))
     for pc in np.unique(asked.pc).tolist():
         frequency = spread.in_others(pc)

@@ -29,6 +29,9 @@ from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
+LANES = 32  # of a warp
+AT_A_TIME = 64  # touches, of which so many are about as likely found
+
 
 @dataclass(frozen=True)
 class Source:
@@ -38,7 +41,9 @@ class Source:
     `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
     as DRAM: those that run together wait for one fetch. For one that it fetches DRAM moves whole
     grains at their place, which takes it as long as `moved` sectors of many side by side. Of those
-    that come from the L2 `far` lie in its far part alone, and `late` are under way from DRAM.
+    that come from the L2 `far` lie in its far part alone, and `late` are under way from DRAM. Lines
+    of one access come from DRAM each for itself where `apart` is 1 (for the first blocks
+    `first_apart`), all of them or none where it is 0.
     """
 
     l2_miss: float
@@ -48,6 +53,8 @@ class Source:
     moved: float = 1.0
     far: float = 0.0
     late: float = 0.0
+    apart: float = 1.0
+    first_apart: float = 1.0
 
 
 KEPT = Source(0.0, 0.0, 1.0, 1.0)  # all of it is in the L1
@@ -376,7 +383,27 @@ class Caches:
             moved=mean(self.moved, past_l1 * self.l2_miss, 1.0),
             far=mean(self.far, past_l1 * (1 - self.l2_miss), 0.0),
             late=0.0 if is_again else mean(self.late, past_l1 * (1 - self.l2_miss), 0.0),
+            apart=self._apart((1 - self.l1_hit) * self.l2_miss, weight),
+            first_apart=1.0 if is_again else self._apart(self.first_l2_miss, weight),
         )
+
+    def _apart(self, missing: Array, weight: Array) -> float:
+        """Return how far lines that an access has at random come from DRAM each for itself.
+
+        A loop finds less in its first iterations, all lanes at once, and all in its last ones. So a
+        whole warp's lines are found more often than if each iteration missed as many.
+        """
+        mine = np.flatnonzero((weight > 0) & self.touches.is_random)
+        if not len(mine) or not np.ptp(self.touches.place[mine]):
+            return 1.0
+        in_time = mine[np.argsort(self.touches.place[mine], kind="stable")]
+        parts = np.array_split(in_time, max(1, len(in_time) // AT_A_TIME))
+        share = np.array([weight[part].sum() for part in parts]) / weight[mine].sum()
+        missed = np.array([mean(missing[part], weight[part], 0.0) for part in parts])
+        found, each = float(share @ (1 - missed) ** LANES), 1 - float(share @ missed)
+        if not 0 < each < 1 or not found:
+            return 1.0
+        return max(0.0, min(1.0, (math.log(found) / math.log(each) - 1) / (LANES - 1)))
 
 
 def _regions(pcs: Array, begin: Array) -> Array:

@@ -71,14 +71,16 @@ class FetchLatency:
         fetch together wait almost equally long, those that drifted apart do not.
         """
         l1_hit = source.first_l1_hit if requester.is_first else source.l1_hit
-        l2_miss = source.first_l2_miss
+        l2_miss, apart = source.first_l2_miss, source.first_apart
         if not requester.is_first:
+            apart = source.apart
             l2_miss = source.l2_miss + (1 - source.l2_miss) * source.late
         missing = (1 - l1_hit) * l2_miss
         if missing < 1:
             self._shared_out = (self._shared_out + _GOLDEN) % 1.0
             lines = 1 + (access.places - 1) * min(1.0, sectors / max(1, access.lines))
-            in_l1, cached = power(l1_hit, lines), power(1 - missing, lines)
+            in_l1 = power(l1_hit, lines)
+            cached = max(in_l1, power(1 - missing, 1 + (lines - 1) * apart))
             if self._shared_out < in_l1:
                 return self._l1
             left = self._shared_out - in_l1 - (1 - cached)

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.memory.chance import (
+    MANY,
     Asked,
     Rates,
     by_chance,
@@ -176,8 +177,12 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         found = of_neighbours(wanted, life)
         if wanted.sms and wanted.kinds:
             return found
-        mine, lines = rate(int(wanted.end[0] - wanted.begin[0])), rate(LINE_BYTES)
-        return np.maximum(found, by_chance(mine, lines, sample, course, wanted, life))
+        size = int(wanted.end[0] - wanted.begin[0])
+        chance = by_chance(rate(size), rate(LINE_BYTES), sample, course, wanted, life)
+        if not life:  # of blocks that begin together neighbours say when, where many touch it
+            are_told = sectors[1].of_size(size).touching(wanted.begin // size) > MANY
+            chance = np.where(are_told, NEVER, chance)
+        return np.maximum(found, chance)
 
     return _with_gaps(sample, course, last, own, of_neighbours)
 
