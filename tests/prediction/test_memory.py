@@ -611,6 +611,24 @@ def test_chains_of_lanes_wait_for_dram_in_their_first_steps_and_searches_in_all(
     assert searches.first_l2_miss > 0.5
 
 
+@cuda.jit
+def gather_once(table, places, out):
+    i = cuda.grid(1)
+    out[i] = table[places[i]]
+
+
+def test_what_the_first_blocks_brought_is_not_under_way_for_those_behind_them() -> None:
+    """16 KB by 16 waves of blocks, each with one gather: fifteen find it in L1 and L2."""
+    blocks = 16 * 1056
+    places = np.random.default_rng(0).integers(0, 4096, 256 * blocks).astype(np.int32)
+    arrays = array_spec(4096, "float32"), places, array_spec(256 * blocks, "float32")
+    prepared = prepare(gather_once[blocks, 256], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 8, "cold")
+    gathered = max((one.first for one in share.by_pc.values()), key=lambda first: first.l1_hit)
+    assert gathered.l1_hit > 0.9
+    assert gathered.late < 0.02
+
+
 def touching(sectors: dict[int, list[int]]) -> Stretches:
     """Return a stretch for each sector that instructions touch."""
     pc = np.repeat(list(sectors), [len(one) for one in sectors.values()])

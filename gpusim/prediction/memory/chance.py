@@ -239,11 +239,11 @@ def by_chance(
     places = sample.place - sample.place.min()
     blocks, length = (course.launch.blocks, course.length) if life else (course.at_once, 1.0)
     if life:  # of those that touch a piece at the same time one is the first
-        places += _between(sample) * ((sample.draw + sample.second_draw) % 1.0)
+        places += _between(sample, length) * ((sample.draw + sample.second_draw) % 1.0)
     lasts = max(ONE_AFTER_THE_OTHER, length - 1 + float(places.max()))
-    shift = wanted.time - (sample.block * life + sample.place)
+    later = np.maximum(wanted.time - (sample.block * life + sample.place), 0.0)
     is_first = sample.second_draw * length < 1  # of the blocks that begin together
-    passed = np.minimum(np.where(is_first, places, sample.second_draw * lasts) + shift, lasts)
+    passed = np.minimum(np.where(is_first, places, sample.second_draw * lasts) + later, lasts)
     apart = (wanted.sms or 1) * lasts / blocks
     ago = rates.blocks_ago(sample.draw) * apart
     now = np.where(np.isinf(wanted.time), course.length, wanted.time)
@@ -252,7 +252,12 @@ def by_chance(
     return np.where(ago < passed, now - since, NEVER)
 
 
-def _between(sample: Sample) -> float:
-    """Return the time between two touches of a block: hardly any where there is but one."""
+def _between(sample: Sample, length: float) -> float:
+    """Return the time between two touches of a block.
+
+    Where there is but one it is hardly any, until blocks that follow others have drifted apart.
+    """
     times = len(np.unique(np.stack([sample.pc, sample.place]), axis=1).T)
-    return float(np.ptp(sample.place)) / (times - 1) if times > 1 else AT_ONCE
+    if times > 1:
+        return float(np.ptp(sample.place)) / (times - 1)
+    return min(1.0, max(AT_ONCE, length - 1))
