@@ -117,7 +117,7 @@ def latest(
         if search.combinations * len(mine) * len(wanted) > MOST_PLACES:
             search = _Windows(dimensions, ranges, life)
         rows, whose = stretches.at(mine), blocks[mine]
-        meetings = _Meetings(rows, [d.move for d in dimensions if d.move])
+        meetings = _Meetings(rows, [d for d in dimensions if d.move])
         size = max(
             1, MOST_CANDIDATES * len(wanted) // max(1, search.places(meetings.count(wanted)))
         )
@@ -361,17 +361,31 @@ def _apart(stretches: Stretches, wanted: Wanted, pairs: Pairs) -> tuple[Array, A
     return low, wanted.end[number] - 1 - stretches.begin[row]
 
 
+def _circle(moving: Sequence[Dimension], length: float) -> tuple[int, int, int]:
+    """Return the bytes of a circle, and from where up to where stretches are moved along it.
+
+    All but the shortest moves lead round it: so many that stretches of a length take up the least.
+    """
+    ordered = sorted(moving, key=lambda d: abs(d.move))
+    circles = [(FAR, 0, 0)]
+    for k in range(len(ordered)):
+        around = math.gcd(*(d.move for d in ordered[k:]))
+        circles.append((around, *_reach(ordered[:k])))
+    return min(circles[1:] or circles, key=lambda c: (c[2] - c[1] + length) / c[0])
+
+
 class _Meetings:
     """Which stretches may cover some of what is wanted, wherever in their dimensions these are.
 
-    Moves are multiples of `around` bytes: a stretch only comes to what lies near it on a circle of
-    so many. Stretches of about one length are looked through together: of those that begin near
-    enough at least every second one covers it.
+    The longest moves are multiples of `around` bytes: a stretch only comes to what lies near it on
+    a circle of so many, as far as the other moves lead. Stretches of about one length are looked
+    through together: of those that begin near enough at least every second one covers it.
     """
 
-    def __init__(self, stretches: Stretches, moves: Sequence[int]) -> None:
-        self._around = math.gcd(*moves) or FAR
-        self._begin, self._length = stretches.begin, stretches.end - stretches.begin
+    def __init__(self, stretches: Stretches, moving: Sequence[Dimension]) -> None:
+        length = stretches.end - stretches.begin
+        self._around, least, most = _circle(moving, float(length.mean()) if len(length) else 0.0)
+        self._begin, self._length = stretches.begin + least, length + most - least
         self._parts = [self._part(rows) for rows in _by_length(stretches)]
 
     def _part(self, rows: Array) -> tuple[Array, Array, int]:
