@@ -831,3 +831,21 @@ def test_dram_reads_sectors_that_are_stored_in_part_and_grains_that_are_updated(
     assert stored["dram__bytes_read.sum"] == pytest.approx(64 * blocks * 32 - kept, rel=0.05)
     updated = counted(update, BLOCKS, array_spec(64 * BLOCKS * 64, "int32"), np.int32(64))
     assert updated["dram__bytes_read.sum"] == pytest.approx(64 * BLOCKS * 64)
+
+
+@cuda.jit
+def sum_of_all_before(a, out):
+    i = cuda.grid(1)
+    total = np.int32(0)
+    for j in range(cuda.blockIdx.x * cuda.blockDim.x):
+        total += a[j]
+    out[i] = total + a[i]
+
+
+def test_what_blocks_touch_at_the_end_of_lives_of_any_length_was_not_there_before() -> None:
+    """All go through the numbers side by side: each waits for what DRAM brings in that step."""
+    arrays = array_spec(64 * 132, "int32"), array_spec(64 * 132, "int32")
+    prepared = prepare(sum_of_all_before[132, 64], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    before = [one.first for pc, one in share.by_pc.items() if pc >= 0 and one.missed > 10_000]
+    assert max(one.first_l2_miss for one in before) > 0.5

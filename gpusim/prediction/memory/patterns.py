@@ -33,6 +33,7 @@ FEW = 6
 FIRST_FITTED = 8  # stretches of a block, before all of them
 LEAST_OF_A_HALF = 8  # blocks that are run, to tell that those with a bit of their number are alike
 LEAST_WITH_EDGES = 8  # blocks along a dimension, of which those at its ends are few
+AT_ONE_TIME = 0.1  # of the longest block's steps
 MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
 
 
@@ -59,7 +60,8 @@ class Patterns:
     """What a grid touches: patterns of all of its blocks, and of some that were run.
 
     `linear` holds what is known of all blocks, `single` what is known of those alone that were
-    run: `spread` over the grid, `neighbours` side by side, and some that run `together`.
+    run: `spread` over the grid, `neighbours` side by side, and some that run `together`. What is
+    linear is `timed` where blocks touch it at one time of their lives.
     """
 
     launch: Launch
@@ -68,6 +70,7 @@ class Patterns:
     spread: tuple[int, ...]
     neighbours: tuple[int, ...]
     together: tuple[int, ...] = ()
+    timed: tuple[Pattern, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -319,7 +322,9 @@ def _of_some(
 ) -> Patterns:
     """Return what some blocks touch, and of all blocks what each instruction touches in turn."""
     linear: list[Pattern] = []
+    timed: list[Pattern] = []
     left: list[int] = []
+    longest = max(one.steps for one in found.values())
     for pc in sorted({pc for one in found.values() for pc in np.unique(one.pc).tolist()}):
         mine = {b: one.at(one.pc == pc) for b, one in found.items()}
         made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch) or _by_bit(mine, launch)
@@ -328,11 +333,20 @@ def _of_some(
             left.append(pc)
         else:
             linear += made
-    longest = max(one.steps for one in found.values())
+            timed += made if _is_at_one_time(mine, longest) else []
     single = {b: replace(one.at(np.isin(one.pc, left)), steps=longest) for b, one in found.items()}
     if not left:
         single = {}
-    return Patterns(launch, _in_step(linear, longest), single, spread, neighbours, together)
+    in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
+    return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
+
+
+def _is_at_one_time(found: Mapping[int, Stretches], longest: int) -> bool:
+    """Return whether blocks touch what they touch after about as many steps each."""
+    alike = [one.time for one in _alike(found).values()]
+    if len({len(one) for one in alike}) > 1:
+        return False
+    return float(np.ptp(np.stack(alike), axis=0).max(initial=0)) <= AT_ONE_TIME * longest
 
 
 def _in_step(patterns: Sequence[Pattern], longest: int = 1) -> tuple[Pattern, ...]:

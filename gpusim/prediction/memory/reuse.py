@@ -6,7 +6,7 @@ so many blocks that run at a time each begins that part of a life later than the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -102,16 +102,16 @@ def _joined(parts: list[Touches]) -> Touches:
 def _of_linear(patterns: Patterns, course: Course) -> Touches:
     sample = sampled(patterns.linear, course)
     own = _last_own(patterns.linear, sample, course)
-    return _with_gaps(sample, course, _last_linear(patterns, course), own)
+    return _with_gaps(sample, course, _last_linear(patterns.linear, course), own)
 
 
-def _last_linear(patterns: Patterns, course: Course) -> Last:
+def _last_linear(patterns: Sequence[Pattern], course: Course) -> Last:
     """Return what says when instructions touched bytes last whose addresses a rule gives."""
-    grids = [_grid(pattern, course) for pattern in patterns.linear]
+    grids = [_grid(pattern, course) for pattern in patterns]
 
     def last(wanted: Wanted, life: float) -> Array:
         best = np.full(len(wanted), NEVER)
-        for pattern, grid in zip(patterns.linear, grids, strict=True):
+        for pattern, grid in zip(patterns, grids, strict=True):
             rows = pattern.stretches.at(wanted.among(pattern.stretches.kind))
             blocks = np.zeros(len(rows), dtype=np.int64)
             found = latest(rows, grid, wanted, blocks, np.array(pattern.ranges), life)
@@ -150,8 +150,8 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
     }
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
-    own = _last_own((*patterns.linear, *(pattern[b] for b in later)), sample, course)
-    last_linear = _last_linear(patterns, course)
+    own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, course)
+    last_linear = _last_linear(patterns.timed, course)
     sample, own = with_chances(sample), np.repeat(own, CHANCES)
     everyone, owner = _side_by_side(single, near)
     sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
