@@ -318,8 +318,8 @@ MEMORY_MISSES = {
     "drifted apart: DRAM takes longer for them",
     ("convolution_5x5", 1 << 10): "windows of 25 words that warps share: how many loads may wait "
     "at a time explains large pictures, small ones take longer",
-    ("shorter_ways", 1 << 13): "some lanes store to what the warp has just loaded, as data decide: "
-    "DRAM is taken to read it first",
+    ("next_level", 1 << 18): "all SMs load and store single words of the same lines at random: the "
+    "L2 takes twice as long for them as for words of two arrays",
     ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB, twice: as much as predicted is "
     "found in the L1, but so few warps wait less for DRAM than here",
     ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "

@@ -181,9 +181,10 @@ def test_a_chain_takes_the_way_of_a_word_for_each_block() -> None:
 
 
 def test_a_fence_before_the_word_takes_its_time_as_well() -> None:
+    """With the two instructions that stand behind a fence, four slots."""
     bare = ends_of(chain, 256, zeros(256), 1).cycles_a_block
     fenced = ends_of(fenced_chain, 256, zeros(256), 1).cycles_a_block
-    assert fenced - bare == pytest.approx(LATENCY.fenced_flag - LATENCY.flag, abs=2)
+    assert fenced - bare == pytest.approx(LATENCY.fenced_flag - LATENCY.flag, abs=5)
 
 
 def test_blocks_that_wait_for_one_further_back_go_on_side_by_side() -> None:
