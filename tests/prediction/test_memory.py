@@ -849,3 +849,18 @@ def test_what_blocks_touch_at_the_end_of_lives_of_any_length_was_not_there_befor
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
     before = [one.first for pc, one in share.by_pc.items() if pc >= 0 and one.missed > 10_000]
     assert max(one.first_l2_miss for one in before) > 0.5
+
+
+@cuda.jit
+def look_up_at_the_end(places, table, out):
+    i = cuda.grid(1)
+    if cuda.blockIdx.x == cuda.gridDim.x - 1:
+        out[i] = table[places[i]]
+
+
+def test_what_the_last_block_alone_looks_up_is_predicted_too() -> None:
+    places = np.random.default_rng(2).integers(0, 64 * BLOCKS, 64 * BLOCKS, dtype=np.int32)
+    arrays = places, *(array_spec(64 * BLOCKS, "int32") for _ in range(2))
+    prepared = prepare(look_up_at_the_end[BLOCKS, 64], arrays, CC)
+    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    assert share.whole.missed > 0

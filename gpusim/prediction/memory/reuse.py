@@ -132,12 +132,14 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
     """Return touches of instructions whose addresses no rule gives for the blocks that did not run.
 
     Blocks side by side say how often neighbours touch the same. Beyond these, a sector that so
-    many of the blocks spread over the grid touch is taken to be touched at that rate.
+    many of the blocks spread over the grid touch is taken to be touched at that rate. Where no
+    neighbour touches any, those that do stand for all.
     """
     single, launch = patterns.single, course.launch
     near = patterns.neighbours
     pattern = {b: Pattern(one, (0, 0, 0), ((b, b),)) for b, one in single.items()}
-    later = near[len(near) // 2 :]
+    later = [b for b in near[len(near) // 2 :] if len(single[b])]
+    later = later or [b for b, one in single.items() if len(one)]
     blocks_apart = len(patterns.spread)
     totals: dict[int, float] = {}
     for b in patterns.spread:
