@@ -47,15 +47,17 @@ def _side_by_side(near: Parts, together: Parts, units: float, bandwidth: Bandwid
     """Return how many of the units are busy at a time, by how often places are asked for.
 
     Some places have one unit, those side by side do not. Two atomics name one place as often as one
-    by neighbours does and one by blocks spread over those that run.
+    by neighbours does and one by blocks spread over those that run: what only some of these ask for
+    is one of many such places.
     """
-    even = sum(part * together.get(place, 0.0) for place, part in near.items())
+    both = [(part, together.get(place, 0.0)) for place, part in near.items()]
+    even, hottest = sum(one * other for one, other in both), max(map(min, both))
     meeting = min(
         bandwidth.l2_atomic_places_a_unit * even,
         max(even, 1 / bandwidth.l2_atomics_in_a_kilobyte),
     )
     busy = 1 / (1 / units + meeting)
-    return max(1.0, min(busy, 1 / max(together.values())))
+    return max(1.0, min(busy, 1 / hottest) if hottest else busy)
 
 
 def _asked(patterns: Patterns, course: Course, blocks: Sequence[int]) -> dict[int, Parts]:

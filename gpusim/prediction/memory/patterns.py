@@ -295,6 +295,8 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         during = _running(prepared.launch, at_once)
         count = min(TOGETHER if near == NEIGHBOURS else FEW, len(during))
         together = tuple(during[(2 * k + 1) * len(during) // (2 * count)] for k in range(count))
+        if neighbours[-1] + 1 in during:  # of many blocks two are seldom one
+            together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
     found = touched_by(prepared, sorted({*neighbours, *spread, *together}))
     return _of_some(prepared.launch, found, spread, neighbours, together)
 
