@@ -401,6 +401,7 @@ def test_what_a_file_does_to_python_is_undone(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_of_the_users_is_none_of_the_files(tmp_path: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has none
     text = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n"
     with pytest.raises(KeyboardInterrupt):
         user_files.kernel_of_file(f"{write(tmp_path / 'endless.py', text)}:f")

@@ -852,18 +852,19 @@ def test_what_blocks_touch_at_the_end_of_lives_of_any_length_was_not_there_befor
 
 
 @cuda.jit
-def look_up_at_the_end(places, table, out):
+def look_up_at_first(places, table, out):
     i = cuda.grid(1)
-    if cuda.blockIdx.x == cuda.gridDim.x - 1:
+    if cuda.blockIdx.x < 100:
         out[i] = table[places[i]]
 
 
-def test_what_the_last_block_alone_looks_up_is_predicted_too() -> None:
+def test_what_no_block_in_the_middle_looks_up_is_predicted_too() -> None:
     places = np.random.default_rng(2).integers(0, 64 * BLOCKS, 64 * BLOCKS, dtype=np.int32)
     arrays = places, *(array_spec(64 * BLOCKS, "int32") for _ in range(2))
-    prepared = prepare(look_up_at_the_end[BLOCKS, 64], arrays, CC)
+    prepared = prepare(look_up_at_first[BLOCKS, 64], arrays, CC)
     share = memory_share(prepared, classify(prepared), H200, 4, "cold")
-    assert share.whole.missed > 0
+    looked_up = [one for pc, one in share.by_pc.items() if pc >= 0 and one.missed > 3000]
+    assert looked_up
 
 
 def test_atomics_of_blocks_that_each_have_places_of_their_own_keep_all_units_busy() -> None:

@@ -64,6 +64,8 @@ class Pieces:
     def touching(self, pieces: Array) -> Array:
         """Return how many of the blocks touch each of some pieces."""
         values, counts = self.counts
+        if not len(values):
+            return np.zeros(len(pieces), dtype=np.int64)
         at = np.minimum(np.searchsorted(values, pieces), len(values) - 1)
         return np.where(values[at] == pieces, counts[at], 0)
 
