@@ -14,10 +14,12 @@ from . import (
     models,
     networks,
     pictures,
+    queries,
     records,
     rows,
     sciences,
     streams,
+    tensors,
     tiles,
     training,
 )
@@ -39,6 +41,8 @@ MODULES = (
     records,
     pictures,
     models,
+    queries,
+    tensors,
 )
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 

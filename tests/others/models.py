@@ -9,12 +9,12 @@ import numpy as np
 from numpy import float32, float64, int32, uint8, uint32, uint64
 
 from .data import Array, Numbers, afresh, deciding, of, random_words, uniform, words, zeros
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 EXACT = 1e-12
 
 
-@measured(LAST, 2**12, 2**16, 2**20, small=2**10)
+@measured(SEEN, 2**12, 2**16, 2**20, small=2**10)
 def lennard_jones(n: int) -> Plan:
     side = ceil(n ** (1 / 3))
     box, cutoff2 = float32(1.2 * side), float32(4)
@@ -52,7 +52,7 @@ def lennard_jones(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 64, 256, 768, small=32)
+@measured(SEEN, 64, 256, 768, small=32)
 def seismic(n: int) -> Plan:
     width, depth = n + 8, 40
     size = depth * width * width
@@ -76,7 +76,7 @@ def seismic(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected, constants=constants)
 
 
-@measured(LAST, 32, 96, 192, small=16)
+@measured(SEEN, 32, 96, 192, small=16)
 def update_e(n: int) -> Plan:
     c = float32(0.5)
 
@@ -99,7 +99,7 @@ def update_e(n: int) -> Plan:
     return Plan(grid, (32, 4, 2), (*fields, c, int32(n)), expected)
 
 
-@measured(LAST, 256, 1024, 3072, small=64)
+@measured(SEEN, 256, 1024, 3072, small=64)
 def shallow_water(n: int) -> Plan:
     r = float32(0.02)
 
@@ -125,7 +125,7 @@ def shallow_water(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected)
 
 
-@measured(LAST, 64, 1024, 8192, small=4)
+@measured(SEEN, 64, 1024, 8192, small=4)
 def american_put(n: int) -> Plan:
     up = float32(np.exp(0.3 * np.sqrt(1 / 255)))
     discount = float32(np.exp(-0.05 / 255))
@@ -150,7 +150,7 @@ def american_put(n: int) -> Plan:
     return Plan(n, 256, arguments, expected, tolerance=1e-3)
 
 
-@measured(LAST, 2**12, 2**15, 2**18, small=2**8)
+@measured(SEEN, 2**12, 2**15, 2**18, small=2**8)
 def epidemics(n: int) -> Plan:
     def expected(seeds: Array, recovered: Array, peaks: Array, n: int) -> Expected:
         state = seeds | uint32(1)
@@ -181,7 +181,7 @@ def _cdf(d: Array) -> Array:
     return np.where(d > 0, 1 - tail, tail)
 
 
-@measured(LAST, 2**14, 2**18, 2**22)
+@measured(SEEN, 2**14, 2**18, 2**22)
 def implied_vol(n: int) -> Plan:
     rate = float32(0.03)
 
@@ -204,7 +204,7 @@ def implied_vol(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected, tolerance=1e-3)
 
 
-@measured(LAST, 2**12, 2**16, 2**20, small=2**8)
+@measured(SEEN, 2**12, 2**16, 2**20, small=2**8)
 def lorenz_rk4(n: int) -> Plan:
     h, steps = float64(0.005), 100
 
@@ -228,7 +228,7 @@ def lorenz_rk4(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, tolerance=1e-8)
 
 
-@measured(LAST, 2**14, 2**18, 2**22)
+@measured(SEEN, 2**14, 2**18, 2**22)
 def deposit_charge(n: int) -> Plan:
     cells, charge = 256, float32(0.25)
 
@@ -250,7 +250,7 @@ def deposit_charge(n: int) -> Plan:
     return Plan(n // 256, 256, (*arguments, charge, int32(cells), int32(n)), expected, 1e-4)
 
 
-@measured(LAST, 2**10, 2**14, 2**16, small=2**7)
+@measured(SEEN, 2**10, 2**14, 2**16, small=2**7)
 def thomas(n: int) -> Plan:
     size = 64 * n
 
@@ -275,7 +275,7 @@ def thomas(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, tolerance=1e-10)
 
 
-@measured(LAST, 16, 512, 4096, small=2)
+@measured(SEEN, 16, 512, 4096, small=2)
 def viterbi(n: int) -> Plan:
     steps = 32
 
@@ -306,7 +306,7 @@ def viterbi(n: int) -> Plan:
     return Plan(n, 64, arguments, expected, EXACT)
 
 
-@measured(LAST, 9, 11, 13, small=7)
+@measured(SEEN, 9, 11, 13, small=7)
 def queens(n: int) -> Plan:
     ways = {7: 40, 9: 352, 11: 2680, 13: 73712}
 

@@ -6,12 +6,12 @@ import numpy as np
 from numpy import float32, float64, int16, int32, uint8, uint32
 
 from .data import Array, Numbers, afresh, deciding, of, random_bytes, uniform, words, zeros
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 EXACT = 1e-12
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def nv12_to_rgba(n: int) -> Plan:
     def expected(luma: Array, chroma: Array, *_: object) -> Expected:
         c = 298 * (luma.reshape(n, n).astype(int32) - 16) + 128
@@ -26,7 +26,7 @@ def nv12_to_rgba(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected, EXACT)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def integral_rows(n: int) -> Plan:
     width = 1920
 
@@ -49,7 +49,7 @@ def _photograph(pixels: int) -> Numbers:
     return deciding(of(made, 4 * pixels, uint8))
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def color_cube(n: int) -> Plan:
     def lut() -> Array:
         b, g, r = np.mgrid[:33, :33, :33] / 32
@@ -84,7 +84,7 @@ def _dots(length: int, one_of: int, seed: int) -> Numbers:
     return deciding(of(made, length, uint8))
 
 
-@measured(LAST, 2**10, 2**15, 2**18, small=2**8)
+@measured(SEEN, 2**10, 2**15, 2**18, small=2**8)
 def distance_columns(n: int) -> Plan:
     height = 96
 
@@ -101,7 +101,7 @@ def distance_columns(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, EXACT)
 
 
-@measured(LAST, 128, 512, 2048, small=64)
+@measured(SEEN, 128, 512, 2048, small=64)
 def hough_lines(n: int) -> Plan:
     reach = 3 * n // 2
 
@@ -122,7 +122,7 @@ def hough_lines(n: int) -> Plan:
     return Plan((n // 16, n // 16), (16, 16), arguments, expected, EXACT)
 
 
-@measured(LAST, 256, 1024, 3072, small=64)
+@measured(SEEN, 256, 1024, 3072, small=64)
 def undistort(n: int) -> Plan:
     def expected(src: Array, dst: Array, n: int, focal: float, k1: float, k2: float) -> Expected:
         centre = 0.5 * (n - 1)
@@ -143,7 +143,7 @@ def undistort(n: int) -> Plan:
     return Plan((n // 32, n // 8), (32, 8), arguments, expected, tolerance=2e-3)
 
 
-@measured(LAST, 64, 4096, 2**16, small=4)
+@measured(SEEN, 64, 4096, 2**16, small=4)
 def fft256(n: int) -> Plan:
     def expected(given: Array, out: Array) -> Expected:
         made = np.fft.fft(given.astype(float64).view(np.complex128).reshape(n, 256))
@@ -152,7 +152,7 @@ def fft256(n: int) -> Plan:
     return Plan(n, 64, (uniform(512 * n), zeros(512 * n)), expected)
 
 
-@measured(LAST, 128, 4096, 2**15, small=8)
+@measured(SEEN, 128, 4096, 2**15, small=8)
 def wavelet_rows(n: int) -> Plan:
     def given() -> Array:
         return (words(1024 * n, 6) & uint32(1023)).astype(int16) - int16(512)
@@ -167,7 +167,7 @@ def wavelet_rows(n: int) -> Plan:
     return Plan(n, 256, arguments, expected, EXACT)
 
 
-@measured(LAST, 128, 512, 1536, small=16)
+@measured(SEEN, 128, 512, 1536, small=16)
 def hit_triangles(n: int) -> Plan:
     count = 256
 
@@ -197,7 +197,7 @@ def hit_triangles(n: int) -> Plan:
     return Plan((n // 16, n // 16), (16, 16), arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 64, 256, 1024, small=32)
+@measured(SEEN, 64, 256, 1024, small=32)
 def render_volume(n: int) -> Plan:
     tilt, density = float32(0.35), float32(0.12)
 
@@ -229,7 +229,7 @@ def render_volume(n: int) -> Plan:
     return Plan((n // 16, n // 16), (16, 16), arguments, expected, tolerance=1e-2)
 
 
-@measured(LAST, 128, 512, 1536, small=32)
+@measured(SEEN, 128, 512, 1536, small=32)
 def stereo_match(n: int) -> Plan:
     def seen(shift: int) -> Numbers:
         def made() -> Array:
@@ -254,7 +254,7 @@ def stereo_match(n: int) -> Plan:
     return Plan((n // 16, n // 16), (16, 16), arguments, expected, EXACT)
 
 
-@measured(LAST, 2**12, 2**17, 2**21, small=2**9)
+@measured(SEEN, 2**12, 2**17, 2**21, small=2**9)
 def skin_vertices(n: int) -> Plan:
     def ids() -> Array:
         return (np.arange(4 * n) // 1500 + (words(4 * n, 11) & uint32(7)) & 63).astype(uint8)
