@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
 
+from gpusim import device
 from gpusim.catalogue import Setup, entries, find
 from validate import backend as backends
 from validate import files, nvrtc, twins
@@ -68,7 +69,7 @@ def test_every_microbenchmark_compiles(compiler: None, monkeypatch: pytest.Monke
     """What `calibrate` would have compiled, asked for by running it on the fake GPU."""
     monkeypatch.setattr(backends, "WARM_UP_US", 1.0)
     asked = FakeCompiler()
-    calibrate(PycudaBackend(FakeDriver(), asked), "h200")
+    calibrate(PycudaBackend(FakeDriver(), asked), device.load("h200"))
     by_file: dict[str, list[str]] = {}
     for twin in asked.compiled:
         by_file.setdefault(twin.file, []).append(twin.expression)
