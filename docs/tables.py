@@ -320,6 +320,11 @@ MEMORY_MISSES = {
     "at a time explains large pictures, small ones take longer",
     ("next_level", 1 << 18): "all SMs load and store single words of the same lines at random: the "
     "L2 takes twice as long for them as for words of two arrays",
+    (
+        "count_distinct",
+        1 << 22,
+    ): "atomics at random in a table that the L2 does not hold: each takes an "
+    "SM half as long again as predicted, with its writing back",
     ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB, twice: as much as predicted is "
     "found in the L1, but so few warps wait less for DRAM than here",
     ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "
