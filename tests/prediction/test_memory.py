@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,14 @@ def share_of(
 ) -> MemoryShare:
     """Return the share of an SM where blocks of 64 threads run a kernel on so many int32."""
     arrays = array_spec(first, "int32"), array_spec(64 * blocks, "int32")
-    prepared = prepare(kernel[blocks, 64], arrays, CC)
+    return share_from(kernel[blocks, 64], arrays, l2=l2, resident=resident)
+
+
+def share_from(
+    launch: cuda.ConfiguredKernel, arguments: Sequence[Any], *, l2: str = "cold", resident: int = 4
+) -> MemoryShare:
+    """Return the share of an SM where so many blocks of a launch run on it at a time."""
+    prepared = prepare(launch, arguments, CC)
     return memory_share(prepared, classify(prepared), H200, resident, l2)
 
 
@@ -92,8 +100,7 @@ def by_pairs(a, out):
 def found_by_pairs(l2: str) -> Source:
     """Return where blocks find what two side by side read."""
     arrays = array_spec(64 << 13, "int32"), array_spec(64 << 14, "int32")
-    prepared = prepare(by_pairs[(2, 1 << 13), 64], arrays, CC)
-    return memory_share(prepared, classify(prepared), H200, 4, l2).whole.first
+    return share_from(by_pairs[(2, 1 << 13), 64], arrays, l2=l2).whole.first
 
 
 def test_what_another_block_began_to_fetch_a_moment_before_is_as_late_as_dram() -> None:
@@ -126,8 +133,7 @@ def test_for_a_sector_dram_moves_a_grain_of_a_whole_line_or_of_a_line_like_its_n
     step: int, moved: float
 ) -> None:
     arrays = array_spec(64 * step * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
-    prepared = prepare(spread_out[BLOCKS, 64], (*arrays, np.int32(step)), CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(spread_out[BLOCKS, 64], (*arrays, np.int32(step)))
     assert share.whole.first.moved == pytest.approx(moved, rel=0.02)
 
 
@@ -182,8 +188,7 @@ def test_stores_alone_leave_43_hundredths_of_the_l2_unwritten(
     """From 0.8 to 1.2 times as much on they are written; a block stores 256 bytes."""
     blocks = int(filled * H200.capacity.l2_bytes / 256)
     arrays = (array_spec(64 * blocks, "int32"), np.int32(1))
-    prepared = prepare(mark[blocks, 64], arrays, CC)
-    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    stored = share_from(mark[blocks, 64], arrays).stored[-1]
     assert stored.written_back == pytest.approx(written_back, abs=0.03)
 
 
@@ -197,8 +202,7 @@ def word_by_word(out):
 def test_words_of_the_same_lines_do_not_drive_each_other_out() -> None:
     """32 times over 17 MB, each time a word of each line: nearly all is still in the L2."""
     blocks = 32 * 2**17 // 64
-    prepared = prepare(word_by_word[blocks, 64], (array_spec(64 * blocks, "int32"),), CC)
-    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    stored = share_from(word_by_word[blocks, 64], (array_spec(64 * blocks, "int32"),)).stored[-1]
     assert stored.written_back < 0.1
 
 
@@ -267,8 +271,7 @@ def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
     """Four blocks of an SM with 228 KB of L1: three quarters of 96 KB are gone when read again."""
     n = kilobytes * 256
     arrays = array_spec(n * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
-    prepared = prepare(again[BLOCKS, 64], (*arrays, np.int32(n)), CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(again[BLOCKS, 64], (*arrays, np.int32(n)))
     second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
     assert [one.l1_hit for one in second] == pytest.approx([kept] * len(second), abs=0.1)
 
@@ -331,8 +334,7 @@ def looks_again_at_what_it_updated(x, out):
 )
 def test_fences_and_atomics_take_lines_out_of_the_l1(kernel: cuda.Kernel, hit: float) -> None:
     arrays = array_spec(64 * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
-    prepared = prepare(kernel[BLOCKS, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(kernel[BLOCKS, 64], arrays)
     second = max(share.by_pc)
     assert share.by_pc[second].again.l1_hit == hit
 
@@ -341,8 +343,7 @@ def test_later_blocks_find_less_in_the_l1_than_the_first_ones() -> None:
     """Four rows of 24 KB, read twice: 96 of 240 KB; later blocks find two thirds of them."""
     n, blocks = 24 * 256, 4 * BLOCKS
     arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
-    prepared = prepare(again[blocks, 64], (*arrays, np.int32(n)), CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(again[blocks, 64], (*arrays, np.int32(n)))
     second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
     later = 1 - (96 / 240 - 0.15) / (0.9 - 0.15)
     found = [(1 + 3 * later) / 4] * len(second)
@@ -451,8 +452,7 @@ def update(counts, width):
 def test_atomics_go_on_at_as_many_units_as_their_places_have(width: int, units: int) -> None:
     """On one word one after the other; 256 bytes apart at as many as there are."""
     arrays = (array_spec(max(1, 64 * BLOCKS * width), "int32"), np.int32(width))
-    prepared = prepare(update[BLOCKS, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(update[BLOCKS, 64], arrays)
     (found,) = share.concurrent_atomics.values()
     assert found == 1 if units == 1 else units < found <= H200.bandwidth.l2_atomic_units
 
@@ -460,10 +460,7 @@ def test_atomics_go_on_at_as_many_units_as_their_places_have(width: int, units: 
 def test_what_atomics_update_comes_out_of_dram_where_the_l2_lacks_it() -> None:
     """A word of each 256 bytes: grains of two sectors, alone; none of 8 MB in a warm L2."""
     arrays = (array_spec(64 * BLOCKS * 64, "int32"), np.int32(64))
-    prepared = prepare(update[BLOCKS, 64], arrays, CC)
-    cold, warm = (
-        memory_share(prepared, classify(prepared), H200, 4, l2) for l2 in ("cold", "warm")
-    )
+    cold, warm = (share_from(update[BLOCKS, 64], arrays, l2=l2) for l2 in ("cold", "warm"))
     (pc,) = cold.concurrent_atomics
     assert cold.written(pc).read_first == pytest.approx(2 * 4580 / 2700, rel=0.01)
     assert cold.written(pc).written_back == 0
@@ -483,8 +480,7 @@ def take_in_turn(counts, words):
 def at_a_time(kernel: cuda.Kernel, words: int) -> float:
     """Return how many passes go on where all lanes update so many words side by side in turn."""
     arrays = (array_spec(words + 1, "int32"), np.int32(words))
-    prepared = prepare(kernel[BLOCKS, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(kernel[BLOCKS, 64], arrays)
     (found,) = share.concurrent_atomics.values()
     return found
 
@@ -501,8 +497,7 @@ def test_atomics_are_spread_as_those_of_all_blocks_that_run_together() -> None:
     """
     marks = np.repeat(64 * np.random.default_rng(1).permutation(17)[np.arange(BLOCKS) // 32], 64)
     arrays = marks.astype(np.int32), array_spec(64 * 17, "int32")
-    prepared = prepare(count_marks[BLOCKS, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(count_marks[BLOCKS, 64], arrays)
     (found,) = share.concurrent_atomics.values()
     assert found == pytest.approx(7.66, rel=0.35)
 
@@ -540,8 +535,7 @@ def test_what_is_written_in_part_is_read_when_much_of_it_came_since(
 ) -> None:
     """A word of each sector: of 34 MB all but a ninth of the L2, and written then."""
     arrays = (array_spec(64 * blocks * apart, "int32"), np.int32(apart))
-    prepared = prepare(mark[blocks, 64], arrays, CC)
-    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    stored = share_from(mark[blocks, 64], arrays).stored[-1]
     assert stored.read_first == pytest.approx(reads, abs=0.03)
     assert stored.written_back == pytest.approx(reads, abs=0.05)
 
@@ -549,8 +543,7 @@ def test_what_is_written_in_part_is_read_when_much_of_it_came_since(
 def test_words_of_a_sector_that_blocks_far_apart_store_are_written_together() -> None:
     """Eight times over 1 MB, each time a word of each sector: nothing has left the L2."""
     arrays = (array_spec(8 * 64 * BLOCKS, "int32"),)
-    prepared = prepare(fold[8 * BLOCKS, 64], arrays, CC)
-    stored = memory_share(prepared, classify(prepared), H200, 4, "cold").stored[-1]
+    stored = share_from(fold[8 * BLOCKS, 64], arrays).stored[-1]
     assert stored.written_back == stored.read_first == 0
 
 
@@ -565,8 +558,7 @@ def test_what_data_say_is_stored_to_was_loaded_before_by_rule() -> None:
     """One word of each sector, of 67 MB: the L2 has what the same lanes have just loaded."""
     words = 256 * 65_536
     limits = np.where(np.random.default_rng(0).random(words) < 1 / 8, -1, 1).astype(np.int32)
-    prepared = prepare(lower[65_536, 256], (np.zeros(words, np.int32), limits), CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(lower[65_536, 256], (np.zeros(words, np.int32), limits))
     assert share.stored[-1].read_first == pytest.approx(0, abs=0.01)
     assert share.whole.fetched == pytest.approx(2 * words / 8, rel=0.01)
 
@@ -595,8 +587,7 @@ def seek(table, out, steps):
 def first_of(kernel: cuda.Kernel, table: Array) -> Source:
     """Return where the first 64 blocks find what they are led to by data in sixteen steps."""
     arrays = (table.astype(np.int32), array_spec(64 * 256, "int32"), np.int32(16))
-    prepared = prepare(kernel[64, 256], arrays, CC)
-    return memory_share(prepared, classify(prepared), H200, 8, "cold").whole.first
+    return share_from(kernel[64, 256], arrays, resident=8).whole.first
 
 
 def test_chains_of_lanes_wait_for_dram_in_their_first_steps_and_searches_in_all() -> None:
@@ -622,8 +613,7 @@ def test_what_the_first_blocks_brought_is_not_under_way_for_those_behind_them() 
     blocks = 16 * 1056
     places = np.random.default_rng(0).integers(0, 4096, 256 * blocks).astype(np.int32)
     arrays = array_spec(4096, "float32"), places, array_spec(256 * blocks, "float32")
-    prepared = prepare(gather_once[blocks, 256], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 8, "cold")
+    share = share_from(gather_once[blocks, 256], arrays, resident=8)
     gathered = max((one.first for one in share.by_pc.values()), key=lambda first: first.l1_hit)
     assert gathered.l1_hit > 0.9
     assert gathered.late < 0.02
@@ -737,8 +727,7 @@ def test_writing_takes_dram_longer_as_soon_as_a_little_is_read_beside_it() -> No
     """A word is read for each that is written, or none."""
     assert share_of(copy, 64 * BLOCKS).write_factor == H200.bandwidth.dram_write_factor
     arrays = (array_spec(64 * BLOCKS, "int32"), np.int32(1))
-    prepared = prepare(mark[BLOCKS, 64], arrays, CC)
-    alone = memory_share(prepared, classify(prepared), H200, 4, "cold").write_factor
+    alone = share_from(mark[BLOCKS, 64], arrays).write_factor
     assert alone == H200.bandwidth.dram_write_alone_factor
 
 
@@ -760,8 +749,7 @@ def test_only_what_another_sm_touched_last_lies_far() -> None:
     """
     n = 96 * 256
     arrays = array_spec(n * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
-    prepared = prepare(again[BLOCKS, 64], (*arrays, np.int32(n)), CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(again[BLOCKS, 64], (*arrays, np.int32(n)))
     assert all(one.again.far == 0 for one in share.by_pc.values())
     assert share_of(pairs, 64 * (BLOCKS + 1)).whole.first.far == pytest.approx(
         H200.capacity.l2_far_fraction, rel=0.3
@@ -780,8 +768,7 @@ def test_stores_take_the_copies_away_that_loads_have_made() -> None:
     """Of what is changed in place as much lies far as of what one load before has brought."""
     blocks = 2 * BLOCKS
     arrays = array_spec(64 * blocks, "int32"), np.int32(1)
-    prepared = prepare(increase[blocks, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "warm")
+    share = share_from(increase[blocks, 64], arrays, l2="warm")
     assert share.whole.first.far == pytest.approx(H200.capacity.l2_far_fraction)
 
 
@@ -845,8 +832,7 @@ def sum_of_all_before(a, out):
 def test_what_blocks_touch_at_the_end_of_lives_of_any_length_was_not_there_before() -> None:
     """All go through the numbers side by side: each waits for what DRAM brings in that step."""
     arrays = array_spec(64 * 132, "int32"), array_spec(64 * 132, "int32")
-    prepared = prepare(sum_of_all_before[132, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(sum_of_all_before[132, 64], arrays)
     before = [one.first for pc, one in share.by_pc.items() if pc >= 0 and one.missed > 10_000]
     assert max(one.first_l2_miss for one in before) > 0.5
 
@@ -861,8 +847,7 @@ def look_up_at_first(places, table, out):
 def test_what_no_block_in_the_middle_looks_up_is_predicted_too() -> None:
     places = np.random.default_rng(2).integers(0, 64 * BLOCKS, 64 * BLOCKS, dtype=np.int32)
     arrays = places, *(array_spec(64 * BLOCKS, "int32") for _ in range(2))
-    prepared = prepare(look_up_at_first[BLOCKS, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(look_up_at_first[BLOCKS, 64], arrays)
     looked_up = [one for pc, one in share.by_pc.items() if pc >= 0 and one.missed > 3000]
     assert looked_up
 
@@ -872,7 +857,6 @@ def test_atomics_of_blocks_that_each_have_places_of_their_own_keep_all_units_bus
     rng = np.random.default_rng(3)
     marks = (64 * np.arange(BLOCKS)[:, None] + rng.integers(0, 64, (BLOCKS, 64))).reshape(-1)
     arrays = marks.astype(np.int32), array_spec(64 * BLOCKS, "int32")
-    prepared = prepare(count_marks[BLOCKS, 64], arrays, CC)
-    share = memory_share(prepared, classify(prepared), H200, 4, "cold")
+    share = share_from(count_marks[BLOCKS, 64], arrays)
     (found,) = share.concurrent_atomics.values()
     assert found == pytest.approx(H200.bandwidth.l2_atomic_units)
