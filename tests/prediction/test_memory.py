@@ -264,16 +264,21 @@ def again(a, out, n):
     out[cuda.grid(1)] = total
 
 
+def found_again(n: int, blocks: int) -> list[float]:
+    """Return which part of what blocks read again loads find in the L1, by instruction."""
+    arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
+    share = share_from(again[blocks, 64], (*arrays, np.int32(n)))
+    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    return [one.l1_hit for one in second]
+
+
 @pytest.mark.parametrize(("kilobytes", "kept"), [(16, 1), (48, 1), (96, 0)])
 def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
     kilobytes: int, kept: float
 ) -> None:
     """Four blocks of an SM with 228 KB of L1: three quarters of 96 KB are gone when read again."""
-    n = kilobytes * 256
-    arrays = array_spec(n * BLOCKS, "int32"), array_spec(64 * BLOCKS, "int32")
-    share = share_from(again[BLOCKS, 64], (*arrays, np.int32(n)))
-    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
-    assert [one.l1_hit for one in second] == pytest.approx([kept] * len(second), abs=0.1)
+    found = found_again(kilobytes * 256, BLOCKS)
+    assert found == pytest.approx([kept] * len(found), abs=0.1)
 
 
 @cuda.jit
@@ -341,13 +346,9 @@ def test_fences_and_atomics_take_lines_out_of_the_l1(kernel: cuda.Kernel, hit: f
 
 def test_later_blocks_find_less_in_the_l1_than_the_first_ones() -> None:
     """Four rows of 24 KB, read twice: 96 of 240 KB; later blocks find two thirds of them."""
-    n, blocks = 24 * 256, 4 * BLOCKS
-    arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
-    share = share_from(again[blocks, 64], (*arrays, np.int32(n)))
-    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    found = found_again(24 * 256, 4 * BLOCKS)
     later = 1 - (96 / 240 - 0.15) / (0.9 - 0.15)
-    found = [(1 + 3 * later) / 4] * len(second)
-    assert [one.l1_hit for one in second] == pytest.approx(found, abs=0.02)
+    assert found == pytest.approx([(1 + 3 * later) / 4] * len(found), abs=0.02)
 
 
 def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() -> None:
