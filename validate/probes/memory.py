@@ -110,19 +110,8 @@ def l2_bandwidth(bench: Bench) -> Values:
 @probe("bandwidth.l2_request_bytes")
 def l2_requests(bench: Bench) -> Values:
     """All lanes of all SMs read a word at random in 8 MiB of the L2: what a word keeps from it."""
-    sectors = 2**18
-    memory = bench.buffer(DRAM_BYTES)
-    never = bench.stamps(1)
     grid, block = 8 * bench.sms, 256
-    times = [
-        bench.time_us(
-            bench.probe("memory", "gather<4>"),
-            memory, np.uint32(sectors - 1), np.int32(iterations), never,
-            grid=grid, block=block, cold=False, repetitions=5,
-        )
-        for iterations in (16, 80)
-    ]  # fmt: skip
-    rate = 64 * 4 * grid * block / max(times[1] - times[0], 1e-9) / 1000
+    rate = 64 * 4 * grid * block / max(_gathering_us(bench, grid, block, 64), 1e-9) / 1000
     bench.notes["l2_words_at_random_per_ns"] = rate
     return [max(32.0, bench.known("bandwidth.l2_gbps") / rate)]
 
@@ -130,18 +119,23 @@ def l2_requests(bench: Bench) -> Values:
 @probe("interval_cycles.l1_miss_line")
 def lines_past_the_l1(bench: Bench) -> Values:
     """All lanes of one SM's warps read words at random in 8 MiB of the L2: cycles for a line."""
+    block = 1024
+    return [_gathering_us(bench, 1, block, 256) * bench.clock_mhz / (256 * 4 * block)]
+
+
+def _gathering_us(bench: Bench, grid: int, block: int, iterations: int) -> float:
+    """Return what so many more iterations take, each of four words a lane at random in 8 MiB."""
     memory = bench.buffer(DRAM_BYTES)
     never = bench.stamps(1)
-    block = 1024
     times = [
         bench.time_us(
             bench.probe("memory", "gather<4>"),
-            memory, np.uint32(2**18 - 1), np.int32(iterations), never,
-            grid=1, block=block, cold=False, repetitions=5,
+            memory, np.uint32(2**18 - 1), np.int32(count), never,
+            grid=grid, block=block, cold=False, repetitions=5,
         )
-        for iterations in (16, 272)
+        for count in (16, 16 + iterations)
     ]  # fmt: skip
-    return [(times[1] - times[0]) * bench.clock_mhz / (256 * 4 * block)]
+    return times[1] - times[0]
 
 
 @probe("bandwidth.dram_grain_bytes")
