@@ -184,10 +184,13 @@ class _Exposer:
         base = self._base(array, line)
         if not self.share or index.dtype != INT64 or len(self.arrays.get(index, ())) < 2:
             return self._place(block, place, index, [index, base])
+        return self._note(place, index, self._shifted_sum(block, index, base, size, index.line))
+
+    def _shifted_sum(self, block: Block, index: Value, base: Value, size: int, line: int) -> Value:
+        """Write an address as a shift and a sum of 64 bits, of which others may use the shift."""
         shift = constant(size.bit_length() - 1, INT64)
-        scaled = self._put(block, Value("shl", INT64, [index, shift], line=index.line))
-        made = Value("add", INT64, [base, scaled], line=index.line)
-        return self._note(place, index, self._put(block, made))
+        bytes_between = self._put(block, Value("shl", INT64, [index, shift], line=line))
+        return self._put(block, Value("add", INT64, [base, bytes_between], line=line))
 
     def _at_hand(self, block: Block, where: str, size: int, index: Value) -> Value | None:
         if self.share:
@@ -201,12 +204,11 @@ class _Exposer:
         assert near.term is not None
         between, size = self._multiple(block, near.term, near.factor, index), where[1]
         if between.dtype == INT64:
-            shift = constant(size.bit_length() - 1, INT64)
-            scaled = self._put(block, Value("shl", INT64, [between, shift], line=index.line))
-            made = Value("add", INT64, [near.address, scaled], line=index.line)
+            made = self._shifted_sum(block, between, near.address, size, index.line)
         else:
             made = Value("address", INT64, [between, near.address], detail=size, line=index.line)
-        return self._note(where, index, self._put(block, made), near.step)
+            made = self._put(block, made)
+        return self._note(where, index, made, near.step)
 
     def _multiple(self, block: Block, term: Value, factor: int, index: Value) -> Value:
         """Return `factor` times a term in an index's type."""
