@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from gpusim.compiler.ir import Value
-from gpusim.lowering.analysis.algebra import number, power_of_two
+from gpusim.lowering.analysis.algebra import number, power_of_two, type_of
 from gpusim.lowering.analysis.known_bits import zero_bits
 
 # Operands of operands are followed so far, and sums of more products are taken as they stand.
@@ -86,7 +86,7 @@ def scaled(index: Value, size: int) -> Scaled | None:
             found = Scaled(product[0], factor, total.constant)
     if found.term is index or not 0 < found.factor * size < LARGEST_MULTIPLE:
         return None
-    return found if _size(found.term) < 8 or power_of_two(found.factor) else None
+    return found if type_of(found.term).itemsize < 8 or power_of_two(found.factor) else None
 
 
 def _taken_apart(index: Value) -> Scaled:
@@ -110,7 +110,7 @@ def _taken_apart(index: Value) -> Scaled:
 
 def _is_widening(cast: Value) -> bool:
     source = cast.args[0]
-    return _is_signed(source) and _size(cast) >= _size(source) >= 4
+    return _is_signed(source) and type_of(cast).itemsize >= type_of(source).itemsize >= 4
 
 
 def _parts(value: Value, depth: int) -> IndexSum | None:
@@ -134,8 +134,3 @@ def _parts(value: Value, depth: int) -> IndexSum | None:
 
 def _is_signed(value: Value) -> bool:
     return value.dtype is not None and value.dtype.kind == "i"
-
-
-def _size(value: Value) -> int:
-    assert value.dtype is not None
-    return int(value.dtype.itemsize)

@@ -8,7 +8,7 @@ by length alone.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.analysis.algebra import number, power_of_two
+from gpusim.lowering.analysis.algebra import number, power_of_two, type_of
 from gpusim.lowering.analysis.dominators import dominators
 from gpusim.lowering.passes.gvn import value_key
 
@@ -32,8 +32,7 @@ def div_rem_pairs(function: Function) -> bool:
 
 
 def _is_dear(value: Value) -> bool:
-    assert value.dtype is not None
-    return value.dtype.itemsize < WIDE and power_of_two(number(value.args[1])) is None
+    return type_of(value).itemsize < WIDE and power_of_two(number(value.args[1])) is None
 
 
 def _operands(value: Value) -> object:
