@@ -63,8 +63,8 @@ def constant_caches(bench: Bench) -> Values:
     """A thread goes around 1 to 64 KB of constants by LDC, 64 bytes apart, each waiting for one.
 
     What 64 KB take longer than 1 KB, and how much takes less than half of that longer. Out of DRAM,
-    one of how many bytes is late: later than halfway to the latest. Also by
-    ULDC, and a kernel's parameters.
+    one of how many bytes is late: later than halfway to the latest. Also by ULDC, and a kernel's
+    parameters.
     """
     notes: dict[str, Any] = {}
     later = {}
