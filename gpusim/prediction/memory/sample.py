@@ -28,13 +28,12 @@ DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
 class Sample:
     """Touches of sectors that were chosen, each standing for so many: its `weight`.
 
-    Each is of a `pattern`, by an instruction `pc` of a `block` at a `place` in its life. `lines`
+    Each is by an instruction `pc` of a `block` at a `place` in its life. `lines`
     are 128-byte lines for a sector, `grains` what DRAM fetches for one, `run` the bytes side by
     side that are touched with it, and `asked` the part of them that lanes ask for. What is left to
     chance about them `draw` and `second_draw` decide, from 0 to 1.
     """
 
-    pattern: Array
     pc: Array
     kind: Array
     weight: Array
@@ -56,7 +55,7 @@ def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
     touched = (p.stretches.pc[p.stretches.kind != FENCE] for p in patterns)
     pcs = np.concatenate([np.zeros(0, dtype=np.int64), *touched])
     for pc in np.unique(pcs).tolist():
-        mine = [(n, p) for n, p in enumerate(patterns) if (p.stretches.pc == pc).any()]
+        mine = [p for p in patterns if (p.stretches.pc == pc).any()]
         parts += _of_instruction(pc, mine, course)
     return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
 
@@ -71,28 +70,26 @@ def with_chances(sample: Sample) -> Sample:
     return Sample(**columns)
 
 
-def _of_instruction(
-    pc: int, patterns: list[tuple[int, Pattern]], course: Course
-) -> Iterator[dict[str, Array]]:
+def _of_instruction(pc: int, patterns: list[Pattern], course: Course) -> Iterator[dict[str, Array]]:
     """Yield the touches that are chosen of one instruction, pattern by pattern."""
     counts = []
-    for _, pattern in patterns:
+    for pattern in patterns:
         rows = pattern.stretches.at(pattern.stretches.pc == pc)
         counts.append(float((rows.sectors * (1 + rows.times)).sum()) * pattern.blocks)
     total = sum(counts)
     sizes = [max(1, round(SAMPLED * count / total)) for count in counts]
     points = spread(sum(sizes), DIMENSIONS)
     begun = 0
-    for (number, pattern), count, size in zip(patterns, counts, sizes, strict=True):
+    for pattern, count, size in zip(patterns, counts, sizes, strict=True):
         rows = pattern.stretches.at(pattern.stretches.pc == pc)
         mine = points[begun : begun + size]
         mine[:, 0] = (mine[:, 0] * len(points) - begun) / size
-        yield _chosen(number, rows, pattern, mine, count / size, course)
+        yield _chosen(rows, pattern, mine, count / size, course)
         begun += size
 
 
 def _chosen(
-    number: int, rows: Stretches, pattern: Pattern, points: Array, weight: float, course: Course
+    rows: Stretches, pattern: Pattern, points: Array, weight: float, course: Course
 ) -> dict[str, Array]:
     along, by_block, by_iteration, by_sector, draw, second_draw = points.T
     touches = np.cumsum(rows.sectors * (1 + rows.times))
@@ -108,7 +105,6 @@ def _chosen(
     is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
     sharing = _in_its_line(rows)[row]
     return {
-        "pattern": np.full(len(row), number),
         "pc": rows.pc[row],
         "kind": rows.kind[row],
         "weight": np.full(len(row), weight),
