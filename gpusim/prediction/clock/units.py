@@ -211,13 +211,13 @@ class Units:
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         start = self._stage(now, access.wavefronts * self._wavefront, warp, behind)
-        return 0, self.memory.store(access, warp, start)
+        return 0, self.memory.store(access, start)
 
     def _global_atomic(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
-        return self.memory.atomic(access, warp, start)
+        return self.memory.atomic(access, start)
 
     def _wait_for_stores(
         self, access: Access, warp: Requester, now: int, behind: int

@@ -180,7 +180,7 @@ class GlobalMemory:
             return self._fetch(access.cost, again, access, requester, at)
         return max(at + self._l1, requester.there) if access.pends else at + self._l1
 
-    def store(self, access: Access, requester: Requester, at: int) -> int:
+    def store(self, access: Access, at: int) -> int:
         """Send a store's packets: each line and each sector of it is one. Return when it may leave.
 
         Some stores may wait for that; others wait in their schedulers' queues.
@@ -202,7 +202,7 @@ class GlobalMemory:
         self.end = max(self.end, begin + self._last, self._between_free, written)
         return start
 
-    def atomic(self, access: Access, requester: Requester, at: int) -> tuple[int, int]:
+    def atomic(self, access: Access, at: int) -> tuple[int, int]:
         """Send an atomic to the L2; return when its result is there, and when it may leave.
 
         It goes as a packet for each sector. The L2 serves passes on one place one after the other,
