@@ -6,7 +6,9 @@ last finds that all others have added to it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +16,10 @@ from gpusim import machine
 from gpusim.errors import GpusimError
 from gpusim.isa import ANY_ARRAY, OPS, Program
 from gpusim.prediction.streams.classes import Classes
-from gpusim.prediction.streams.probe import Probe, without_results, written_whole
+from gpusim.prediction.streams.probe import Probe, without_results
 from gpusim.prepared import Prepared
+
+Array = np.ndarray[Any, Any]
 
 MOST_WORDS = 8  # that one block adds to, of what counts blocks
 COUNTING = ("add", "inc")
@@ -61,16 +65,31 @@ def _after_all_others(
     prepared: Prepared, names: frozenset[str], step_limit: int
 ) -> Prepared | None:
     """Return a launch whose counters hold what all blocks but one have added; None without any."""
-    last = prepared.launch.blocks - 1
-    once, after = without_results(prepared), dict(prepared.arguments)
-    machine.run(once, step_limit=step_limit, blocks=[last])
-    counts = 0
-    for name, array in prepared.arguments.items():
-        if not (isinstance(array, np.ndarray) and array.dtype.kind in "iu"):
-            continue
-        if name in names or ANY_ARRAY in names:
-            added = written_whole(once, name) - array
+    last, after, counts = prepared.launch.blocks - 1, dict(prepared.arguments), 0
+    for name, array, left in left_by_last(prepared, names, step_limit):
+        if array.dtype.kind in "iu":
+            added = left - array
             if np.count_nonzero(added) <= MOST_WORDS:
                 counts += int(np.count_nonzero(added))
                 after[name] = array + added * array.dtype.type(last)
     return replace(prepared, arguments=after) if counts else None
+
+
+def left_by_last(
+    prepared: Prepared, names: frozenset[str], step_limit: int
+) -> Iterator[tuple[str, Array, Array]]:
+    """Yield some arrays by name, as a launch finds them and as its last block alone leaves them."""
+    once = without_results(prepared)
+    machine.run(once, step_limit=step_limit, blocks=[prepared.launch.blocks - 1])
+    for name, array in prepared.arguments.items():
+        if isinstance(array, np.ndarray) and (name in names or ANY_ARRAY in names):
+            yield name, array, _whole(once, name)
+
+
+def _whole(prepared: Prepared, name: str) -> Array:
+    """Return an array of a launch, all of its elements filled if it is a copy."""
+    array: Array = prepared.arguments[name]
+    for copy in prepared.copies:
+        if np.may_share_memory(copy.bytes, array):
+            copy.fill_all()
+    return array

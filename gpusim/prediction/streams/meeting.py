@@ -6,16 +6,11 @@ mark, and goes another way.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from gpusim import machine
-from gpusim.isa import ANY_ARRAY
 from gpusim.prediction.streams.classes import Classes
-from gpusim.prediction.streams.last_block import MOST_WORDS, wanted_of_atomics
+from gpusim.prediction.streams.last_block import MOST_WORDS, left_by_last, wanted_of_atomics
 from gpusim.prediction.streams.missing import data_lines
-from gpusim.prediction.streams.probe import without_results, written_whole
 from gpusim.prepared import Prepared
 
 # All blocks are run where they do no more than this, each by itself: it takes a second or two.
@@ -39,11 +34,5 @@ def meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
 
 def _words(prepared: Prepared, names: frozenset[str], step_limit: int) -> int:
     """Return how many words of some arrays the last block changes."""
-    once = without_results(prepared)
-    machine.run(once, step_limit=step_limit, blocks=[prepared.launch.blocks - 1])
-    changed = 0
-    for name, array in prepared.arguments.items():
-        if isinstance(array, np.ndarray) and (name in names or ANY_ARRAY in names):
-            after: Any = written_whole(once, name)
-            changed += int(np.count_nonzero(after != array))
-    return changed
+    found = left_by_last(prepared, names, step_limit)
+    return sum(int(np.count_nonzero(left != array)) for _, array, left in found)

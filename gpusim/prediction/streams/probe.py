@@ -141,12 +141,3 @@ def without_results(prepared: Prepared) -> Prepared:
         written = set(prepared.arguments)
     arguments, copies = with_copies(prepared.arguments, written)
     return replace(prepared, arguments=arguments, copies=copies)
-
-
-def written_whole(prepared: Prepared, name: str) -> Any:
-    """Return an array of a launch, all of its elements filled if it is a copy."""
-    array = prepared.arguments[name]
-    for copy in prepared.copies:
-        if np.may_share_memory(copy.bytes, array):
-            copy.fill_all()
-    return array
