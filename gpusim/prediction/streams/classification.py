@@ -173,8 +173,7 @@ def _sampled(probe: Probe, parts: Strata) -> Classes:
 
 
 def _sample(probe: Probe, parts: Strata) -> Classes:
-    """Return classes of which each block that is chosen stands for those of its cell."""
-    probe.run(parts.chosen)
+    """Return classes of which each block that is chosen, and was run, stands for its cell's."""
     made = classes_from(parts.cells, probe.kinds(parts.chosen), probe.streams)
     assert made is not None
     instructions, _ = _errors(probe, parts)
