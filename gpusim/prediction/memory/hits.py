@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import device
+from gpusim.launch import WARP_SIZE
 from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.inner import inner
 from gpusim.prediction.measured import (
@@ -29,7 +30,6 @@ from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
-LANES = 32  # of a warp
 AT_A_TIME = 64  # touches, of which so many are about as likely found
 
 
@@ -205,6 +205,10 @@ class Caches:
         return np.where(line > self.by_line, far, 0.0)
 
     @cached_property
+    def _region(self) -> Array:
+        return _regions(self.touches.pc, self.touches.begin)
+
+    @cached_property
     def _touched_before(self) -> Array:
         """How often a line was loaded in the L2 before, about, since somebody brought or stored it.
 
@@ -213,7 +217,7 @@ class Caches:
         """
         touches, warm = self.touches, self.capacity.is_warm
         weight = touches.weight * (1 - self.l1_hit)
-        region = _regions(touches.pc, touches.begin)
+        region = self._region
         came = np.bincount(region, weight * np.isinf(touches.by_line))
         is_store = touches.kind == STORE
         stored = np.bincount(region, touches.weight * is_store)
@@ -260,7 +264,7 @@ class Caches:
         at_random = self._is_copied & touches.is_random
         if copied == 1.0 or not at_random.any():
             return room
-        region = _regions(touches.pc, touches.begin)
+        region = self._region
         weight = touches.weight * at_random * (1 - self.l1_hit)
         whole = np.maximum(np.bincount(region, weight), 1e-12)
         for _ in range(2):
@@ -400,10 +404,10 @@ class Caches:
         parts = np.array_split(in_time, max(1, len(in_time) // AT_A_TIME))
         share = np.array([weight[part].sum() for part in parts]) / weight[mine].sum()
         missed = np.array([mean(missing[part], weight[part], 0.0) for part in parts])
-        found, each = float(share @ (1 - missed) ** LANES), 1 - float(share @ missed)
+        found, each = float(share @ (1 - missed) ** WARP_SIZE), 1 - float(share @ missed)
         if not 0 < each < 1 or not found:
             return 1.0
-        return max(0.0, min(1.0, (math.log(found) / math.log(each) - 1) / (LANES - 1)))
+        return max(0.0, min(1.0, (math.log(found) / math.log(each) - 1) / (WARP_SIZE - 1)))
 
 
 def _regions(pcs: Array, begin: Array) -> Array:
