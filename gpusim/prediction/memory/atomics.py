@@ -9,9 +9,7 @@ import numpy as np
 
 from gpusim.device import Bandwidth, Device
 from gpusim.isa import Program
-from gpusim.prediction.measured import (
-    ATOMIC_UNIT_BYTES,
-)
+from gpusim.prediction.measured import ATOMIC_UNIT_BYTES
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Patterns, coordinates
 from gpusim.prediction.streams.stretches import ATOMIC, Stretches
