@@ -683,6 +683,18 @@ def test_at_o0_nothing_is_guarded() -> None:
     assert ops(program)["BRA"] == ops(program)["BSSY"] == ops(program)["BSYNC"] == 1
 
 
+def test_at_o0_each_access_has_an_address_of_its_own() -> None:
+    @cuda.jit
+    def kernel(counts, n):
+        own = cuda.local.array(8, "int32")
+        own[n] = counts[n]
+        counts[n] = own[n]
+
+    program = lowered(kernel, level="O0", counts=COUNTS, n=INT32)
+    accesses = [i for i in program.instructions if i.memory is not None]
+    assert len(accesses) == len({i.src[0] for i in accesses}) == 4
+
+
 def _catalogue_kernel(name: str) -> tuple[Any, dict[str, Any], Any]:
     entry = catalogue.find(name)
     setup = entry.setup(256 if entry.one_block else 1024, block=256)

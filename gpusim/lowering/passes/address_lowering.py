@@ -228,10 +228,10 @@ class _Exposer:
     def _put(self, block: Block, value: Value) -> Value:
         """Write a value before the access, or before the loops in which it stays the same.
 
-        What is there already is used again.
+        What is there already is used again, where that is asked for.
         """
         key = operation_key(value)
-        for home, made in self.made.get(key, ()):
+        for home, made in self.made.get(key, ()) if self.share else ():
             if home is block or self.tree.dominates(home, block):
                 return made
         home = block
