@@ -432,9 +432,15 @@ def others() -> str:
 
 
 def others_by_kernel() -> str:
+    """The same, kernel by kernel."""
+    errors = _errors_of_others()
+    return "\n".join(errors.kernel_by_kernel(errors.compared()))
+
+
+def others_by_launch() -> str:
     """The same, launch by launch, and why some are not predicted."""
     errors = _errors_of_others()
-    return "\n".join([*errors.by_kernel(errors.compared()), "", *errors.refusals()])
+    return "\n".join([*errors.launch_by_launch(errors.compared()), "", *errors.refusals()])
 
 
 def others_traffic() -> str:
@@ -472,6 +478,7 @@ TABLES: dict[str, Table] = {
         mnemonics,
         others,
         others_by_kernel,
+        others_by_launch,
         others_traffic,
     )
 }
