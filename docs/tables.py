@@ -161,7 +161,7 @@ def beside_measured() -> str:
     rows = []
     for name in dict.fromkeys(name for name, _ in H200):
         forecast = catalogue_job(catalogue.Request(name, n, block)).on("h200")
-        measured_us = forecast.job.useful_bytes / dict(measured_gbps(name, "h200", block))[n] / 1000
+        measured_us = forecast.useful_bytes / dict(measured_gbps(name, "h200", block))[n] / 1000
         error = forecast.time_us / measured_us - 1
         times = (f"{time:.1f} us" for time in (forecast.time_us, measured_us))
         rows.append((f"`{name}`", forecast.first.bound.name, *times, f"{100 * error:+.1f} %"))
