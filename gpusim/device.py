@@ -558,7 +558,7 @@ class Bandwidth:
     l2_latency_growth: float = _key(
         "g in: latency of the loaded L2 = idle latency * (1 + g u^3) at utilisation u",
         least=0,
-        most=1000,
+        most=10,  # slower than the idle DRAM behind it
         default=_as_measured(0.7),
     )
     dram_latency_growth: float = _key(

@@ -131,6 +131,10 @@ def test_a_kernel_without_a_size_is_a_row_for_each_block(run: Run) -> None:
         ("rank reduce3 --set l2=3", "l2 is not a key; did you mean latency_cycles.l2?"),
         ("rank reduce3 --set bandwidth.dram", "--set is 'bandwidth.dram'; write KEY=VALUE"),
         ("sweep --set latency_cycles.l2=-1", "latency_cycles.l2 = -1 is impossible: expected a n"),
+        (
+            "predict reduce3 --set bandwidth.l2_latency_growth=99",
+            "bandwidth.l2_latency_growth = 99 is impossible: expected a number from 0 to 10",
+        ),
         ("predict reduce3 --set gpu.sms=many", "gpu.sms = 'many' is impossible: expected a whole"),
         (
             "predict reduce3 --set bandwidth.dram_gbps=9000",

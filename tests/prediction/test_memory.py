@@ -60,11 +60,16 @@ def share_of(
 
 
 def share_from(
-    launch: cuda.ConfiguredKernel, arguments: Sequence[Any], *, l2: str = "cold", resident: int = 4
+    launch: cuda.ConfiguredKernel,
+    arguments: Sequence[Any],
+    *,
+    l2: str = "cold",
+    resident: int = 4,
+    gpu: device.Device = H200,
 ) -> MemoryShare:
     """Return the share of an SM where so many blocks of a launch run on it at a time."""
     prepared = prepare(launch, arguments, CC)
-    return memory_share(prepared, classify(prepared), H200, resident, l2)
+    return memory_share(prepared, classify(prepared), gpu, resident, l2)
 
 
 def test_bandwidth_is_shared_by_the_sms_that_have_a_block() -> None:
@@ -264,10 +269,10 @@ def again(a, out, n):
     out[cuda.grid(1)] = total
 
 
-def found_again(n: int, blocks: int) -> list[float]:
+def found_again(n: int, blocks: int, gpu: device.Device = H200) -> list[float]:
     """Return which part of what blocks read again loads find in the L1, by instruction."""
     arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
-    share = share_from(again[blocks, 64], (*arrays, np.int32(n)))
+    share = share_from(again[blocks, 64], (*arrays, np.int32(n)), gpu=gpu)
     second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
     return [one.l1_hit for one in second]
 
@@ -344,11 +349,25 @@ def test_fences_and_atomics_take_lines_out_of_the_l1(kernel: cuda.Kernel, hit: f
     assert share.by_pc[second].again.l1_hit == hit
 
 
-def test_later_blocks_find_less_in_the_l1_than_the_first_ones() -> None:
-    """Four rows of 24 KB, read twice: 96 of 240 KB; later blocks find two thirds of them."""
-    found = found_again(24 * 256, 4 * BLOCKS)
-    later = 1 - (96 / 240 - 0.15) / (0.9 - 0.15)
+@pytest.mark.parametrize(
+    ("kept", "lost", "later"), [(0.2, 0.6, 0.5), (0.1, 1.3, 0.75), (0.5, 0.6, 1), (0.1, 0.3, 0)]
+)
+def test_later_blocks_find_less_in_the_l1_than_the_first_ones(
+    kept: float, lost: float, later: float
+) -> None:
+    """Four rows of 24 KB, read twice: 96 of 240 KB, two fifths; three of four blocks are later."""
+    fractions = {"l1_later_kept_fraction": kept, "l1_later_lost_fraction": lost}
+    gpu = H200.having({f"capacity.{name}": value for name, value in fractions.items()})
+    found = found_again(24 * 256, 4 * BLOCKS, gpu)
     assert found == pytest.approx([(1 + 3 * later) / 4] * len(found), abs=0.02)
+
+
+def test_later_blocks_of_an_h200_find_two_thirds_of_their_rows_in_the_l1() -> None:
+    capacity = H200.capacity
+    kept, lost = capacity.l1_later_kept_fraction, capacity.l1_later_lost_fraction
+    assert (lost - 96 / 240) / (lost - kept) == pytest.approx(0.67, abs=0.01)
+    found = found_again(24 * 256, 4 * BLOCKS)
+    assert found == pytest.approx([(1 + 3 * 0.67) / 4] * len(found), abs=0.02)
 
 
 def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() -> None:
