@@ -1,4 +1,4 @@
-"""What stands for an array where only its type and size matter."""
+"""What stands for an array: one of which only type and size matter, or none at all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ import numpy as np
 from gpusim.errors import InputError
 
 MAX_ELEMENTS = 2**31 - 1  # what an int of CUDA C, in which kernels count, can number
+
+
+@dataclass(frozen=True)
+class NullPointer:
+    """A pointer to no array, CUDA C's nullptr: an access through it is a fault."""
 
 
 @dataclass(frozen=True)

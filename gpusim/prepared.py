@@ -23,10 +23,10 @@ class Prepared:
     """A program that is ready to run. LaunchError where no GPU of `cc` holds one of its blocks.
 
     `arguments` are arrays and NumPy scalars by the names that the program has for them; an
-    `ArraySpec` stands for an array whose elements are never read. `source_file` is the file whose
-    lines the instructions name, empty where there is none. `fallback` says why the lowering made
-    the program where nvcc's code was to be had if possible. `copies` hold arrays of the arguments
-    that are filled where they are touched.
+    `ArraySpec` stands for an array whose elements are never read, a `NullPointer` for none.
+    `source_file` is the file whose lines the instructions name, empty where there is none.
+    `fallback` says why the lowering made the program where nvcc's code was to be had if possible.
+    `copies` hold arrays of the arguments that are filled where they are touched.
     """
 
     program: Program

@@ -24,7 +24,7 @@ from gpusim.checking.knowledge import (
     locations,
 )
 from gpusim.checking.ledger import Ledger
-from gpusim.checking.touch import BLOCK_SHIFT, Array, Touch
+from gpusim.checking.touch import BLOCK_SHIFT, THREAD_BITS, Array, Touch
 
 # A place that many release is looked through from the last one on, so many first, then more.
 FIRST_LOOKED_AT = 64
@@ -89,13 +89,20 @@ class Releases:
         return found
 
     def _turns(self, where: Array, thread: Array, time: Array) -> Array:
-        """Return when atomics had their turn at a place."""
+        """Return when atomics had their turn at a place.
+
+        Many ask for the same one, as all threads do that load a sum: it is looked up once.
+        """
+        _, first, of = np.unique(
+            time << THREAD_BITS | thread, return_index=True, return_inverse=True
+        )
+        where, thread, time = where[first], thread[first], time[first]
         turns = np.full(len(where), NEVER)
         entries, rows = self._released.find(where)
         if len(rows):
             its = (rows[:, THREAD] == thread[entries]) & (rows[:, TIME] == time[entries])
             turns[entries[its]] = rows[its, TURN]
-        return turns
+        return np.asarray(turns[of])
 
     def _acquired_by(self, who: Array) -> Iterator[tuple[Array, Array]]:
         """Return, for threads that know of the same acquisitions, which they are, and those."""

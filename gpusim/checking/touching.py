@@ -49,16 +49,19 @@ class Layout:
     @cached_property
     def _written(self) -> frozenset[str]:
         """Names of arrays to which the program stores, by whatever name, or should have stored."""
-        names = {
-            row.memory.name
-            for row in self.program.instructions
-            if row.memory is not None
-            and row.memory.space in ("global", "generic")
-            and OPS[row.op].kind != "load"
-        }
-        if ANY_ARRAY in names:
+        names = frozenset[str]().union(
+            *(
+                row.memory.places
+                for row in self.program.instructions
+                if row.memory is not None
+                and row.memory.space in ("global", "generic")
+                and OPS[row.op].kind != "load"
+            )
+        )
+        if not names.isdisjoint((ANY_ARRAY, "generic")):
             return frozenset(self.allocations)
-        stored = [self.allocations[name].extent for name in names | self.uninitialised]
+        found = [*names & set(self.allocations), *self.uninitialised]
+        stored = [self.allocations[name].extent for name in found]
         return frozenset(
             name
             for name, one in self.allocations.items()

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.cli.arrays import Array, numbers
-from gpusim.cli.expressions import NO_NAMES, names_something, parts_of, size_of, value_of
+from gpusim.cli.expressions import NO_NAMES, is_expression, number_of, parts_of, size_of
 from gpusim.cli.inputs import DType, dtype, fits, number, whole_number
 from gpusim.errors import InputError, did_you_mean
 from gpusim.files import shown
@@ -23,9 +23,11 @@ _CAST = re.compile(r"(\w+)\((.*)\)")
 _FILE = re.compile(r"(\w+)?@(.*)")
 
 ARGUMENT_FORMS = (
-    "write int32[4096]=arange, float32[64,64]=random, @numbers.npy, 4096, 2^12, 0.5 or uint32(7), "
-    "with NAME= before it to give it by name"
+    "write int32[4096]=arange, float32[64,64]=random, @numbers.npy, 4096, 2^12, 0.5, uint32(7), or "
+    "null for a pointer to nothing, with NAME= before it to give it by name"
 )
+
+NULLS = ("null", "nullptr", "none")
 
 
 def _random(shape: tuple[int, ...], kind: DType) -> Array:
@@ -59,9 +61,9 @@ def argument(
     """Return the argument that `[NAME=]VALUE` describes.
 
     VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, random or full:NUMBER);
-    a file, `@FILE` or `DTYPE@FILE`; or a number, plain or as `DTYPE(NUMBER)`. An array without
-    a filling is full of zeros; without elements, it is an `array_spec`. In shapes and for numbers
-    may stand expressions of `names`.
+    a file, `@FILE` or `DTYPE@FILE`; null, a pointer to nothing (None); or a number, plain or as
+    `DTYPE(NUMBER)`. An array without a filling is full of zeros; without elements, it is an
+    `array_spec`. In shapes and for numbers may stand expressions of `names`.
     """
     named = _NAMED.fullmatch(text.strip())
     filling = "zeros" if with_elements else ""
@@ -75,12 +77,14 @@ def _argument_value(value: str, text: str, filling: str, names: Mapping[str, int
         return _described_array(match[1], match[2], match[3] or filling, text, names)
     if match := _FILE.fullmatch(value):
         return numbers(match[2], dtype(match[1]) if match[1] else None)
-    if names_something(value, names):
-        return value_of(value, names)
+    if value.lower() in NULLS:
+        return None
+    if is_expression(value, names):
+        return number_of(value, names)
     if match := _CAST.fullmatch(value):
         inside = match[2]
-        if names_something(inside, names):
-            inside = str(value_of(inside, names))
+        if is_expression(inside, names):
+            inside = str(number_of(inside, names))
         return _scalar(inside, dtype(match[1]), text)
     plain = _plain_number(value)
     if plain is None:

@@ -1,7 +1,8 @@
 """Sizes that depend on others: `ceil(n/(2*block))` in a grid, a shape or an argument.
 
-Whole numbers, + - * / %, min, max, ceil and the names that are given; parsed, never evaluated as
-Python. A quotient is exact until `ceil` rounds it up; what is left must be a whole number.
+Numbers, + - * / %, min, max, ceil and the names that are given; parsed, never evaluated as
+Python. A quotient is exact until `ceil` rounds it up; what is left must be a whole number, or for
+an argument with a decimal point, any.
 """
 
 from __future__ import annotations
@@ -11,13 +12,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from gpusim.cli.inputs import whole_number
+from gpusim.cli.inputs import number, whole_number
 from gpusim.errors import InputError, did_you_mean
 from gpusim.files import shown
 
 MOST_TOKENS = 100
 MOST = 2**64
-_TOKEN = re.compile(r"\s*(\d[\d_]*(?:\s*(?:\^|\*\*)\s*\d+)?|[A-Za-z_]\w*|[-+*/%(),])")
+_DECIMAL = r"\d+\.\d*(?:[eE][-+]?\d{1,2})?"
+_TOKEN = re.compile(rf"\s*({_DECIMAL}|\d[\d_]*(?:\s*(?:\^|\*\*)\s*\d+)?|[A-Za-z_]\w*|[-+*/%(),])")
+# What parts sizes: a comma, or an x between two of them, as in 16x16, ceil(n/16)xn or nxn.
+_COMMA = re.compile(
+    r",|(?:(?<=[\d)\s])|(?<=\bn)|(?<=xn)|(?<=\bblock)|(?<=xblock))x"
+    r"(?=[\s\d(]|(?:n|block)(?:\b|x)|(?:ceil|min|max)\b)"
+)
+_OPERATION = re.compile(r"\d\s*\)?\s*[-+*/%]\s*\(?\s*\d")
 _IS_NAME = re.compile(r"[A-Za-z_]\w*$")
 
 FUNCTIONS: Mapping[str, Callable[[Sequence[Fraction]], Fraction]] = {
@@ -34,41 +42,54 @@ OPERATORS: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 SUMS, PRODUCTS = "+-", "*/%"
 NO_NAMES: Mapping[str, int] = {}
+SIZES = ("n", "block")  # the names that options give
 
 
-def names_something(text: str, names: Mapping[str, int]) -> bool:
+def is_expression(text: str, names: Mapping[str, int]) -> bool:
     """Return whether a text is an expression: it has one of the names, or an operation."""
-    words = set(re.findall(r"[A-Za-z_]\w*", text))
-    return bool(words) and words <= {*names, *FUNCTIONS}
+    if number(text) is not None or whole_number(text) is not None:
+        return False
+    words = set(re.findall(r"(?<![\d.])[A-Za-z_]\w*", text))
+    return words <= {*names, *FUNCTIONS, *SIZES} if words else bool(_OPERATION.search(text))
 
 
 def size_of(text: str, names: Mapping[str, int]) -> int | None:
     """Return the size that a number or an expression stands for, None for neither."""
-    return value_of(text, names) if names_something(text, names) else whole_number(text)
+    return value_of(text, names) if is_expression(text, names) else whole_number(text)
 
 
 def parts_of(text: str) -> list[str]:
-    """Return what the commas of a text part that stand in no parentheses."""
-    parts, depth, begin = [], 0, 0
-    for place, char in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if char == "," and not depth:
-            parts.append(text[begin:place])
-            begin = place + 1
+    """Return what commas, or an x between sizes, part that stand in no parentheses."""
+    parts, begin = [], 0
+    for comma in _COMMA.finditer(text):
+        before = text[: comma.start()]
+        if before.count("(") == before.count(")"):
+            parts.append(text[begin : comma.start()])
+            begin = comma.end()
     return [*parts, text[begin:]]
+
+
+def number_of(text: str, names: Mapping[str, int]) -> int | float:
+    """Return what an expression comes to: any number where it has a decimal point."""
+    return float(_exact(text, names)) if "." in text else value_of(text, names)
 
 
 def value_of(text: str, names: Mapping[str, int]) -> int:
     """Return the whole number that an expression comes to; InputError where it is none."""
+    found = _exact(text, names)
+    if found.denominator != 1:
+        raise InputError(f"{shown(text)!r} comes to {float(found):g}; ceil(...) rounds it up")
+    return int(found)
+
+
+def _exact(text: str, names: Mapping[str, int]) -> Fraction:
     try:
         found = _Parser(text, names).whole()
     except ZeroDivisionError:
         raise InputError(f"{shown(text)!r} divides by zero") from None
-    if found.denominator != 1:
-        raise InputError(f"{shown(text)!r} comes to {float(found):g}; ceil(...) rounds it up")
     if abs(found) >= MOST:
         raise InputError(f"{shown(text)!r} comes to more than any size")
-    return int(found)
+    return found
 
 
 class _Parser:
@@ -92,7 +113,7 @@ class _Parser:
 
     def _error(self, at: str) -> InputError:
         return InputError(
-            f"{shown(self._text)!r} is not understood at {shown(at)!r}; a size is made of whole "
+            f"{shown(self._text)!r} is not understood at {shown(at)!r}; a size is made of "
             f"numbers, + - * / %, {', '.join(FUNCTIONS)}, {', '.join(self._names) or 'no names'}"
         )
 
@@ -132,15 +153,18 @@ class _Parser:
             return FUNCTIONS[token](self._arguments(token))
         if token in self._names:
             return Fraction(self._names[token])
-        number = whole_number(token)
-        if number is None and _IS_NAME.match(token):
+        if re.fullmatch(_DECIMAL, token):
+            return Fraction(token)
+        whole = whole_number(token)
+        if whole is None and _IS_NAME.match(token):
             known = did_you_mean(token, [*self._names, *FUNCTIONS])
+            given = f"; -{'-' * (token != 'n')}{token} gives it" if token in SIZES else known
             raise InputError(
-                f"{shown(self._text)!r}: nothing is named {shown(token)!r} here{known}"
+                f"{shown(self._text)!r}: nothing is named {shown(token)!r} here{given}"
             )
-        if number is None:
+        if whole is None:
             raise self._error(token)
-        return Fraction(number)
+        return Fraction(whole)
 
     def _arguments(self, function: str) -> list[Fraction]:
         self._take("(")

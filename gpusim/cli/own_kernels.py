@@ -84,13 +84,14 @@ def sizes_given(chosen: Namespace) -> dict[str, int]:
 
 
 def grid_of(text: str, names: Mapping[str, int]) -> tuple[int, ...]:
-    """Return a grid written as 64, 16x16 or with expressions: ceil(n/block)."""
+    """Return a grid written as 64, 16x16 or with expressions: ceil(n/block), ceil(n/16)xn."""
     from gpusim.cli import inputs
-    from gpusim.cli.expressions import names_something, parts_of, value_of
+    from gpusim.cli.expressions import is_expression, parts_of, value_of
 
-    if not names_something(text, names):
+    parts = parts_of(text)
+    if not any(is_expression(part, names) for part in parts):
         return inputs.sizes(text, "the grid")
-    sizes = tuple(value_of(part, names) for part in parts_of(text))
+    sizes = tuple(value_of(part, names) for part in parts)
     if len(sizes) > 3:
         raise InputError(f"the grid has one to three sizes, not {len(sizes)}")
     return sizes
@@ -98,8 +99,11 @@ def grid_of(text: str, names: Mapping[str, int]) -> tuple[int, ...]:
 
 def depends_on(name: str, chosen: Namespace) -> bool:
     """Return whether a size stands in the grid or in an argument."""
+    from gpusim.cli.expressions import parts_of
+
     word = re.compile(rf"(?<!\w){name}(?!\w|=)")
-    return any(word.search(text or "") for text in [*(chosen.arg or []), chosen.grid])
+    sizes = parts_of(chosen.grid or "")
+    return any(word.search(text) for text in [*(chosen.arg or []), *sizes])
 
 
 def kernel_of(chosen: Namespace) -> Kernel | MachineCode:

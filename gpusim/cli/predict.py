@@ -96,8 +96,9 @@ COMMAND = Command(
   idx=int32[4096]=arange   one with elements (zeros, ones, arange, random, full:NUMBER), where
   int32@numbers.csv        what the kernel does depends on them; or from a file
   n=uint32(65536), 0.5     a number
+  null                     a pointer to nothing, of CUDA C++
   int32[n], ceil(n/block)  with -n N: sizes that depend on n and on the block's threads, in the
-                           grid too: + - * / %, min, max, ceil""",
+                           grid too, there also ceil(n/16)xn: + - * / %, min, max, ceil""",
         """examples:
   gpusim predict reduce3 --device h200 -n 2^26 --block 256
   gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts

@@ -85,8 +85,9 @@ COMMAND = Command(
   @numbers.npy             an array from a file: .npy, .csv or text; int32@numbers.csv
   65536, 2^16, 0.5, true   a number: int32 (int64 where it must be), float64, bool
   n=uint32(65536)          a number of that type
+  null                     a pointer to nothing, of CUDA C++
   int32[n], ceil(n/block)  with -n N: sizes that depend on n and on the block's threads, in the
-                           grid too: + - * / %, min, max, ceil""",
+                           grid too, there also ceil(n/16)xn: + - * / %, min, max, ceil""",
         """examples:
   gpusim trace reduce2 --block 128
   gpusim trace reduce1 -n 2^20 -O0 --json

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.arguments import NullPointer
 from gpusim.errors import MisalignedError, OutOfBoundsError
 from gpusim.isa import Instruction, Memory
 from gpusim.machine.context import Context
@@ -50,7 +51,7 @@ def places(
         first = int(np.broadcast_to(addresses, shape)[position])
         found = _holder(context, first, memory)
         if found is None:
-            wrong = where & (np.broadcast_to(addresses, shape) == first)
+            wrong = where & _lies_nowhere(context, np.broadcast_to(addresses, shape), memory)
             context.fault(_nowhere(context, group, instruction, addresses, wrong, first))
             left = left & ~wrong
             continue
@@ -77,6 +78,16 @@ def _holder(context: Context, address: int, memory: Memory) -> Allocation | None
         if inside and (address - one.address) % item == 0:
             return one
     return None
+
+
+def _lies_nowhere(context: Context, addresses: Array, memory: Memory) -> Array:
+    """Return which addresses lie in no array."""
+    found = np.ones(addresses.shape, dtype=bool)
+    for one in context.allocations.values():
+        last = one.address + one.array.nbytes - memory.width_bytes
+        is_between = (addresses - one.address) % memory.dtype.itemsize != 0
+        found &= (addresses < one.address) | (addresses > last) | is_between
+    return found
 
 
 def elements(allocation: Allocation, memory: Memory) -> Array | None:
@@ -121,10 +132,14 @@ def _nowhere(
     assert memory is not None
     block, thread, place = lanes_of(group).first(wrong, addresses, memory.name, line)
     who = f"(block {block}, thread {thread})"
+    if isinstance(context.arguments.get(memory.name), NullPointer):
+        text = f"line {line}: address {address:#x} is out of bounds: {memory.name} is null {who}"
+        return OutOfBoundsError(text, place)
     if not context.allocations:
         text = f"line {line}: address {address:#x} is out of bounds: there are no arrays {who}"
         return OutOfBoundsError(text, place)
-    nearest = min(context.allocations.values(), key=lambda one: _distance(one, address))
+    meant = [one for name, one in context.allocations.items() if name in memory.places]
+    nearest = min(meant or context.allocations.values(), key=lambda o: _distance(o, address))
     array = nearest.array
     index = (address - nearest.address) // array.dtype.itemsize
     return OutOfBoundsError(

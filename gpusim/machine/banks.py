@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import ArraySpec
+from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.isa import BankLayout
 from gpusim.launch import Launch
 from gpusim.machine.storage import Allocation
@@ -60,6 +60,8 @@ def _bytes_of(value: Any, allocation: Allocation | None) -> Array:
     if isinstance(value, np.ndarray | ArraySpec):
         assert allocation is not None
         return np.array([allocation.address], "<u8").view(np.uint8)
+    if isinstance(value, NullPointer):
+        return np.zeros(8, np.uint8)
     return np.frombuffer(np.asarray(value).tobytes(), np.uint8)
 
 

@@ -1,7 +1,7 @@
 """Arguments of a kernel in machine code: what lies in its parameters, byte by byte.
 
-A pointer is an array; a number has the type that the source declares, else one of the
-parameter's size; a structure by value is a tuple or dictionary of its members, or its bytes.
+A pointer is an array, or None for none; a number has the type that the source declares, else one
+of the parameter's size; a structure by value is a tuple or dictionary of its members, or its bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.arguments import ArraySpec
+from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.errors import LaunchError
 from gpusim.sass.cubin import Parameter
 from gpusim.sass.signature import Declared
@@ -115,10 +115,14 @@ def argument(declared: Declared, size: int, value: Any) -> Any:
     if isinstance(value, ArraySpec):
         _expect_pointer(declared, size)
         return value
+    if value is None:
+        _expect_pointer(declared, size)
+        return NullPointer()
     if declared.is_pointer:
         raise LaunchError(
-            f"argument {declared.name!r} is a {declared.ctype}; pass a NumPy array, on the command "
-            f"line --arg '{declared.name}=float32[4096]' or so, not {type(value).__name__}"
+            f"argument {declared.name!r} is a {declared.ctype}; pass a NumPy array or None, on the "
+            f"command line --arg '{declared.name}=float32[4096]' or so, or {declared.name}=null, "
+            f"not {type(value).__name__}"
         )
     if isinstance(value, bytes | np.void):
         held = value if isinstance(value, bytes) else value.tobytes()
@@ -146,7 +150,7 @@ def _expect_pointer(declared: Declared, size: int) -> None:
     if size != POINTER_BYTES or (TYPES.get(declared.ctype) is not None):
         raise LaunchError(
             f"argument {declared.name!r} is a {declared.ctype or f'value of {size} bytes'}, "
-            "which takes a number, not an array"
+            "which takes a number, not an array or a null pointer"
         )
 
 

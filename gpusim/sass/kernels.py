@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import files
-from gpusim.arguments import ArraySpec
+from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.cuda import MachineCode
 from gpusim.errors import InputError, LaunchError
 from gpusim.isa import BankLayout, Program
@@ -31,6 +31,7 @@ from gpusim.sass.translate import Code, translate
 
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
+POINTERS = np.ndarray | ArraySpec | NullPointer
 GRID_BARRIER_WORDS = 8
 KERNEL_BANK, CONSTANT_BANK, ADDRESS_BANK = 2, 3, 4
 
@@ -264,7 +265,7 @@ class CodeKernel(MachineCode):
         self, given: Sequence[Given], bound: Mapping[str, Any], cc: ComputeCapability
     ) -> Program:
         """Return the kernel as a program; made once for what the arguments point to."""
-        arrays = tuple(n for n, v in bound.items() if isinstance(v, np.ndarray | ArraySpec))
+        arrays = tuple(n for n, v in bound.items() if isinstance(v, POINTERS))
         key = (cc, arrays, tuple(one[:3] for one in given))
         if key not in self._programs:
             self._programs[key] = self._translated(self.code(cc), given)
@@ -273,7 +274,7 @@ class CodeKernel(MachineCode):
     def _translated(self, code: Code, given: Sequence[Given]) -> Program:
         pointers: dict[tuple[int, int], str] = {}
         for name, offset, size, value in given:
-            if isinstance(value, ArraySpec | np.ndarray) and size == POINTER_BYTES:
+            if isinstance(value, POINTERS) and size == POINTER_BYTES:
                 pointers[0, offset] = pointers[0, offset + 4] = name
         for offset, (name, _) in code.cubin.addresses.items():
             pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
