@@ -17,6 +17,7 @@ from gpusim.disk_cache import key
 from gpusim.errors import GpusimError, InputError
 from gpusim.launch import ComputeCapability
 from gpusim.sass import cache, wheels
+from gpusim.sass.host_headers import host_headers
 
 WORKER = Path(__file__).parent / "worker.py"
 LIMIT_S = 120
@@ -83,6 +84,7 @@ def compiled(
     library, program = wheels.library(), wheels.disassembler()
     folders = [*options.includes, str(Path(file).resolve().parent)]
     included = [_read(path) for path in included_files(text, folders)]
+    empty = host_headers(folders)
     arguments = [
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",
@@ -96,12 +98,12 @@ def compiled(
     name = key(
         [
             wheels.stamp(library), wheels.stamp(program), wheels.stamp(WORKER), text, file,
-            *expressions, *arguments, *included,
+            *expressions, *arguments, *included, *empty,
         ]
     )  # fmt: skip
     entry = cache.load(name)
     if entry is None:
-        entry = _made(text, file, expressions, arguments, library)
+        entry = _made(text, file, expressions, arguments, library, empty)
         entry["listing"] = disassembled(base64.b64decode(entry["cubin"]))
         cache.store(name, entry)
     return Compiled(
@@ -110,16 +112,21 @@ def compiled(
 
 
 def answered(
-    text: str, file: str, expressions: Sequence[str], arguments: Sequence[str], library: Path
+    text: str,
+    file: str,
+    expressions: Sequence[str],
+    arguments: Sequence[str],
+    library: Path,
+    empty_headers: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return what the compiler, in a process of its own, makes of CUDA C++.
 
-    "cubin" is base64, "names" are those of the expressions there, "version" is its own. Raises
-    CompileError with its words.
+    It finds nothing in `empty_headers`. "cubin" is base64, "names" are those of the expressions
+    there, "version" is its own. Raises CompileError with its words.
     """
     request = {
         "library": str(library), "text": text, "file": file, "expressions": list(expressions),
-        "options": list(arguments),
+        "options": list(arguments), "empty_headers": list(empty_headers),
     }  # fmt: skip
     try:
         ran = subprocess.run(
@@ -143,9 +150,14 @@ def answered(
 
 
 def _made(
-    text: str, file: str, expressions: Sequence[str], arguments: Sequence[str], library: Path
+    text: str,
+    file: str,
+    expressions: Sequence[str],
+    arguments: Sequence[str],
+    library: Path,
+    empty_headers: Sequence[str],
 ) -> dict[str, Any]:
-    answer = answered(text, file, expressions, arguments, library)
+    answer = answered(text, file, expressions, arguments, library, empty_headers)
     version = tuple(int(part) for part in answer["version"].split("."))
     if version < LEAST_VERSION:
         raise wheels.CompilerMissingError(
@@ -157,8 +169,12 @@ def _made(
 def _explained(file: str, words: str) -> str:
     text = f"{file} does not compile:\n{words}"
     missing = _NO_HEADER.search(words)
-    wheel = wheels.wheel_of(missing[1]) if missing else None
-    return f"{text}\n{missing[1]} comes with pip install {wheel}" if missing and wheel else text
+    if missing is None:
+        return text
+    wheel = wheels.wheel_of(missing[1])
+    if wheel is None:
+        return f"{text}\n-I FOLDER (includes=) says where {missing[1]} lies"
+    return f"{text}\n{missing[1]} comes with pip install {wheel}"
 
 
 def included_files(text: str, folders: Sequence[str]) -> Iterator[Path]:

@@ -29,6 +29,8 @@ WHEEL_OF_HEADER = {
     "cuda/": "nvidia-cuda-cccl nvidia-cuda-runtime nvidia-cuda-crt",
     "thrust/": "nvidia-cuda-cccl nvidia-cuda-runtime nvidia-cuda-crt",
     "crt/": "nvidia-cuda-crt",
+    "mma.h": "nvidia-cuda-crt nvidia-cuda-runtime",
+    "curand_kernel.h": "nvidia-curand nvidia-cuda-runtime nvidia-cuda-crt",
 }
 
 

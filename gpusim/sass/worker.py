@@ -34,7 +34,10 @@ class Compilation:
         """Return machine code as base64, and the name in it of each name expression."""
         text, file = self.request["text"].encode(), self.request["file"].encode()
         made = ctypes.byref(self.program)
-        self.check(self.nvrtc.nvrtcCreateProgram(made, text, file, 0, None, None))
+        empty = [name.encode() for name in self.request["empty_headers"]]
+        texts = ctypes.c_char_p * len(empty)
+        headers = len(empty), texts(*[b""] * len(empty)), texts(*empty)
+        self.check(self.nvrtc.nvrtcCreateProgram(made, text, file, *headers))
         for expression in self.request["expressions"]:
             self.check(self.nvrtc.nvrtcAddNameExpression(self.program, expression.encode()))
         options = [option.encode() for option in self.request["options"]]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import gpusim
 from gpusim.sass import wheels
+from gpusim.sass.compiler import CompileError
 from gpusim.sass.kernels import cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -56,3 +59,64 @@ def test_numbers_that_nvcc_has_from_the_host_are_there() -> None:
     assert np.isnan(x[1])
     assert y.tolist() == [2 * np.pi, np.finfo(np.float64).max]
     assert z.tolist() == [-(2**31), 2**63 - 1]
+
+
+HOST = """
+#include <unordered_map>
+#include <cublas_v2.h>
+#include <cuda.h>
+#include "helper_cuda.h"
+__global__ void one(int *y) { *y = ONE; }
+"""
+
+
+def test_headers_that_only_the_host_needs_are_empty() -> None:
+    gpusim.cuda_source(HOST, definitions=("ONE=1",))["one"][1, 1](y := np.zeros(1, np.int32))
+    assert y[0] == 1
+
+
+def test_a_header_of_the_users_own_goes_before(tmp_path: Path) -> None:
+    (tmp_path / "helper_cuda.h").write_text("constexpr int ONE = 2;\n")
+    (tmp_path / "mine.cu").write_text(HOST)
+    gpusim.cuda_file(tmp_path / "mine.cu")["one"][1, 1](y := np.zeros(1, np.int32))
+    assert y[0] == 2
+
+
+def test_a_header_that_is_missing_is_answered_with_where_to_say_it() -> None:
+    with pytest.raises(CompileError, match=r"-I FOLDER \(includes=\) says where mine.cuh lies"):
+        gpusim.cuda_source('#include "mine.cuh"\n__global__ void k() {}')["k"][1, 1]()
+
+
+TYPES = """
+#include <type_traits>
+enum class Mode : unsigned char { A };
+struct Base { int x; };
+struct Derived : Base {};
+struct Empty {};
+template <typename T, std::enable_if_t<std::is_floating_point<T>::value, int> = 0>
+__device__ T half_of(T v) { return v * T(0.5); }
+template <typename T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
+__device__ T half_of(T v) { return v >> 1; }
+template <typename T> __global__ void halves(T *x) {
+  x[threadIdx.x] = half_of(x[threadIdx.x]);
+  static_assert(std::is_same_v<std::remove_cvref_t<const int &>, int>);
+  static_assert(std::is_same_v<std::conditional_t<true, int, float>, int>);
+  static_assert(std::is_same_v<std::make_unsigned_t<int>, unsigned>);
+  static_assert(std::is_same_v<std::underlying_type_t<Mode>, unsigned char>);
+  static_assert(std::is_base_of_v<Base, Derived> && !std::is_base_of_v<Derived, Base>);
+  static_assert(std::is_pointer_v<int *const> && !std::is_pointer_v<int>);
+  static_assert(std::is_signed_v<float> && std::is_unsigned_v<bool>);
+  static_assert(std::is_convertible_v<int, double> && !std::is_convertible_v<Base, int>);
+  static_assert(std::is_empty_v<Empty> && std::is_trivially_copyable_v<Base>);
+  static_assert(std::integral_constant<int, 7>{} == 7 && !std::false_type::value);
+}
+"""
+
+
+def test_types_answer_as_the_standard_says() -> None:
+    halves = gpusim.cuda_source(TYPES)
+    floats, whole = np.array([5, -3], np.float32), np.array([5, -3], np.int32)
+    halves["halves<float>"][1, 2](floats)
+    halves["halves<int>"][1, 2](whole)
+    assert floats.tolist() == [2.5, -1.5]
+    assert whole.tolist() == [2, -2]

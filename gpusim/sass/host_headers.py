@@ -1,0 +1,37 @@
+"""Headers of which only host code needs anything: the compiler gets them empty.
+
+Files have `main` and device code side by side, and include for both; host code is not compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+C = """
+    assert.h complex.h ctype.h errno.h inttypes.h locale.h memory.h omp.h pthread.h signal.h
+    stdarg.h stdbool.h stdio.h stdlib.h string.h strings.h time.h unistd.h wchar.h sys/mman.h
+    sys/stat.h sys/time.h sys/types.h windows.h
+"""
+CPP = """
+    algorithm any array atomic bitset cctype cerrno charconv chrono cinttypes clocale
+    codecvt complex condition_variable csignal cstdarg cstdio cstdlib cstring ctime cwchar deque
+    exception execution filesystem format forward_list fstream functional future initializer_list
+    iomanip ios iosfwd iostream istream iterator list locale map memory memory_resource mutex new
+    numeric optional ostream queue random ranges ratio regex set shared_mutex span sstream stack
+    stdexcept streambuf string string_view system_error thread tuple typeindex typeinfo
+    unordered_map unordered_set utility valarray variant vector
+"""
+# Libraries that the host calls, and what comes with CUDA's samples for their host code.
+LIBRARIES = """
+    cublas.h cublasLt.h cublas_v2.h cudaProfiler.h cuda_profiler_api.h cudnn.h cufft.h cufftXt.h
+    curand.h cusolverDn.h cusparse.h cusparse_v2.h exception.h helper_cuda.h helper_functions.h
+    helper_image.h helper_string.h helper_timer.h mpi.h nccl.h nvToolsExt.h nvrtc.h
+    nvtx3/nvToolsExt.h timer.h
+"""
+HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split())
+
+
+def host_headers(folders: Sequence[str]) -> list[str]:
+    """Return the names of host headers, but for those that the user's own folders have."""
+    return [name for name in HOST_HEADERS if not any((Path(f) / name).is_file() for f in folders)]

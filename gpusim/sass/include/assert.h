@@ -1,1 +1,0 @@
-// What only host code needs from here is not there: host code is not compiled.
