@@ -161,7 +161,7 @@ def beside_measured() -> str:
     rows = []
     for name in dict.fromkeys(name for name, _ in H200):
         forecast = catalogue_job(catalogue.Request(name, n, block)).on("h200")
-        measured_us = forecast.job.useful_bytes / dict(measured_gbps(name, "h200", block))[n] / 1000
+        measured_us = forecast.useful_bytes / dict(measured_gbps(name, "h200", block))[n] / 1000
         error = forecast.time_us / measured_us - 1
         times = (f"{time:.1f} us" for time in (forecast.time_us, measured_us))
         rows.append((f"`{name}`", forecast.first.bound.name, *times, f"{100 * error:+.1f} %"))
@@ -432,9 +432,15 @@ def others() -> str:
 
 
 def others_by_kernel() -> str:
+    """The same, kernel by kernel."""
+    errors = _errors_of_others()
+    return "\n".join(errors.kernel_by_kernel(errors.compared()))
+
+
+def others_by_launch() -> str:
     """The same, launch by launch, and why some are not predicted."""
     errors = _errors_of_others()
-    return "\n".join([*errors.by_kernel(errors.compared()), "", *errors.refusals()])
+    return "\n".join([*errors.launch_by_launch(errors.compared()), "", *errors.refusals()])
 
 
 def others_traffic() -> str:
@@ -472,6 +478,7 @@ TABLES: dict[str, Table] = {
         mnemonics,
         others,
         others_by_kernel,
+        others_by_launch,
         others_traffic,
     )
 }

@@ -36,6 +36,7 @@ METRICS = (
     "dram__bytes_write.sum",
     "lts__t_sectors_op_read.sum",
     "lts__t_sectors_op_write.sum",
+    "l1tex__t_sector_hit_rate.pct",
     "sm__warps_active.avg.pct_of_peak_sustained_active",
 )
 

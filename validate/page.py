@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
 
 from gpusim.generators import LOWERING, NVCC
+from gpusim.prediction.traffic import PREDICTED
 
+from .caches import Caches, is_rate
 from .compare import BARS, ORDER, TAU, Kind, by_size, wrong_pairs
 from .counted import INSTRUCTIONS, Counted, Pair
 from .defects import Correctness, results
@@ -65,6 +68,8 @@ def section(report: Report) -> str:
     if report.correctness:
         parts.append(_correctness(report.correctness))
     parts += [_counters(one) for one in (report.counted, report.counted_in_nvcc) if one.launches]
+    if any(one.pairs for one in report.caches):
+        parts.append(_caches(report.caches))
     parts.append([f"- missed: {miss}" for miss in report.misses()])
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -291,6 +296,64 @@ def _counters(found: Counted) -> list[str]:
             for one in found.refused
         ),
     ]
+
+
+def _caches(found: Sequence[Caches]) -> list[str]:
+    """Return how far off what caches and DRAM count is, over all launches and by kernel."""
+    rows = (
+        (
+            f"`{row.metric}`",
+            one.code,
+            "model",
+            row.launches,
+            _off(row.metric, row.mean_error),
+            _off(row.metric, row.median_error),
+            _off(row.metric, row.percentile_90),
+            _off(row.metric, row.worst),
+            f"{row.near} of {row.launches}",
+        )
+        for metric in PREDICTED
+        for one in found
+        for row in one.agreements
+        if row.metric == metric
+    )
+    head = (
+        "metric", "code", "kind", "launches", "mean error", "median", "90th perc.", "worst",
+        "within 5%",
+    )  # fmt: skip
+    return [
+        "### What caches and DRAM count",
+        "",
+        "Of the launches above, before which Nsight Compute empties the caches, beside what is "
+        "predicted with a cold L2; nothing is held to a bar. Errors of a rate are differences, in "
+        "percentage points. What a launch reads for itself (its code, constants and parameters) is "
+        "counted, but not predicted: of one block's launch it is the most.",
+        "",
+        *table(head, rows, text=3),
+        "",
+        *_caches_by_kernel(found),
+    ]
+
+
+def _caches_by_kernel(found: Sequence[Caches]) -> list[str]:
+    """Return the mean error of each kernel's launches, code by code."""
+    metrics = list(dict.fromkeys(pair.metric for one in found for pair in one.pairs))
+    kernels = dict.fromkeys(pair.kernel for one in found for pair in one.pairs)
+    rows = []
+    for kernel in kernels:
+        row = [kernel]
+        for metric in metrics:
+            errors = [[pair.error for pair in one.of(kernel, metric)] for one in found]
+            row.append(", ".join(_off(metric, fmean(map(abs, each))) for each in errors if each))
+        rows.append(row)
+    codes = ", ".join(one.code for one in found)
+    text = f"By kernel: the mean error with each code ({codes})."
+    return [text, "", *table(("kernel", *(f"`{name}`" for name in metrics)), rows)]
+
+
+def _off(metric: str, error: float) -> str:
+    """Return an error as it is shown: a part, of a rate percentage points."""
+    return f"{100 * error:.1f} points" if is_rate(metric) else f"{error:.1%}"
 
 
 def _noise(found: Counted) -> list[str]:

@@ -10,9 +10,11 @@ from typing import Any
 from gpusim import device as devices
 from gpusim import generators
 from gpusim.generators import AUTO, LOWERING, NVCC, OPTIMISED
+from gpusim.prediction.traffic import PREDICTED
 from gpusim.workers import Listener, ignored
 
-from . import compare, counted, defects, predicted
+from . import caches, compare, counted, defects, predicted
+from .caches import Caches
 from .compare import KINDS, Kind, Summary
 from .counted import Counted, compare_all
 from .defects import Correctness
@@ -54,7 +56,7 @@ class Report:
     """One file of measurements beside what gpusim predicts, counts and knows.
 
     Each kind of launches has a section for each code, and so have the counters: `counted` with the
-    lowering's, `counted_in_nvcc` with nvcc's.
+    lowering's, `counted_in_nvcc` with nvcc's. `caches` has what caches and DRAM count, by code.
     """
 
     measurements: Measurements
@@ -62,6 +64,7 @@ class Report:
     correctness: tuple[Correctness, ...]
     counted: Counted
     counted_in_nvcc: Counted = field(default=Counted((), NVCC))
+    caches: tuple[Caches, ...] = ()
 
     def of_code(self, code: str) -> list[Section]:
         """Return the sections with one code, in order."""
@@ -81,6 +84,7 @@ class Report:
             "wrong_results": [_correctness_dict(one) for one in self.correctness],
             "counters": _counted_dict(self.counted),
             "counters_in_nvcc": _counted_dict(self.counted_in_nvcc),
+            "caches": [_caches_dict(one) for one in self.caches],
             "missed": self.misses(),
         }
 
@@ -117,23 +121,27 @@ def report(
             for kind, times in kinds
             if times
         ]
+    counts = measurements.counters
+    in_lowering, in_nvcc = (
+        compare_all(counts, code, workers=workers, done=done)
+        if code in codes
+        else Counted((), code)
+        for code in (LOWERING, NVCC)
+    )
     return Report(
         measurements,
         tuple(sections),
         tuple(defects.correctness(measurements.times)),
-        *(
-            compare_all(measurements.counters, code, workers=workers, done=done)
-            if code in codes
-            else Counted((), code)
-            for code in (LOWERING, NVCC)
-        ),
+        in_lowering,
+        in_nvcc,
+        tuple(caches.compare(counts, device, code, workers=workers, done=done) for code in codes),
     )
 
 
 def pieces(measurements: Measurements, codes: Sequence[str]) -> int:
     """Return how many pieces of work `report` has."""
     times = sum(kind.wanted(one) for kind in KINDS for one in measurements.times)
-    return (times + len(measurements.counters)) * len(codes)
+    return (times + 2 * len(measurements.counters)) * len(codes)
 
 
 def _section_dict(section: Section) -> dict[str, Any]:
@@ -199,6 +207,27 @@ def _counted_dict(found: Counted) -> dict[str, Any]:
         "refused": [
             {"kernel": one.kernel, "block": one.case.block, "reason": one.reason}
             for one in found.refused
+        ],
+    }
+
+
+def _caches_dict(found: Caches) -> dict[str, Any]:
+    return {
+        "code": found.code,
+        "metrics": [
+            {**asdict(row), "kind": "model", "unit": PREDICTED[row.metric][0]}
+            for row in found.agreements
+        ],
+        "launches": [
+            {
+                "kernel": pair.kernel,
+                "block": pair.case.block,
+                "grid": pair.case.grid,
+                "metric": pair.metric,
+                "measured": pair.measured,
+                "predicted": pair.predicted,
+            }
+            for pair in found.pairs
         ],
     }
 

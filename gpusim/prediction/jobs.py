@@ -11,10 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from gpusim import device as devices
-from gpusim.arguments import ArraySpec
 from gpusim.catalogue import Request, Setup
 from gpusim.cuda import ConfiguredKernel
 from gpusim.device import Device
@@ -24,6 +21,9 @@ from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
+
+# What the useful bytes of a kernel are that is none of the catalogue.
+COMPULSORY = "sectors loaded and stored, each once"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +44,13 @@ class KernelLaunch:
 class Job:
     """Launches one after the other on a stream.
 
-    `useful_bytes` are those that the job is about: n elements for a kernel of the catalogue,
-    whatever a pass reads twice or leaves behind; the array arguments for any other.
+    `elements_bytes` are those of the n elements that a kernel of the catalogue is about, whatever a
+    pass reads twice or leaves behind; None for any other kernel, of which nobody knows.
     """
 
     name: str
     launches: tuple[KernelLaunch, ...]
-    useful_bytes: int
+    elements_bytes: int | None = None
 
     def in_code(self, code: str | None) -> Job:
         """Return the same with whose machine code its kernels have: lowering, nvcc or auto.
@@ -111,9 +111,19 @@ class Forecast:
         return total_time_us(self.predictions)
 
     @property
+    def useful_bytes(self) -> int:
+        """Bytes of the n elements of a kernel of the catalogue; of any other the compulsory ones.
+
+        That is, those of the sectors that are loaded and of those that are stored, each once.
+        """
+        if self.job.elements_bytes is not None:
+            return self.job.elements_bytes
+        return sum(prediction.traffic.compulsory_bytes for prediction in self.predictions)
+
+    @property
     def gbps(self) -> float:
-        """Useful bytes over time, in GB/s (10^9 bytes)."""
-        return self.job.useful_bytes / self.time_us / 1000
+        """Useful bytes over time, in GB/s (10^9 bytes): the effective bandwidth."""
+        return self.useful_bytes / self.time_us / 1000
 
     @property
     def peak_fraction(self) -> float:
@@ -139,8 +149,8 @@ class Forecast:
             "time_us": self.time_us,
             "gbps": self.gbps,
             "peak_fraction": self.peak_fraction,
-            "useful_bytes": self.job.useful_bytes,
-            "useful_bytes_are": "n elements" if setup else "array arguments",
+            "useful_bytes": self.useful_bytes,
+            "useful_bytes_are": "n elements" if setup else COMPULSORY,
             "passes": [prediction.to_dict() for prediction in self.predictions],
         }
 
@@ -195,8 +205,6 @@ def catalogue_job(request: Request) -> Job:
 
 
 def own_job(configured: ConfiguredKernel, arguments: Sequence[Any]) -> Job:
-    """Return the launch of any kernel; its useful bytes are those of its array arguments."""
-    arrays = [value for value in arguments if isinstance(value, ArraySpec | np.ndarray)]
-    size = sum(array.nbytes for array in arrays)
+    """Return the launch of any kernel."""
     name = configured.kernel.__name__
-    return Job(name, (KernelLaunch(configured, tuple(arguments)),), size)
+    return Job(name, (KernelLaunch(configured, tuple(arguments)),))

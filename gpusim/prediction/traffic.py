@@ -40,6 +40,8 @@ class Fetch:
 class Traffic:
     """Bytes of a launch: loaded out of L1, L2 and DRAM, written to L2, and on to DRAM by its end.
 
+    `compulsory_bytes` are those of the sectors that are loaded and of those that are stored or
+    updated, each once: what it moves at the least.
     `moved_bytes` are what DRAM reads for what is loaded, in whole grains, and for what is stored in
     part or updated. The L2's parts are asked for so many `looked_up` sectors by loads, the L1s for
     `l1_asked` by loads, stores and atomics, of which they have `l1_found`. `fetches` say what is
@@ -52,6 +54,7 @@ class Traffic:
     moved_bytes: float
     written_bytes: int
     written_back_bytes: float
+    compulsory_bytes: int
     looked_up: float = 0.0
     l1_asked: int = 0
     l1_found: float = 0.0
@@ -137,6 +140,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
         moved_bytes=moved + read_first,
         written_bytes=written,
         written_back_bytes=written * share.stored[-1].written_back,
+        compulsory_bytes=share.compulsory.bytes,
         looked_up=looked_up,
         l1_asked=loaded + sum(sent.values()),
         l1_found=loaded - from_l2 - from_dram + kept,

@@ -13,7 +13,7 @@ from rich.text import Text
 from gpusim.device import ABLATIONS
 from gpusim.prediction.ablation import Ablation
 from gpusim.prediction.bounds import WAITING
-from gpusim.prediction.jobs import Forecast
+from gpusim.prediction.jobs import COMPULSORY, Forecast
 from gpusim.prediction.records import Prediction
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import STALLS, advice
@@ -102,7 +102,7 @@ def _title(forecast: Forecast) -> Iterator[Text]:
     if setup is not None:
         what = f"{setup.operation} of {setup.n:,} {setup.dtype.name}"
     else:
-        what = f"{forecast.job.useful_bytes:,} bytes of arrays"
+        what = f"{forecast.useful_bytes:,} useful bytes"
     title.append(f"  {what} on {forecast.device.name}", "not bold")
     yield title
     launch = f"grid {size(first.launch.grid)}, block {size(first.launch.block)}"
@@ -115,7 +115,7 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     forecast, first = answer.forecast, answer.forecast.first
     peak = forecast.device.bandwidth.dram_peak_gbps
     setup = forecast.job.launches[0].setup
-    counted = f"{setup.n:,} x {setup.dtype.itemsize} bytes" if setup else "its array arguments"
+    counted = f"{setup.n:,} x {setup.dtype.itemsize} bytes" if setup else COMPULSORY
     imagined = imagination(forecast.device)
     note = f" {imagined}" if imagined else _time_note(forecast)
     yield _fact("time", duration(forecast.time_us), note, TITLE)

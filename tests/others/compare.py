@@ -127,7 +127,7 @@ def show() -> None:
     """Print how far off the predictions are."""
     found = errors.compared()
     whole = errors.bars(found), errors.summaries(found)
-    parts = *whole, errors.by_kernel(found), errors.traffic()
+    parts = *whole, errors.launch_by_launch(found), errors.traffic()
     print("\n\n".join("\n".join(lines) for lines in parts))
 
 

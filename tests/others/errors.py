@@ -167,7 +167,31 @@ def _bar(name: str, reached: float, most: float, form: str = "{:.2f}") -> str:
     return f"- {name}: {form.format(reached)}, at most {form.format(most)} is asked: {verdict}"
 
 
-def by_kernel(found: Sequence[Compared]) -> list[str]:
+def kernel_by_kernel(found: Sequence[Compared]) -> list[str]:
+    """Return the table of mean errors, a row a kernel, with its launch that is farthest off."""
+    head = ["kernel", "part"]
+    for code in CODES:
+        head += [*(f"{code} {l2}" for l2 in STATES), "worst"]
+    of_kernel: dict[str, list[Compared]] = {}
+    for one in found:
+        of_kernel.setdefault(one.kernel, []).append(one)
+    rows = []
+    for name, launches in of_kernel.items():
+        cells = [name, KERNELS[name].part]
+        for code in CODES:
+            errors = {l2: _errors_of(launches, code, l2) for l2 in STATES}
+            every = [error for some in errors.values() for error in some]
+            cells += [f"{fmean(map(abs, some)):.1%}" if some else "" for some in errors.values()]
+            cells.append(f"{max(every, key=abs):+.1%}" if every else "")
+        rows.append(cells)
+    return table(head, rows, text=2)
+
+
+def _errors_of(launches: Sequence[Compared], code: str, l2: str) -> list[float]:
+    return [one.error for one in launches if (one.code, one.l2) == (code, l2)]
+
+
+def launch_by_launch(found: Sequence[Compared]) -> list[str]:
     """Return the table of errors, a row a launch."""
     head = (
         "kernel", "part", "n", "cold us", "warm us", "nvcc cold", "nvcc warm", "lowering cold",

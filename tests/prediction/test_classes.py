@@ -199,3 +199,18 @@ def test_the_last_block_ends_what_all_others_have_begun() -> None:
     levels = [int(warp.times[warp.pc == atomic].sum()) for warp in found.of(255).warps]
     assert found.classes[-1].ranges == ((255, 255),)
     assert max(levels) == 14
+
+
+COUNTED_IN_BYTES = """
+__global__ void take(char *bytes, unsigned *out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = atomicAdd((unsigned *)(bytes + i / 64 * 4), 1u);
+}
+"""
+
+
+def test_words_that_are_counted_in_an_array_of_bytes_are_no_counters_of_all_blocks() -> None:
+    """512 blocks, more than a byte can count, each on a word of its own: all do the same."""
+    arrays = np.zeros(4 * 512, np.uint8), np.zeros(64 * 512, np.uint32)
+    found = classes_of(gpusim.cuda_source(COUNTED_IN_BYTES)["take"], 512, 64, *arrays)
+    assert {one.stream.instructions for one in found.classes} == {found.of(0).instructions}

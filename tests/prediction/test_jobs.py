@@ -49,7 +49,7 @@ def test_one_pass_is_one_launch_and_all_are_as_many_as_it_takes() -> None:
     whole = catalogue_job(Request("reduce3", 2**16, block=256, passes="all"))
     assert [launch.configured.launch.blocks for launch in one.launches] == [256]
     assert [launch.configured.launch.blocks for launch in whole.launches] == [256, 1]
-    assert one.useful_bytes == whole.useful_bytes == 4 * 2**16
+    assert one.elements_bytes == whole.elements_bytes == 4 * 2**16
 
 
 def test_later_passes_find_what_was_just_written_in_the_cache() -> None:
@@ -61,17 +61,19 @@ def test_later_passes_find_what_was_just_written_in_the_cache() -> None:
     assert forecast.time_us == pytest.approx(expected)
 
 
-def test_useful_bytes_of_any_other_kernel_are_those_of_its_arrays() -> None:
+def test_useful_bytes_of_any_other_kernel_are_those_of_sectors_that_it_loads_and_stores() -> None:
+    """Of 128 elements each, 4 bytes and 8; of the 1,000 that the second array has no others."""
+
     @cuda.jit
     def copy(a, b):
         i = cuda.grid(1)
         b[i] = a[i]
 
-    job = own_job(copy[4, 32], (array_spec(128, "float32"), np.zeros(128, np.float64)))
-    assert job.useful_bytes == 128 * 4 + 128 * 8
+    job = own_job(copy[4, 32], (array_spec(128, "float32"), np.zeros(1000, np.float64)))
     forecast = job.on("h200")
-    assert forecast.gbps == pytest.approx(job.useful_bytes / forecast.time_us / 1000)
-    assert forecast.to_dict()["useful_bytes_are"] == "array arguments"
+    assert forecast.useful_bytes == 128 * 4 + 128 * 8
+    assert forecast.gbps == pytest.approx(forecast.useful_bytes / forecast.time_us / 1000)
+    assert forecast.to_dict()["useful_bytes_are"] == "sectors loaded and stored, each once"
 
 
 def test_what_cannot_be_planned_is_refused() -> None:
@@ -166,19 +168,19 @@ def test_blocks_that_wait_for_each_other_are_told_to_do_so_sooner_and_nothing_el
     assert "standard error" not in text
 
 
-@pytest.mark.parametrize(("size", "is_said"), [(2**26, True), (2**12, False)])
+@pytest.mark.parametrize(("size", "is_said"), [(2**21, True), (2**26, False)])
 def test_more_useful_bytes_than_dram_can_move_are_said_not_to_be_moved(
     size: int, is_said: bool
 ) -> None:
-    """256 MB are given, and 512 bytes of them touched."""
+    """An RTX 4090's L2 has room for two arrays of 8 MB and keeps what is stored; not for 256 MB."""
 
     @cuda.jit
     def copy(a, b):
         i = cuda.grid(1)
         b[i] = a[i]
 
-    given = array_spec(size, "float32"), array_spec(128, "float32")
-    made = own_job(copy[4, 32], given).on("h200")
+    given = array_spec(size, "float32"), array_spec(size, "float32")
+    made = own_job(copy[size // 256, 256], given).on("rtx4090")
     text = " ".join(str(line) for line in prediction_report(Answer(made), 100))
     assert ("which does not move all of them" in text) == is_said
 

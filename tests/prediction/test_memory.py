@@ -487,6 +487,20 @@ def test_what_atomics_update_comes_out_of_dram_where_the_l2_lacks_it() -> None:
     assert warm.written(pc).read_first == 0
 
 
+def test_what_atomics_update_goes_back_to_dram_in_grains_as_it_came() -> None:
+    """A word of each 256 bytes of 1 GB: two sectors are read for it alone, and two written.
+
+    Of 512 MB of lines all but the last 0.625 of an L2 of 60.
+    """
+    blocks = 64 * 1024
+    arrays = (array_spec(64 * blocks * 64, "int32"), np.int32(64))
+    share = share_from(update[blocks, 64], arrays)
+    (pc,) = share.concurrent_atomics
+    assert share.written(pc).written_back == pytest.approx(1 - 0.625 * 60 / 512, abs=0.01)
+    assert share.written(pc).moved == pytest.approx(2 * 4580 / 2700, rel=0.01)
+    assert share.written(pc).moved == pytest.approx(share.written(pc).read_first)
+
+
 @cuda.jit
 def count_in_turn(counts, words):
     cuda.atomic.add(counts, cuda.grid(1) % words, 1)

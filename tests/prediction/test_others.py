@@ -10,7 +10,7 @@ from statistics import fmean, quantiles
 import pytest
 from others import errors, launches
 from others.compare import configured
-from others.plans import KERNELS, LAST, differing
+from others.plans import KERNELS, LAST, SEEN, differing
 
 from gpusim import predict
 from gpusim.sass import wheels
@@ -79,6 +79,15 @@ def test_a_loop_that_most_lanes_never_enter_is_followed() -> None:
     launch = KERNELS["sector_by_words"].at(32)
     found = predict(configured(launch, "nvcc"), *launch.specified(), device="h200")
     assert 2 < found.time_us < 10
+
+
+def test_a_kernels_row_has_mean_errors_and_the_launch_that_is_farthest_off() -> None:
+    """+10 and -30 % with a cold L2, -2 % with a warm one; the dialect lacks the words for it."""
+    predicted = (("cold", 110.0), ("cold", 70.0), ("warm", 98.0))
+    made = [errors.Compared("select_rows", 1, "nvcc", l2, 100.0, us, 0.0) for l2, us in predicted]
+    *_, row = errors.kernel_by_kernel(made)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells == ["select_rows", SEEN, "20.0%", "2.0%", "-30.0%", "", "", ""]
 
 
 @pytest.mark.slow

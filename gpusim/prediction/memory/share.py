@@ -9,6 +9,7 @@ from gpusim.device import Device
 from gpusim.prediction.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
 from gpusim.prediction.memory.atomics import concurrent_atomics
 from gpusim.prediction.memory.carve_out import l1_left
+from gpusim.prediction.memory.compulsory import Compulsory, compulsory_of
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.hits import Caches, Capacity, Sources
 from gpusim.prediction.memory.patterns import patterns_of
@@ -26,7 +27,7 @@ class MemoryShare:
     those that one stores. A sector takes DRAM `write_factor` times as long to write as to read.
     `busiest` of the `sms` get as many blocks as this one, the others one less; `first_wave` is the
     fraction of the blocks that runs from the beginning on. `concurrent_atomics` is how many atomics
-    of an instruction the L2 does at a time.
+    of an instruction the L2 does at a time, `compulsory` what all SMs move at the least.
     """
 
     dram_bytes_per_cycle: float
@@ -38,6 +39,7 @@ class MemoryShare:
     busiest: int
     first_wave: float = 1.0
     concurrent_atomics: Mapping[int, float] = field(default_factory=dict)
+    compulsory: Compulsory = field(default_factory=Compulsory)
 
     @property
     def whole(self) -> Sources:
@@ -105,6 +107,7 @@ def memory_share(
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
         concurrent_atomics=concurrent_atomics(patterns, course, prepared.program, device),
+        compulsory=compulsory_of(patterns),
     )
 
 

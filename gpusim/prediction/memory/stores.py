@@ -68,7 +68,7 @@ def _updated(caches: Caches, mine: Array) -> Stored:
     written_back = caches.l2_miss * _written_back(caches)
     return Stored(
         written_back=mean(written_back, weight, 0.0),
-        moved=mean(caches.scatter, weight * written_back, 1.0),
+        moved=mean(caches.moved, weight * written_back, 1.0),
         read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
         dram_bytes=caches.course.grain_bytes * inner(weight, caches.l2_miss * grains),
     )

@@ -67,7 +67,8 @@ def _after_all_others(
     """Return a launch whose counters hold what all blocks but one have added; None without any."""
     last, after, counts = prepared.launch.blocks - 1, dict(prepared.arguments), 0
     for name, array, left in left_by_last(prepared, names, step_limit):
-        if array.dtype.kind in "iu":
+        # An array of smaller elements than the atomics' words has no counters that can be told.
+        if array.dtype.kind in "iu" and last <= np.iinfo(array.dtype).max:
             added = left - array
             if np.count_nonzero(added) <= MOST_WORDS:
                 counts += int(np.count_nonzero(added))

@@ -1,0 +1,143 @@
+"""What a launch moves at the least: its sectors, loaded and stored, counted by hand and by sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpusim
+from gpusim import array_spec, cuda
+from gpusim.launch import Launch
+from gpusim.prediction.jobs import own_job
+from gpusim.prediction.memory import compulsory
+from gpusim.prediction.memory.compulsory import Intervals, compulsory_of
+from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
+from gpusim.prediction.streams.stretches import LOAD, STORE, Stretches
+
+
+@cuda.jit
+def scale(a, x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] = a * x[i] + y[i]
+
+
+@cuda.jit
+def transpose(a, b, n):
+    x, y = cuda.grid(2)
+    b[x * n + y] = a[y * n + x]
+
+
+@cuda.jit
+def multiply(a, b, c, n):
+    x, y = cuda.grid(2)
+    total = np.float32(0)
+    for k in range(n):
+        total += a[y * n + k] * b[k * n + x]
+    c[y * n + x] = total
+
+
+@cuda.jit
+def gather(a, index, out):
+    i = cuda.grid(1)
+    out[i] = a[index[i]]
+
+
+def floats(n):
+    return array_spec(n, "float32")
+
+
+def moved(configured, *arguments):
+    return gpusim.predict(configured, *arguments, code="lowering").traffic.compulsory_bytes
+
+
+def test_what_is_updated_in_place_is_loaded_once_and_stored_once() -> None:
+    """Of 2^20 - 5 elements x and y are loaded, y stored: sectors of 8, the last one in part."""
+    n = 2**20 - 5
+    arrays = floats(2**20), floats(2**20)
+    found = moved(scale[4096, 256], np.float32(2), *arrays, np.int32(n))
+    assert found == 3 * 4 * 2**20
+
+
+def test_no_declared_size_decides_what_is_moved() -> None:
+    n = 2**20
+    near, far = (
+        own_job(scale[4096, 256], (np.float32(2), floats(size), floats(size), np.int32(n)))
+        for size in (n, 1000 * n)
+    )
+    one, other = near.on("h200"), far.on("h200")
+    assert one.useful_bytes == other.useful_bytes == 12 * n
+    assert one.gbps == other.gbps == pytest.approx(12 * n / one.time_us / 1000)
+
+
+def test_what_many_blocks_load_counts_once() -> None:
+    """Each of three 256 x 256 matrices, though 16 blocks load each row and each column."""
+    arrays = floats(2**16), floats(2**16), floats(2**16)
+    assert moved(multiply[(16, 16), (16, 16)], *arrays, np.int32(256)) == 3 * 4 * 2**16
+
+
+def test_columns_are_put_together_out_of_the_blocks_that_write_parts_of_them() -> None:
+    arrays = floats(2**20), floats(2**20)
+    assert moved(transpose[(32, 128), (32, 8)], *arrays, np.int32(1024)) == 2 * 4 * 2**20
+
+
+@pytest.mark.parametrize("table", [2**12, 2**20, 2**24])
+def test_of_a_gather_the_sectors_are_estimated_that_no_block_showed(table: int) -> None:
+    """NumPy counts them: nearly all of 512 sectors, 86 % of 2^17, 6 % of 2^21."""
+    n = 2**18
+    index = np.random.default_rng(5).integers(0, table, n).astype(np.int32)
+    found = moved(gather[n // 256, 256], floats(table), index, floats(n))
+    assert found == pytest.approx(2 * 4 * n + 32 * len(np.unique(index // 8)), rel=0.05)
+
+
+def test_of_few_blocks_that_follow_data_all_sectors_are_counted() -> None:
+    index = np.random.default_rng(6).integers(0, 2**20, 1024).astype(np.int32)
+    found = moved(gather[4, 256], floats(2**20), index, floats(1024))
+    assert found == 2 * 4 * 1024 + 32 * len(np.unique(index // 8))
+
+
+def test_so_many_places_that_some_stand_for_all_come_to_as_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A line in four is touched at 1,000 places, of which 16 are told apart: 8,000 sectors."""
+    monkeypatch.setattr(compulsory, "MOST", 32)
+    lines = Intervals.of(np.array([0, 512]), np.array([128, 640]))
+    assert lines.along(1024, 1000).sectors == 2 * 4 * 1000
+
+
+STRETCHES = st.tuples(
+    st.sampled_from([LOAD, STORE]),
+    st.integers(0, 600),  # begin
+    st.integers(1, 200),  # length
+    st.integers(0, 4),  # times more
+    st.integers(-150, 150),  # stride
+)
+MOVES = st.tuples(*[st.integers(-300, 300)] * 3)
+RANGES = st.lists(st.integers(0, 23), min_size=2, max_size=8, unique=True).map(
+    lambda ends: tuple(zip(sorted(ends)[::2], sorted(ends)[1::2], strict=False))
+)
+
+
+@given(st.lists(st.tuples(st.lists(STRETCHES, min_size=1, max_size=4), MOVES, RANGES), max_size=3))
+def test_patterns_come_to_the_sectors_of_all_their_blocks_one_by_one(made) -> None:
+    launch = Launch.of((4, 3, 2), 32)
+    patterns = [Pattern(stretches(rows), moves, ranges) for rows, moves, ranges in made]
+    found = compulsory_of(Patterns(launch, tuple(patterns), {}, (), ()))
+    sectors: dict[int, set[int]] = {LOAD: set(), STORE: set()}
+    for rows, moves, ranges in made:
+        for block in (b for first, last in ranges for b in range(first, last + 1)):
+            offset = int(coordinates(np.array([block]), launch)[0] @ np.array(moves))
+            for kind, begin, length, times, stride in rows:
+                for iteration in range(times + 1):
+                    at = 2**20 + begin + offset + iteration * stride
+                    sectors[kind] |= set(range(at // 32, (at + length - 1) // 32 + 1))
+    assert found.loaded_bytes == 32 * len(sectors[LOAD])
+    assert found.stored_bytes == 32 * len(sectors[STORE])
+
+
+def stretches(rows) -> Stretches:
+    kind, begin, length, times, stride = np.array(rows, dtype=np.int64).T
+    nought, begin = np.zeros_like(kind), begin + 2**20
+    return Stretches(nought, kind, nought, begin, begin + length, length, times, stride, nought, 1)
