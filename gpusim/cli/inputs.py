@@ -22,7 +22,7 @@ DType = np.dtype[Any]
 DTYPES: dict[str, DType] = {
     name: np.dtype(name)
     for name in (
-        "int32", "uint32", "int64", "uint64", "float32", "float64",
+        "int32", "uint32", "int64", "uint64", "float32", "float64", "float16",
         "bool", "int8", "uint8", "int16", "uint16",
     )
 }  # fmt: skip

@@ -23,6 +23,7 @@ from gpusim.isa import BankLayout, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prepared import Prepared
 from gpusim.sass import arguments, compiler, cubin, host, listing, signature
+from gpusim.sass.aliases import aliases, of_template, resolved
 from gpusim.sass.arguments import Given
 from gpusim.sass.compiler import Options
 from gpusim.sass.signature import Declared
@@ -77,9 +78,9 @@ class CodeFile:
         """Return a kernel's machine code for a GPU."""
         raise NotImplementedError
 
-    def declared(self, name: str, count: int) -> tuple[Declared, ...]:
-        """Return a kernel's parameters as far as they are known."""
-        return tuple(Declared(f"arg{number}", "") for number in range(count))
+    def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
+        """Return a kernel's parameters, of these sizes, as far as they are known."""
+        return tuple(Declared(f"arg{number}", "") for number in range(len(sizes)))
 
 
 class CudaSource(CodeFile):
@@ -107,7 +108,12 @@ class CudaSource(CodeFile):
     @cached_property
     def structures(self) -> Structures:
         """The members of the structures that the text defines."""
-        return structures(self.text)
+        found = structures(self.text).items()
+        return {name: tuple(resolved(one, self._aliases) for one in held) for name, held in found}
+
+    @cached_property
+    def _aliases(self) -> Mapping[str, Sequence[str]]:
+        return aliases(self.text, self.options.definitions)
 
     def __getitem__(self, name: str) -> CodeKernel:
         plain = _plain_name(name)
@@ -126,10 +132,14 @@ class CudaSource(CodeFile):
         declared = rf"template\s*<[^;{{]*?>\s*{words}\b{re.escape(name)}\s*\("
         return re.search(declared, self.text, re.DOTALL) is not None
 
-    def declared(self, name: str, count: int) -> tuple[Declared, ...]:
-        """Return a kernel's parameters as the source declares them."""
-        found = self.kernels.get(_plain_name(name), ())
-        return found if len(found) == count else super().declared(name, count)
+    def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
+        """Return a kernel's parameters, of these sizes, as the source declares them."""
+        plain = _plain_name(name)
+        found = self.kernels.get(plain, ())
+        if len(found) != len(sizes):
+            return super().declared(name, sizes)
+        known = {**self._aliases, **of_template(self.text, plain, name)}
+        return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
@@ -212,20 +222,20 @@ class CodeKernel(MachineCode):
     @property
     def source(self) -> Source:
         """The file, and the parameters as the source names them."""
-        found = self.file.declared(self.__name__, self._parameter_count())
+        found = self.file.declared(self.__name__, self._parameter_sizes())
         names = []
         for one in found:
             parts = members(one, self.file.structures)
             names += [one.name] if parts is None else [part.declared.name for part in parts]
         return Source(self.file.file, tuple(names))
 
-    def _parameter_count(self) -> int:
+    def _parameter_sizes(self) -> list[int | None]:
+        """Return the sizes of the parameters, as far as code is there that says them."""
         known = next(iter(self._codes.values()), None)
-        if known is not None:
-            return len(known.kernel.parameters)
-        if isinstance(self.file, CudaSource):
-            return len(self.file.kernels.get(_plain_name(self.__name__), ()))
-        return len(self.code(ComputeCapability(9, 0)).kernel.parameters)
+        if known is None and isinstance(self.file, CudaSource):
+            return [None] * len(self.file.kernels.get(_plain_name(self.__name__), ()))
+        known = known or self.code(ComputeCapability(9, 0))
+        return [parameter.size for parameter in known.kernel.parameters]
 
     def code(self, cc: ComputeCapability) -> Code:
         """Return the kernel's machine code for a GPU; made once."""
@@ -241,7 +251,7 @@ class CodeKernel(MachineCode):
         """Return the kernel with its arguments as it runs on a GPU of `cc`."""
         code = self.code(cc)
         parameters = code.kernel.parameters
-        declared = self.file.declared(self.__name__, len(parameters))
+        declared = self.file.declared(self.__name__, [one.size for one in parameters])
         given = arguments.given(self.__name__, parameters, declared, self.file.structures, args)
         bound = {one.name: one.value for one in given} | self._held(code)
         if code.grid_barrier is not None:

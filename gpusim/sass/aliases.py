@@ -1,0 +1,90 @@
+"""Other names of types: typedefs, `using`, macros, and what a template is made with.
+
+They are replaced by what they stand for where a parameter or a member is declared, so that numbers
+get the type that the compiler gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpusim.sass.signature import Declared, behind, parts, plain_text
+from gpusim.sass.structures import TYPES
+
+# What each name stands for: of a typedef that conditions choose, several types.
+Aliases = Mapping[str, Sequence[str]]
+MOST_STEPS = 8  # from the alias of an alias to its type
+
+_TYPE = r"[A-Za-z_][\w:]*(?:\s+[A-Za-z_]\w*)*\s*\**"
+_TYPEDEF = re.compile(rf"\btypedef\s+(?P<meant>{_TYPE})\s*\b(?P<name>[A-Za-z_]\w*)\s*;")
+_USING = re.compile(rf"\busing\s+(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<meant>{_TYPE})\s*;")
+_MACRO = re.compile(
+    rf"^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]+(?P<meant>{_TYPE})[ \t]*$",
+    re.MULTILINE,
+)
+_TEMPLATE = re.compile(r"\btemplate\s*<")
+_PARAMETER = re.compile(r"(?:typename|class)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?$", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_SPACE = re.compile(r"\b(?:const|volatile|__restrict__)\b\s*|\s+(?=\*)")
+
+
+def aliases(text: str, definitions: Iterable[str] = ()) -> dict[str, list[str]]:
+    """Return what other names of types stand for in a source text, and by macros beside it."""
+    plain = plain_text(text)
+    found: dict[str, list[str]] = {}
+    for pattern in (_TYPEDEF, _USING, _MACRO):
+        for match in pattern.finditer(plain):
+            meant = found.setdefault(match["name"], [])
+            if match["name"] not in match["meant"].split() and match["meant"] not in meant:
+                meant.append(match["meant"].strip())
+    for definition in definitions:
+        name, _, text = definition.partition("=")
+        if re.fullmatch(_TYPE, text):
+            found[name] = [text]
+    return {name: meant for name, meant in found.items() if meant}
+
+
+def of_template(text: str, kernel: str, instance: str) -> dict[str, list[str]]:
+    """Return the types that a template's instance, as `kernel<float>`, is made with."""
+    plain = plain_text(text)
+    _, bracket, made_with = instance.partition("<")
+    given = parts(made_with.rpartition(">")[0]) if bracket else []
+    for match in _TEMPLATE.finditer(plain):
+        end = behind(plain, match.end(), "<", ">")
+        declared = plain[end:].partition("{")[0].partition(";")[0]
+        if re.search(rf"__global__\b[^;{{]*?\b{re.escape(kernel)}\s*\(", declared):
+            return dict(_types(parts(plain[match.end() : end - 1]), given))
+    return {}
+
+
+def _types(parameters: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield a template's types by the names that it has for them; those not given, by default."""
+    for place, parameter in enumerate(parameters):
+        match = _PARAMETER.match(parameter.strip())
+        meant = given[place] if place < len(given) else match and match[2]
+        if match and meant:
+            yield match[1], [meant.strip()]
+
+
+def resolved(declared: Declared, known: Aliases, size: int | None = None) -> Declared:
+    """Return a declaration with the type that its own stands for.
+
+    Of several the one that has the `size` in bytes; the declaration as it is where none is sure.
+    """
+    found = list(dict.fromkeys(_meanings(declared.ctype, known, MOST_STEPS)))
+    if len(found) > 1:
+        found = [one for one in found if one in TYPES and np.dtype(TYPES[one]).itemsize == size]
+    return replace(declared, ctype=found[0]) if len(found) == 1 else declared
+
+
+def _meanings(ctype: str, known: Aliases, steps: int) -> Iterator[str]:
+    word = next((word for word in _WORD.findall(ctype) if word in known), None)
+    if word is None or not steps:
+        yield _SPACE.sub("", ctype).strip()
+        return
+    for meant in known[word]:
+        yield from _meanings(re.sub(rf"\b{word}\b", meant, ctype), known, steps - 1)
