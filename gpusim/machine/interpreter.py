@@ -1,4 +1,4 @@
-"""Who runs: the split that has waited longest, with all others at its pc.
+"""Who runs: the split that is furthest behind, or has waited longest, with all others at its pc.
 
 They run until they branch, leave or join others. What an instruction does is in the table of
 `handlers`; here groups are chosen and a standstill is reported.
@@ -20,6 +20,7 @@ from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.lone_loops import lone_loops
 from gpusim.machine.loops import Loops, MaySkip, OnSkip
+from gpusim.machine.polling import polls
 from gpusim.machine.repetition import Changes, Repetition
 from gpusim.machine.state import (
     AT_BARRIER,
@@ -40,6 +41,13 @@ WAITING_FOR = {
 Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
+
+# Instructions after which it counts whether warps run them together. Where fewer than half do of
+# those that could, as rays that each hit other triangles, they take several times as many steps.
+LONG = 4096
+# Of so many turns one goes to the split that has waited longest, wherever it stands: who is behind
+# may wait for one that is ahead, in a way that `polls` does not see.
+FAIR_TURNS = 32
 
 
 class Interpreter:
@@ -72,6 +80,9 @@ class Interpreter:
         self._swapping = swap_loops.heads(batch.program)
         self._lone = lone_loops(batch.program)
         self._has_lone = bool(self._lone.any())
+        self._waits = bool(self._swapping or polls(batch.program))
+        self._ran = self._could_run = 0
+        self._are_apart = False
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
@@ -124,27 +135,41 @@ class Interpreter:
             return None
         if count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
             which = np.flatnonzero(ready)
-            longest = self._longest_waiting(which)
-            which = which[splits.pc[which] == splits.pc[longest]]
+            first = self._next_split(which)
+            which = which[splits.pc[which] == splits.pc[first]]
             rows = splits.row[which]
             if (rows[1:] < rows[:-1]).any():
                 which = which[np.argsort(rows, kind="stable")]
-            if int(splits.pc[longest]) in self._swapping:
+            if int(splits.pc[first]) in self._swapping:
                 warps = self.batch.placement.warps_per_block
-                which = which[swap_loops.go_with(splits.row[which], splits.row[longest], warps)]
+                which = which[swap_loops.go_with(splits.row[which], splits.row[first], warps)]
         else:
             which = np.arange(len(splits))
+        self._note_turn(len(which), int(count))
         self.batch.clock += 1
         splits.last_run[which] = self.batch.clock
         return Group(self.batch, which)
 
-    def _longest_waiting(self, ready: Array) -> int:
-        """Return which split goes next; those in loops of their own go before all others."""
+    def _next_split(self, ready: Array) -> int:
+        """Return which split goes next; those in loops of their own go before all others.
+
+        It is the one that has waited longest. In a long run in which warps have come apart, and
+        none waits for what another writes, it is the one furthest behind: they come together again
+        where the shorter of their ways ends, and are run at once from there on.
+        """
         splits, first = self.batch.splits, ready
         if self._has_lone:
             inside = self._lone[splits.pc[ready]]
             first = ready[inside] if inside.any() else ready
-        return int(first[splits.last_run[first].argmin()])
+        is_fair = not self._are_apart or self.batch.clock % FAIR_TURNS == 0
+        return int(first[(splits.last_run if is_fair else splits.pc)[first].argmin()])
+
+    def _note_turn(self, running: int, ready: int) -> None:
+        """Note how many splits run of those that could; in a long run, whether they are few."""
+        if not self._are_apart:
+            self._ran, self._could_run = self._ran + running, self._could_run + ready
+            is_long = self.context.executed >= LONG and not self._waits
+            self._are_apart = bool(is_long and 2 * self._ran < self._could_run)
 
     def _run_group(self, group: Group) -> None:
         while True:

@@ -9,6 +9,7 @@ from gpusim.machine.flow import loop_bodies
 from gpusim.once import once
 
 
+@once
 def polls(program: Program) -> frozenset[int]:
     """Return the pcs of loads and atomics for whose value a loop waits."""
     return frozenset(

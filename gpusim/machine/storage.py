@@ -146,17 +146,15 @@ def _extent(name: str, array: Array | ArraySpec, flat: Array | None) -> range:
 
 def _regions(extents: Mapping[str, range]) -> dict[str, range]:
     """Return for each array the bytes that it takes with all that overlap with it."""
-    ordered = sorted(extents.values(), key=lambda extent: extent.start)
     joined: list[range] = []
-    for extent in ordered:
+    region: dict[str, int] = {}
+    for name, extent in sorted(extents.items(), key=lambda item: item[1].start):
         if joined and extent.start < joined[-1].stop:
             joined[-1] = range(joined[-1].start, max(joined[-1].stop, extent.stop))
         else:
             joined.append(extent)
-    return {
-        name: next(one for one in joined if one.start <= extent.start < one.stop)
-        for name, extent in extents.items()
-    }
+        region[name] = len(joined) - 1
+    return {name: joined[region[name]] for name in extents}
 
 
 def _memory_of(array: Array) -> tuple[Array, int]:

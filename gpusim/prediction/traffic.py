@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa import OPS
-from gpusim.machine.storage import allocate
+from gpusim.machine.storage import Allocation, allocate
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import Classes
@@ -103,7 +103,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
     fetches = []
     loaded = from_l2 = from_dram = 0
     moved = looked_up = 0.0
-    requested = _requested(prepared, classes)
+    requested, arrays = _requested(prepared, classes), allocate(prepared.arguments)
     for pc, sectors in requested["load"].items():
         found = share.by_pc.get(pc)
         if found is None:
@@ -117,7 +117,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
             Fetch(
                 pc=pc,
                 line=prepared.program.instructions[pc].line,
-                array=_array_at(prepared, found.address),
+                array=_array_at(arrays, found.address),
                 sectors=sectors,
                 l1=1 - missed / sectors,
                 l2=(missed - fetched) / sectors,
@@ -168,9 +168,9 @@ def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]
     }
 
 
-def _array_at(prepared: Prepared, address: int) -> str:
+def _array_at(arrays: Mapping[str, Allocation], address: int) -> str:
     """Return the name of the array that has an address, empty where none has."""
-    for name, one in allocate(prepared.arguments).items():
+    for name, one in arrays.items():
         if 0 <= address - one.address < max(1, one.array.nbytes):
             return name
     return ""
