@@ -29,6 +29,7 @@ from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
+from gpusim.prediction.usual_paths import with_usual_paths
 from gpusim.prediction.workload import Workload
 from gpusim.prepared import Prepared
 from gpusim.programs import prepare
@@ -80,6 +81,7 @@ def predict_prepared(
     """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
     _check_l2(l2)
     require_observers(observers, SpanObserver)
+    prepared = with_usual_paths(prepared)
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
     waiting = _waiting(prepared, gpu, held.blocks, l2, step_limit)

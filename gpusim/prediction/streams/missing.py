@@ -11,8 +11,26 @@ from gpusim.machine.flow import leaders, successors
 from gpusim.prepared import Prepared
 
 
+def without_elements(prepared: Prepared) -> frozenset[str]:
+    """Return the arrays among a launch's arguments that have no elements."""
+    given = prepared.arguments.items()
+    return frozenset(name for name, value in given if isinstance(value, ArraySpec))
+
+
 def data_lines(program: Program, arrays: Set[str]) -> list[int]:
     """Return the lines whose control flow or addresses depend on the elements of some arrays."""
+    lines = {
+        instruction.line
+        for instruction, registers in zip(
+            program.instructions, held_unknown(program, arrays), strict=True
+        )
+        if _bits(_deciding(instruction)) & registers and not OPS[instruction.op].only_describes
+    }
+    return sorted(lines)
+
+
+def held_unknown(program: Program, arrays: Set[str]) -> list[int]:
+    """Return, as bits, which registers hold what elements of some arrays decide, by instruction."""
     places, known = set(arrays), -1
     while known != len(places):
         known = len(places)
@@ -22,12 +40,7 @@ def data_lines(program: Program, arrays: Set[str]) -> list[int]:
             is_stored = OPS[instruction.op].writes_memory and found is not None
             if is_stored and found and _is_unknown(instruction, registers, places):
                 places |= found.places
-    lines = {
-        instruction.line
-        for instruction, registers in zip(program.instructions, held, strict=True)
-        if _bits(_deciding(instruction)) & registers and not OPS[instruction.op].only_describes
-    }
-    return sorted(lines)
+    return held
 
 
 def _held(program: Program, places: Set[str]) -> list[int]:
@@ -120,8 +133,8 @@ def _bits(registers: Iterable[int]) -> int:
 
 def refuse_missing_elements(prepared: Prepared) -> None:
     """Raise InputError where control flow or addresses depend on arrays without elements."""
-    program, arguments = prepared.program, prepared.arguments
-    without = [name for name, value in arguments.items() if isinstance(value, ArraySpec)]
+    program = prepared.program
+    without = [name for name in prepared.arguments if name in without_elements(prepared)]
     unknown = data_lines(program, set(without))
     if unknown:
         where = ", ".join(map(str, unknown[:4]))
