@@ -13,6 +13,7 @@ import numpy as np
 from gpusim.checking.barriers import STAYED
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.history import History
+from gpusim.checking.origins import Origins
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.touch import Array
 from gpusim.checking.touching import threads_of
@@ -23,12 +24,14 @@ from gpusim.events import Placement, Step
 class Batch:
     """State of a batch. `threads` are packed, `gone_at` is the pc at which lanes left, by lane.
 
-    `local` is whether an element of a thread's own memory was ever written.
+    `local` is whether an element of a thread's own memory was ever written, `origins` what
+    registers hold of memory that was not.
     """
 
     clocks: Clocks
     threads: Array
     gone_at: Array
+    origins: Origins
     shared: Shadow | None = None
     shared_copies: int = 1
     local: Array | None = None
@@ -38,12 +41,14 @@ class Batch:
     def of(cls, placement: Placement, threads_per_block: int) -> Batch:
         """Return the state of blocks that begin."""
         clocks = Clocks(placement, threads_per_block)
-        return cls(clocks, threads_of(placement), np.full(clocks.live.shape, STAYED))
+        gone_at = np.full(clocks.live.shape, STAYED)
+        return cls(clocks, threads_of(placement), gone_at, Origins(placement))
 
     def unfold(self, placement: Placement) -> None:
         """Give every warp of every block a row of its own."""
         copies = len(placement.blocks)
         self.clocks.unfold(placement)
+        self.origins.unfold(placement)
         self.threads = threads_of(placement)
         self.gone_at = np.tile(self.gone_at, (copies, 1))
         self._copy_shared(copies)

@@ -14,6 +14,7 @@ from gpusim.checking.batch import Batch
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
 from gpusim.checking.history import History
+from gpusim.checking.origins import Reading
 from gpusim.checking.races import Name, Races
 from gpusim.checking.releases import Releases
 from gpusim.checking.remarks import never_written, order_of_sums, undefined
@@ -58,6 +59,7 @@ class Checker(Observer):
         if launch.blocks > MOST_BLOCKS:
             raise InputError(f"a grid of more than {MOST_BLOCKS:,} blocks cannot be checked")
         self._launch = launch
+        self._follows = bool(program.compiler)  # the source reads what it names, a compiler more
         rows = program.instructions
         waiting, guessing = polls(program), guesses(program)
         accesses = {
@@ -124,10 +126,14 @@ class Checker(Observer):
         """Judge one step."""
         self.steps += 1
         action = self._actions[step.pc]
-        if action is None:
+        if action is None and not self._follows:
             return
         batch = self._batch(step.placement)
-        action(step, batch)
+        if self._follows:
+            for found in batch.origins.follow(step):
+                self._tell(found)
+        if action is not None:
+            action(step, batch)
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Order all that blocks did before a barrier, and judge who came to it."""
@@ -181,7 +187,8 @@ class Checker(Observer):
             access = self._access(step)
             if self._uninitialised and access.kind != "store":
                 never = self._layout.holds_nothing(touch.element)
-                self._ask_written(touch, access, never & (self._global.writer[touch.element] == 0))
+                never &= self._global.writer[touch.element] == 0
+                self._ask_written(step, batch, touch, access, never)
             self._judge(touch, access, self._global)
 
     def _access_shared(self, step: Step, batch: Batch) -> None:
@@ -196,7 +203,8 @@ class Checker(Observer):
             element = element + owners(step, copies, by_lane=False) * elements
         touch, access = self._touch(step, batch, element, copies), self._access(step)
         if access.kind != "store":
-            self._ask_written(touch, access, shadow.writer[touch.element] == 0)
+            never = shadow.writer[touch.element] == 0
+            self._ask_written(step, batch, touch, access, never)
         self._judge(touch, access, shadow)
 
     def _access_local(self, step: Step, batch: Batch) -> None:
@@ -213,12 +221,19 @@ class Checker(Observer):
         if access.kind == "store":
             written[touch.element] = True
         else:
-            self._ask_written(touch, access, ~written[touch.element])
+            self._ask_written(step, batch, touch, access, ~written[touch.element])
 
-    def _ask_written(self, touch: Touch, access: Access, never: Array) -> None:
-        """Report a read of what was never written."""
+    def _ask_written(
+        self, step: Step, batch: Batch, touch: Touch, access: Access, never: Array
+    ) -> None:
+        """Report a read of what was never written, or follow what a compiler's own code loads."""
+        if not never.any():
+            return
         name = self._name(access, touch.element)
-        self._tell(never_written(never, touch.thread, access, name, touch.blocks))
+        if self._follows and access.kind == "load":
+            batch.origins.read(step, Reading(touch, access, name, never))
+        else:
+            self._tell(never_written(never, touch.thread, access, name, touch.blocks))
 
     def _touch(self, step: Step, batch: Batch, element: Array, copies: int) -> Touch:
         memory = step.instruction.memory

@@ -1,0 +1,150 @@
+"""What was read of memory to which nothing was stored, followed through the registers.
+
+A compiler reads several words at once where it needs some of them: what it reads is no fault, what
+it uses is. As MemorySanitizer does, each register keeps for each lane the origin of what it holds,
+and what is computed from that has it too; it is told where an address, a branch or memory depends
+on it. Results are held to depend on all their sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpusim.checking.access import Access
+from gpusim.checking.findings import Finding
+from gpusim.checking.races import Name
+from gpusim.checking.remarks import never_written
+from gpusim.checking.touch import Array, Touch
+from gpusim.events import Placement, Step
+from gpusim.isa import OPS
+
+Lanes = tuple[Array, Array, Array]  # copies, rows of the batch, lanes
+
+
+@dataclass
+class Reading:
+    """A step's read of elements of which some were `never` written, numbered from `first` on."""
+
+    touch: Touch
+    access: Access
+    name: Name
+    never: Array
+    first: int = 1
+
+    def tell(self, numbers: Array) -> Finding | None:
+        """Return the finding of some of the elements; each is told once."""
+        which = numbers - self.first
+        told = np.zeros_like(self.never)
+        told[which[(which >= 0) & (which < len(told))]] = True
+        told &= self.never
+        self.never &= ~told
+        return never_written(told, self.touch.thread, self.access, self.name, self.touch.blocks)
+
+
+@dataclass
+class Origins:
+    """The numbers of elements never written that registers of a batch depend on, 0 for none."""
+
+    placement: Placement
+    _registers: dict[int, Array] = field(default_factory=dict)  # (copies, rows, 32)
+    _readings: list[Reading] = field(default_factory=list)
+    _next: int = 1
+
+    def unfold(self, placement: Placement) -> None:
+        """Give every warp of every block a row of its own."""
+        self.placement = placement
+        for register, known in self._registers.items():
+            self._registers[register] = known.reshape(1, -1, 32)
+
+    def read(self, step: Step, reading: Reading) -> None:
+        """Note what registers hold after a load, of which some elements were never written."""
+        reading.first, count = self._next, len(reading.never)
+        self._next += count
+        self._readings.append(reading)
+        numbers = np.where(reading.never, reading.first + np.arange(count), 0)
+        alike = reading.touch.blocks
+        on = np.broadcast_to(step.on, (self.placement.copies // alike, len(step.rows), 32))
+        registers, lanes = step.instruction.dst, self._lanes(step, step.on)
+        by_lane = numbers.reshape(np.count_nonzero(on), -1)
+        for register, mine in zip(registers, _by_register(by_lane, len(registers)), strict=True):
+            held = np.zeros(on.shape, np.int64)
+            held[on] = mine
+            self._set(register, lanes, self._of_lanes(step, held, step.on))
+
+    def follow(self, step: Step) -> Iterator[Finding | None]:
+        """Follow an instruction from its sources to its results, or yield what it gives away."""
+        row = step.instruction
+        guards = () if row.guard is None else (row.guard,)
+        if not self._registers or self._registers.keys().isdisjoint((*row.src, *row.dst, *guards)):
+            return
+        on, active = self._lanes(step, step.on), self._lanes(step, step.active)
+        by_guard, by_source = self._any_of(guards, active), self._any_of(row.src, on)
+        gives_value = OPS[row.op].gives_value or step.sources is not None
+        if not gives_value:
+            yield from self._told(np.union1d(by_guard, by_source))
+            by_source = np.zeros_like(by_source)
+        if step.sources is not None:
+            yield from self._told(self._any_of(row.src[1:], on))
+            by_source = self._shuffled(step)
+        for register in row.dst:
+            self._set(register, on, by_source)
+            if gives_value and by_guard.any():
+                self._set(register, active, np.maximum(self._any_of((register,), active), by_guard))
+
+    def _shuffled(self, step: Step) -> Array:
+        """Return what lanes that are on have of those that they read from."""
+        held = self._registers.get(step.instruction.src[0])
+        if held is None or step.sources is None:
+            return np.zeros(len(self._lanes(step, step.on)[0]), np.int64)
+        mine = np.where(step.on, held[:, step.rows], 0)
+        sources = np.broadcast_to(step.sources, mine.shape)
+        return self._of_lanes(step, np.take_along_axis(mine, sources, axis=2), step.on)
+
+    def _told(self, numbers: Array) -> Iterator[Finding | None]:
+        if numbers.any():
+            yield from (reading.tell(numbers) for reading in self._readings)
+            self._readings = [reading for reading in self._readings if reading.never.any()]
+
+    def _shape(self, step: Step) -> tuple[int, int, int]:
+        return self.placement.copies, len(step.rows), 32
+
+    def _lanes(self, step: Step, mask: Array) -> Lanes:
+        """Return where lanes of a mask stand in the arrays of registers."""
+        copy, row, lane = np.nonzero(np.broadcast_to(mask, self._shape(step)))
+        return copy, step.rows[row], lane
+
+    def _of_lanes(self, step: Step, values: Array, mask: Array) -> Array:
+        """Return the values of the lanes of a mask, in the order of `_lanes`."""
+        shape = self._shape(step)
+        found: Array = np.broadcast_to(values, shape)[np.broadcast_to(mask, shape)]
+        return found
+
+    def _any_of(self, registers: tuple[int, ...], lanes: Lanes) -> Array:
+        """Return, for each lane, the number of one element that some registers depend on."""
+        found = np.zeros(len(lanes[0]), np.int64)
+        for register in registers:
+            if register in self._registers:
+                found = np.maximum(found, self._registers[register][lanes])
+        return found
+
+    def _set(self, register: int, lanes: Lanes, numbers: Array) -> None:
+        held = self._registers.get(register)
+        if held is None:
+            if not numbers.any():
+                return
+            held = np.zeros((self.placement.copies, self.placement.rows, 32), np.int64)
+            self._registers[register] = held
+        held[lanes] = numbers
+        if not held.any():
+            del self._registers[register]
+
+
+def _by_register(numbers: Array, registers: int) -> Iterator[Array]:
+    """Yield, for each register of a load, one number of the elements that it holds, by lane."""
+    lanes, elements = numbers.shape
+    if elements < registers:
+        numbers = np.repeat(numbers, registers // elements, axis=1)
+    yield from numbers.reshape(lanes, registers, -1).max(axis=2).T
