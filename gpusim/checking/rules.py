@@ -102,7 +102,8 @@ RULES: dict[str, Rule] = {
             ERROR,
             "a mask that does not name the lanes that take part",
             "make the call where all lanes that the mask names come by, name every lane that makes "
-            "it, or take the mask from cuda.ballot_sync before the branch",
+            "it, take the mask from cuda.ballot_sync before the branch, or give a shuffle of some "
+            "lanes their number as its width",
         ),
         Rule(
             "uninitialised",

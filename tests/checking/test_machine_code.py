@@ -69,6 +69,31 @@ def test_blocks_and_warps_of_cub_have_no_finding(name: str) -> None:
     assert [(f.rule, f.lines, f.message) for f in found] == []
 
 
+EIGHT_LANES = """
+__global__ void sum_of_eight(const int *x, int *out) {
+    int t = threadIdx.x, sum = x[t];
+    if (t < 8) {
+        for (int k = 4; k > 0; k >>= 1) sum += __shfl_down_sync(0xff, sum, k, WIDTH);
+        if (t == 0) *out = sum;
+    }
+}
+"""
+
+
+def test_a_shuffle_of_eight_lanes_without_a_width_of_eight_reads_from_others() -> None:
+    """Lanes 4 to 7 read from four lanes further on, then 6 and 7 from two and 7 from one."""
+
+    def found(width: int) -> list[Any]:
+        kernels = gpusim.cuda_source(EIGHT_LANES, definitions=(f"WIDTH={width}",))
+        launch = np.arange(32, dtype=np.int32), np.zeros(1, np.int32)
+        return list(gpusim.check(kernels["sum_of_eight"][1, 32], *launch))
+
+    (one,) = found(32)
+    assert (one.rule, one.severity, one.lines, one.count) == ("mask", "error", (5,), 4 + 2 + 1)
+    assert "from lane 8, which does not take part in the shuffle" in one.message
+    assert found(8) == []
+
+
 GENERIC = """
 __device__ int pick(const int *p, int i) { return p[i]; }
 __global__ void generic_pointer(int *x, int *out, int n) {
