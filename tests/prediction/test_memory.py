@@ -287,6 +287,31 @@ def test_what_a_block_reads_again_is_in_the_l1_as_far_as_that_has_room(
 
 
 @cuda.jit
+def again_and_stored(a, out, n):
+    """Each block goes over n elements of its own twice, and stores as many the second time."""
+    total = 0
+    for i in range(cuda.threadIdx.x, n, 64):
+        total += a[cuda.blockIdx.x * n + i]
+    for i in range(cuda.threadIdx.x, n, 64):
+        out[cuda.blockIdx.x * n + i] = total + a[cuda.blockIdx.x * n + i]
+
+
+def test_blocks_that_begin_together_lose_lines_when_they_store_most() -> None:
+    """Four rows of 36 KB: 144 of 240 KB at first, and 288 with all that has been stored at last.
+
+    What lies between on the mean, 216 KB, would leave all of it there.
+    """
+    n = 36 * 256
+    arrays = array_spec(n * BLOCKS, "int32"), array_spec(n * BLOCKS, "int32")
+    share = share_from(again_and_stored[BLOCKS, 64], (*arrays, np.int32(n)))
+    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    parts = 144 / 240 * (1 + (np.arange(1000) + 0.5) / 1000)
+    found = 1 - np.clip((parts - 0.98) / (1.3 - 0.98), 0, 1).mean()
+    assert found == pytest.approx(0.874, abs=0.001)
+    assert np.mean([one.l1_hit for one in second]) == pytest.approx(found, abs=0.02)
+
+
+@cuda.jit
 def second_reads(visits, x, out, words):
     i = cuda.grid(1)
     if cuda.atomic.add(visits, i % words, 1) == 1:

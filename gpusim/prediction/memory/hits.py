@@ -30,6 +30,8 @@ from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
+SHORT = 1 / 8  # of a block's life: within less the sample does not tell when how much is touched
+STEPS_OF_A_LIFE = 512  # in which blocks that run together go on
 AT_A_TIME = 64  # touches, of which so many are about as likely found
 
 
@@ -166,8 +168,12 @@ class Caches:
         """
         touches = self.touches
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
-        lines = _footprint(touches.on_sm, touches.line, kept / self.course.sms)
-        parts = LINE_BYTES * lines / self.course.length / self.capacity.l1_bytes
+        kept = kept / self.course.sms
+        lines = _footprint(touches.on_sm, touches.line, kept) / self.course.length
+        if self.course.is_alike:
+            then = _come_within(touches.on_sm, touches.time, touches.line, kept)
+            lines = np.where(touches.on_sm < SHORT, lines, then)
+        parts = LINE_BYTES * lines / self.capacity.l1_bytes
         later, lacks = self.capacity.l1_lacks_later(parts), self.capacity.l1_lacks(parts)
         in_order = np.where(touches.is_new, later, lacks)
         at_random = lacking(parts, *L1_KEPT_AND_LOST_AT_RANDOM)
@@ -443,6 +449,22 @@ def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
     at = np.searchsorted(gaps, times)
     with np.errstate(invalid="ignore"):
         return np.asarray(whole[at] + np.where(rest[at] > 0, rest[at] * times, 0.0))
+
+
+def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> Array:
+    """Return how much is touched since times that was not touched before within the same time.
+
+    All blocks go on together, so that it matters when that is: what is touched at a `time` was
+    touched a gap before.
+    """
+    edges = np.unique(np.quantile(time, np.linspace(0, 1, STEPS_OF_A_LIFE)))
+    at = np.searchsorted(edges, time)
+    before = np.searchsorted(edges, time - gaps, side="left")
+    table = np.zeros((len(edges) + 1, len(edges) + 1))
+    np.add.at(table, (at, before), weights)
+    whole = table.cumsum(axis=0).cumsum(axis=1)
+    begun = np.searchsorted(edges, time - since, side="left")
+    return np.asarray(whole[at, begun] - whole[begun, begun])
 
 
 def lacking(filled: Array, all_hit: float, all_miss: float) -> Array:
