@@ -82,11 +82,10 @@ def branch_if_apart(
 def jump(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Go on where a register says: at an address, which lanes may disagree about."""
     batch = context.batch
-    rows = np.broadcast_to(group.read(instruction.src[0], np.uint32), group_shape(group))
-    rows = rows // np.uint32(ROW_BYTES)
+    rows = _agreed_words(group, instruction, on) // np.uint32(ROW_BYTES)
+    on = on[:1]
     places = np.array(instruction.detail, dtype=np.int64)
     wanted = np.unique(rows[np.broadcast_to(on, rows.shape)])
-    agreed(np.where(on, rows, 0))
     context.report(group, instruction, on, taken=on)
     splits, which = batch.splits, group.which
     splits.pc[which] = group.pc + 1
@@ -108,10 +107,8 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 # What becomes of a call of a function that only the driver has, by the function's name.
-_DRIVER = {
-    "__assertfail": "an assertion does not hold",
-    "vprintf": "printf is the driver's, which is not there: leave it out, as with a macro",
-}
+_DRIVER = {"__assertfail": "an assertion does not hold"}
+_DOES_NOTHING = ("vprintf",)  # nobody reads what a kernel prints that is only counted or timed
 
 
 def call_driver(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -120,9 +117,11 @@ def call_driver(context: Context, group: Group, instruction: Instruction, on: Ar
     if not on.any():
         return
     layout = context.batch.program.layout
-    offsets = np.broadcast_to(group.read(instruction.src[0], np.uint32), group_shape(group))
-    offset = int(offsets[np.broadcast_to(on, offsets.shape)][0])
+    offsets, here = np.broadcast_arrays(group.read(instruction.src[0], np.uint32), on)
+    offset = int(offsets[here][0])
     name = layout.functions.get(offset, "a function") if layout is not None else "a function"
+    if name in _DOES_NOTHING:
+        return
     text = _DRIVER.get(name, f"{name} is the driver's, which is not there: do without it")
     line = instruction.line
     block, thread, place = lanes_of(group).first(on, offsets, name, line)
@@ -132,8 +131,7 @@ def call_driver(context: Context, group: Group, instruction: Instruction, on: Ar
 def part(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Part lanes that name different lanes: each such set goes on by itself."""
     batch, which = context.batch, group.which
-    named = np.broadcast_to(group.read(instruction.src[0], np.uint32), group_shape(group))
-    agreed(np.where(group.mask, named, 0))
+    named = _agreed_words(group, instruction, group.mask)
     context.report(group, instruction, on)
     splits = batch.splits
     splits.pc[which] = group.pc + 1
@@ -164,6 +162,11 @@ def trap(context: Context, group: Group, instruction: Instruction, on: Array) ->
         context.fault(KernelFault(text, place))
 
 
-def group_shape(group: Group) -> tuple[int, ...]:
-    """Return the shape of what lanes of a group hold."""
-    return (len(group.mask), len(group.rows), 32)
+def _agreed_words(group: Group, instruction: Instruction, lanes: Array) -> Array:
+    """Return what some lanes hold in the first operand, which all blocks of the group agree on.
+
+    Shaped (1, rows, 32). Raises BlocksDisagreeError where they do not.
+    """
+    held = group.read(instruction.src[0], np.uint32)
+    found = agreed(np.where(lanes, held, np.uint32(0)))
+    return np.broadcast_to(found, (1, len(group.rows), 32))
