@@ -12,6 +12,7 @@ from threading import current_thread, main_thread
 from typing import Any
 
 from gpusim import files
+from gpusim.cli import numba_files
 from gpusim.cli.code_files import parted
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, InputError, did_you_mean
@@ -41,10 +42,8 @@ def kernel_of_file(text: str) -> Kernel:
     does not import or has no such kernel, KernelSourceError for what the dialect lacks.
     """
     path, function = python_file(text)
-    files.text(
-        path, MAX_SOURCE_BYTES, again=True
-    )  # says what is wrong with the file, if anything is
-    module = _imported(path)
+    text = files.text(path, MAX_SOURCE_BYTES, again=True)  # says what is wrong with the file
+    module = _of_numba(path) if numba_files.is_for_numba(text) else _imported(path)
     kernels = {
         name: value
         for name, value in module.items()
@@ -65,6 +64,13 @@ def kernel_of_file(text: str) -> Kernel:
     if value.device:
         raise InputError(f"{function} in {path} is a device function; only kernels are launched")
     return value
+
+
+def _of_numba(path: Path) -> dict[str, Any]:
+    """Run a file that imports numba, which finds the dialect in its place, and return its names."""
+    print(numba_files.NOTE.format(file=path), file=sys.stderr)
+    with numba_files.as_the_dialect():
+        return _imported(path)
 
 
 def _imported(path: Path) -> dict[str, Any]:
