@@ -83,6 +83,12 @@ def _access(kind: str, space: str) -> Applies:
     return lambda op, accessed: OPS[op].kind == kind and accessed == space
 
 
+def _by_registers(kind: str, space: str) -> Applies:
+    """Select loads and stores without the two halves of a copy to shared memory (LDGSTS)."""
+    accesses = _access(kind, space)
+    return lambda op, accessed: accesses(op, accessed) and OPS[op].issued and not OPS[op].copies
+
+
 @counter("instructions", CODE, "smsp__inst_executed.sum", _issued)
 def instructions(tally: Tally) -> Array:
     """Instructions issued, counted once per warp."""
@@ -181,7 +187,9 @@ def shared_load_bank_conflicts(tally: Tally) -> Array:
     return tally.served.conflicts
 
 
-@counter("instructions", CODE, "smsp__inst_executed_op_shared_st.sum", _access("store", "shared"))
+@counter(
+    "instructions", CODE, "smsp__inst_executed_op_shared_st.sum", _by_registers("store", "shared")
+)
 def shared_store_instructions(tally: Tally) -> Array:
     """Stores to shared memory, also where no lane takes part.
 
@@ -194,7 +202,7 @@ def shared_store_instructions(tally: Tally) -> Array:
     "wavefronts",
     SOURCE,
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    _access("store", "shared"),
+    _by_registers("store", "shared"),
 )
 def shared_store_wavefronts(tally: Tally) -> Array:
     """Wavefronts of stores to shared memory.
@@ -218,7 +226,9 @@ def shared_store_bank_conflicts(tally: Tally) -> Array:
     return tally.served.conflicts
 
 
-@counter("instructions", CODE, "smsp__inst_executed_op_global_ld.sum", _access("load", "global"))
+@counter(
+    "instructions", CODE, "smsp__inst_executed_op_global_ld.sum", _by_registers("load", "global")
+)
 def global_load_instructions(tally: Tally) -> Array:
     """Loads from global memory, also where no lane takes part.
 

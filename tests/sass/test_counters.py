@@ -68,6 +68,32 @@ def test_counters_of_all_launches_that_were_counted_equal_nsights() -> None:
     assert {kernel for kernel, _ in refused} == {"kogge_stone_scan"}
 
 
+COPIED = """
+__global__ void copied(const float4 *x, float4 *y) {
+    __shared__ float4 held[32];
+    unsigned place = (unsigned)__cvta_generic_to_shared(&held[threadIdx.x]);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(&x[threadIdx.x]));
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    y[threadIdx.x] = held[31 - threadIdx.x];
+}
+"""
+
+
+def test_copies_to_shared_memory_are_requests_and_no_loads_or_stores() -> None:
+    """A warp copies 512 bytes, 16 sectors.
+
+    On an H200 `tiles_ahead` has all its requests and sectors, no instructions and no wavefronts.
+    """
+    x, y = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    made = trace(cuda_source(COPIED)["copied"][1, 32], x, y).counters
+    loads = {name: made[f"global_load_{name}"] for name in ("instructions", "requests", "sectors")}
+    assert loads == {"instructions": 0, "requests": 1, "sectors": 16}
+    assert (made["shared_store_instructions"], made["shared_store_wavefronts"]) == (0, 0)
+    assert made["global_store_instructions"] == 1
+    assert (y.reshape(32, 4) == x.reshape(32, 4)[::-1]).all()
+
+
 def test_registers_are_those_that_the_compiler_gave() -> None:
     counts = next(one for one in MEASURED if one.kernel == "kernel2")
     twin = twins.twin_of(counts.case.setups(counts.entry)[0])
