@@ -83,7 +83,7 @@ def compiled(
     """
     library, program = wheels.library(), wheels.disassembler()
     folders = [*options.includes, str(Path(file).resolve().parent)]
-    included = [_read(path) for path in included_files(text, folders)]
+    included = [read(path) for path in included_files(text, folders)]
     empty = host_headers(folders)
     arguments = [
         f"--gpu-architecture={arch}",
@@ -186,11 +186,12 @@ def included_files(text: str, folders: Sequence[str]) -> Iterator[Path]:
                 path = Path(folder) / name
                 if path not in seen and path.is_file():
                     seen.add(path)
-                    waiting.append(_read(path))
+                    waiting.append(read(path))
                     yield path
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """Return the text of a source file or a header."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 

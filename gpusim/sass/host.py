@@ -14,7 +14,14 @@ from gpusim.errors import InputError
 
 INSTALL = "pip install tree-sitter tree-sitter-cuda"
 _HOST = re.compile(r"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|\bstd::")
-_DEVICE = re.compile(rb"\b(__global__|__device__|__constant__|__shared__|constexpr|consteval)\b")
+_DEVICE = re.compile(
+    rb"\b(__global__|__device__|__constant__|__shared__|__managed__|constexpr|consteval)\b"
+)
+_DEVICE_MACRO = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n\\]|\\\n)*__(?:global|device)__", re.MULTILINE
+)
+_CALL = re.compile(rb"\s*(\w+)\s*\(")
+_ALIGNED = re.compile(rb"\b__(?:builtin_)?align__\s*\([^()]*\)")  # what the grammar does not have
 _GROUPS = (
     "namespace_definition", "linkage_specification", "declaration_list", "preproc_if",
     "preproc_ifdef", "preproc_else", "preproc_elif",
@@ -41,21 +48,27 @@ def device_code(text: str, file: str) -> str:
             f"{file} holds host code as well, which is cut out by a grammar: {INSTALL}"
         ) from None
     source = text.encode()
-    tree = Parser(Language(tree_sitter_cuda.language())).parse(source)
+    plain = _ALIGNED.sub(lambda match: b" " * len(match[0]), source)
+    tree = Parser(Language(tree_sitter_cuda.language())).parse(plain)
     cut = bytearray(source)
-    for node in _host_nodes(tree.root_node, source):
+    for node in _host_nodes(tree.root_node, source, frozenset(_DEVICE_MACRO.findall(source))):
         for place in range(node.start_byte, node.end_byte):
             if cut[place] not in b"\r\n":
                 cut[place] = ord(" ")
     return cut.decode()
 
 
-def _host_nodes(node: Any, source: bytes) -> Iterator[Any]:
-    """Yield the parts of a file that only the host needs."""
+def _host_nodes(node: Any, source: bytes, macros: frozenset[bytes]) -> Iterator[Any]:
+    """Yield the parts of a file that only the host needs; `macros` make kernels."""
     for child in node.children:
         body = source[child.start_byte : child.end_byte]
+        if (called := _CALL.match(body)) and called[1] in macros:
+            continue
         if child.type in _GROUPS:
-            yield from _host_nodes(child, source)
+            inside = list(_host_nodes(child, source, macros))
+            # extern "C" before one function goes with it.
+            is_alone = child.type == "linkage_specification" and child.children[-1] in inside
+            yield from [child] if is_alone else inside
         elif _IS_HOST.get(child.type, _is_kept)(child, body):
             yield child
 

@@ -32,6 +32,7 @@ from gpusim.sass.translate import Code, translate
 
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
+_KERNEL_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:[^\n]|\\\n)*__global__", re.MULTILINE)
 POINTERS = np.ndarray | ArraySpec | NullPointer
 GRID_BARRIER_WORDS = 8
 KERNEL_BANK, CONSTANT_BANK, ADDRESS_BANK = 2, 3, 4
@@ -103,21 +104,30 @@ class CudaSource(CodeFile):
     @cached_property
     def kernels(self) -> dict[str, tuple[Declared, ...]]:
         """The kernels that the text defines, with their parameters."""
-        return signature.kernels(self.text)
+        return signature.kernels(self._declarations)
 
     @cached_property
     def structures(self) -> Structures:
         """The members of the structures that the text defines."""
-        found = structures(self.text).items()
-        return {name: tuple(resolved(one, self._aliases) for one in held) for name, held in found}
+        return {
+            name: one._replace(fields=tuple(resolved(o, self._aliases) for o in one.fields))
+            for name, one in structures(self._declarations).items()
+        }
 
     @cached_property
     def _aliases(self) -> Mapping[str, Sequence[str]]:
-        return aliases(self.text, self.options.definitions)
+        return aliases(self._declarations, self.options.definitions)
+
+    @cached_property
+    def _declarations(self) -> str:
+        """The text with the user's own headers, in which kernels and types may stand as well."""
+        folders = [*self.options.includes, str(Path(self.file).resolve().parent)]
+        headers = compiler.included_files(self.text, folders)
+        return "\n".join([self.text, *(compiler.read(path) for path in headers)])
 
     def __getitem__(self, name: str) -> CodeKernel:
         plain = _plain_name(name)
-        if plain not in self.kernels and "::" not in name:
+        if plain not in self.kernels and "::" not in name and not self._may_be_made(name):
             known = ", ".join(self.kernels) or "none"
             raise InputError(f"{self.file} has no kernel {plain!r} (its kernels: {known})")
         if plain == name and self._is_template(name):
@@ -127,10 +137,15 @@ class CudaSource(CodeFile):
             )
         return super().__getitem__(name)
 
+    def _may_be_made(self, name: str) -> bool:
+        """Return whether a macro may make a kernel of that name."""
+        is_named = re.search(rf"\b{re.escape(name)}\b", self._declarations) is not None
+        return is_named and _KERNEL_MACRO.search(self._declarations) is not None
+
     def _is_template(self, name: str) -> bool:
         words = r"(?:static\s+|inline\s+)*__global__[^;{]*?"
         declared = rf"template\s*<[^;{{]*?>\s*{words}\b{re.escape(name)}\s*\("
-        return re.search(declared, self.text, re.DOTALL) is not None
+        return re.search(declared, self._declarations, re.DOTALL) is not None
 
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
         """Return a kernel's parameters, of these sizes, as the source declares them."""
@@ -138,7 +153,7 @@ class CudaSource(CodeFile):
         found = self.kernels.get(plain, ())
         if len(found) != len(sizes):
             return super().declared(name, sizes)
-        known = {**self._aliases, **of_template(self.text, plain, name)}
+        known = {**self._aliases, **of_template(self._declarations, plain, name)}
         return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
@@ -192,10 +207,19 @@ def _plain_name(name: str) -> str:
 
 def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
     """Return the name that a kernel bears in machine code (Itanium C++ ABI)."""
-    mangled = f"_Z{len(name)}{name}"
-    found = [k for k in held.kernels if k == name or k.startswith(mangled)]
-    if len(found) != 1:
-        raise InputError(f"{file} has {len(found)} kernels {name!r} that are no templates")
+    mangled = f"{len(name)}{name}"
+    found = [
+        k
+        for k in held.kernels
+        if k == name or k.startswith(f"_Z{mangled}") or (k.startswith("_ZN") and f"{mangled}E" in k)
+    ]
+    if not found:
+        raise InputError(f"the machine code of {file} has no kernel {name!r}; is it a template?")
+    if len(found) > 1:
+        raise InputError(
+            f"{file} has {len(found)} kernels {name!r}: give those of other types other names, "
+            f"write namespaces out, as in 'space::{name}'"
+        )
     return found[0]
 
 
@@ -232,8 +256,9 @@ class CodeKernel(MachineCode):
     def _parameter_sizes(self) -> list[int | None]:
         """Return the sizes of the parameters, as far as code is there that says them."""
         known = next(iter(self._codes.values()), None)
-        if known is None and isinstance(self.file, CudaSource):
-            return [None] * len(self.file.kernels.get(_plain_name(self.__name__), ()))
+        plain = _plain_name(self.__name__)
+        if known is None and isinstance(self.file, CudaSource) and plain in self.file.kernels:
+            return [None] * len(self.file.kernels[plain])
         known = known or self.code(ComputeCapability(9, 0))
         return [parameter.size for parameter in known.kernel.parameters]
 

@@ -36,7 +36,8 @@ _VECTORS: Mapping[str, str] = {
     "double": "double",
 }  # fmt: skip
 _VECTOR = re.compile(rf"({'|'.join(_VECTORS)})([1-4])$")
-_STRUCT = re.compile(r"\b(?:struct|class)\s+(\w+)?\s*\{")
+_ALIGN = r"(?:__align__|__builtin_align__|alignas)\s*\(\s*(?P<align>\d+)\s*\)\s*"
+_STRUCT = re.compile(rf"\b(?:struct|class)\s+(?:{_ALIGN})?(?P<name>\w+)?\s*\{{")
 _LABEL = re.compile(r"\b(?:public|private|protected)\s*:")
 _NOT_MEMBERS = re.compile(r"^(?:static|using|typedef|friend|template|enum|struct|class|union)\b")
 _LONGEST_ARRAY = 16
@@ -59,19 +60,27 @@ class _Shape(NamedTuple):
     alignment: int
 
 
-Structures = Mapping[str, tuple[Declared, ...]]
+class Structure(NamedTuple):
+    """What a source text declares in a structure, and the least alignment that it asks for."""
+
+    fields: tuple[Declared, ...]
+    alignment: int = 1
 
 
-def structures(text: str) -> dict[str, tuple[Declared, ...]]:
-    """Return the members of each structure that a source text defines."""
+Structures = Mapping[str, Structure]
+
+
+def structures(text: str) -> dict[str, Structure]:
+    """Return the structures that a source text defines, by name."""
     plain = plain_text(text)
     found = {}
     for match in _STRUCT.finditer(plain):
         end = behind(plain, match.end(), "{", "}")
         named = re.match(r"\s*(\w+)\s*;", plain[end:])  # typedef struct { ... } name;
-        name = match[1] or (named[1] if named else "")
+        name = match["name"] or (named[1] if named else "")
         if name:
-            found[name] = tuple(_members(plain[match.end() : end - 1]))
+            fields = tuple(_members(plain[match.end() : end - 1]))
+            found[name] = Structure(fields, int(match["align"] or 1))
     return found
 
 
@@ -119,7 +128,7 @@ def _shape(name: str, ctype: str, known: Structures) -> _Shape | None:
         return _single(name, ctype, POINTER_BYTES)
     if ctype in TYPES:
         return _single(name, ctype, np.dtype(TYPES[ctype]).itemsize)
-    if match := _VECTOR.match(ctype):
+    if match := _VECTOR.match("uint3" if ctype == "dim3" else ctype):
         count = int(match[2])
         fields = [Declared(axis, _VECTORS[match[1]]) for axis in "xyzw"[:count]]
         shape = _laid_out(name, fields, known)
@@ -127,7 +136,7 @@ def _shape(name: str, ctype: str, known: Structures) -> _Shape | None:
             return shape
         return shape._replace(alignment=min(shape.size, _MOST_VECTOR_BYTES))
     if ctype in known:
-        return _laid_out(name, known[ctype], known)
+        return _laid_out(name, known[ctype].fields, known, known[ctype].alignment)
     return None
 
 
@@ -136,11 +145,14 @@ def _single(name: str, ctype: str, size: int) -> _Shape:
 
 
 def _laid_out(
-    name: str, fields: list[Declared] | tuple[Declared, ...], known: Structures
+    name: str,
+    fields: list[Declared] | tuple[Declared, ...],
+    known: Structures,
+    alignment: int = 1,
 ) -> _Shape | None:
     """Return members one after the other, each at a multiple of its alignment."""
     made: list[Member] = []
-    end, alignment = 0, 1
+    end = 0
     for field in fields:
         shape = _field(f"{name}.{field.name}", field, known)
         if shape is None:

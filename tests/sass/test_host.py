@@ -53,3 +53,26 @@ def test_without_the_grammar_it_is_said_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(__import__("sys").modules, "tree_sitter_cuda", None)
     with pytest.raises(InputError, match="pip install tree-sitter tree-sitter-cuda"):
         device_code(TEXT, "x.cu")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "struct __align__(16) Vec { float x; };",
+        "typedef struct __builtin_align__(8) { int a, b; } Pair;",
+        "template <typename T> struct __align__(16) Four { T x[4]; };",
+        "__managed__ int count;",
+        "KERNEL(one, 1)",
+    ],
+)
+def test_what_device_code_needs_stays(line: str) -> None:
+    made = "#define KERNEL(name, v) \\\n  __global__ void name(int *x) { x[0] = v; }\n"
+    text = f"{made}{line}\nint main() {{ return 0; }}\n"
+    assert device_code(text, "x.cu").splitlines()[:3] == [*made.splitlines(), line]
+
+
+def test_an_external_function_of_the_host_goes_whole() -> None:
+    text = 'extern "C" int host() { return 1; }\nextern "C" __global__ void k(int *x) { *x = 1; }\n'
+    cut = device_code(f"{text}int main() {{}}\n", "x.cu").splitlines()
+    assert cut[0].strip() == ""
+    assert cut[1] == text.splitlines()[1]
