@@ -63,11 +63,15 @@ class Wanted:
         begin, end, time = self.begin[which], self.end[which], self.time[which]
         return Wanted(begin, end, time, self.block[which], self.sms, self.kinds)
 
-    def among(self, kinds: Array) -> Array:
-        """Return which of some kinds of touches count."""
-        if self.kinds:
-            return np.isin(kinds, self.kinds)
-        return np.asarray(kinds <= STORE) if self.sms else np.ones(len(kinds), dtype=bool)
+
+def are_among(touches: Array, kinds: tuple[int, ...], *, is_of_sm: bool) -> Array:
+    """Return which touches, by their kinds, count: those of some kinds if there are any.
+
+    Else of those of an SM loads and stores.
+    """
+    if kinds:
+        return np.isin(touches, kinds)
+    return np.asarray(touches <= STORE) if is_of_sm else np.ones(len(touches), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -102,30 +106,64 @@ def latest(
     ranges: Array,
     life: float,
 ) -> Array:
-    """Return when what is wanted was touched last by stretches, NEVER where it was not.
+    """Return when what is wanted was touched last by stretches, NEVER where it was not."""
+    return LookedThrough(stretches, grid, blocks, ranges).latest(wanted, life)
+
+
+class LookedThrough:
+    """Stretches that are looked through, laid out once for all that is looked for among them.
 
     `grid` are the dimensions of the grid; `blocks` are the numbers of the blocks that have the
-    stretches at its origin, one for each. Only blocks within `ranges` count. A block begins
-    `life` later than the one before, in lives of a block.
+    stretches at its origin, one for each. Only blocks within `ranges` count.
     """
-    best = np.full(len(wanted), NEVER)
-    steps = max(1, stretches.steps)
-    for times, stride, period, mine in _by_loop(stretches):
-        loop = [Dimension(stride, times + 1, 0, period / steps)] if times else []
-        dimensions = [*(d for d in grid if d.extent > 1), *loop]
-        search = _Search(dimensions, ranges, life)
-        if search.combinations * len(mine) * len(wanted) > MOST_PLACES:
-            search = _Windows(dimensions, ranges, life)
-        rows, whose = stretches.at(mine), blocks[mine]
-        meetings = _Meetings(rows, [d for d in dimensions if d.move])
-        size = max(
-            1, MOST_CANDIDATES * len(wanted) // max(1, search.places(meetings.count(wanted)))
-        )
-        for start in range(0, len(wanted), size):
-            part = wanted.at(slice(start, start + size))
-            found = search.run(rows, part, meetings.pairs(part), whose, steps)
-            best[start : start + size] = np.maximum(best[start : start + size], found)
-    return best
+
+    def __init__(
+        self, stretches: Stretches, grid: Sequence[Dimension], blocks: Array, ranges: Array
+    ) -> None:
+        self._steps, self._ranges = max(1, stretches.steps), ranges
+        along = [d for d in grid if d.extent > 1]
+        self._parts = [
+            self._part(along, loop, stretches.at(mine), blocks[mine])
+            for *loop, mine in _by_loop(stretches)
+        ]
+
+    def _part(
+        self, along: Sequence[Dimension], loop: Sequence[int], rows: Stretches, blocks: Array
+    ) -> _Part:
+        times, stride, period = loop
+        turns = [Dimension(stride, times + 1, 0, period / self._steps)] if times else []
+        dimensions = [*along, *turns]
+        return _Part(dimensions, rows, blocks, _Meetings(rows, [d for d in dimensions if d.move]))
+
+    def latest(self, wanted: Wanted, life: float) -> Array:
+        """Return when what is wanted was touched last, NEVER where it was not.
+
+        A block begins `life` later than the one before, in lives of a block.
+        """
+        best = np.full(len(wanted), NEVER)
+        for part in self._parts:
+            search = _Search(part.dimensions, self._ranges, life)
+            if search.combinations * len(part.rows) * len(wanted) > MOST_PLACES:
+                search = _Windows(part.dimensions, self._ranges, life)
+            near = part.meetings.near(wanted)
+            places = search.places(sum(int(counts.sum()) for _, counts in near))
+            size = max(1, MOST_CANDIDATES * len(wanted) // max(1, places))
+            for start in range(0, len(wanted), size):
+                here = slice(start, start + size)
+                some, pairs = wanted.at(here), part.meetings.pairs(wanted.at(here), near, here)
+                found = search.run(part.rows, some, pairs, part.blocks, self._steps)
+                best[here] = np.maximum(best[here], found)
+        return best
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Stretches that move on along the same dimensions, and the blocks that have them."""
+
+    dimensions: Sequence[Dimension]
+    rows: Stretches
+    blocks: Array
+    meetings: _Meetings
 
 
 def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array]]:
@@ -398,20 +436,24 @@ class _Meetings:
         rounds = self._around * np.arange(3)[:, None]
         return rows[order], (place[order] + rounds).ravel(), int(self._length[rows].max()) - 1
 
-    def count(self, wanted: Wanted) -> int:
-        """Return how many pairs are looked at."""
-        return sum(int(self._near(part, wanted)[1].sum()) for part in self._parts)
+    def near(self, wanted: Wanted) -> list[tuple[Array, Array]]:
+        """Return, part by part, the first stretch that may reach what is wanted, and how many."""
+        return [self._near(part, wanted) for part in self._parts]
 
-    def pairs(self, wanted: Wanted) -> Pairs:
-        """Return what is wanted and the stretches that may cover some of it, pair by pair."""
-        found = [self._pairs_of(part, wanted) for part in self._parts]
+    def pairs(self, wanted: Wanted, near: Sequence[tuple[Array, Array]], here: slice) -> Pairs:
+        """Return what is wanted and the stretches that may cover some of it, pair by pair.
+
+        Those `near` it are known `here`, where it stands among more.
+        """
+        found = [
+            self._pairs_of(part[0], wanted, first[here], counts[here])
+            for part, (first, counts) in zip(self._parts, near, strict=True)
+        ]
         none = np.zeros(0, dtype=np.int64)
         numbers, rows = zip((none, none), *found, strict=True)
         return np.concatenate(numbers), np.concatenate(rows)
 
-    def _pairs_of(self, part: tuple[Array, Array, int], wanted: Wanted) -> Pairs:
-        rows = part[0]
-        first, counts = self._near(part, wanted)
+    def _pairs_of(self, rows: Array, wanted: Wanted, first: Array, counts: Array) -> Pairs:
         number = np.repeat(np.arange(len(wanted)), counts)
         place = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
         row = rows[place % len(rows)]
@@ -421,7 +463,6 @@ class _Meetings:
         return number[covers], row[covers]
 
     def _near(self, part: tuple[Array, Array, int], wanted: Wanted) -> tuple[Array, Array]:
-        """Return the first stretch that may reach what is wanted, and how many are near it."""
         rows, places, reach = part
         begin = wanted.begin % self._around + self._around
         first = np.searchsorted(places, begin - min(reach, self._around))

@@ -24,7 +24,14 @@ from gpusim.prediction.memory.chance import (
     rates,
 )
 from gpusim.prediction.memory.course import Course
-from gpusim.prediction.memory.lookup import NEVER, Dimension, Wanted, latest
+from gpusim.prediction.memory.lookup import (
+    NEVER,
+    Dimension,
+    LookedThrough,
+    Wanted,
+    are_among,
+    latest,
+)
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
 from gpusim.prediction.memory.sample import CHANCES, Sample, sampled, with_chances
 from gpusim.prediction.streams.stretches import (
@@ -107,15 +114,32 @@ def _of_linear(patterns: Patterns, course: Course) -> Touches:
 
 def _last_linear(patterns: Sequence[Pattern], course: Course) -> Last:
     """Return what says when instructions touched bytes last whose addresses a rule gives."""
-    grids = [_grid(pattern, course) for pattern in patterns]
+    whole = [
+        (p.stretches, _grid(p, course), np.zeros(len(p.stretches), int), np.array(p.ranges))
+        for p in patterns
+    ]
+    return _last_of(whole)
+
+
+def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
+    """Return what says when stretches touched bytes last: with grid, whose they are, and ranges.
+
+    They are looked through for one time after the other, for few kinds of touches.
+    """
+
+    @cache
+    def among(kinds: tuple[int, ...], is_of_sm: bool) -> list[LookedThrough]:
+        found = []
+        for rows, grid, blocks, ranges in whole:
+            some = are_among(rows.kind, kinds, is_of_sm=is_of_sm)
+            if some.any():
+                found.append(LookedThrough(rows.at(some), grid, blocks[some], ranges))
+        return found
 
     def last(wanted: Wanted, life: float) -> Array:
         best = np.full(len(wanted), NEVER)
-        for pattern, grid in zip(patterns, grids, strict=True):
-            rows = pattern.stretches.at(wanted.among(pattern.stretches.kind))
-            blocks = np.zeros(len(rows), dtype=np.int64)
-            found = latest(rows, grid, wanted, blocks, np.array(pattern.ranges), life)
-            best = np.maximum(best, found)
+        for one in among(wanted.kinds, wanted.sms > 0):
+            best = np.maximum(best, one.latest(wanted, life))
         return best
 
     return last
@@ -168,12 +192,11 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         asked = Asked(sample.pc, sample.begin // size, is_counted, touches)
         return rates(spread, asked, least)
 
+    last_near = _last_of([(everyone, (), owner, np.array([(0, launch.blocks)]))])
+
     def of_neighbours(wanted: Wanted, life: float) -> Array:
-        among = wanted.among(everyone.kind)
-        rows, numbers = everyone.at(among), owner[among]
         some, times = _once(wanted)
-        found = latest(rows, (), some, numbers, np.array([(0, launch.blocks)]), life)
-        return np.repeat(np.maximum(found, last_linear(some, life)), times)
+        return np.repeat(np.maximum(last_near(some, life), last_linear(some, life)), times)
 
     def last(wanted: Wanted, life: float) -> Array:
         found = of_neighbours(wanted, life)
