@@ -326,8 +326,7 @@ def _caches(found: Sequence[Caches]) -> list[str]:
         "",
         "Of the launches above, before which Nsight Compute empties the caches, beside what is "
         "predicted with a cold L2; nothing is held to a bar. Errors of a rate are differences, in "
-        "percentage points. What a launch reads for itself (its code, constants and parameters) is "
-        "counted, but not predicted: of one block's launch it is the most.",
+        "percentage points.",
         "",
         *table(head, rows, text=3),
         "",

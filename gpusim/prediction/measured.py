@@ -49,10 +49,20 @@ WRITTEN_BY_TOUCHES = 0.45, 0.8
 # of each 32 bytes, 34 MB of them: all but 7 MB of the sectors are read.
 L2_PARTIAL_FRACTION = 1 / 9
 
+# A launch reads so many sectors through the L2 for itself, and those of its code so many times.
+# Kernels that read nothing else, of 256 to 2288 bytes of code, on 16 to 16,384 blocks.
+LAUNCH_SECTORS = 900
+CODE_READ_AGAIN = 8.8
+
 # -- DRAM ----------------------------------------------------------------------------------
 
 # From so many bytes side by side on they are in order.
 IN_ORDER_BYTES = 512
+
+# What a launch reads for itself where the L2 has nothing of it, besides its code, which comes in
+# pieces. The same kernels.
+LAUNCH_DRAM_BYTES = 2560
+CODE_PIECE_BYTES = 256
 
 # Writing takes as much longer beside reads as beside as many of them, where these are no fewer than
 # so much of the writes: 1 row read and 1 to 15 written, in turn.

@@ -87,7 +87,7 @@ def predict_prepared(
     waiting = _waiting(prepared, gpu, held.blocks, l2, step_limit)
     classes = classify(prepared, step_limit=step_limit) if waiting is None else waiting.classes
     memory = memory_share(prepared, classes, gpu, held.blocks, l2)
-    traffic = traffic_of(prepared, classes, memory)
+    traffic = traffic_of(prepared, classes, memory, l2)
     work = Workload(prepared, gpu, classes, l2, held.blocks)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)

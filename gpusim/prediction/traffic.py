@@ -12,6 +12,13 @@ import numpy as np
 from gpusim.isa import OPS
 from gpusim.machine.storage import Allocation, allocate
 from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.clock.code_fetch import code_bytes
+from gpusim.prediction.measured import (
+    CODE_PIECE_BYTES,
+    CODE_READ_AGAIN,
+    LAUNCH_DRAM_BYTES,
+    LAUNCH_SECTORS,
+)
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import Classes
 from gpusim.prepared import Prepared
@@ -44,8 +51,9 @@ class Traffic:
     updated, each once: what it moves at the least.
     `moved_bytes` are what DRAM reads for what is loaded, in whole grains, and for what is stored in
     part or updated. The L2's parts are asked for so many `looked_up` sectors by loads, the L1s for
-    `l1_asked` by loads, stores and atomics, of which they have `l1_found`. `fetches` say what is
-    loaded by instruction.
+    `l1_asked` by loads, stores and atomics, of which they have `l1_found`. For itself the launch
+    reads `own_sectors` through the L2 and `own_bytes` from DRAM: code, constants and parameters.
+    `fetches` say what is loaded by instruction.
     """
 
     l1_bytes: int
@@ -58,6 +66,8 @@ class Traffic:
     looked_up: float = 0.0
     l1_asked: int = 0
     l1_found: float = 0.0
+    own_sectors: float = 0.0
+    own_bytes: int = 0
     fetches: tuple[Fetch, ...] = ()
 
     @property
@@ -81,14 +91,15 @@ def _hit_rate(traffic: Traffic) -> float:
 PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
     "lts__t_sectors_op_read.sum": (
         "sectors",
-        "32-byte sectors of loads that no L1 has, once more where another part of the L2 is asked.",
-        lambda traffic: traffic.looked_up,
+        "32-byte sectors of loads that no L1 has, once more where another part of the L2 is asked, "
+        "and those that the launch reads for itself.",
+        lambda traffic: traffic.looked_up + traffic.own_sectors,
     ),
     "dram__bytes_read.sum": (
         "bytes",
         "Bytes that DRAM reads of what is not in the L2: grains of what is loaded or updated, "
-        "sectors of which a part is stored.",
-        lambda traffic: traffic.moved_bytes,
+        "sectors of which a part is stored, and what the launch reads for itself.",
+        lambda traffic: traffic.moved_bytes + traffic.own_bytes,
     ),
     "l1tex__t_sector_hit_rate.pct": (
         "%",
@@ -98,8 +109,8 @@ PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
 }
 
 
-def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traffic:
-    """Return the traffic of a launch whose blocks are of these classes."""
+def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str) -> Traffic:
+    """Return the traffic of a launch whose blocks are of these classes, with a cold or warm L2."""
     fetches = []
     loaded = from_l2 = from_dram = 0
     moved = looked_up = 0.0
@@ -133,6 +144,8 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
         if pc in share.stored
     )
     written = SECTOR_BYTES * classes.written_sectors
+    code = code_bytes(prepared.program, prepared.cc)
+    pieces = math.ceil(code / CODE_PIECE_BYTES)
     return Traffic(
         l1_bytes=SECTOR_BYTES * (loaded - from_l2 - from_dram),
         l2_bytes=SECTOR_BYTES * from_l2,
@@ -144,6 +157,8 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare) -> Traf
         looked_up=looked_up,
         l1_asked=loaded + sum(sent.values()),
         l1_found=loaded - from_l2 - from_dram + kept,
+        own_sectors=LAUNCH_SECTORS + CODE_READ_AGAIN * code / SECTOR_BYTES,
+        own_bytes=LAUNCH_DRAM_BYTES + CODE_PIECE_BYTES * pieces if l2 == "cold" else 0,
         fetches=tuple(fetches),
     )
 

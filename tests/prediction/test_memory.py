@@ -12,6 +12,7 @@ import pytest
 
 from gpusim import cuda, device, predict
 from gpusim.arguments import ArraySpec, array_spec
+from gpusim.isa import OPS
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
@@ -421,8 +422,9 @@ def test_what_partners_by_exclusive_or_read_comes_from_dram_once() -> None:
     """Blocks 16 apart read each other's elements, 2 MB in all."""
     blocks = 8192
     arrays = array_spec(64 * blocks, "int32"), array_spec(64 * blocks, "int32")
-    read = counted(with_partner, blocks, *arrays, np.int32(1024))["dram__bytes_read.sum"]
-    assert read == pytest.approx(4 * 64 * blocks)
+    launch = with_partner[blocks, 64]
+    found = predict(launch, *arrays, np.int32(1024), device="h200", code="lowering").traffic
+    assert found.moved_bytes == pytest.approx(4 * 64 * blocks)
 
 
 @cuda.jit
@@ -876,7 +878,22 @@ def test_dram_reads_sectors_that_are_stored_in_part_and_grains_that_are_updated(
     kept = H200.capacity.l2_bytes / 9
     assert stored["dram__bytes_read.sum"] == pytest.approx(64 * blocks * 32 - kept, rel=0.05)
     updated = counted(update, BLOCKS, array_spec(64 * BLOCKS * 64, "int32"), np.int32(64))
-    assert updated["dram__bytes_read.sum"] == pytest.approx(64 * BLOCKS * 64)
+    assert updated["dram__bytes_read.sum"] == pytest.approx(64 * BLOCKS * 64, rel=1e-2)
+
+
+@cuda.jit
+def numbered(out):
+    out[cuda.grid(1)] = cuda.grid(1)
+
+
+@pytest.mark.parametrize(("l2", "out_of_dram"), [("cold", 1), ("warm", 0)])
+def test_a_launch_reads_its_code_and_what_else_it_needs(l2: str, out_of_dram: int) -> None:
+    """It loads nothing; of its code, 16 bytes an instruction, DRAM reads whole pieces of 256."""
+    found = predict(numbered[1, 64], array_spec(64, "int32"), device="h200", l2=l2, code="lowering")
+    code = 16 * sum(OPS[one.op].issued for one in found.prepared.program.instructions)
+    counters = found.traffic.counters
+    assert counters["dram__bytes_read.sum"] == out_of_dram * (2560 + 256 * -(-code // 256))
+    assert counters["lts__t_sectors_op_read.sum"] == pytest.approx(900 + 8.8 * code / 32)
 
 
 @cuda.jit

@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from gpusim.device import Device
 from gpusim.isa import OPS, Program
+from gpusim.launch import ComputeCapability
 from gpusim.memory import LINE_BYTES
 from gpusim.prediction.clock.last_used import LastUsed
 from gpusim.prediction.streams import WarpStream
@@ -19,6 +20,17 @@ from gpusim.prediction.ticks import ticks
 
 # NVIDIA's binary utilities: 128 bits an instruction from compute capability 7.0 on, 64 before.
 _WIDE_FROM_CC_MAJOR, _WIDE_BYTES, _NARROW_BYTES = 7, 16, 8
+
+
+def instruction_bytes(cc: ComputeCapability) -> int:
+    """Return how long an instruction is."""
+    return _WIDE_BYTES if cc.major >= _WIDE_FROM_CC_MAJOR else _NARROW_BYTES
+
+
+def code_bytes(program: Program, cc: ComputeCapability) -> int:
+    """Return how long a program's code is, without what stands for nothing in the machine."""
+    issued = sum(OPS[instruction.op].issued for instruction in program.instructions)
+    return issued * instruction_bytes(cc)
 
 
 class CodeFetch:
@@ -30,7 +42,7 @@ class CodeFetch:
 
     def __init__(self, program: Program, device: Device, l2: str) -> None:
         capacity, interval = device.capacity, device.interval_cycles
-        size = _WIDE_BYTES if device.cc.major >= _WIDE_FROM_CC_MAJOR else _NARROW_BYTES
+        size = instruction_bytes(device.cc)
         issued = [OPS[instruction.op].issued for instruction in program.instructions]
         offsets = list(accumulate(issued, initial=0))
         self._line_of_pc = [offset * size // LINE_BYTES for offset in offsets]
