@@ -99,6 +99,13 @@ def test_small_grids_are_run_whole_where_all_blocks_differ() -> None:
     assert (len(found.classes), found.is_sampled, found.sampling_error) == (200, False, 0.0)
 
 
+def test_grids_of_which_a_sample_would_be_more_than_all_blocks_are_run_whole() -> None:
+    often = np.zeros(300, dtype=np.int32)
+    often[::7] = 100
+    found = classes_of(rounds_of_elements, 300, 32, often, np.zeros(300, np.int32))
+    assert (found.probed, found.is_sampled, found.sampling_error) == (300, False, 0.0)
+
+
 def test_where_an_sm_gets_too_many_different_blocks_those_about_the_mean_stand_for_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -190,7 +190,7 @@ def _finer(probe: Probe, parts: Strata) -> Strata:
         needed = max(needed, FEWEST_SAMPLED)
     most = MAX_PROBED_INSTRUCTIONS if wrong <= 1 else MOST_INSTRUCTIONS
     each = probe.kept / len(probe)
-    while len(parts) < needed:
+    while len(parts) < min(needed, parts.blocks):
         finer = parts.halved()
         if len(finer) * each > most or len(finer) > max(MAX_PROBES, MOST_SAMPLED):
             break
