@@ -111,6 +111,11 @@ class Forecast:
         return total_time_us(self.predictions)
 
     @property
+    def supposes_ordinary_numbers(self) -> bool:
+        """Whether elements that are not given were taken for ordinary numbers."""
+        return any(prediction.supposes_ordinary_numbers for prediction in self.predictions)
+
+    @property
     def useful_bytes(self) -> int:
         """Bytes of the n elements of a kernel of the catalogue; of any other the compulsory ones.
 

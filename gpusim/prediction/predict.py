@@ -81,7 +81,7 @@ def predict_prepared(
     """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
     _check_l2(l2)
     require_observers(observers, SpanObserver)
-    prepared = with_usual_paths(prepared)
+    given, prepared = prepared, with_usual_paths(prepared)
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
     waiting = _waiting(prepared, gpu, held.blocks, l2, step_limit)
@@ -101,7 +101,7 @@ def predict_prepared(
         bounds.append(Bound(WAITING, waiting.ends.cycles / gpu.gpu.sm_clock_mhz))
         cycles = max(cycles, waiting.ends.cycles)
     return Prediction(
-        prepared=prepared,
+        prepared=given,
         device=gpu,
         l2=l2,
         time_us=cycles / gpu.gpu.sm_clock_mhz + launch_overhead_us(gpu),
@@ -122,6 +122,7 @@ def predict_prepared(
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
         traffic=traffic,
         timeline=recorder.timeline if recorder is not None else None,
+        supposes_ordinary_numbers=prepared is not given,
     )
 
 

@@ -1,7 +1,8 @@
 """Quotients, roots and sines of numbers that are not given: they take their usual path.
 
 nvcc's code asks of each whether its operands are ordinary: normal, their result as well, of a sine
-below 105,615. Else it goes a way of its own, a function of the compiler's or some rows. Where
+below 105,615; two 64-bit integers that fit in 32 bits are divided in place. Else it goes a way of
+its own, a function of the compiler's or some rows. Where
 arrays have no elements nobody knows, and nearly all numbers are ordinary.
 """
 
@@ -19,8 +20,10 @@ from gpusim.once import Same
 from gpusim.prediction.streams.missing import held_unknown, without_elements
 from gpusim.prepared import Prepared
 
-# Functions that are called for operands that are not ordinary; those of 64-bit integers are not.
-_SLOW_CALL = re.compile(r"CALL\.REL\S* `\(\$\S*__cuda_sm\w*(?:slowpath|mediumpath|full)")
+# Functions that are called for operands that are not ordinary. Those of 64-bit integers are also
+# called without asking, where a divisor is known to be large.
+_SLOW_CALL = re.compile(r"CALL\.REL\S* `\(\$\S*__cuda_sm\w*(?:slowpath|mediumpath|full|_[su]64)")
+_OF_INTEGERS = re.compile(r"_[su]64\)")
 # Sines and cosines of large angles are reduced bit by bit.
 _LARGE_ANGLE = re.compile(r"FSETP\.GE\.AND P\d, PT, \|\S+\|(?:\.reuse)?, 105615, PT")
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
@@ -31,22 +34,25 @@ def with_usual_paths(prepared: Prepared) -> Prepared:
     without = without_elements(prepared)
     if not without:
         return prepared
-    return replace(prepared, program=_decided(Same(prepared.program), without))
+    program = _decided(Same(prepared.program), without)
+    return prepared if program is prepared.program else replace(prepared, program=program)
 
 
 @lru_cache(maxsize=64)
 def _decided(same: Same, without: frozenset[str]) -> Program:
     program = same.program
-    unusual = dict(_unusual(program))
+    held = held_unknown(program, without)
+    rows = list(program.instructions)
+    unusual = {
+        pc: is_taken
+        for pc, is_taken in _unusual(program)
+        if (guard := rows[pc].guard) is not None and held[pc] >> guard & 1
+    }
     if not unusual:
         return program
-    held = held_unknown(program, without)
     never = program.registers  # a register that is false
-    rows = list(program.instructions)
     for pc, is_taken in unusual.items():
-        guard = rows[pc].guard
-        if guard is not None and held[pc] >> guard & 1:
-            rows[pc] = _never(rows[pc], never) if is_taken else _always(rows[pc])
+        rows[pc] = _never(rows[pc], never) if is_taken else _always(rows[pc])
     return replace(
         program,
         instructions=tuple(rows),
@@ -69,20 +75,34 @@ def _unusual(program: Program) -> Iterator[tuple[int, bool]]:
     for pc, row in enumerate(program.instructions):
         if row.guard is not None and OPS[row.op].kind == "branch":
             asks = written.get(row.guard)
-            if _SLOW_CALL.search(row.text) or _calls_slowly(program, row.target):
+            if _SLOW_CALL.search(row.text) or _calls_slowly(program, row.target, pc + 1):
                 yield pc, True
-            elif _calls_slowly(program, pc + 1):
+            elif _calls_slowly(program, pc + 1, row.target):
                 yield pc, False
             elif asks is not None and _LARGE_ANGLE.search(asks.text):
                 yield pc, not row.negated
         written.update(dict.fromkeys(row.dst, row))
 
 
-def _calls_slowly(program: Program, first: int) -> bool:
-    """Return whether a way leads straight to a call for operands that are not ordinary."""
+def _calls_slowly(program: Program, first: int, other: int) -> bool:
+    """Return whether a way leads straight to a call for operands that are not ordinary.
+
+    Of integers, where the `other` way divides.
+    """
     for row in program.instructions[first : first + LONGEST_WAY]:
         if _SLOW_CALL.search(row.text):
-            return row.guard is None
+            is_asked = not _OF_INTEGERS.search(row.text) or _divides(program, other)
+            return row.guard is None and is_asked
         if row.memory is not None or OPS[row.op].redirects or OPS[row.op].kind == "branch":
             return False
+    return False
+
+
+def _divides(program: Program, first: int) -> bool:
+    """Return whether there is a reciprocal on a way, up to where it joins another one."""
+    for row in program.instructions[first:]:
+        if OPS[row.op].redirects:
+            return False
+        if row.text.startswith("MUFU.RCP"):
+            return True
     return False

@@ -21,6 +21,7 @@ from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.imagined import imagination
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
+from gpusim.reports.ordinary_numbers import supposed_lines
 from gpusim.reports.quantities import (
     bar,
     duration,
@@ -63,6 +64,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     forecast, first = answer.forecast, answer.forecast.first
     yield from _title(forecast)
     yield from fallback_lines(first.prepared.fallback, width)
+    yield from supposed_lines([forecast], width)
     yield Text()
     yield from _facts(answer, width)
     setup = forecast.job.launches[0].setup

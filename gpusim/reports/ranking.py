@@ -16,6 +16,7 @@ from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.imagined import imagination
 from gpusim.reports.layout import BAD, DIM, TITLE, size
+from gpusim.reports.ordinary_numbers import supposed_lines
 from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
 
@@ -70,6 +71,7 @@ def ranking_report(ranking: Ranking, width: int) -> Iterator[Text]:
         if entry is not None and entry.defect:
             yield from _note(f"! {entry.name}. {known_defect(entry)}", width, BAD)
     yield from _fallbacks(ranking, width)
+    yield from supposed_lines(ranking.forecasts, width)
     for name, reason in ranking.failures:
         yield from _note(f"{name} cannot run: {reason}", width)
 

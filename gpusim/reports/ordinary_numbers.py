@@ -1,0 +1,26 @@
+"""What a report says where elements that are not given were taken for ordinary numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+
+from rich.text import Text
+
+from gpusim.prediction.jobs import Forecast
+from gpusim.reports.layout import DIM
+
+SUPPOSED = (
+    "elements that are not given are taken for ordinary numbers: no quotient, root or sine takes "
+    "the path that is for others"
+)
+
+
+def supposed_lines(forecasts: Iterable[Forecast], width: int) -> Iterator[Text]:
+    """Yield that elements were taken for ordinary numbers, and of which of several kernels."""
+    every = list(forecasts)
+    found = [one.job.name for one in every if one.supposes_ordinary_numbers]
+    if found:
+        about = f"{', '.join(found)}: " if len(every) > 1 else ""
+        for part in wrap(f"{about}{SUPPOSED}", width):
+            yield Text(part, DIM)
