@@ -39,6 +39,16 @@ ATOMIC_UNIT_BYTES = 256
 # the parts: SMs that copy or change in place what they have near.
 STORE_IN_ITS_PART = 0.68
 
+# A load of what the far part alone has passes for so much longer than a store of as much: its SM's
+# part keeps a copy. SMs that load, copy or change in place what a quarter or half is far of.
+FAR_PASSES = 1.125
+
+# How much more the latency of the L2 grows with its utilisation by stores than by loads. A warp of
+# each SM loads line by line while 1 to 31 others store 4 or 16 bytes a lane: it waits 16 cycles
+# longer than on an idle L2 at a third of what stores reach, 41 at half, 109 at four fifths, and 215
+# at nine tenths.
+L2_LATENCY_GROWTH_BY_STORES = 1.4
+
 # Of what was stored some is written once stores have filled so much of the part of the L2 that
 # keeps it, all from there on: 8 to 96 MB that are stored, updated in place, or stored after as much
 # was read. Where reading goes on beside it, it is written as touches fill those parts of the L2.

@@ -417,13 +417,13 @@ def test_stores_go_packet_by_packet_and_a_launch_ends_when_they_have_arrived() -
 
 @pytest.mark.parametrize(
     ("far", "cycles"),
-    [(0.0, 0.68 * 10 * 10 + 1 + 50), (1.0, 10 * 10 + 2 * 10 + 50 + 25)],
+    [(0.0, 0.68 * 10 * 10 + 1 + 50), (1.0, 10 * 10 + 2.25 * 10 + 50 + 25)],
 )
 def test_a_load_waits_in_the_l2_for_the_stores_before_it(far: float, cycles: float) -> None:
     """Ten of a line and four sectors, five packets at two cycles each, all in the L2 at once.
 
     They keep the part in which they end for two thirds of that. A load of what lies near takes a
-    cycle behind them; what lies far passes as all stores do, and takes twice as long as one.
+    cycle behind them; what lies far passes as all stores do, and takes 2 1/4 times as long as one.
     """
     gpu = plain_device(l2=50, l2_far=25)
     gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_whole_stores_per_cycle=0.5))
@@ -448,6 +448,27 @@ def test_the_l2_answers_later_the_busier_it_is(loads: int, longer: float) -> Non
         there, _ = memory.load(Access(4, 4, lines=1), Requester(0, number), 0)
     busy = 2 * loads
     assert there / TICKS == pytest.approx(busy + 100 * (1 + longer), rel=0.02)
+
+
+@pytest.mark.parametrize(("stores", "longer"), [(0, 0), (5, 0.049), (200, 0.7)])
+def test_the_l2_answers_later_the_more_is_stored(stores: int, longer: float) -> None:
+    """Stores begin 10 cycles apart, and count for less and less over the 100 that a load waits.
+
+    So 5 of them keep the L2 busy for 0.413 of that, many for all of it: by the third power, and 1.4
+    times as much as loads would.
+    """
+    waits = []
+    for growth in (0.0, 0.5):
+        gpu = plain_device(l2=100)
+        gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_latency_growth=growth))
+        gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_whole_stores_per_cycle=0.5))
+        near = {-1: Sources(Source(0.0, 0.0))}
+        memory = GlobalMemory(gpu, MemoryShare(1e9, 1e9, near, KEPT, 1, 1, 1))
+        for _ in range(stores):
+            memory.store(Access(4, lines=1, is_whole=True), 0)
+        there, _ = memory.load(Access(4, 4, lines=1), Requester(0, 0), 0)
+        waits.append(there / TICKS)
+    assert waits[1] - waits[0] == pytest.approx(100 * longer, abs=1)
 
 
 def test_lines_of_the_l2_are_earlier_or_later_by_their_places() -> None:

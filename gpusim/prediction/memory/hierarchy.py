@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import STORE_IN_ITS_PART
+from gpusim.prediction.measured import FAR_PASSES, STORE_IN_ITS_PART
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
@@ -101,7 +101,7 @@ class GlobalMemory:
         sector = SECTOR_BYTES * TICKS if limited else 0
         self._own_l2 = sector / share.l2_bytes_per_cycle
         parts = device.capacity.l2_parts
-        self._parts_met = parts / (parts - 1) if parts > 1 else 0.0
+        self._parts_met = FAR_PASSES * parts / (parts - 1) if parts > 1 else 0.0
         self._port = sector / bandwidth.l2_to_sm_bytes_per_cycle
         self.scale_bandwidth(1.0)
 
@@ -195,6 +195,7 @@ class GlobalMemory:
         busy = packets * self._l2_packet / self._l2_gain
         self._between_free = made_up(self._between_free, begin) + round(busy)
         self._l2_free = made_up(self._l2_free, begin) + round(busy * STORE_IN_ITS_PART)
+        self._latency.note_busy(begin, 0, round(busy))
         self._sent[turn] = self._last_sent = begin
         self._asked += access.lines
         self._stores += 1
@@ -259,7 +260,7 @@ class GlobalMemory:
         filled = (sectors + lines) * missing * packet
         busy = round(looked_up + filled)
         self._l2_free = made_up(self._l2_free, at) + busy
-        self._latency.note_busy(at, busy)
+        self._latency.note_busy(at, busy, 0)
         served = self._l2_free
         if missing + far:
             passing = filled + self._parts_met * (sectors + lines) * far * packet

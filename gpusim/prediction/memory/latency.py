@@ -10,6 +10,7 @@ from gpusim.device import Device
 from gpusim.prediction.elementary import exp, log, power
 from gpusim.prediction.evenly import FETCHES_APART, MOST_DRAWN
 from gpusim.prediction.measured import (
+    L2_LATENCY_GROWTH_BY_STORES,
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
     SHARED_LATENCY_LINES,
@@ -37,6 +38,7 @@ class FetchLatency:
     _l2_loaded: int  # how much longer than an idle L2's its latency is now
     _noted: int
     _recent: float
+    _recently_stored: float
     _dram: int
     _least: float
     _queue: Dram
@@ -55,7 +57,7 @@ class FetchLatency:
         self._l2_places = ticks(latency.l2_places)
         self._l2_growth = device.bandwidth.l2_latency_growth
         self._l2_loaded = self._noted = 0
-        self._recent = 0.0
+        self._recent = self._recently_stored = 0.0
         self._least = latency.dram_least / latency.dram
         self._queue = dram
         self._shared_out = self._shared_above = 0.0
@@ -97,17 +99,21 @@ class FetchLatency:
         draws = 1 + (access.draws - 1) * missing
         return self._of_dram(requester, access, draws)
 
-    def note_busy(self, now: int, busy: int) -> None:
-        """Take note that the L2 is busy for so long with what is asked for now.
+    def note_busy(self, now: int, loading: int, storing: int) -> None:
+        """Take note that the L2 is busy for so long with what is loaded and what is stored now.
 
-        Its latency grows with its utilisation as DRAM's does.
+        Its latency grows with its utilisation by either as DRAM's does.
         """
         passed = max(0, now - self._noted)
-        self._recent = self._recent * exp(-passed / self._l2) + busy
+        left = exp(-passed / self._l2)
+        self._recent = self._recent * left + loading
+        self._recently_stored = self._recently_stored * left + storing
         self._noted = max(now, self._noted)
-        utilisation = min(1.0, self._recent / self._l2)
-        grown = self._l2_growth * utilisation * utilisation * utilisation
-        self._l2_loaded = round(self._l2 * grown)
+        by_loads = min(1.0, self._recent / self._l2)
+        by_stores = min(1.0, self._recently_stored / self._l2)
+        grown = by_loads * by_loads * by_loads
+        grown += L2_LATENCY_GROWTH_BY_STORES * by_stores * by_stores * by_stores
+        self._l2_loaded = round(self._l2 * self._l2_growth * grown)
 
     def _later_place(self, place: float, lines: float) -> int:
         """Return how much later than the mean the last of some lines of the L2 is.
