@@ -129,23 +129,31 @@ def wavefronts(
     broadcast in a wavefront. The least is one wavefront for each part of the warp with a lane on
     (CUDA C++ Programming Guide, "Shared Memory").
 
-    From 7.0 on the parts of a load are twice as large where each lane with an even number and
-    the next one want the same (Nsight Compute's counts of 200 patterns on an H200; taken to be
-    so since 7.0).
+    From 7.0 on the parts of a load are twice as large where lanes in pairs want the same, or one
+    of them nothing: each lane and the next one, or each and the next but one (Nsight Compute's
+    counts of 200 patterns on an H200, and of kernels of which some lanes load; taken to be so since
+    7.0).
     """
     addresses, on = np.broadcast_arrays(addresses, on)
     words_per_lane = max(1, width_bytes // WORD_BYTES)
     lanes = (BANKS_CC1 if cc_major < 2 else BANKS) // words_per_lane
     taken, least = _in_parts(addresses, on, words_per_lane, lanes, cc_major)
     if is_load and cc_major >= CC_OF_PAIRS and words_per_lane > 1:
-        same = on[..., ::2] == on[..., 1::2]
-        same &= (addresses[..., ::2] == addresses[..., 1::2]) | ~on[..., ::2]
-        in_pairs = same.all(-1)
+        in_pairs = _in_pairs(addresses, on, 1) | _in_pairs(addresses, on, 2)
         if in_pairs.any():
             merged = _in_parts(addresses, on, words_per_lane, 2 * lanes, cc_major)
             taken = np.where(in_pairs, merged[0], taken)
             least = np.where(in_pairs, merged[1], least)
     return taken, least
+
+
+def _in_pairs(addresses: Array, on: Array, apart: int) -> Array:
+    """Return, per warp, whether no two lanes so far apart want what is not the same."""
+    pairs = (*on.shape[:-1], -1, 2, apart)
+    one, other = np.moveaxis(addresses.reshape(pairs), -2, 0)
+    both = on.reshape(pairs).all(-2)
+    found: Array = ((one == other) | ~both).all((-1, -2))
+    return found
 
 
 def _in_parts(

@@ -85,6 +85,16 @@ def test_a_wide_load_of_one_address_takes_half_as_many_wavefronts_from_7_0_on(
     assert memory.wavefronts(everywhere, EVERY, width, 6, is_load=True)[0] == 2 * least
 
 
+@pytest.mark.parametrize(("wanted", "wavefronts"), [("0---", 2), ("01--", 2), ("012-", 4)])
+def test_lanes_that_load_nothing_do_not_keep_a_wide_load_apart(
+    wanted: str, wavefronts: int
+) -> None:
+    """Of four lanes one, two or three load 16 bytes each: `nms_mask` on an H200 takes eight."""
+    places = np.array([0 if place == "-" else int(place) for place in wanted * 8])
+    on = np.array([place != "-" for place in wanted * 8])
+    assert memory.wavefronts(places * 16, on, 16, 9, is_load=True)[0] == wavefronts
+
+
 def test_a_warp_with_no_lane_on_makes_no_wavefront_and_no_sector() -> None:
     nobody = np.zeros(32, dtype=bool)
     passes, least = memory.wavefronts(LANES * 4, nobody)
