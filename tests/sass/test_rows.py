@@ -313,3 +313,83 @@ def test_a_row_has_the_unit_that_keeps_pace_with_it_on_a_gpu(name: str, unit: st
     Beside twice as many LOP3, I2FP and PRMT take 6.13, which keep the ALU, IDP 4.14.
     """
     assert MNEMONICS[name].unit == unit
+
+
+def half_of(*values: float) -> Any:
+    return np.array(values, np.float16).view(np.uint16).astype(U32)
+
+
+def test_whole_numbers_become_halves_as_the_row_rounds() -> None:
+    """Between 2048 and 4096 halves lie 2 apart, beyond 65,504 there is none."""
+    assert worked_out("I2F.F16 R0, R1", R1=words(-3, 2049, 70000))["R0"].tolist() == (
+        half_of(-3, 2048, np.inf).tolist()
+    )
+    assert worked_out("I2F.F16.RP R0, R1", R1=words(2049))["R0"].tolist() == half_of(2050).tolist()
+    assert worked_out("I2F.F16.U32.RZ R0, R1", R1=words(-1))["R0"].tolist() == (
+        half_of(65504).tolist()
+    )
+    assert worked_out("I2F.F16.S16 R0, R1", R1=words(0xFFFE))["R0"].tolist() == half_of(-2).tolist()
+    low, high = pair([-5], np.int64)
+    assert worked_out("I2F.F16.S64 R0, R2", R2=low, R3=high)["R0"].tolist() == (
+        half_of(-5).tolist()
+    )
+    low, high = pair([1 / 3], F64)
+    assert worked_out("F2F.F16.F64 R0, R2", R2=low, R3=high)["R0"].tolist() == (
+        half_of(1 / 3).tolist()
+    )
+
+
+def test_halves_become_whole_numbers() -> None:
+    a = half_of(-1.5, 2.5, np.nan, 60000)
+    assert worked_out("F2I.F16.NTZ R0, R1", R1=a)["R0"].view(I32).tolist() == [-2, 2, 0, 60000]
+    assert worked_out("F2I.S16.F16.TRUNC.NTZ R0, R1", R1=a)["R0"].view(I32).tolist() == [
+        -1, 2, 0, 32767,
+    ]  # fmt: skip
+    assert worked_out("F2I.U16.F16.CEIL.NTZ R0, R1", R1=a)["R0"].tolist() == [0, 3, 0, 60000]
+    assert worked_out("F2I.U32.F16.CEIL.NTZ R0, R1", R1=a)["R0"].tolist() == [0, 3, 0, 60000]
+    made = worked_out("F2I.S64.F16.FLOOR R0, R2", R2=half_of(-1.5))
+    assert (made["R0"].tolist(), made["R1"].tolist()) == ([ONES - 1], [ONES])
+    made = worked_out("F2I.U64.F16.FLOOR R0, R2", R2=half_of(7.9))
+    assert (made["R0"].tolist(), made["R1"].tolist()) == ([7], [0])
+    assert worked_out("FRND.F16.FLOOR R0, R1", R1=half_of(-1.5))["R0"].tolist() == (
+        half_of(-2).tolist()
+    )
+
+
+def test_bytes_and_shorts_become_doubles() -> None:
+    def double(text: str, value: int) -> float:
+        made = worked_out(text, R2=words(value))
+        return float((made["R0"] | made["R1"].astype(np.uint64) << np.uint64(32)).view(F64)[0])
+
+    assert double("I2F.F64.S16 R0, R2", 0x1FFFE) == -2
+    assert double("I2F.F64.U16 R0, R2", 0x1FFFE) == 65534
+    assert double("I2F.F64.S8 R0, R2.B1", 0xFE00) == -2
+    assert double("I2F.F64.U8 R0, R2", 0x1FE) == 254
+
+
+def test_a_minimum_may_keep_what_is_no_number() -> None:
+    a, b = np.array([NAN, 1, 3], F32), np.array([2, NAN, 2], F32)
+    least = worked_out("FMNMX.NAN R0, R1, R2, PT", R1=a, R2=b)["R0"].view(F32)
+    assert np.isnan(least[:2]).all()
+    assert least[2] == 2
+    assert worked_out("FMNMX.NAN R0, R1, R2, !PT", R1=a, R2=b)["R0"].view(F32)[2] == 3
+
+
+def test_halves_of_words_are_compared_and_multiplied() -> None:
+    two, other = words(0x0005FFFE), words(0x00030004)  # 5 and -2, 3 and 4
+    assert worked_out("VIMNMX.S16x2 R0, R1, R2, !PT", R1=two, R2=other)["R0"].tolist() == [
+        0x00050004
+    ]
+    assert worked_out("VIMNMX.U16x2 R0, R1, R2, PT", R1=two, R2=other)["R0"].tolist() == [
+        0x00030004
+    ]
+    of_bytes = words(0x01FF0302)  # 2, 3, -1, 1
+    made = worked_out("IDP.2A.LO.S16.S8 R0, R1, R2, R3", R1=two, R2=of_bytes, R3=words(100))
+    assert made["R0"].tolist() == [-2 * 2 + 5 * 3 + 100]
+    made = worked_out("IDP.2A.HI.S16.S8 R0, R1, R2, R3", R1=two, R2=of_bytes, R3=words(100))
+    assert made["R0"].tolist() == [-2 * -1 + 5 * 1 + 100]
+    made = worked_out("IDP.2A.HI.U16.U8 R0, R1, R2, R3", R1=two, R2=of_bytes, R3=words(0))
+    assert made["R0"].tolist() == [0xFFFE * 255 + 5]
+    made = worked_out("HSET2.GT.AND R0, R1, R2, PT", R1=np.array([1.5, -1], np.float16).view(U32),
+                      R2=np.array([1, 1], np.float16).view(U32))  # fmt: skip
+    assert made["R0"].tolist() == [0x0000FFFF]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -87,15 +88,15 @@ def _of(kind: type[np.generic], value: int) -> Array:
 ROUNDED = "RN RM RP RZ"
 
 
-def _to_float(form: Form, a: Array) -> Array:
-    """Round whole numbers of up to 64 bits to single precision."""
+def _to_float(form: Form, a: Array, kind: type[np.floating[Any]] = F32) -> Array:
+    """Round whole numbers of up to 64 bits to single precision or half."""
     near = a.astype(F64)
     if a.dtype.itemsize < 8:
-        return narrowed(form, near, np.zeros_like(near))
+        return narrowed(form, near, np.zeros_like(near), kind)
     high = (a >> a.dtype.type(32)) << a.dtype.type(32)
     low = (a - high).astype(F64)
     total = high.astype(F64) + low
-    return narrowed(form, total, low - (total - high.astype(F64)))
+    return narrowed(form, total, low - (total - high.astype(F64)), kind)
 
 
 @row("I2FP.F32", "alu", "f", "x", f"U32 S32 {ROUNDED}")
@@ -153,6 +154,81 @@ def long_to_double(form: Form, a: Array) -> Array:
 @row("I2F.F64.U64", "xu", "d", "U", "RN")
 def unsigned_long_to_double(form: Form, a: Array) -> Array:
     return a.astype(F64)
+
+
+PARTS: Mapping[str, tuple[int, type[np.generic]]] = {
+    "U8": (8, np.uint8), "S8": (8, np.int8), "U16": (16, np.uint16), "S16": (16, np.int16),
+}  # fmt: skip
+
+
+def _part_of(form: Form, a: Array) -> Array:
+    bits, kind = next(part for name, part in PARTS.items() if name in form.modifiers)
+    return _part(form, a, bits).view(kind)
+
+
+@row("I2F.F64.U8 I2F.F64.S8 I2F.F64.U16 I2F.F64.S16", "xu", "d", "u", "RN")
+def part_to_double(form: Form, a: Array) -> Array:
+    return _part_of(form, a).astype(F64)
+
+
+def _bits_of_half(value: Array) -> Array:
+    return value.view(np.uint16).astype(np.uint32)
+
+
+@row("I2F.F16", "xu", "u", "x", f"U32 S32 {ROUNDED}")
+@row("I2F.F16.S64", "xu", "u", "I", ROUNDED)
+@row("I2F.F16.U64", "xu", "u", "U", ROUNDED)
+def int_to_half(form: Form, a: Array) -> Array:
+    return _bits_of_half(_to_float(form, a, np.float16))
+
+
+@row("I2F.F16.U8 I2F.F16.S8 I2F.F16.U16 I2F.F16.S16", "xu", "u", "u", ROUNDED)
+def part_to_half(form: Form, a: Array) -> Array:
+    return _bits_of_half(_to_float(form, _part_of(form, a), np.float16))
+
+
+@row("F2F.F16.F64", "xu", "u", "d", ROUNDED)
+def double_to_half(form: Form, a: Array) -> Array:
+    return _bits_of_half(narrowed(form, a, np.zeros_like(a), np.float16))
+
+
+def _of_half(form: Form, a: Array) -> Array:
+    return _part(form, a, 16).view(np.float16)
+
+
+@row("F2I.F16", "xu", "u", "u", WHOLE)
+def half_to_int(form: Form, a: Array) -> Array:
+    return _saturated(form, _of_half(form, a), np.int32).view(np.uint32)
+
+
+@row("F2I.U32.F16", "xu", "u", "u", WHOLE)
+def half_to_unsigned(form: Form, a: Array) -> Array:
+    return _saturated(form, _of_half(form, a), np.uint32)
+
+
+@row("F2I.S16.F16", "xu", "u", "u", WHOLE)
+def half_to_short(form: Form, a: Array) -> Array:
+    return _saturated(form, _of_half(form, a), np.int16).astype(np.int32).view(np.uint32)
+
+
+@row("F2I.U16.F16", "xu", "u", "u", WHOLE)
+def half_to_unsigned_short(form: Form, a: Array) -> Array:
+    return _saturated(form, _of_half(form, a), np.uint16).astype(np.uint32)
+
+
+@row("F2I.S64.F16", "xu", "U", "u", WHOLE)
+def half_to_long(form: Form, a: Array) -> Array:
+    return _saturated(form, _of_half(form, a), np.int64).view(np.uint64)
+
+
+@row("F2I.U64.F16", "xu", "U", "u", WHOLE)
+def half_to_unsigned_long(form: Form, a: Array) -> Array:
+    return _saturated(form, _of_half(form, a), np.uint64)
+
+
+@row("FRND.F16", "xu", "u", "u", "TRUNC FLOOR CEIL")
+def round_half(form: Form, a: Array) -> Array:
+    return _bits_of_half(_whole(form, _of_half(form, a)))
 
 
 @row("F2F.F64.F32", "xu", "d", "f", "FTZ")

@@ -59,17 +59,17 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - part)) + (b - part)
 
 
-def narrowed(form: Form, total: Array, error: Array) -> Array:
-    """Round what is exact as `total` plus `error` to single precision, as the row says."""
+def narrowed(form: Form, total: Array, error: Array, kind: type[np.floating[Any]] = F32) -> Array:
+    """Round what is exact as `total` plus `error` to single precision or half, as the row says."""
     exact = _to_odd(total, error)
-    near = exact.astype(F32)
+    near = exact.astype(kind)
     back = near.astype(F64)
     if "RM" in form.modifiers:
-        return np.where(back > exact, np.nextafter(near, F32(-np.inf)), near)
+        return np.where(back > exact, np.nextafter(near, kind(-np.inf)), near)
     if "RP" in form.modifiers:
-        return np.where(back < exact, np.nextafter(near, F32(np.inf)), near)
+        return np.where(back < exact, np.nextafter(near, kind(np.inf)), near)
     if "RZ" in form.modifiers:
-        return np.where(np.abs(back) > np.abs(exact), np.nextafter(near, F32(0)), near)
+        return np.where(np.abs(back) > np.abs(exact), np.nextafter(near, kind(0)), near)
     return near
 
 
@@ -129,6 +129,12 @@ def least_or_most(a: Array, b: Array, least: Array) -> Array:
 @row("FMNMX", "alu", "f", "ffp", "FTZ")
 def minimum_maximum_floats(form: Form, a: Array, b: Array, least: Array) -> Array:
     return least_or_most(flushed(form, a), flushed(form, b), least)
+
+
+@row("FMNMX.NAN", "alu", "f", "ffp", "FTZ")
+def minimum_maximum_or_nan(form: Form, a: Array, b: Array, least: Array) -> Array:
+    a, b = flushed(form, a), flushed(form, b)
+    return np.where(np.isnan(a) | np.isnan(b), F32(np.nan), least_or_most(a, b, least))
 
 
 @row("FSETP", "alu", "pp", "ffp", f"FTZ {COMPARES}")

@@ -111,6 +111,13 @@ def compared_halves_as_numbers(form: Form, a: Array, b: Array, also: Array) -> A
     return _packed(form, low.astype(F64), high.astype(F64))
 
 
+@row("HSET2", "alu", "u", "hhp", COMPARES)
+def compared_halves_as_masks(form: Form, a: Array, b: Array, also: Array) -> Array:
+    """Set all bits of a half where a comparison is true, none where it is not."""
+    low, high = _compared(form, a, b, also)
+    return np.asarray(np.where(low, U32(0xFFFF), U32(0)) | np.where(high, U32(0xFFFF0000), U32(0)))
+
+
 def _compared(form: Form, a: Array, b: Array, also: Array) -> tuple[Array, ...]:
     x, y = _operands(form, a, b)
     name = next(name for name in ORDERED if name in form.modifiers)

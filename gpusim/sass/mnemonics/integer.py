@@ -250,6 +250,17 @@ def minimum_maximum_of_three(form: Form, a: Array, b: Array, c: Array, least: Ar
     return _of_both(form, low, high, least)
 
 
+@row("VIMNMX.S16x2 VIMNMX.U16x2", "alu", "u", "uup")
+def minimum_maximum_of_halves(form: Form, a: Array, b: Array, least: Array) -> Array:
+    kind = np.int16 if "S16x2" in form.modifiers else np.uint16
+    made = np.zeros(np.broadcast_shapes(a.shape, b.shape, least.shape), U32)
+    for place in (0, 16):
+        x, y = ((word >> U32(place)).astype(np.uint16).view(kind) for word in (a, b))
+        chosen = np.where(least, np.minimum(x, y), np.maximum(x, y)).astype(kind)
+        made |= chosen.view(np.uint16).astype(U32) << U32(place)
+    return made
+
+
 @row("VIADDMNMX", "alu", "u", "xxxp", "U32 RELU")
 def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
     total = a + b
@@ -356,6 +367,17 @@ def dot_signed(form: Form, a: Array, b: Array, c: Array) -> Array:
 @row("IDP.4A.U8.U8", "imad", "u", "uuu")
 def dot_unsigned(form: Form, a: Array, b: Array, c: Array) -> Array:
     return _dot(a, b, c, False, False)
+
+
+@row("IDP.2A.LO.S16.S8 IDP.2A.HI.S16.S8 IDP.2A.LO.U16.U8 IDP.2A.HI.U16.U8", "imad", "u", "uuu")
+def dot_of_halves(form: Form, a: Array, b: Array, c: Array) -> Array:
+    """Add up the products of two halves with the two lower, or upper, bytes of another word."""
+    is_signed, first = "S8" in form.modifiers, 2 if "HI" in form.modifiers else 0
+    halves = [(a >> U32(16 * place)).astype(np.uint16) for place in range(2)]
+    numbers = [(h.view(np.int16) if is_signed else h).astype(np.int64) for h in halves]
+    of_bytes = _bytes_of(b, is_signed)[first : first + 2]
+    total = sum(x * y for x, y in zip(numbers, of_bytes, strict=True)) + c.astype(np.int64)
+    return np.asarray(total).astype(U32)
 
 
 def _dot(a: Array, b: Array, c: Array, a_signed: bool, b_signed: bool) -> Array:
