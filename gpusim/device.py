@@ -501,6 +501,13 @@ class Bandwidth:
         most=10_000,
         default=_in_proportion(1.2, "bandwidth.l2_stores_per_cycle"),
     )
+    l2_store_part_factor: float = _key(
+        "time for which a store keeps the part of the L2 where it ends, over that for which it "
+        "passes between the parts",
+        least=0,
+        most=100,
+        default=_as_measured(0.68),
+    )
     l2_atomic_units: float = _key(
         "atomics that the L2 does at a time, a sector of a request each, on different sectors",
         "units",
@@ -622,6 +629,12 @@ class Capacity:
     )
     l1_later_lost_fraction: float = _part(
         "part of the L1 from which on such lines are all lost", 0.81
+    )
+    l1_random_kept_fraction: float = _part(
+        "part of the L1 up to which lines at random places are all found again", 0.5
+    )
+    l1_random_lost_fraction: float = _part(
+        "part of the L1 from which on lines at random places are all lost", 1.5
     )
     l2_kept_fraction: float = _part(
         "part of the L2 up to which lines that are gone over in turn are all found again", 0.75

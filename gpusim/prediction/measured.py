@@ -24,20 +24,11 @@ DATA_STAGE_SLOTS = 2
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 
-# Lines at random places share the sets of the L1 unevenly: of these all up to the first part of it
-# that came since, nothing from the second on. Chains of lanes through permutations of 64 KB to
-# 16 MB: of 256 KB 0.58 of the sectors are found, of 1 MB 0.069, of 4 MB 0.014.
-L1_KEPT_AND_LOST_AT_RANDOM = 0.5, 1.5
-
 # -- L2 ------------------------------------------------------------------------------------
 
 # Bytes that lie together have one of the units that serve atomics: words 4 to 4224 bytes apart,
 # from 1 to 65,536 of them.
 ATOMIC_UNIT_BYTES = 256
-
-# The part of the L2 in which a store ends is busy so much of the time for which it passes between
-# the parts: SMs that copy or change in place what they have near.
-STORE_IN_ITS_PART = 0.68
 
 # A load of what the far part alone has passes for so much longer than a store of as much: its SM's
 # part keeps a copy. SMs that load, copy or change in place what a quarter or half is far of.

@@ -797,9 +797,10 @@ def test_a_gather_is_as_late_as_the_last_of_its_lines(
 
 def test_a_load_does_not_wait_for_the_stores_of_other_schedulers() -> None:
     """The way to the L2 takes five cycles a store. 20 may wait for it, the next 16 keep back."""
-    units = Units(
-        plain_device(l1=35), MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
-    )
+    gpu = plain_device(l1=35)
+    gpu = replace(gpu, queue=replace(gpu.queue, store_depth=20))
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(1.0, 1.0))}, BACK, 1.0, 1, 1)
+    units = Units(gpu, share)
     hit, store = Access(cost=4, lines=1), Access(cost=4, lines=1)
     begun = 0
     for number in range(20 + 16):

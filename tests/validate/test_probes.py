@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from validate.bench import Array, Bench
-from validate.probes import atomics, fetching, l1, l2
+from validate.probes import atomics, fetching, l1, l2, stores, under_way
 
 SMS = 132
 Law = Callable[[str, tuple[Any, ...], int], Array]
@@ -158,3 +158,41 @@ def test_sectors_that_are_read_beside_atomics_count_in_parts_of_one(
 
     monkeypatch.setattr(atomics, "_among_loads", among_loads)
     assert atomics.atomics_among_loads(Known(lambda *_: np.zeros(1))) == pytest.approx([0.2, 0.3])
+
+
+def test_what_is_found_at_random_tells_where_a_cache_begins_to_lose_and_ends() -> None:
+    """Of twice the cache half of all that came in since is found where it loses all at once.
+
+    Where it loses from half of it to once and a half as much, of as much as it holds all but an
+    eighth: of what came in since, half is below the half, and the rest loses a quarter.
+    """
+    parts = np.array([0.5, 1, 2, 4])
+    assert l1.edges_at_random(parts, np.array([1, 1, 0.5, 0.25])) == pytest.approx([1, 1], abs=0.06)
+    assert l1.edges_at_random(parts, np.array([1, 0.875, 0.5, 0.25])) == pytest.approx([0.5, 1.5])
+
+
+def test_a_busy_l2_is_told_by_what_loads_of_all_sms_wait_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All SMs have 40 bytes a cycle each; a busy L2 takes half of 300 cycles longer."""
+
+    def turn_cycles(_: Bench, sms: int, warps: int, ahead: int) -> float:
+        cycles = 300.0
+        for _ in range(50 if sms > 1 else 0):
+            cycles = 300 + 150 * min(1.0, warps * ahead * 128 / cycles / 40) ** 3
+        return cycles
+
+    monkeypatch.setattr(under_way, "_turn_cycles", turn_cycles)
+    bench = Known(lambda *_: np.zeros(1))
+    bench.clock_mhz = 2000.0
+    bench.values |= {"latency_cycles.l2": 300.0, "bandwidth.l2_gbps": 40 * 2000 * SMS / 1000}
+    assert under_way.l2_under_load(bench) == pytest.approx([0.5], rel=0.01)
+
+
+def test_stores_beside_loads_take_a_part_of_what_they_take_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A megabyte is read in 0.1 us, stored in 0.2, both in 0.25: three quarters of storing more."""
+    us = {(1, 0): 0.1, (0, 1): 0.2, (1, 1): 0.25}
+    monkeypatch.setattr(stores, "_near_us_a_mb", lambda _, reads, writes, apart: us[reads, writes])
+    assert stores.stores_beside_loads(Known(lambda *_: np.zeros(1))) == pytest.approx([0.75])

@@ -191,6 +191,44 @@ __global__ void gather_lines(const char *memory, unsigned mask, int iterations, 
     if (sum == 0x5eed5eed) *never = sum;
 }
 
+// Each warp reads lines at random places, AHEAD at a time, past the L1, and waits for them.
+template <int AHEAD>
+__global__ void lines_in_turns(const char *memory, unsigned mask, int turns, int *never) {
+    unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, sum = 0;
+#pragma unroll 1
+    for (int r = 0; r < turns; ++r) {
+        unsigned v[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) {
+            unsigned line = mixed((warp * turns + r) * AHEAD + k) & mask;
+            v[k] = load<L2>(memory + line * 128ull + threadIdx.x % 32 * 4);
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) sum ^= v[k];
+    }
+    if (sum == 0x5eed5eed) *never = sum;
+}
+
+// The lanes of a block's warps load words of `lines` at random, each lane a line of its own, but for
+// those of the first warp, which load the same one: it tells how many of its loads took less than
+// `limit` cycles, and how many there were, of the last half of `steps`.
+template <Where WHERE>
+__global__ void among_lanes(long long *told, const char *memory, unsigned lines, int steps,
+                            unsigned limit) {
+    unsigned warp = threadIdx.x / 32;
+    long long few = 0;
+    for (int s = 0; s < steps; ++s) {
+        unsigned lane = warp ? threadIdx.x : 0;
+        unsigned line = below(lines, s * blockDim.x + lane);
+        long long cycles = timed<WHERE>(memory + line * 128ull, told);
+        if (2 * s >= steps) few += cycles < limit;
+    }
+    if (threadIdx.x == 0) {
+        told[0] = few;
+        told[1] = steps - steps / 2;
+    }
+}
+
 // All threads read a word of 4 bytes every `stride` bytes, AHEAD at a time, `sweeps` times, each
 // sweep `step` bytes further on.
 template <int AHEAD>

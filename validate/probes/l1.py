@@ -7,7 +7,7 @@ import numpy as np
 from gpusim.launch import ComputeCapability
 from gpusim.prediction.memory.carve_out import l1_left
 
-from ..bench import Bench
+from ..bench import Array, Bench
 from .probing import DRAM_BYTES, KB, LINE, WARPS, Values, in_order, probe
 
 HIT_CYCLES = 150  # a load that took less found its line in L1
@@ -31,7 +31,12 @@ ACTIONS = (
 
 
 def found(
-    bench: Bench, kilobytes: int, order: str = "IN_TURN", warps: int = WARPS, shared: int = 0
+    bench: Bench,
+    kilobytes: int,
+    order: str = "IN_TURN",
+    warps: int = WARPS,
+    shared: int = 0,
+    rounds: int = ROUNDS,
 ) -> float:
     """Return the fraction of loads that hit L1 when a block goes over so much again and again."""
     rows = bench.told(
@@ -41,7 +46,7 @@ def found(
         bench.buffer(DRAM_BYTES),
         np.uint32(kilobytes * KB // LINE),
         np.uint32(LINE),
-        np.int32(ROUNDS),
+        np.int32(rounds),
         np.uint32(HIT_CYCLES),
         block=32 * warps,
         shared=shared * KB,
@@ -62,6 +67,56 @@ def l1_reuse(bench: Bench) -> Values:
     bench.notes["l1_kb_by_what_is_found_at_random"] = size
     bench.notes["l1_hits_by_kb_gone_over_in_turn"] = by_size
     return in_order([(kb / max(size, 1.0), hit) for kb, hit in by_size.items()])
+
+
+LANES_KB = (64, 96, 128, 160, 192, 224, 256, 288, 320, 384, 448, 512, 768, 1024)
+LANES_STEPS = 256
+
+
+def found_among_lanes(bench: Bench, kilobytes: int, warps: int) -> float:
+    """Return the fraction of a warp's loads that hit L1 among others' of a line for each lane."""
+    few, all_ = bench.told(
+        "caches", "among_lanes<L1>", 2, bench.buffer(DRAM_BYTES), np.uint32(kilobytes * KB // LINE),
+        np.int32(LANES_STEPS * (WARPS // warps)), np.uint32(HIT_CYCLES), block=32 * warps,
+    ).tolist()  # fmt: skip
+    return float(few / max(1, all_))
+
+
+@probe("capacity.l1_random_kept_fraction", "capacity.l1_random_lost_fraction")
+def l1_at_random(bench: Bench) -> Values:
+    """Lanes of 31 warps load words of 64 to 1024 KB at random, a line each: what a last warp finds.
+
+    Up to which part of the L1 all is found, and from which on nothing, of what came in since: those
+    with which what is found comes nearest. The L1 is what is found at random places of 512 KB where
+    warps load whole lines. Also among fewer warps, and of whole lines.
+    """
+    size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
+    notes: dict[str, dict[int, float]] = {
+        f"among {warps - 1} warps": {kb: found_among_lanes(bench, kb, warps) for kb in LANES_KB}
+        for warps in (2, 4, 8, 16, WARPS)
+    }
+    notes["whole lines"] = {kb: found(bench, kb, "AT_RANDOM", rounds=16) for kb in LANES_KB}
+    bench.notes["l1_hits_by_kb_loaded_at_random"] = notes
+    hits = list(notes[f"among {WARPS - 1} warps"].values())
+    return edges_at_random(np.array(LANES_KB) / max(size, 1.0), np.array(hits))
+
+
+def edges_at_random(parts: Array, hits: Array) -> Values:
+    """Return up to which part of a cache all is found, and from which on nothing.
+
+    `hits` are what was found at random places of so many `parts` of it. What came in since a line
+    was loaded before is any part of these, each as likely.
+    """
+    edges = [(k / 100, w / 100) for k in range(20, 105, 5) for w in range(5, 205, 5)]
+    since = parts[:, None] * (np.arange(200) + 0.5) / 200
+
+    def off(edge: tuple[float, float]) -> float:
+        kept, wide = edge
+        expected = 1 - np.clip((since - kept) / wide, 0, 1).mean(axis=1)
+        return float(((expected - hits) ** 2).sum())
+
+    kept, wide = min(edges, key=off)
+    return [kept, kept + wide]
 
 
 @probe("capacity.l1_without_lines_bytes")

@@ -15,16 +15,24 @@ TILE_BYTES = 512  # that a warp reads at once, 16 a lane
 TILES_OF_A_BLOCK = 32
 WARM_PARTS = (12, 18, 24, *range(28, 64, 2), 80, 100, 120)  # sixtieths of the L2
 FOUND, LOST = slice(3), slice(-3, None)  # of WARM_PARTS
+SWEPT_PLACES = (0, 2**30, 2**31, 3 * 2**30)
 STEPS = 64  # loads of a warp that samples
 FAR_FRACTION = 0.1  # of loads that are late where the L2 has parts; chance alone would be a quarter
 
 
 def swept_us(bench: Bench, bytes_: int, ahead: int) -> float:
-    """Return how long all SMs take to read memory once more, each its part of it."""
+    """Return how long all SMs take to read memory once more, each its part of it.
+
+    The median of several places: which lines share the L2's sets follows where memory lies.
+    """
+    return float(np.median([_swept_us(bench, bytes_, ahead, place) for place in SWEPT_PLACES]))
+
+
+def _swept_us(bench: Bench, bytes_: int, ahead: int, place: int) -> float:
     times = [
         bench.time_us(
             bench.probe("caches", f"strided<{ahead}>"),
-            bench.buffer(DRAM_BYTES),
+            np.uint64(int(bench.buffer(DRAM_BYTES)) + place),
             np.uint64(bytes_ // 4),
             np.uint64(4),
             np.int32(sweeps),

@@ -94,14 +94,20 @@ def ends_of_warps(bench: Bench) -> Values:
 
 @probe("interval_cycles.block_launch")
 def first_fill(bench: Bench) -> Values:
-    """32 blocks of 64 threads an SM that stay, behind other work: from first to last begin."""
-    apart = {}
+    """32 blocks of 64 threads an SM that stay, behind other work: from first to last begin.
+
+    The median of all SMs, and of 9 launches.
+    """
+    notes = {}
     for block in (64, 128, 256, 512, 1024):
-        resident = min(32, 2048 // block)
-        stamps = _stays(bench, block, 0, 100_000, resident * bench.sms)
-        apart[block] = float(np.median([_mean_gap(stamps, sm) for sm in np.unique(stamps[:, 0])]))
-    bench.notes["first_blocks_apart_by_threads"] = apart
-    return [apart[64]]
+        blocks = min(32, 2048 // block) * bench.sms
+        launches = [_stays(bench, block, 0, 100_000, blocks) for _ in range(9)]
+        notes[block] = [
+            float(np.median([_mean_gap(stamps, sm) for sm in np.unique(stamps[:, 0])]))
+            for stamps in launches
+        ]
+    bench.notes["first_blocks_apart_by_threads_and_launch"] = notes
+    return [float(np.median(notes[64]))]
 
 
 def _mean_gap(stamps: Any, sm: int) -> float:
@@ -150,12 +156,12 @@ def first_blocks(bench: Bench) -> Values:
 
 @probe("latency_cycles.launch_spread")
 def first_blocks_of_all(bench: Bench) -> Values:
-    """A block of 128 threads on each SM: the mean of their begins less the first, of 60 launches.
+    """A block of 128 threads on each SM: the mean of their begins less the first, of 400 launches.
 
     On the GPU's own clock, whose steps drop out of a mean of many.
     """
     kernel = bench.probe("launch", "when<long long>")
-    later = _begins(bench, kernel, 128, bench.backend.empty_l2).mean(axis=1)
+    later = _begins(bench, kernel, 128, bench.backend.empty_l2, 400).mean(axis=1)
     bench.notes["first_blocks_later_ns"] = later.tolist()
     return [float(later.mean()) * bench.clock_mhz / 1000]
 
@@ -173,10 +179,12 @@ def last_blocks_of_all(bench: Bench) -> Values:
     return [float(last.mean()) * bench.clock_mhz / 1000]
 
 
-def _begins(bench: Bench, kernel: Any, block: int, before: Callable[[], None]) -> Any:
-    """Return how many ns after the first each SM's block begins, of 60 launches."""
+def _begins(
+    bench: Bench, kernel: Any, block: int, before: Callable[[], None], launches: int = 60
+) -> Any:
+    """Return how many ns after the first each SM's block begins, of so many launches."""
     begins = []
-    for _ in range(60):
+    for _ in range(launches):
         memory = bench.stamps(bench.sms)
         launch = partial(kernel, memory, grid=(bench.sms, 1, 1), block=(block, 1, 1))
         bench.backend.timed(before, launch, 1)

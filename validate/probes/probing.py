@@ -48,6 +48,12 @@ def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return float(intercept), float(slope)
 
 
+def through_nought(points: Sequence[tuple[float, float]]) -> float:
+    """Return the slope of the line through nought nearest to points, by least squares."""
+    x, y = np.array(points or [(1.0, 0.0)], float).T
+    return float(x @ y / max(x @ x, 1e-9))
+
+
 def in_order(points: Sequence[tuple[float, float]]) -> Values:
     """Return the size up to which all is found, and from which on nothing.
 

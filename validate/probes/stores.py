@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..bench import Bench
-from .l2 import BLOCK, BLOCKS
-from .probing import DRAM_BYTES, LINE, MB, WARPS, Values, probe, waiting_when_held_up
+from .l2 import BLOCK, BLOCKS, TILE_BYTES
+from .probing import DRAM_BYTES, LINE, MB, WARPS, Values, line, probe, waiting_when_held_up
 
 BURST = 48  # requests of a warp
 LAUNCHES = 21  # in a row, of which one is taken off
@@ -139,6 +139,45 @@ def turns(bench: Bench) -> Values:
     reading = notes["8 rows read, 0 written, 16 bytes a lane, elsewhere"]
     writing = notes["0 rows read, 8 written, 16 bytes a lane, elsewhere"]
     return [max(1.0, reading / writing)]
+
+
+NEAR_MB = range(4, 15)  # that the L2 has and keeps, and as much beside it
+
+
+@probe("bandwidth.l2_store_part_factor")
+def stores_beside_loads(bench: Bench) -> Values:
+    """All SMs read, store, change in place and copy 4 to 14 MB that lie near in the L2: us a MB.
+
+    Changing takes the L2's parts as long as reading and a part of storing: what it takes longer
+    than reading, over storing. The mean of changing in place and copying.
+    """
+    ways = {"read": (1, 0, 0), "stored": (0, 1, 0), "in place": (1, 1, 0), "copied": (1, 1, 64)}
+    notes = {name: _near_us_a_mb(bench, *way) for name, way in ways.items()}
+    bench.notes["us_a_mb_of_what_lies_near_in_the_l2"] = notes
+    both = float(np.mean([notes["in place"], notes["copied"]]))
+    return [max(0.0, (both - notes["read"]) / max(notes["stored"], 1e-9))]
+
+
+def _near_us_a_mb(bench: Bench, reads: int, writes: int, apart_mb: int) -> float:
+    """Return how long all SMs take for a megabyte of which they had the same in the last launch.
+
+    They write so far behind what they read.
+    """
+    memory = bench.buffer(DRAM_BYTES)
+    times = [
+        bench.time_us(
+            bench.probe("stores", f"turns<{reads}, {writes}, 4>"),
+            memory,
+            np.uint64(int(memory) + apart_mb * MB),
+            np.uint64(size * MB // TILE_BYTES),
+            bench.stamps(1),
+            grid=BLOCKS * bench.sms,
+            block=BLOCK,
+            cold=False,
+        )
+        for size in NEAR_MB
+    ]
+    return line(list(zip(NEAR_MB, times, strict=True)))[1]
 
 
 def under_way(

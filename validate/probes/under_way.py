@@ -1,11 +1,11 @@
-"""How many loads of an SM are under way at a time."""
+"""Loads under way: how many an SM has at a time, how much later a busy L2 answers."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..bench import Bench
-from .probing import DRAM_BYTES, Values, probe
+from .probing import DRAM_BYTES, LINE, MB, Values, probe, through_nought
 
 IN_A_ROW = (1, 6, 12, 24)  # loads of a warp, as many registers
 BLOCKS = 2  # of an SM, that fill it
@@ -54,3 +54,49 @@ def loads_in_a_row(bench: Bench) -> Values:
     bench.notes["cycles_of_loads_in_a_row_by_warps_and_loads"] = notes
     full = notes["DRAM"][64]
     return [max(1.0, 64 * 24 * full[1] / max(full[24], 1e-9))]
+
+
+BUSY_WARPS, BUSY_AHEAD = (4, 6, 8, 12, 16), (2, 4, 8)
+BUSY_BYTES = 4 * MB  # that all SMs have read, so that each finds a copy near
+BUSY_FROM, BUSY_TO = 0.35, 0.8  # utilisations that are looked at; beyond, loads wait for their turn
+
+
+@probe("bandwidth.l2_latency_growth")
+def l2_under_load(bench: Bench) -> Values:
+    """4 to 16 warps of an SM read lines at random in 4 MiB of the L2, 2 to 8 at a time.
+
+    How much longer their loads take where all SMs do so, by the third power of how much of the
+    L2's bandwidth they have then, from a third to four fifths of it: the slope, over the latency.
+    """
+    idle = bench.known("latency_cycles.l2")
+    share = bench.known("bandwidth.l2_gbps") * 1000 / bench.clock_mhz / bench.sms
+    notes: dict[str, Values] = {}
+    points = []
+    for warps in BUSY_WARPS:
+        for ahead in BUSY_AHEAD:
+            busy, alone = (_turn_cycles(bench, sms, warps, ahead) for sms in (bench.sms, 1))
+            used = warps * ahead * LINE / max(busy, 1.0) / share
+            notes[f"{warps} warps, {ahead} at a time"] = [used, alone, busy]
+            if BUSY_FROM < used < BUSY_TO:
+                points.append((used**3, (busy - alone) / idle))
+    bench.notes["utilisation_and_cycles_of_loads_by_one_sm_and_all"] = notes
+    return [max(0.0, through_nought(points))]
+
+
+def _turn_cycles(bench: Bench, sms: int, warps: int, ahead: int) -> float:
+    """Return the cycles of a turn in which each warp of some SMs reads so many lines at once."""
+    times = [
+        bench.time_us(
+            bench.probe("caches", f"lines_in_turns<{ahead}>"),
+            bench.buffer(DRAM_BYTES),
+            np.uint32(BUSY_BYTES // LINE - 1),
+            np.int32(turns),
+            bench.stamps(1),
+            grid=sms,
+            block=32 * warps,
+            cold=False,
+            repetitions=5,
+        )
+        for turns in (64, 320)
+    ]
+    return (times[1] - times[0]) * bench.clock_mhz / 256

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import FAR_PASSES, STORE_IN_ITS_PART
+from gpusim.prediction.measured import FAR_PASSES
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
@@ -53,6 +53,7 @@ class GlobalMemory:
     _packet: float
     _part_packet: float
     _l2_packet: float
+    _store_part: float  # of that a store keeps the part of the L2 where it ends
     _atomic_free: int
     _atomics: int
     _done: list[int]  # when each of the last atomics was served
@@ -111,6 +112,7 @@ class GlobalMemory:
         self._packet = device.interval_cycles.store_packet * TICKS if sms else 0.0
         self._part_packet = max(self._packet, sms * TICKS / bandwidth.l2_stores_per_cycle)
         self._l2_packet = sms * TICKS / bandwidth.l2_whole_stores_per_cycle
+        self._store_part = bandwidth.l2_store_part_factor
         self._written = [
             one.written_back * share.write_factor * one.moved + one.read_first for one in stored
         ]
@@ -194,7 +196,7 @@ class GlobalMemory:
         self._store_free = begin + round(packets * sent)
         busy = packets * self._l2_packet / self._l2_gain
         self._between_free = made_up(self._between_free, begin) + round(busy)
-        self._l2_free = made_up(self._l2_free, begin) + round(busy * STORE_IN_ITS_PART)
+        self._l2_free = made_up(self._l2_free, begin) + round(busy * self._store_part)
         self._latency.note_busy(begin, 0, round(busy))
         self._sent[turn] = self._last_sent = begin
         self._asked += access.lines

@@ -20,7 +20,6 @@ from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.inner import inner
 from gpusim.prediction.measured import (
     IN_ORDER_BYTES,
-    L1_KEPT_AND_LOST_AT_RANDOM,
     WRITTEN_BY_TOUCHES,
     WRITTEN_EDGES,
 )
@@ -122,6 +121,12 @@ class Capacity:
             distance, self.caches.l1_later_kept_fraction, self.caches.l1_later_lost_fraction
         )
 
+    def l1_lacks_at_random(self, distance: Array) -> Array:
+        """Return the same of lines at random places, which share the sets of the L1 unevenly."""
+        return lacking(
+            distance, self.caches.l1_random_kept_fraction, self.caches.l1_random_lost_fraction
+        )
+
     def l2_lacks(self, distance: Array) -> Array:
         """Return what is gone of lines after other lines that fill such a part of the L2."""
         return lacking(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
@@ -176,8 +181,7 @@ class Caches:
         parts = LINE_BYTES * lines / self.capacity.l1_bytes
         later, lacks = self.capacity.l1_lacks_later(parts), self.capacity.l1_lacks(parts)
         in_order = np.where(touches.is_new, later, lacks)
-        at_random = lacking(parts, *L1_KEPT_AND_LOST_AT_RANDOM)
-        return np.where(touches.is_random, at_random, in_order)
+        return np.where(touches.is_random, self.capacity.l1_lacks_at_random(parts), in_order)
 
     @cached_property
     def by_line(self) -> Array:
