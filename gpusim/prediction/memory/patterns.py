@@ -28,7 +28,8 @@ NEIGHBOURS, APART = 24, 40
 # Of those that run at the same time so many more, where they update words by atomics.
 TOGETHER = 16
 NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
-MOST_STEPS = 40_000  # of a block, above which fewer blocks are run
+# Steps of a block, and instructions of all that are run, above which fewer blocks are run.
+MOST_STEPS, MOST_INSTRUCTIONS = 40_000, 10_000_000
 FEW = 6
 FIRST_FITTED = 8  # stretches of a block, before all of them
 LEAST_OF_A_HALF = 8  # blocks that are run, to tell that those with a bit of their number are alike
@@ -286,7 +287,9 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
     """Return what a grid's blocks touch, as far as some show it that do not do the same."""
     last = prepared.launch.blocks - 1
     longest = max(len(warp) for one in classes.classes for warp in one.stream.warps)
-    near, apart = (2, FEW - 2) if longest > MOST_STEPS else (NEIGHBOURS, APART)
+    each = sum(one.blocks * one.stream.kept for one in classes.classes) / (last + 1)
+    is_much = longest > MOST_STEPS or each * min(last + 1, NEIGHBOURS + APART) > MOST_INSTRUCTIONS
+    near, apart = (2, FEW - 2) if is_much else (NEIGHBOURS, APART)
     begin = max(0, int(NEIGHBOURS_AT * last) - near // 2)
     neighbours = tuple(range(begin, min(last, begin + near - 1) + 1))
     spread = tuple(sorted({round(k * last / max(1, apart - 1)) for k in range(apart)}))
