@@ -41,6 +41,9 @@ print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         ("thomas", 2**16, 10),  # touches that nothing but their place tells apart: once 78 s
         ("viterbi", 2**12, 12),  # a loop recorded whole; once 11.6 s and 1.8 GB
         ("resample", 2**25, 10),  # pieces of gathers, and loops recorded whole: once 12 to 18 s
+        ("hit_triangles", 512, 12),  # warps that part in each iteration: 6.5 to 11 s on their own
+        ("count_kmers", 2**16, 10),  # some 650 patterns, 17 times laid out: once 5.8 to 7 s
+        ("btree_lookup", 2**21, 12),  # a file of 1,066 arrays, for each load placed anew: once 8 s
     ],
 )
 def test_a_large_launch_is_predicted_in_seconds_and_half_a_gigabyte(

@@ -14,7 +14,7 @@ from gpusim import cuda, device, predict
 from gpusim.arguments import ArraySpec, array_spec
 from gpusim.isa import OPS
 from gpusim.launch import ComputeCapability, Launch
-from gpusim.prediction.memory import MemoryShare, memory_share
+from gpusim.prediction.memory import MemoryShare, memory_share, patterns
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.chance import (
     Asked,
@@ -667,6 +667,22 @@ def test_chains_of_lanes_wait_for_dram_in_their_first_steps_and_searches_in_all(
 def gather_once(table, places, out):
     i = cuda.grid(1)
     out[i] = table[places[i]]
+
+
+def test_fewer_blocks_are_run_to_see_what_they_touch_where_they_do_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """24 neighbours and 40 spread over the grid, or 2 and 4."""
+    places = np.random.default_rng(0).integers(0, 4096, 256 * 512).astype(np.int32)
+    table, out = np.zeros(4096, np.int32), np.zeros(256 * 512, np.int32)
+    prepared = prepare(gather_once[512, 256], (table, places, out), CC)
+    classes = classify(prepared)
+    many = patterns.patterns_of(prepared, classes, 512)
+    assert (len(many.neighbours), len(many.spread)) == (24, 40)
+    kept = sum(one.blocks * one.stream.kept for one in classes.classes) / 512
+    monkeypatch.setattr(patterns, "MOST_INSTRUCTIONS", 63 * kept)
+    few = patterns.patterns_of(prepared, classes, 512)
+    assert (len(few.neighbours), len(few.spread)) == (2, 4)
 
 
 def test_what_the_first_blocks_brought_is_not_under_way_for_those_behind_them() -> None:
