@@ -436,16 +436,16 @@ class Interval:
         default=_as_measured(0.8),
     )
     global_atomic_read: float = _key(
-        "a sector that is read where atomics keep all of the L2 busy, over an atomic",
+        "a line that is read where atomics keep all of the L2 busy, over an atomic",
         least=0,
         most=100,
-        default=_as_measured(0.17),
+        default=_as_measured(0.68),
     )
     global_atomic_miss: float = _key(
-        "the same, added by one that comes out of DRAM",
+        "the same, added by each half of the line that comes out of DRAM",
         least=0,
         most=100,
-        default=_as_measured(0.34),
+        default=_as_measured(0.69),
     )
     shared_swap_pass: float = _interval(
         "compare-and-swap in shared memory: each lane that shares an address with another",

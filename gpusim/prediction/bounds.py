@@ -59,13 +59,14 @@ class _Costs:
         """Return what the instructions of a program cost on a device."""
         rows, interval = program.instructions, device.interval_cycles
         at_once = [share.concurrent_atomics.get(pc, math.inf) for pc in range(len(rows))]
+        answering = np.array([share.answering.get(pc, 0.0) for pc in range(len(rows))])
         is_float = [row.memory is not None and row.memory.dtype.kind == "f" for row in rows]
         float_cycles = interval.global_atomic_float_same_address * np.array(is_float)
         return cls(
             slot=np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS,
             is_shared=np.array([_is_shared_access(row) for row in rows]),
             is_constant=np.array([OPS[row.op].action == "constant" for row in rows]),
-            pass_cycles=interval.global_atomic_same_address / np.array(at_once),
+            pass_cycles=interval.global_atomic_same_address * (1 / np.array(at_once) + answering),
             sector_cycles=float_cycles / np.array(at_once),
             whole_sector=interval.global_atomic_whole_sector,
         )

@@ -593,7 +593,10 @@ def test_atomics_on_what_the_l2_lacks_wait_for_dram() -> None:
 
 
 def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
-    """Of two units each sector takes one for a fifth of a pass, out of DRAM for half of one."""
+    """Of two units each line takes one for a fifth of a pass, a grain out of DRAM for 0.3 more.
+
+    So it does for atomics on one word, whose unit looks up as much as others.
+    """
     parts = {"global_atomic_read": 0.2, "global_atomic_miss": 0.3}
     gpu = plain_device(global_atomic=10)
     gpu = with_intervals(gpu, global_atomic_same_address=100, **parts)
@@ -607,6 +610,25 @@ def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
         )
         made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=share)
         assert made.cycles == 2 * 100 / 2 + 100 / 2 * part
+        one_word = replace(share, concurrent_atomics=dict.fromkeys(range(4), 1.0))
+        made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=one_word)
+        assert made.cycles == 2 * 100 + 100 / 2 * part
+
+
+def test_loads_go_on_beside_atomics_whose_old_values_take_longest() -> None:
+    """Of two units a value keeps one for a pass longer: a line is looked up meanwhile."""
+    gpu = with_intervals(
+        plain_device(global_atomic=10), global_atomic_same_address=100, global_atomic_read=0.5
+    )
+    gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_atomic_units=2))
+    atomic = Instruction("ATOM", (3,), (0, 1), INT32, memory=GLOBAL)
+    load = Instruction("LDG", (2,), (0,), INT32, memory=GLOBAL)
+    share = MemoryShare(
+        1e9, 1e9, {-1: Sources(Source(0.0, 0.0))}, BACK, 1.0, 1, 1,
+        concurrent_atomics=dict.fromkeys(range(4), 2.0), answering=dict.fromkeys(range(4), 0.5),
+    )  # fmt: skip
+    made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=share)
+    assert made.cycles == 2 * 100
 
 
 @pytest.mark.parametrize(("operation", "takes"), [("add", 2), ("cas", 4)])

@@ -573,9 +573,13 @@ def test_few_places_side_by_side_have_units_of_their_own(words: int, measured: f
 
 def test_old_values_are_given_back_by_fewer_units() -> None:
     """57.6 in place of 77.7; 256 blocks update 256 places, of which two have one."""
-    taken, given = (at_a_time(kernel, 2**17) for kernel in (count_in_turn, take_in_turn))
-    assert taken == pytest.approx(1 / (1 / 77.7 + 2 / 256), rel=0.01)
-    assert given == pytest.approx(1 / (1 / 57.6 + 2 / 256), rel=0.01)
+    arrays = (array_spec(2**17 + 1, "int32"), np.int32(2**17))
+    taken, given = (share_from(k[BLOCKS, 64], arrays) for k in (count_in_turn, take_in_turn))
+    for share in (taken, given):
+        (at_once,) = share.concurrent_atomics.values()
+        assert at_once == pytest.approx(1 / (1 / 77.7 + 2 / 256), rel=0.01)
+    assert not taken.answering
+    assert list(given.answering.values()) == [pytest.approx(1 / 57.6 - 1 / 77.7)]
 
 
 @cuda.jit

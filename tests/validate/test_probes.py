@@ -148,16 +148,16 @@ def test_atomics_are_set_against_those_on_one_word(monkeypatch: pytest.MonkeyPat
     assert atomics.atomics_on_whole_sectors(bench) == pytest.approx([0.8, 2])
 
 
-def test_sectors_that_are_read_beside_atomics_count_in_parts_of_one(
+def test_lines_that_are_read_beside_atomics_count_in_parts_of_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A row is four sectors; 32 lanes' atomics take 0.64 cycles, 0.02 each."""
+    """A row is a line of two halves; 32 lanes' atomics take 0.64 cycles, 0.02 each."""
 
     def among_loads(_: Bench, rows: int, size: int) -> float:
-        return 0.64 + 4 * rows * 0.02 * (0.2 if size < 2**30 else 0.5)
+        return 0.64 + rows * 0.02 * (0.7 if size < 2**30 else 1.9)
 
     monkeypatch.setattr(atomics, "_among_loads", among_loads)
-    assert atomics.atomics_among_loads(Known(lambda *_: np.zeros(1))) == pytest.approx([0.2, 0.3])
+    assert atomics.atomics_among_loads(Known(lambda *_: np.zeros(1))) == pytest.approx([0.7, 0.6])
 
 
 def test_what_is_found_at_random_tells_where_a_cache_begins_to_lose_and_ends() -> None:

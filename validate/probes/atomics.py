@@ -13,6 +13,7 @@ PATTERNS = {  # lanes; words from warp to warp, and from lane to lane
     "32 lanes on 32 words": (32, 32, 1),
 }
 BLOCK = 512
+HALVES = 2  # of a line, for each of which DRAM is asked
 MANY_WORDS = 2**16
 
 KINDS = {  # an operation, and whether its result is used
@@ -147,8 +148,8 @@ def atomics_on_whole_sectors(bench: Bench) -> Values:
 def atomics_among_loads(bench: Bench) -> Values:
     """RED of all lanes of all SMs at random in 65,536 lines, beside 0 to 4 rows of loads each time.
 
-    What a sector that is read adds, out of 8 MB, and how much more it adds out of 4 GB: in parts of
-    what an atomic takes.
+    What a line that is read adds, out of 8 MB, and how much more each half of it adds out of 4 GB:
+    in parts of what an atomic takes.
     """
     notes = {
         (rows, size): _among_loads(bench, rows, size)
@@ -160,10 +161,9 @@ def atomics_among_loads(bench: Bench) -> Values:
     }
     alone = notes[0, 8 * MB] / 32
     read, missed = (
-        (notes[4, size] - notes[0, size]) / (4 * 4) / max(alone, 1e-9)
-        for size in (8 * MB, DRAM_BYTES)
+        (notes[4, size] - notes[0, size]) / 4 / max(alone, 1e-9) for size in (8 * MB, DRAM_BYTES)
     )
-    return [max(0.0, read), max(0.0, missed - read)]
+    return [max(0.0, read), max(0.0, (missed - read) / HALVES)]
 
 
 def _among_loads(bench: Bench, rows: int, size: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.device import Bandwidth, Device
-from gpusim.isa import Program
+from gpusim.isa import OPS, Program
 from gpusim.prediction.measured import ATOMIC_UNIT_BYTES
 from gpusim.prediction.memory.course import Course
 from gpusim.prediction.memory.patterns import Patterns, coordinates
@@ -20,28 +20,30 @@ Parts = Mapping[int, float]  # by place
 MOST_BLOCKS = 256  # side by side, whose atomics are looked at
 
 
-def concurrent_atomics(
-    patterns: Patterns, course: Course, program: Program, device: Device
-) -> dict[int, float]:
+def concurrent_atomics(patterns: Patterns, course: Course, device: Device) -> dict[int, float]:
     """Return how many passes of each instruction's atomics the L2 does at a time.
 
     What blocks that run together update is spread over some places, each of which belongs to a
-    unit. The L2 gives back old values at fewer of them at a time.
+    unit.
     """
     near, together = (
         _asked(patterns, course, blocks) for blocks in (patterns.neighbours, patterns.together)
     )
     bandwidth = device.bandwidth
-    units = bandwidth.l2_atomic_units, bandwidth.l2_atomic_answers
     return {
-        pc: _side_by_side(
-            near.get(pc, parts), parts, units[bool(program.instructions[pc].dst)], bandwidth
-        )
-        for pc, parts in together.items()
+        pc: _side_by_side(near.get(pc, parts), parts, bandwidth) for pc, parts in together.items()
     }
 
 
-def _side_by_side(near: Parts, together: Parts, units: float, bandwidth: Bandwidth) -> float:
+def answering_atomics(program: Program, device: Device) -> dict[int, float]:
+    """Return how much longer a pass takes the L2 of atomics whose old values it gives back."""
+    bandwidth = device.bandwidth
+    longer = 1 / bandwidth.l2_atomic_answers - 1 / bandwidth.l2_atomic_units
+    rows = enumerate(program.instructions)
+    return {pc: longer for pc, row in rows if OPS[row.op].kind == "atomic" and row.dst}
+
+
+def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
     """Return how many of the units are busy at a time, by how often places are asked for.
 
     Some places have one unit, those side by side do not. Two atomics name one place as often as one
@@ -54,7 +56,7 @@ def _side_by_side(near: Parts, together: Parts, units: float, bandwidth: Bandwid
         bandwidth.l2_atomic_places_a_unit * even,
         max(even, 1 / bandwidth.l2_atomics_in_a_kilobyte),
     )
-    busy = 1 / (1 / units + meeting)
+    busy = 1 / (1 / bandwidth.l2_atomic_units + meeting)
     return max(1.0, min(busy, 1 / hottest) if hottest else busy)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import FAR_PASSES
+from gpusim.prediction.measured import FAR_PASSES, SECTORS_OF_A_HALF
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
@@ -62,16 +62,17 @@ class GlobalMemory:
     _float_word: int
     _whole_sector: float
     _atomic_packets: float
-    _read_beside: float  # what a sector that is read adds to atomics, out of DRAM so much more
-    _miss_beside: float
-    _units: float
-    _busy_units: float  # that the last atomic's instruction keeps busy
+    _lookup_free: int  # when the units have looked up what atomics and loads beside them ask for
+    _lookup: float
+    _filling: float  # half a line that comes out of DRAM
     # By pc, of which -1 has the first place: where sectors come from that a block touches first or
-    # again; how much DRAM moves for a sector that one stores; how many atomics go on.
+    # again; how much DRAM moves for a sector that one stores; how many atomics go on,
+    # and how much longer one takes whose old value is given back.
     _first: list[Source]
     _again: list[Source]
     _written: list[float]
     _concurrent_atomics: list[float]
+    _answering: list[float]
 
     def __init__(self, device: Device, share: MemoryShare) -> None:
         self.end = 0
@@ -92,6 +93,7 @@ class GlobalMemory:
         self._first = [share.sources(pc).first for pc in pcs]
         self._again = [share.sources(pc).again for pc in pcs]
         self._concurrent_atomics = [share.concurrent_atomics.get(pc, 1.0) for pc in pcs]
+        self._answering = [share.answering.get(pc, 0.0) for pc in pcs]
         self._set_bandwidths(device, share)
         self._set_stores(device, [share.written(pc) for pc in pcs], share)
         self._set_atomics(device, share.sms)
@@ -125,13 +127,12 @@ class GlobalMemory:
         self._atomic_latency = ticks(device.latency_cycles.global_atomic)
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
-        units = device.bandwidth.l2_atomic_units
         self._whole_sector = interval.global_atomic_whole_sector
         self._atomic_packets = interval.global_atomic_packets
-        self._read_beside = interval.global_atomic_read * self._word / units
-        self._miss_beside = interval.global_atomic_miss * self._word / units
-        self._units = units
-        self._busy_units = 0.0
+        self._lookup_free = 0
+        units = device.bandwidth.l2_atomic_units
+        self._lookup = interval.global_atomic_read * self._word / units
+        self._filling = interval.global_atomic_miss * self._word / units
 
     def scale_bandwidth(self, gain: float) -> None:
         """Let the SM have so much more than its share of the bandwidth from now on."""
@@ -209,23 +210,24 @@ class GlobalMemory:
         """Send an atomic to the L2; return when its result is there, and when it may leave.
 
         It goes as a packet for each sector. The L2 serves passes on one place one after the other,
-        those on different places side by side. So many may be under way; what the L2 lacks has to
-        come out of DRAM.
+        those on different places side by side; its units look up what is read beside them as well.
+        So many may be under way; what the L2 lacks has to come out of DRAM.
         """
         turn, place = self._atomics % len(self._done), self._place(access)
         start = max(at, self._done[turn])
         sent = max(start, self._store_free)
         self._store_free = sent + round((access.lines + self._atomic_packets) * self._packet)
-        begin = max(sent, self._atomic_free)
-        busy = access.cost * self._word * (self._whole_sector if access.is_whole else 1.0)
+        begin, looked_up = max(sent, self._atomic_free), max(sent, self._lookup_free)
+        passes = access.cost * self._word * (self._whole_sector if access.is_whole else 1.0)
+        at_once, slowest = self._concurrent_atomics[place], passes
         if access.is_float:
-            busy = max(busy, access.cost / max(access.lines, 1) * self._float_word)
-        self._busy_units = self._concurrent_atomics[place]
-        self._atomic_free = begin + round(busy / self._busy_units)
+            slowest = max(passes, access.cost / max(access.lines, 1) * self._float_word)
+        self._lookup_free = looked_up + round(passes / at_once)
+        self._atomic_free = begin + round(slowest / at_once + passes * self._answering[place])
         there = self._dram.write(access.lines * self._written[place], start)
-        self._done[turn] = max(self._atomic_free, there)
+        self._done[turn] = max(self._atomic_free, self._lookup_free, there)
         self._atomics += 1
-        self._last_sent = begin
+        self._last_sent = begin = max(begin, looked_up)
         self._asked += access.lines
         self.end = max(self.end, self._done[turn])
         return begin + self._atomic_latency, start
@@ -268,9 +270,10 @@ class GlobalMemory:
             passing = filled + self._parts_met * (sectors + lines) * far * packet
             self._between_free = made_up(self._between_free, at) + round(passing)
             served = max(served, self._between_free)
-        if self._atomic_free > at:
-            beside = self._read_beside * from_l2 + self._miss_beside * sectors * missing
-            self._atomic_free += round(beside * self._busy_units / self._units)
+        if self._lookup_free > at:
+            halves = max(float(lines), sectors / SECTORS_OF_A_HALF) * missing
+            wanted = lines * (1 - source.l1_hit)
+            self._lookup_free += round(self._lookup * wanted + self._filling * halves)
         if missing:
             self._dram.read(sectors, missing * source.moved, at)
             served = max(served, self._dram.free)

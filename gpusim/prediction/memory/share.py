@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gpusim.device import Device
 from gpusim.prediction.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
-from gpusim.prediction.memory.atomics import concurrent_atomics
+from gpusim.prediction.memory.atomics import answering_atomics, concurrent_atomics
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.compulsory import Compulsory, compulsory_of
 from gpusim.prediction.memory.course import Course
@@ -39,6 +39,7 @@ class MemoryShare:
     busiest: int
     first_wave: float = 1.0
     concurrent_atomics: Mapping[int, float] = field(default_factory=dict)
+    answering: Mapping[int, float] = field(default_factory=dict)
     compulsory: Compulsory = field(default_factory=Compulsory)
 
     @property
@@ -106,7 +107,8 @@ def memory_share(
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        concurrent_atomics=concurrent_atomics(patterns, course, prepared.program, device),
+        concurrent_atomics=concurrent_atomics(patterns, course, device),
+        answering=answering_atomics(prepared.program, device),
         compulsory=compulsory_of(patterns),
     )
 
