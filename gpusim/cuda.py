@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, overload
 
@@ -17,7 +19,7 @@ from gpusim.compiler.absent import absent
 from gpusim.compiler.signatures import Signature, signatures
 from gpusim.compiler.source import KernelSource, read_source
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
-from gpusim.errors import GpusimError, LaunchError, shown_at_the_call
+from gpusim.errors import GpusimError, KernelSourceError, LaunchError, shown_at_the_call
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prepared import Prepared
 
@@ -104,6 +106,28 @@ load_vector = Intrinsic("load_vector")
 store_vector = Intrinsic("store_vector")
 
 
+_ARE_REFUSED_WHEN_USED = ContextVar("refused when used", default=False)
+
+
+@contextmanager
+def refused_when_used() -> Iterator[None]:
+    """Put off what is wrong with functions that are decorated: a file may have others as well."""
+    token = _ARE_REFUSED_WHEN_USED.set(True)
+    try:
+        yield
+    finally:
+        _ARE_REFUSED_WHEN_USED.reset(token)
+
+
+def _source_or_refusal(function: Callable[..., Any]) -> KernelSource | KernelSourceError:
+    try:
+        return read_source(function)
+    except KernelSourceError as refusal:
+        if not _ARE_REFUSED_WHEN_USED.get():
+            raise
+        return refusal
+
+
 class Kernel:
     """A function in the dialect. `kernel[grid, block, stream, dynamic_shared_bytes]` launches it.
 
@@ -120,22 +144,30 @@ class Kernel:
     ) -> None:
         self.py_func = function
         self.device = device
-        self.source: KernelSource = read_source(function)
+        self._source = _source_or_refusal(function)
         self.signatures = signatures
-        self._check_signatures()
+        if isinstance(self._source, KernelSource):
+            self._check_signatures(self._source)
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
     def __repr__(self) -> str:
         return f"<{'device function' if self.device else 'kernel'} {self.__name__}>"
 
-    def _check_signatures(self) -> None:
-        count = len(self.source.parameters)
+    @property
+    def source(self) -> KernelSource:
+        """What was read of the function; KernelSourceError where that was put off."""
+        if isinstance(self._source, KernelSourceError):
+            raise self._source.with_traceback(None)
+        return self._source
+
+    def _check_signatures(self, source: KernelSource) -> None:
+        count = len(source.parameters)
         for signature in self.signatures:
             if len(signature.parameters) != count:
                 raise GpusimError(
                     f"the signature {signature} has {len(signature.parameters)} types; "
-                    f"{self.source.name} takes {count} arguments"
+                    f"{source.name} takes {count} arguments"
                 )
             if signature.result is not None and not self.device:
                 raise GpusimError(

@@ -14,7 +14,7 @@ from typing import Any
 from gpusim import files
 from gpusim.cli import numba_files
 from gpusim.cli.code_files import parted
-from gpusim.cuda import Kernel
+from gpusim.cuda import Kernel, refused_when_used
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.files import shown
 
@@ -51,7 +51,7 @@ def kernel_of_file(text: str) -> Kernel:
     }
     if not function:
         if len(kernels) == 1:
-            return next(iter(kernels.values()))
+            return _of_the_dialect(next(iter(kernels.values())))
         listed = f": {', '.join(kernels)}" if kernels else ""
         raise InputError(f"{path} has {len(kernels)} kernels{listed}; say which, {path}:NAME")
     if function not in module:
@@ -63,7 +63,13 @@ def kernel_of_file(text: str) -> Kernel:
         raise InputError(f"{function} in {path} is {what}, no kernel; decorate it with @cuda.jit")
     if value.device:
         raise InputError(f"{function} in {path} is a device function; only kernels are launched")
-    return value
+    return _of_the_dialect(value)
+
+
+def _of_the_dialect(kernel: Kernel) -> Kernel:
+    """Return a kernel that the dialect takes; KernelSourceError for any other."""
+    _ = kernel.source
+    return kernel
 
 
 def _of_numba(path: Path) -> dict[str, Any]:
@@ -84,7 +90,7 @@ def _imported(path: Path) -> dict[str, Any]:
     before, depth = list(sys.path), sys.getrecursionlimit()
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        with _interrupts_of_the_user():
+        with _interrupts_of_the_user(), refused_when_used():
             spec.loader.exec_module(module)
     except (GpusimError, _InterruptError):
         raise

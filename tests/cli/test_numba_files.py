@@ -85,3 +85,45 @@ def test_a_file_that_imports_this_package_finds_numba_itself() -> None:
     assert is_for_numba("import numba\nfrom numba import cuda\n")
     assert not is_for_numba("from gpusim import cuda\nfrom numba import njit\n")
     assert not is_for_numba("# from numba import cuda\nnumbers = 1\n")
+
+
+SEVERAL = """
+from gpusim import cuda
+
+
+@cuda.jit(device=True)
+def told(x):
+    print(x)
+    return x
+
+
+@cuda.jit
+def tells(y):
+    y[cuda.grid(1)] = told(1)
+
+
+@cuda.jit("void(int32[:])")
+def asserts(y):
+    assert y[0] == 0
+
+
+@cuda.jit
+def ones(y):
+    y[cuda.grid(1)] = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "says"),
+    [("ones", ""), ("asserts", ":18: kernels do not have assert"), ("tells", ":7: ")],
+)
+def test_a_kernel_is_refused_for_itself_alone(
+    run: Run, tmp_path: Path, kernel: str, says: str
+) -> None:
+    file = tmp_path / "several.py"
+    file.write_text(SEVERAL)
+    launch = ("--grid", "1", "--block", "32", "--arg", "int32[32]")
+    code, _, error = run("trace", f"{file}:{kernel}", *launch)
+    assert code == (2 if says else 0)
+    assert says in error
+    assert "Traceback" not in error
