@@ -22,6 +22,7 @@ from gpusim.events import Placement, Step
 from gpusim.isa import OPS
 
 Lanes = tuple[Array, Array, Array]  # copies, rows of the batch, lanes
+MOST_READINGS = 64  # that are kept before those are looked for of which no register holds any more
 
 
 @dataclass
@@ -33,6 +34,11 @@ class Reading:
     name: Name
     never: Array
     first: int = 1
+
+    def is_among(self, numbers: Array) -> bool:
+        """Return whether some of the elements are."""
+        first, last = np.searchsorted(numbers, (self.first, self.first + len(self.never)))
+        return bool(first < last)
 
     def tell(self, numbers: Array) -> Finding | None:
         """Return the finding of some of the elements; each is told once."""
@@ -52,6 +58,7 @@ class Origins:
     _registers: dict[int, Array] = field(default_factory=dict)  # (copies, rows, 32)
     _readings: list[Reading] = field(default_factory=list)
     _next: int = 1
+    _most: int = MOST_READINGS
 
     def unfold(self, placement: Placement) -> None:
         """Give every warp of every block a row of its own."""
@@ -63,6 +70,7 @@ class Origins:
         """Note what registers hold after a load, of which some elements were never written."""
         reading.first, count = self._next, len(reading.never)
         self._next += count
+        self._forget()
         self._readings.append(reading)
         numbers = np.where(reading.never, reading.first + np.arange(count), 0)
         alike = reading.touch.blocks
@@ -74,6 +82,16 @@ class Origins:
             held[on] = mine
             self._set(register, lanes, self._of_lanes(step, held, step.on))
 
+    def _forget(self) -> None:
+        """Forget, now and then, what was read and is in no register any more."""
+        if len(self._readings) < self._most:
+            return
+        held = np.unique(
+            [number for known in self._registers.values() for number in np.unique(known)]
+        )
+        self._readings = [reading for reading in self._readings if reading.is_among(held)]
+        self._most = 2 * len(self._readings) + MOST_READINGS
+
     def follow(self, step: Step) -> Iterator[Finding | None]:
         """Follow an instruction from its sources to its results, or yield what it gives away."""
         row = step.instruction
@@ -81,18 +99,18 @@ class Origins:
         if not self._registers or self._registers.keys().isdisjoint((*row.src, *row.dst, *guards)):
             return
         on, active = self._lanes(step, step.on), self._lanes(step, step.active)
-        by_guard, by_source = self._any_of(guards, active), self._any_of(row.src, on)
+        by_guard, by_source = self._first_of(guards, active), self._first_of(row.src, on)
         gives_value = OPS[row.op].gives_value or step.sources is not None
         if not gives_value:
             yield from self._told(np.union1d(by_guard, by_source))
             by_source = np.zeros_like(by_source)
         if step.sources is not None:
-            yield from self._told(self._any_of(row.src[1:], on))
+            yield from self._told(self._first_of(row.src[1:], on))
             by_source = self._shuffled(step)
         for register in row.dst:
             self._set(register, on, by_source)
             if gives_value and by_guard.any():
-                self._set(register, active, np.maximum(self._any_of((register,), active), by_guard))
+                self._set(register, active, _earlier(self._first_of((register,), active), by_guard))
 
     def _shuffled(self, step: Step) -> Array:
         """Return what lanes that are on have of those that they read from."""
@@ -122,12 +140,12 @@ class Origins:
         found: Array = np.broadcast_to(values, shape)[np.broadcast_to(mask, shape)]
         return found
 
-    def _any_of(self, registers: tuple[int, ...], lanes: Lanes) -> Array:
-        """Return, for each lane, the number of one element that some registers depend on."""
+    def _first_of(self, registers: tuple[int, ...], lanes: Lanes) -> Array:
+        """Return, for each lane, the element read first of those that some registers depend on."""
         found = np.zeros(len(lanes[0]), np.int64)
         for register in registers:
             if register in self._registers:
-                found = np.maximum(found, self._registers[register][lanes])
+                found = _earlier(found, self._registers[register][lanes])
         return found
 
     def _set(self, register: int, lanes: Lanes, numbers: Array) -> None:
@@ -140,6 +158,11 @@ class Origins:
         held[lanes] = numbers
         if not held.any():
             del self._registers[register]
+
+
+def _earlier(one: Array, other: Array) -> Array:
+    """Return the lower of two numbers that is not 0, lane by lane."""
+    return np.where((one == 0) | ((other != 0) & (other < one)), other, one)
 
 
 def _by_register(numbers: Array, registers: int) -> Iterator[Array]:

@@ -25,6 +25,17 @@ __global__ void remainders(const float *x, const int *lengths, float *y) {
     y[blockIdx.x * blockDim.x + t] = sum;
 }
 
+__global__ void rounds(const float *x, float *y, int rounds, int length) {
+    __shared__ float score[128];
+    int t = threadIdx.x;
+    for (int k = t; k < 128; k += 32) if (k % 16 < length - MISSING) score[k] = x[k];
+    __syncthreads();
+    float sum = 0;
+    for (int r = 0; r < rounds; r++)
+        for (int k = 0; k < min(16, length); k++) sum += score[r % 8 * 16 + k] * x[r + k];
+    y[t] = sum;
+}
+
 #define ONE_OF_THEM         \\
     __shared__ int s[32];   \\
     int t = threadIdx.x;    \\
@@ -76,6 +87,14 @@ def test_words_beside_a_remainder_that_are_loaded_with_it_are_no_finding() -> No
 def test_a_word_of_a_remainder_that_is_used_and_was_never_stored_is_found(length: int) -> None:
     """All 32 threads add the last word of the row to their sums."""
     assert of_lengths(length, missing=1) == [("uninitialised", 0, length - 1, 32)]
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_of_what_is_added_up_in_many_rounds_the_first_is_found(missing: int) -> None:
+    """Three words are used and four read in each; the third was never stored, or the fourth."""
+    arrays = np.ones(512, np.float32), np.zeros(32, np.float32)
+    findings = found("rounds", *arrays, np.int32(200), np.int32(3), missing=missing)
+    assert findings == [("uninitialised", 0, 2, 32)] * missing
 
 
 def ints(name: str, number: int) -> list[Any]:
