@@ -23,6 +23,8 @@ from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import Classes
 from gpusim.prepared import Prepared
 
+CACHED = ("global", "local")  # memory that the L1 has lines of
+
 
 @dataclass(frozen=True)
 class Fetch:
@@ -164,9 +166,9 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str
 
 
 def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]]:
-    """Return how many sectors of global memory the warps ask for, by kind of access and pc."""
+    """Return how many sectors the warps ask the L1 for, by kind of access and pc."""
     kinds = [
-        OPS[one.op].kind if one.memory is not None and one.memory.space == "global" else ""
+        OPS[one.op].kind if one.memory is not None and one.memory.space in CACHED else ""
         for one in prepared.program.instructions
     ]
     is_atomic = np.array([kind == "atomic" for kind in kinds], dtype=bool)

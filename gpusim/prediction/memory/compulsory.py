@@ -16,6 +16,7 @@ from gpusim.launch import places_of
 from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.memory.chance import MOST_ITERATIONS, Asked, Pieces, pieces_of, rates
 from gpusim.prediction.memory.patterns import Pattern, Patterns
+from gpusim.prediction.streams.local_rows import are_rows
 from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE, Stretches
 
 Array = np.ndarray[Any, Any]
@@ -220,4 +221,4 @@ def _between(rows: Sequence[Stretches]) -> float:
 
 
 def _among(rows: Stretches, kinds: Kinds) -> Stretches:
-    return rows.at(np.isin(rows.kind, kinds))
+    return rows.at(np.isin(rows.kind, kinds) & ~are_rows(rows.begin))

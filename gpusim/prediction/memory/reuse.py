@@ -34,10 +34,10 @@ from gpusim.prediction.memory.lookup import (
 )
 from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
 from gpusim.prediction.memory.sample import CHANCES, Sample, sampled, with_chances
+from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
 from gpusim.prediction.streams.stretches import (
     ATOMIC,
     COLUMNS,
-    EVERYWHERE,
     FENCE,
     PAST_L1,
     STORE,
@@ -48,6 +48,7 @@ Array = np.ndarray[Any, Any]
 Last = Callable[[Wanted, float], Array]
 
 NOW = 1e-6  # lives within which a touch is the same
+A_LIFE = 1.0  # of a block: the unit of time
 SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM together
 
 
@@ -292,6 +293,10 @@ def _with_gaps(
     other = np.where(sample.begin // grain % 2, -grain, grain)
     beside = around(grain, time + SOON, other)
     sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
+    # What a block has of local memory, another has had a life of a block before.
+    is_row = are_rows(sample.begin)
+    after = np.where(is_row, A_LIFE, np.inf)
+    again = np.where(is_later, after, np.inf)
     return Touches(
         **vars(sample),
         time=time,
@@ -299,13 +304,13 @@ def _with_gaps(
         on_sm=time - np.where(evicted() < on_sector, on_sector, NEVER),
         line=time - on_line,
         is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
-        gap=time - last(around(grain, time), life),
-        by_line=time - last(around(LINE_BYTES, time), life),
-        settled=time - last(around(grain, time - course.under_way), life),
-        stored=time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life),
-        after_all=course.length - last(around(LINE_BYTES, never), life),
+        gap=np.minimum(again, time - last(around(grain, time), life)),
+        by_line=np.minimum(again, time - last(around(LINE_BYTES, time), life)),
+        settled=np.minimum(again, time - last(around(grain, time - course.under_way), life)),
+        stored=np.minimum(again, time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life)),
+        after_all=np.minimum(after, course.length - last(around(LINE_BYTES, never), life)),
         after_own=course.length - on_the_sm(never) if course.is_alike else never,
-        after_grain=course.length - last(around(grain, never), life),
+        after_grain=np.minimum(after, course.length - last(around(grain, never), life)),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
         in_line=(last_near(beside, life) >= time - SOON) & (grain < LINE_BYTES),
         near=np.mean([last_near(side, life) >= time - SOON for side in sides], axis=0),

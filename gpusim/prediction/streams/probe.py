@@ -105,7 +105,7 @@ class Probe:
 
         The last of them is run alone: nobody comes after it.
         """
-        begin, touches, last = 0, TouchRecorder(), len(blocks) - 1
+        begin, touches, last = 0, TouchRecorder(prepared), len(blocks) - 1
         for first in (*range(0, last, TOGETHER), last):
             few = blocks[first : min(first + TOGETHER, max(first + 1, last))]
             middle = few[len(few) // 2]
@@ -118,7 +118,7 @@ class Probe:
 
 def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
     """Run some blocks, iterations of loops that are alike in part; return what each touches."""
-    recorder = TouchRecorder()
+    recorder = TouchRecorder(prepared)
     machine.run(
         without_results(prepared),
         observers=(recorder,),

@@ -14,6 +14,7 @@ from gpusim import memory
 from gpusim.events import Observer, Placement, Skip, Step
 from gpusim.isa import OPS
 from gpusim.prediction.streams import constants, distances
+from gpusim.prediction.streams.local_rows import LocalRows
 from gpusim.prediction.streams.stream import (
     MOST_BEHIND,
     BlockStream,
@@ -319,6 +320,7 @@ class Recorder(Observer):
 
     def __init__(self, prepared: Prepared) -> None:
         self._cc_major = prepared.cc.major
+        self._local = LocalRows(prepared)
         self._adds_up = not prepared.program.compiler
         self._recorded: dict[int, _Recorded] = {}
         self.streams: dict[int, BlockStream] = {}
@@ -402,18 +404,24 @@ class Recorder(Observer):
     def _asked_of_local(self, step: Step, words: int) -> _Asked:
         """Return what an access to so many words of each lane's local memory asks for.
 
-        A load finds them in the L1. From compute capability 7.0 on a store sends them to the L2 as
-        well, as one to global memory does.
+        From compute capability 7.0 on a store sends them to the L2 as well, as one to global memory
+        does, and a load comes from there where the L1 has parted with them.
         """
         assert step.addresses is not None
         places = memory.local_places(step.addresses)
+        lines = words * memory.distinct(places // memory.LINE_BYTES, step.on)
+        wavefronts = lines
         if step.instruction.is_load:
             passes = memory.load_wavefronts(places, step.on, memory.WORD_BYTES, self._cc_major)
-            return _Asked(wavefronts=words * passes)
-        lines = words * memory.distinct(places // memory.LINE_BYTES, step.on)
-        if self._cc_major < memory.CC_OF_WRITE_THROUGH:
-            return _Asked(wavefronts=lines)
-        return _Asked(words * memory.sectors(places, step.on), lines, wavefronts=lines)
+            wavefronts = words * passes
+        if not self._local.has:
+            return _Asked(wavefronts=wavefronts)
+        sectors = words * memory.sectors(places, step.on)
+        if step.instruction.is_load:
+            return _Asked(sectors, lines, wavefronts)
+        touched, on = self._local.within_block(step, words * memory.WORD_BYTES)
+        distinct = memory.distinct_values(touched // memory.SECTOR_BYTES, on)
+        return _Asked(sectors, lines, wavefronts, distinct[distinct >= 0])
 
     def batch_end(self, blocks: Array) -> None:
         """Make the streams of these blocks."""

@@ -1,4 +1,4 @@
-"""What some blocks touch of global memory: stretches of bytes, in the order in which they do."""
+"""What some blocks touch of global and local memory: stretches of bytes, in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from gpusim.events import Observer, Skip, Step
 from gpusim.isa import OPS
-from gpusim.memory import SECTOR_BYTES
+from gpusim.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.prediction.streams.local_rows import BEYOND, EVERYWHERE, LocalRows
+from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +20,6 @@ LOAD, STORE, ATOMIC, PAST_L1, FENCE = range(5)
 _KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 _ADDRESS_BITS = 46
 _ADDRESS = (1 << _ADDRESS_BITS) - 1
-EVERYWHERE = 1 << 45  # where fences between blocks are kept: no array has this address
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class _Recorded:
 class TouchRecorder(Observer):
     """Turns steps and skips into the stretches of each block of a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, prepared: Prepared) -> None:
+        self._local = LocalRows(prepared)
         self._recorded: dict[int, _Recorded] = {}
         self.stretches: dict[int, Stretches] = {}
 
@@ -111,11 +113,23 @@ class TouchRecorder(Observer):
         recorded.rows.append(step.rows)
         if op.waits_for_memory and instruction.detail != "block":
             recorded.touches.append(_Touch(step.pc, FENCE, number, *_everywhere(step)))
-        if found is None or found.space != "global" or step.addresses is None:
+        touched = self._touched(step)
+        if found is None or touched is None:
             return
-        kind = PAST_L1 if found.volatile and op.kind == "load" else _KINDS[op.kind]
-        touch = _Touch(step.pc, kind, number, *_stretches(step, found.width_bytes))
-        recorded.touches.append(touch)
+        is_past_l1 = found.volatile and found.space == "global" and op.kind == "load"
+        kind = PAST_L1 if is_past_l1 else _KINDS[op.kind]
+        recorded.touches.append(_Touch(step.pc, kind, number, *touched))
+
+    def _touched(self, step: Step) -> tuple[Array, Array, Array, Array] | None:
+        """Return the stretches of a step; None where it touches no memory that has any."""
+        found = step.instruction.memory
+        if found is None or step.addresses is None:
+            return None
+        if found.space == "global":
+            return _stretches(step, step.addresses, step.on, found.width_bytes)
+        if found.space == "local" and self._local.has:
+            return _stretches(step, *self._local.places(step, found.width_bytes), WORD_BYTES)
+        return None
 
     def skip(self, skip: Skip) -> None:
         """Keep which iterations are left out."""
@@ -136,21 +150,22 @@ class TouchRecorder(Observer):
         return self._recorded.setdefault(int(blocks[0]), _Recorded())
 
 
-def _stretches(step: Step, width: int) -> tuple[Array, Array, Array, Array]:
+def _stretches(
+    step: Step, addresses: Array, on: Array, width: int
+) -> tuple[Array, Array, Array, Array]:
     """Return the stretches that a step touches: whose, begin and end of each, what is asked of it.
 
     Elements between which a sector might lie that none of them touches are apart.
     """
     placement, rows = step.placement, step.rows
-    assert step.addresses is not None
     copies = len(placement.blocks) if placement.folded else 1
-    shape = copies, len(rows), 32
-    on = np.broadcast_to(step.on, shape)
+    shape = copies, len(rows), on.shape[2]
+    on = np.broadcast_to(on, shape)
     if placement.folded:
         position = np.arange(copies)[:, None, None]
     else:
         position = (rows // placement.warps_per_block)[None, :, None]
-    touched = (np.broadcast_to(step.addresses, shape) | position << _ADDRESS_BITS)[on]
+    touched = (np.broadcast_to(addresses, shape) | position << _ADDRESS_BITS)[on]
     if not touched.size:
         return touched, touched, touched, touched
     if (np.diff(touched) < 0).any():
@@ -223,7 +238,8 @@ class _Loop:
         if not len(arrays):
             return np.zeros_like(begin)
         steps = np.array([self.strides[array] for array in arrays.tolist()])
-        return np.asarray(steps[np.searchsorted(arrays, begin, side="right") - 1])
+        found = steps[np.searchsorted(arrays, begin, side="right") - 1]
+        return np.where(begin < BEYOND, found, 0)
 
 
 def _of_block(rows: Array, loops: Sequence[_Loop], position: int, steps: int) -> Stretches:
@@ -235,6 +251,6 @@ def _of_block(rows: Array, loops: Sequence[_Loop], position: int, steps: int) ->
         time[step >= loop.end] += loop.times[position] * loop.period
         inside = np.isin(step, loop.steps)
         times[inside], period[inside] = loop.times[position], loop.period
-        stride[inside] = np.where(kind[inside] == FENCE, 0, loop.stride_of(begin[inside]))
+        stride[inside] = loop.stride_of(begin[inside])
     steps += sum(int(loop.times[position]) * loop.period for loop in loops)
     return Stretches(pc, kind, time, begin, end, asked, times, stride, period, steps)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.memory import SECTOR_BYTES
+from gpusim.prediction.streams.local_rows import BEYOND
 
 Array = np.ndarray[Any, Any]
 
@@ -113,7 +114,9 @@ def _steps(sectors: Array, strides: Mapping[int, int]) -> Array:
         return np.zeros_like(sectors)
     arrays = np.array(sorted(strides), dtype=np.int64)
     steps = np.array([strides[array] // SECTOR_BYTES for array in arrays.tolist()])
-    return np.asarray(steps[np.searchsorted(arrays, sectors * SECTOR_BYTES, side="right") - 1])
+    begin = sectors * SECTOR_BYTES
+    found = steps[np.searchsorted(arrays, begin, side="right") - 1]
+    return np.where(begin < BEYOND, found, 0)
 
 
 def _reached(ran: Array, step: int, runs: Sequence[tuple[Array, int]]) -> int:

@@ -41,7 +41,7 @@ def watched(prepared: Prepared, device: Device, resident: int, l2: str, step_lim
     at_once = resident * device.gpu.sms
     for skips in (True, False):
         recorder = Recorder(prepared)
-        touches = TouchRecorder()
+        touches = TouchRecorder(prepared)
         grid = Grid(
             without_results(prepared),
             device,
