@@ -24,6 +24,13 @@ DATA_STAGE_SLOTS = 2
 # Instructions behind a barrier that are issued before the warp is held there.
 ISSUED_BEHIND_A_BARRIER = 2
 
+# The fractions of the L1 up to which lines are kept and from which on they are lost were measured
+# with 32 warps that go over them in turn; with half as many they are so much less. One warp loses
+# them from 0.79 on and has none left from 1.0 of it; 8 warps 0.92 and 1.1, or 0.9 and 1.2 where
+# each goes over a row of its own.
+L1_MEASURED_WARPS = 32
+L1_EARLIER_BY_HALVING = 0.038, 0.06
+
 # -- L2 ------------------------------------------------------------------------------------
 
 # Bytes that lie together have one of the units that serve atomics: words 4 to 4224 bytes apart,

@@ -38,6 +38,11 @@ class Course:
         return max(1.0, self.launch.blocks / self.at_once)
 
     @property
+    def warps(self) -> float:
+        """How many warps of an SM run at a time, on the mean."""
+        return self.at_once / self.sms * self.launch.warps_per_block
+
+    @property
     def is_alike(self) -> bool:
         """Whether the next launch has its blocks on the same SMs: where all begin together.
 

@@ -20,6 +20,8 @@ from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.inner import inner
 from gpusim.prediction.measured import (
     IN_ORDER_BYTES,
+    L1_EARLIER_BY_HALVING,
+    L1_MEASURED_WARPS,
     WRITTEN_BY_TOUCHES,
     WRITTEN_EDGES,
 )
@@ -111,9 +113,18 @@ class Capacity:
             return 1.0
         return caches.l2_parts * (caches.l2_kept_fraction + caches.l2_lost_fraction) / 2
 
-    def l1_lacks(self, distance: Array) -> Array:
-        """Return what is gone of lines after other lines that fill such a part of the L1."""
-        return lacking(distance, self.caches.l1_kept_fraction, self.caches.l1_lost_fraction)
+    def l1_lacks(self, distance: Array, warps: float) -> Array:
+        """Return what is gone of lines after other lines that fill such a part of the L1.
+
+        Fewer warps of an SM go over lines more nearly in turn, which lose more of them.
+        """
+        halvings = max(0.0, math.log2(L1_MEASURED_WARPS / max(1.0, warps)))
+        kept, lost = L1_EARLIER_BY_HALVING
+        return lacking(
+            distance,
+            self.caches.l1_kept_fraction - halvings * kept,
+            self.caches.l1_lost_fraction - halvings * lost,
+        )
 
     def l1_lacks_later(self, distance: Array) -> Array:
         """Return the same of lines that few touch, once blocks have ended and others begun."""
@@ -179,7 +190,8 @@ class Caches:
             then = _come_within(touches.on_sm, touches.time, touches.line, kept)
             lines = np.where(touches.on_sm < SHORT, lines, then)
         parts = LINE_BYTES * lines / self.capacity.l1_bytes
-        later, lacks = self.capacity.l1_lacks_later(parts), self.capacity.l1_lacks(parts)
+        later = self.capacity.l1_lacks_later(parts)
+        lacks = self.capacity.l1_lacks(parts, self.course.warps)
         in_order = np.where(touches.is_new, later, lacks)
         return np.where(touches.is_random, self.capacity.l1_lacks_at_random(parts), in_order)
 
