@@ -81,12 +81,12 @@ def predict_prepared(
     """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
     _check_l2(l2)
     require_observers(observers, SpanObserver)
-    given, prepared = prepared, with_usual_paths(prepared)
+    usual = with_usual_paths(prepared)  # what is run; what waits for what is the program's own
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
-    waiting = _waiting(prepared, gpu, held.blocks, l2, step_limit)
-    classes = classify(prepared, step_limit=step_limit) if waiting is None else waiting.classes
-    memory = memory_share(prepared, classes, gpu, held.blocks, l2)
+    waiting = _waiting(usual, gpu, held.blocks, l2, step_limit)
+    classes = classify(usual, step_limit=step_limit) if waiting is None else waiting.classes
+    memory = memory_share(usual, classes, gpu, held.blocks, l2)
     traffic = traffic_of(prepared, classes, memory, l2)
     work = Workload(prepared, gpu, classes, l2, held.blocks)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
@@ -101,7 +101,7 @@ def predict_prepared(
         bounds.append(Bound(WAITING, waiting.ends.cycles / gpu.gpu.sm_clock_mhz))
         cycles = max(cycles, waiting.ends.cycles)
     return Prediction(
-        prepared=given,
+        prepared=prepared,
         device=gpu,
         l2=l2,
         time_us=cycles / gpu.gpu.sm_clock_mhz + launch_overhead_us(gpu),
@@ -122,7 +122,7 @@ def predict_prepared(
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
         traffic=traffic,
         timeline=recorder.timeline if recorder is not None else None,
-        supposes_ordinary_numbers=prepared is not given,
+        supposes_ordinary_numbers=usual is not prepared,
     )
 
 

@@ -1,9 +1,9 @@
-"""Quotients, roots and sines of numbers that are not given: they take their usual path.
+"""Quotients, roots, powers and the like of numbers that are not given take their usual path.
 
-nvcc's code asks of each whether its operands are ordinary: normal, their result as well, of a sine
-below 105,615; two 64-bit integers that fit in 32 bits are divided in place. Else it goes a way of
-its own, a function of the compiler's or some rows. Where
-arrays have no elements nobody knows, and nearly all numbers are ordinary.
+nvcc's code asks of each whether its operands are ordinary: normal, their result as well; two
+64-bit integers that fit in 32 bits are divided in place. Else it goes a way of its own, a function
+of the compiler's or some rows. Where arrays have no elements nobody knows, and nearly all numbers
+are ordinary.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ import numpy as np
 
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.once import Same
-from gpusim.prediction.streams.missing import held_unknown, without_elements
+from gpusim.prediction.odd_numbers import answers, with_ordinary_operands
+from gpusim.prediction.streams.missing import data_lines, held_unknown, without_elements
 from gpusim.prepared import Prepared
 
 # Functions that are called for operands that are not ordinary. Those of 64-bit integers are also
 # called without asking, where a divisor is known to be large.
 _SLOW_CALL = re.compile(r"CALL\.REL\S* `\(\$\S*__cuda_sm\w*(?:slowpath|mediumpath|full|_[su]64)")
 _OF_INTEGERS = re.compile(r"_[su]64\)")
-# Sines and cosines of large angles are reduced bit by bit.
-_LARGE_ANGLE = re.compile(r"FSETP\.GE\.AND P\d, PT, \|\S+\|(?:\.reuse)?, 105615, PT")
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
 
 
@@ -40,8 +39,10 @@ def with_usual_paths(prepared: Prepared) -> Prepared:
 
 @lru_cache(maxsize=64)
 def _decided(same: Same, without: frozenset[str]) -> Program:
-    program = same.program
-    held = held_unknown(program, without)
+    if not data_lines(same.program, without):
+        return same.program
+    held = held_unknown(same.program, without)
+    program = with_ordinary_operands(same.program, held)
     rows = list(program.instructions)
     unusual = {
         pc: is_taken
@@ -71,17 +72,15 @@ def _always(row: Instruction) -> Instruction:
 
 def _unusual(program: Program) -> Iterator[tuple[int, bool]]:
     """Yield branches with an unusual way, and whether it is the one that they jump to."""
-    written: dict[int, Instruction] = {}
+    known = answers(program)
     for pc, row in enumerate(program.instructions):
         if row.guard is not None and OPS[row.op].kind == "branch":
-            asks = written.get(row.guard)
             if _SLOW_CALL.search(row.text) or _calls_slowly(program, row.target, pc + 1):
                 yield pc, True
             elif _calls_slowly(program, pc + 1, row.target):
                 yield pc, False
-            elif asks is not None and _LARGE_ANGLE.search(asks.text):
-                yield pc, not row.negated
-        written.update(dict.fromkeys(row.dst, row))
+            elif row.guard in known:
+                yield pc, known[row.guard] == row.negated
 
 
 def _calls_slowly(program: Program, first: int, other: int) -> bool:

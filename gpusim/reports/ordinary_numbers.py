@@ -11,8 +11,8 @@ from gpusim.prediction.jobs import Forecast
 from gpusim.reports.layout import DIM
 
 SUPPOSED = (
-    "elements that are not given are taken for ordinary numbers: no quotient, root or sine takes "
-    "the path that is for others"
+    "elements that are not given are taken for ordinary numbers: quotients, roots, powers and the "
+    "like take their usual path"
 )
 
 

@@ -1,4 +1,4 @@
-"""Quotients and roots of nvcc's code: whole kernels from shapes, each function with its check."""
+"""Quotients, roots, powers and the like of nvcc's code, predicted from shapes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,19 @@ pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 N = 8192
 # Results from x and y: each has a check of its operands, and a function behind it.
 RESULTS = {
-    "float": ("x / y", "1.0f / x", "sqrtf(x)", "1.0f / sqrtf(x)", "hypotf(x, y)"),
-    "double": ("x / y", "1.0 / x", "sqrt(x)", "rsqrt(x)"),
+    "float": (
+        "x / y",
+        "1.0f / x",
+        "sqrtf(x)",
+        "hypotf(x, y)",
+        "powf(x, y)",
+        "powf(x, 2.2f)",
+        "powf(2.0f, x)",
+        "sinf(x) + cosf(x)",
+        "tanf(x)",
+        "log1pf(x)",
+    ),
+    "double": ("x / y", "1.0 / x", "sqrt(x)", "rsqrt(x)", "exp(x)", "log(x)"),
     "long long": ("x / y", "x % y"),
     "unsigned long long": ("x / y", "x % y"),
 }
@@ -121,6 +132,22 @@ __global__ void power(const double *a, const double *b, double *out)
     out[i] = y;
 }
 
+__global__ void sparse(const float *a, const float *b, float *out)
+{
+    int i = threadIdx.x;
+    if (a[i] != 0)
+        out[i] = b[i];
+}
+
+__global__ void root(const float *a, const float *b, float *out)
+{
+    int i = threadIdx.x;
+    float x = a[i], y = b[i];
+    if (x >= 0)
+        y = sqrtf(x) / y;
+    out[i] = y;
+}
+
 __global__ void quotient(const int *a, const float *x, float *out)
 {
     int i = threadIdx.x;
@@ -172,10 +199,15 @@ def test_rows_weights_and_steps_need_no_elements(name: str) -> None:
         ("positive", "float32", "a"),
         ("large", "uint64", "a"),
         ("power", "float64", "a, b"),
+        ("sparse", "float32", "a"),
+        ("root", "float32", "a"),
     ],
 )
 def test_branches_of_the_kernels_own_want_elements(name: str, kind: str, needed: str) -> None:
-    """In `large` a function divides without any check: the branch before it is the kernel's."""
+    """In `large` a function divides without any check: the branch before it is the kernel's.
+
+    What a test for zero decides in `sparse` is an access to memory.
+    """
     with pytest.raises(InputError, match=f"elements: give those of {needed}, with"):
         predicted(OWN, name, 1, 32, *[array_spec(32, kind) for _ in range(3)])
 
