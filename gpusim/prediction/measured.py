@@ -47,6 +47,11 @@ FAR_PASSES = 1.125
 # at nine tenths.
 L2_LATENCY_GROWTH_BY_STORES = 1.4
 
+# Cycles for which the L2 is busy with a store to a line of which another part has a copy, where
+# another store to the line has come just before, within `latency_cycles.flag`. Words at random in
+# 0.25 to 16 MB, 1 to 16 loads for each store: within a sixth.
+COPY_GIVEN_UP_CYCLES = 0.39
+
 # Of what was stored some is written once stores have filled so much of the part of the L2 that
 # keeps it, all from there on: 8 to 96 MB that are stored, updated in place, or stored after as much
 # was read. Where reading goes on beside it, it is written as touches fill those parts of the L2.

@@ -592,6 +592,9 @@ def test_atomics_on_what_the_l2_lacks_wait_for_dram() -> None:
     assert simulate([*[atomic] * 10, EXIT], gpu=gpu, share=share).cycles == 10 * 3 * 32
 
 
+FAST_STORES = {"l2_stores_per_cycle": 1e4, "l2_whole_stores_per_cycle": 1e4}
+
+
 def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
     """Of two units each line takes one for a fifth of a pass, a grain out of DRAM for 0.3 more.
 
@@ -629,6 +632,21 @@ def test_loads_go_on_beside_atomics_whose_old_values_take_longest() -> None:
     )  # fmt: skip
     made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=share)
     assert made.cycles == 2 * 100
+
+
+@pytest.mark.parametrize(("among", "met"), [(1, 1.0), (1e12, 0.0)])
+def test_a_copy_of_a_line_is_given_up_for_long_where_stores_to_the_line_meet(
+    among: float, met: float
+) -> None:
+    """By 1000 SMs, of which each takes the L2 for 0.39 cycles; of many lines none is stored to."""
+    gpu = replace(plain_device(), bandwidth=replace(plain_device().bandwidth, **FAST_STORES))
+    row = Instruction("STG", (), (0, 1), INT32, memory=GLOBAL)
+    cycles = []
+    for copied in (0.0, 0.5):
+        stored = {-1: Stored(copied=copied, among=among)}
+        share = MemoryShare(1e9, 1e9, {-1: Sources(Source(0.0))}, stored, 1.0, 1000, 1000)
+        cycles.append(simulate([*[row] * 10, EXIT], gpu=gpu, share=share).cycles)
+    assert cycles[1] - cycles[0] == pytest.approx(9 * 0.5 * 390 * met, abs=20)
 
 
 @pytest.mark.parametrize(("operation", "takes"), [("add", 2), ("cas", 4)])

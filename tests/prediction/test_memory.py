@@ -549,6 +549,26 @@ def test_what_atomics_update_goes_back_to_dram_in_grains_as_it_came() -> None:
 
 
 @cuda.jit
+def reach(targets, levels, marks):
+    target = targets[cuda.grid(1)]
+    if levels[target] < 1:
+        marks[target] = 1
+
+
+@pytest.mark.parametrize(("is_same", "copied"), [(True, 1 / 3), (False, 0.0)])
+def test_lines_that_all_sms_load_and_store_at_random_are_copied_in_the_other_part(
+    is_same: bool, copied: float
+) -> None:
+    """A load for each store: of three last touches one is a load by an SM of the other part."""
+    targets = np.random.default_rng(1).integers(0, 2**18, 64 * BLOCKS).astype(np.int32)
+    levels, marks = np.zeros(2**18, np.int32), np.zeros(2**18, np.int32)
+    share = share_from(reach[BLOCKS, 64], (targets, levels, levels if is_same else marks))
+    assert share.stored[-1].copied == pytest.approx(copied, abs=0.03)
+    if is_same:
+        assert share.stored[-1].among == pytest.approx(2**18 * 4 / 128, rel=0.05)
+
+
+@cuda.jit
 def count_in_turn(counts, words):
     cuda.atomic.add(counts, cuda.grid(1) % words, 1)
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from gpusim.device import Device
 from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.measured import FAR_PASSES, SECTORS_OF_A_HALF
+from gpusim.prediction.elementary import exp
+from gpusim.prediction.measured import COPY_GIVEN_UP_CYCLES, FAR_PASSES, SECTORS_OF_A_HALF
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
@@ -71,6 +72,14 @@ class GlobalMemory:
     _first: list[Source]
     _again: list[Source]
     _written: list[float]
+    # How often another part has to give up a copy of a line that one stores to at random, how many
+    # stores of all SMs a line gets for one of this SM, and what it takes the L2 where stores meet.
+    _copied: list[float]
+    _meeting: list[float]
+    _give_up: float
+    _meet_within: int
+    _recently_stored: float
+    _noted: float
     _concurrent_atomics: list[float]
     _answering: list[float]
 
@@ -115,6 +124,11 @@ class GlobalMemory:
         self._part_packet = max(self._packet, sms * TICKS / bandwidth.l2_stores_per_cycle)
         self._l2_packet = sms * TICKS / bandwidth.l2_whole_stores_per_cycle
         self._store_part = bandwidth.l2_store_part_factor
+        self._copied = [one.copied for one in stored]
+        self._meeting = [sms / one.among for one in stored]
+        self._give_up = COPY_GIVEN_UP_CYCLES * TICKS * sms
+        self._meet_within = ticks(device.latency_cycles.flag)
+        self._recently_stored = self._noted = 0.0
         self._written = [
             one.written_back * share.write_factor * one.moved + one.read_first for one in stored
         ]
@@ -197,7 +211,9 @@ class GlobalMemory:
         self._store_free = begin + round(packets * sent)
         busy = packets * self._l2_packet / self._l2_gain
         self._between_free = made_up(self._between_free, begin) + round(busy)
-        self._l2_free = made_up(self._l2_free, begin) + round(busy * self._store_part)
+        given_up = self._given_up(access, place, begin) if self._copied[place] else 0.0
+        kept = round(busy * self._store_part + given_up)
+        self._l2_free = made_up(self._l2_free, begin) + kept
         self._latency.note_busy(begin, 0, round(busy))
         self._sent[turn] = self._last_sent = begin
         self._asked += access.lines
@@ -205,6 +221,17 @@ class GlobalMemory:
         written = self._dram.write(access.written * self._written[place], start)
         self.end = max(self.end, begin + self._last, self._between_free, written)
         return start
+
+    def _given_up(self, access: Access, place: int, at: int) -> float:
+        """Return how long the L2 is busy with copies of lines that are stored to once more.
+
+        It is where another store to the line was sent a moment before, as one of all SMs at random.
+        """
+        passed = exp(-max(0.0, at - self._noted) / self._meet_within)
+        self._recently_stored = self._recently_stored * passed + access.lines
+        self._noted = max(self._noted, float(at))
+        met = 1 - exp(-self._recently_stored * self._meeting[place])
+        return access.lines * self._copied[place] * met * self._give_up / self._l2_gain
 
     def atomic(self, access: Access, at: int) -> tuple[int, int]:
         """Send an atomic to the L2; return when its result is there, and when it may leave.

@@ -227,7 +227,8 @@ class Caches:
         return np.where(line > self.by_line, far, 0.0)
 
     @cached_property
-    def _region(self) -> Array:
+    def region(self) -> Array:
+        """Which touches are of instructions whose addresses overlap: the same number for these."""
         return _regions(self.touches.pc, self.touches.begin)
 
     @cached_property
@@ -239,7 +240,7 @@ class Caches:
         """
         touches, warm = self.touches, self.capacity.is_warm
         weight = touches.weight * (1 - self.l1_hit)
-        region = self._region
+        region = self.region
         came = np.bincount(region, weight * np.isinf(touches.by_line))
         is_store = touches.kind == STORE
         stored = np.bincount(region, touches.weight * is_store)
@@ -286,7 +287,7 @@ class Caches:
         at_random = self._is_copied & touches.is_random
         if copied == 1.0 or not at_random.any():
             return room
-        region = self._region
+        region = self.region
         weight = touches.weight * at_random * (1 - self.l1_hit)
         whole = np.maximum(np.bincount(region, weight), 1e-12)
         for _ in range(2):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.memory import SECTOR_BYTES
+from gpusim.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.inner import inner
 from gpusim.prediction.memory.hits import Caches, mean
-from gpusim.prediction.streams.stretches import ATOMIC, STORE
+from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
@@ -23,6 +23,8 @@ class Stored:
     `written_back` go on to DRAM before the launch ends, which takes it as long as writing so many
     `moved` sectors of many side by side. For a sector DRAM reads as long as for so many
     `read_first`. In all `missed` stored sectors are not in the L1; DRAM reads `dram_bytes` first.
+    Of the lines, stored to at random `among` so many, `copied` have a copy in another part of the
+    L2 that it has to give up.
     """
 
     written_back: float = 0.0
@@ -30,6 +32,8 @@ class Stored:
     read_first: float = 0.0
     missed: float = 0.0
     dram_bytes: float = 0.0
+    copied: float = 0.0
+    among: float = 1.0
 
 
 def stores_of(caches: Caches) -> Mapping[int, Stored]:
@@ -49,6 +53,7 @@ def _stored(caches: Caches, mine: Array) -> Stored:
     touches = caches.touches
     weight = touches.weight * (mine & (touches.kind == STORE))
     parted = _parted(caches)
+    copied, among = _copied(caches, weight)
     written_back = np.maximum(_written_back(caches), parted)
     return Stored(
         written_back=mean(written_back, weight, 0.0),
@@ -56,7 +61,30 @@ def _stored(caches: Caches, mine: Array) -> Stored:
         read_first=mean(parted * caches.moved, weight, 0.0),
         missed=inner(weight, 1 - caches.l1_hit),
         dram_bytes=SECTOR_BYTES * inner(weight, parted),
+        copied=copied,
+        among=among,
     )
+
+
+def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
+    """Return how often a line that is stored to at random is copied, and among how many it lies.
+
+    Another part has a copy where one of its SMs has loaded the line since it was stored to last;
+    of n parts each has an n-th of the loads. Lines of which an SM has all touches are not given up.
+    """
+    touches, parts = caches.touches, caches.capacity.caches.l2_parts
+    at_random = stores * touches.is_random
+    if parts == 1 or not at_random.any():
+        return 0.0, 1.0
+    is_beside = np.isin(caches.region, caches.region[at_random > 0])
+    lines = touches.weight * touches.lines * is_beside
+    is_load = (touches.kind == LOAD) | (touches.kind == PAST_L1)
+    loads = lines * is_load * (1 - caches.l1_hit)
+    for_a_store = loads.sum() / (lines * (touches.kind == STORE)).sum()
+    by_others = mean(touches.line > touches.by_line, loads * np.isfinite(touches.by_line), 0.0)
+    copied = for_a_store / (for_a_store + parts) * by_others
+    among = np.ptp(touches.begin[at_random > 0]) / LINE_BYTES + 1
+    return copied * float(at_random.sum() / stores.sum()), float(among)
 
 
 def _updated(caches: Caches, mine: Array) -> Stored:
