@@ -31,7 +31,7 @@ from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
-SHORT = 1 / 8  # of a block's life: within less the sample does not tell when how much is touched
+SHORT = 1 / 8  # of all touches: within fewer the sample does not tell when how much is touched
 STEPS_OF_A_LIFE = 512  # in which blocks that run together go on
 AT_A_TIME = 64  # touches, of which so many are about as likely found
 
@@ -187,8 +187,8 @@ class Caches:
         kept = kept / self.course.sms
         lines = _footprint(touches.on_sm, touches.line, kept) / self.course.length
         if self.course.is_alike:
-            then = _come_within(touches.on_sm, touches.time, touches.line, kept)
-            lines = np.where(touches.on_sm < SHORT, lines, then)
+            then, part = _come_within(touches.on_sm, touches.time, touches.line, kept)
+            lines = np.where(part < SHORT, lines, then)
         parts = LINE_BYTES * lines / self.capacity.l1_bytes
         later = self.capacity.l1_lacks_later(parts)
         lacks = self.capacity.l1_lacks(parts, self.course.warps)
@@ -468,11 +468,11 @@ def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
         return np.asarray(whole[at] + np.where(rest[at] > 0, rest[at] * times, 0.0))
 
 
-def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> Array:
+def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> tuple[Array, Array]:
     """Return how much is touched since times that was not touched before within the same time.
 
     All blocks go on together, so that it matters when that is: what is touched at a `time` was
-    touched a gap before.
+    touched a gap before. Also return which part of all touches lies within.
     """
     edges = np.unique(np.quantile(time, np.linspace(0, 1, STEPS_OF_A_LIFE)))
     at = np.searchsorted(edges, time)
@@ -481,7 +481,9 @@ def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> Arra
     np.add.at(table, (at, before), weights)
     whole = table.cumsum(axis=0).cumsum(axis=1)
     begun = np.searchsorted(edges, time - since, side="left")
-    return np.asarray(whole[at, begun] - whole[begun, begun])
+    by_time = whole[:, -1]
+    part = (by_time[at] - by_time[begun]) / max(by_time[-1], 1e-12)
+    return whole[at, begun] - whole[begun, begun], part
 
 
 def lacking(filled: Array, all_hit: float, all_miss: float) -> Array:
