@@ -333,6 +333,40 @@ def test_blocks_that_begin_together_lose_lines_when_they_store_most() -> None:
 
 
 @cuda.jit
+def again_and_long_after(a, out, n, turns):
+    """Each block goes over n elements of its own twice, and works on without any."""
+    total = 0
+    for i in range(cuda.threadIdx.x, n, 64):
+        total += a[cuda.blockIdx.x * n + i]
+    for i in range(cuda.threadIdx.x, n, 64):
+        total += a[cuda.blockIdx.x * n + i]
+    for i in range(turns):
+        total = total * 3 + i
+        cuda.syncthreads()
+    out[cuda.grid(1)] = total
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "in_l1", "in_l2"), [(16, 1.0, 1.0), (80, 0.0, 1.0), (300, 0.0, 0.0)]
+)
+def test_rows_read_twice_at_the_beginning_of_a_long_life_are_as_far_apart_as_any(
+    kilobytes: int, in_l1: float, in_l2: float
+) -> None:
+    """Four rows an SM, of 240 KB, and 528 of 60 MB: what comes between is all of the rows.
+
+    That the two passes are a hundredth of the block's steps does not matter.
+    """
+    n, blocks = kilobytes * 256, 4 * H200.gpu.sms
+    arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
+    launch = again_and_long_after[blocks, 64]
+    share = share_from(launch, (*arrays, np.int32(n), np.int32(100_000)))
+    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    assert np.mean([one.l1_hit for one in second]) == pytest.approx(in_l1, abs=0.05)
+    if not in_l1:
+        assert np.mean([1 - one.l2_miss for one in second]) == pytest.approx(in_l2, abs=0.05)
+
+
+@cuda.jit
 def second_reads(visits, x, out, words):
     i = cuda.grid(1)
     if cuda.atomic.add(visits, i % words, 1) == 1:

@@ -266,7 +266,11 @@ class Caches:
 
     def _lines_with(self, room: Array, gap: Array) -> Array:
         lines = self.touches.weight * self.touches.lines * room
-        return LINE_BYTES * _footprint(gap, self.by_line, lines) / self.course.length
+        came = _footprint(gap, self.by_line, lines) / self.course.length
+        if self.course.is_alike:
+            then, part = _come_within(gap, self.touches.time, self.by_line, lines)
+            came = np.where((gap > self.touches.time) | (part < SHORT), came, then)
+        return LINE_BYTES * came
 
     @cached_property
     def _is_copied(self) -> Array:
