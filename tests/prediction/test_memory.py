@@ -603,6 +603,21 @@ def test_lines_that_all_sms_load_and_store_at_random_are_copied_in_the_other_par
 
 
 @cuda.jit
+def lessen(rows, limits):
+    i = cuda.grid(1)
+    if rows[i] > limits[i % 1024]:
+        rows[i] = limits[i % 1024]
+
+
+def test_lines_that_are_stored_to_once_each_are_among_all_of_their_array() -> None:
+    """Data say of which words; two blocks of 16 have a line, so that some loads are by others."""
+    rows = np.random.default_rng(1).integers(0, 2, 16 * BLOCKS).astype(np.int32)
+    share = share_from(lessen[BLOCKS, 16], (rows, np.zeros(1024, np.int32)))
+    assert share.stored[-1].copied > 0
+    assert share.stored[-1].among == pytest.approx(BLOCKS / 2, rel=0.1)
+
+
+@cuda.jit
 def count_in_turn(counts, words):
     cuda.atomic.add(counts, cuda.grid(1) % words, 1)
 

@@ -71,6 +71,7 @@ def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
 
     Another part has a copy where one of its SMs has loaded the line since it was stored to last;
     of n parts each has an n-th of the loads. Lines of which an SM has all touches are not given up.
+    They lie among all from the first to the last that is loaded or stored beside them.
     """
     touches, parts = caches.touches, caches.capacity.caches.l2_parts
     at_random = stores * touches.is_random
@@ -83,7 +84,7 @@ def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
     for_a_store = loads.sum() / (lines * (touches.kind == STORE)).sum()
     by_others = mean(touches.line > touches.by_line, loads * np.isfinite(touches.by_line), 0.0)
     copied = for_a_store / (for_a_store + parts) * by_others
-    among = np.ptp(touches.begin[at_random > 0]) / LINE_BYTES + 1
+    among = np.ptp(touches.begin[is_beside]) / LINE_BYTES + 1
     return copied * float(at_random.sum() / stores.sum()), float(among)
 
 
