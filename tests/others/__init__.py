@@ -8,6 +8,7 @@ from . import (
     assignments,
     atomics,
     basics,
+    engineering,
     fields,
     gathers,
     grids,
@@ -21,6 +22,7 @@ from . import (
     streams,
     tensors,
     tiles,
+    tokens,
     training,
 )
 from .plans import KERNELS, Launch
@@ -43,6 +45,8 @@ MODULES = (
     models,
     queries,
     tensors,
+    tokens,
+    engineering,
 )
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 

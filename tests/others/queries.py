@@ -19,7 +19,7 @@ from .data import (
     words,
     zeros,
 )
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 EXACT = 0.0
 
@@ -29,7 +29,7 @@ def _begins(sizes: Array) -> Array:
     return np.r_[0, np.cumsum(sizes)].astype(int32)
 
 
-@measured(LAST, 2**14, 2**18, 2**22)
+@measured(SEEN, 2**14, 2**18, 2**22)
 def count_distinct(n: int) -> Plan:
     def expected(keys: Array, *_: object) -> Expected:
         return {3: np.asarray([len(np.unique(keys))])}
@@ -48,7 +48,7 @@ def _prices(n: int) -> tuple[Array, Array]:
     return (1 + words(n, 2) % uint32(6)).astype(int32), words(n, 3) % uint32(9) == 0
 
 
-@measured(LAST, 2**12, 2**16, 2**20)
+@measured(SEEN, 2**12, 2**16, 2**20)
 def parse_prices(n: int) -> Plan:
     digits, negative = _prices(n)
     offsets = _begins(digits + 3 + negative)
@@ -73,7 +73,7 @@ def parse_prices(n: int) -> Plan:
     return Plan(n // 256, 256, (*given, zeros(n, int64), int32(n)), expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def unpack_bits(n: int) -> Plan:
     bits = 11
 
@@ -87,7 +87,7 @@ def unpack_bits(n: int) -> Plan:
     return Plan(min(n // 256, 2112), 256, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def delta_decode(n: int) -> Plan:
     def deltas() -> Array:
         return words(n // 4, 7).view(int8)
@@ -115,7 +115,7 @@ def _graph(n: int) -> tuple[Array, Array]:
     return begins, (first + whole[1:]).astype(int32)
 
 
-@measured(LAST, 2**12, 2**15, 2**18, small=2**10)
+@measured(SEEN, 2**12, 2**15, 2**18, small=2**10)
 def count_triangles(n: int) -> Plan:
     begins, targets = _graph(n)
     edges = len(targets)
@@ -138,7 +138,7 @@ def count_triangles(n: int) -> Plan:
     return Plan(-(-edges // 256), 256, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def relax_edges(n: int) -> Plan:
     nodes = n // 8
 
@@ -159,7 +159,7 @@ def relax_edges(n: int) -> Plan:
     return Plan(n // 256, 256, (*edges, *known, int32(n)), expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**23)
+@measured(SEEN, 2**16, 2**20, 2**23)
 def coo_product(n: int) -> Plan:
     rows = n // 8
 
@@ -182,7 +182,7 @@ def coo_product(n: int) -> Plan:
     return Plan(n // 256, 256, arguments, expected, tolerance=1e-10)
 
 
-@measured(LAST, 2**10, 2**14, 2**18, small=2**8)
+@measured(SEEN, 2**10, 2**14, 2**18, small=2**8)
 def bsr_product(n: int) -> Plan:
     sizes = (3 + words(n, 18) % uint32(8)).astype(int32)
     begins = _begins(sizes)
@@ -203,7 +203,7 @@ def bsr_product(n: int) -> Plan:
     return Plan(n // 16, 256, arguments, expected)
 
 
-@measured(LAST, 2**14, 2**19, 2**24, small=2**10)
+@measured(SEEN, 2**14, 2**19, 2**24, small=2**10)
 def split_sort(n: int) -> Plan:
     def keys() -> Array:
         return words(n // 2, 20).view(np.uint16)
@@ -214,7 +214,7 @@ def split_sort(n: int) -> Plan:
     return Plan(n // 256, 256, (afresh(deciding(of(keys, n, np.uint16))),), expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def date_parts(n: int) -> Plan:
     def days() -> Array:
         return (words(n, 21) % uint32(80000)).astype(int32) - int32(30000)
@@ -233,7 +233,7 @@ def date_parts(n: int) -> Plan:
     return Plan(n // 256, 256, (deciding(of(days, n, int32)), *made, int32(n)), expected, EXACT)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def count_kmers(n: int) -> Plan:
     def genome() -> Array:
         return np.frombuffer(b"ACTG", uint8)[words(n + 8, 22) & uint32(3)]
@@ -248,7 +248,7 @@ def count_kmers(n: int) -> Plan:
     return Plan(n // 2048, 256, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**14, 2**18, 2**21)
+@measured(SEEN, 2**14, 2**18, 2**21)
 def btree_lookup(n: int) -> Plan:
     levels = 5
     count = 16**levels

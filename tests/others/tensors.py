@@ -6,7 +6,7 @@ import numpy as np
 from numpy import float16, float32, float64, int8, int32, uint64
 
 from .data import Array, Numbers, afresh, deciding, of, random_words, uniform, words, zeros
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 EXACT = 0.0
 
@@ -16,7 +16,7 @@ def _signed(length: int, seed: int) -> Numbers:
     return of(lambda: 2 * uniform(length, seed).make() - float32(1), length, float32)
 
 
-@measured(LAST, 32, 128, 512, small=16, instance="direct_conv<8>")
+@measured(SEEN, 32, 128, 512, small=16, instance="direct_conv<8>")
 def direct_conv(n: int) -> Plan:
     channels, filters = 32, 32
 
@@ -35,7 +35,7 @@ def direct_conv(n: int) -> Plan:
     return Plan((n // 16, n // 16, filters // 8), (16, 16), arguments, expected)
 
 
-@measured(LAST, 256, 4096, 2**14, small=16)
+@measured(SEEN, 256, 4096, 2**14, small=16)
 def gemv_int8(n: int) -> Plan:
     columns = 4096
 
@@ -49,7 +49,7 @@ def gemv_int8(n: int) -> Plan:
     return Plan(n // 8, (32, 8), arguments, expected)
 
 
-@measured(LAST, 8, 128, 1024, small=2)
+@measured(SEEN, 8, 128, 1024, small=2)
 def roi_align(n: int) -> Plan:
     channels, size = 64, 64
     total = n * channels * 49
@@ -84,7 +84,7 @@ def _lines(at: Array, size: int) -> Array:
     return made
 
 
-@measured(LAST, 512, 4096, 2**14, small=128)
+@measured(SEEN, 512, 4096, 2**14, small=128)
 def nms_mask(n: int) -> Plan:
     threshold = float32(0.3)
 
@@ -106,7 +106,7 @@ def nms_mask(n: int) -> Plan:
     return Plan((n // 64, n // 64), 64, arguments, expected, EXACT)
 
 
-@measured(LAST, 128, 512, 4096, small=32)
+@measured(SEEN, 128, 512, 4096, small=32)
 def rbf_matrix(n: int) -> Plan:
     gamma = float32(0.1)
 
@@ -119,7 +119,7 @@ def rbf_matrix(n: int) -> Plan:
     return Plan((n // 16, n // 16), (16, 16), arguments, expected)
 
 
-@measured(LAST, 2**14, 2**18, 2**22)
+@measured(SEEN, 2**14, 2**18, 2**22)
 def kmeans_update(n: int) -> Plan:
     def points() -> Array:
         return (
@@ -140,7 +140,7 @@ def kmeans_update(n: int) -> Plan:
     return Plan(min(n // 256, 528), 256, arguments, expected, tolerance=1e-3)
 
 
-@measured(LAST, 2**10, 2**14, 2**17, small=2**8)
+@measured(SEEN, 2**10, 2**14, 2**17, small=2**8)
 def selective_scan(n: int) -> Plan:
     steps = 48
 
@@ -165,7 +165,7 @@ def selective_scan(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def huber_loss(n: int) -> Plan:
     delta = float32(0.3)
 
@@ -183,7 +183,7 @@ def _halves(length: int, seed: int) -> Numbers:
     return of(lambda: _signed(length, seed).make().astype(float16), length, float16)
 
 
-@measured(LAST, 128, 2048, 2**15, small=8)
+@measured(SEEN, 128, 2048, 2**15, small=8)
 def residual_norm(n: int) -> Plan:
     def expected(x: Array, residual: Array, gamma: Array, out: Array) -> Expected:
         total = (x + residual).reshape(n, 1024)
@@ -195,7 +195,7 @@ def residual_norm(n: int) -> Plan:
     return Plan(n, 128, (*given, zeros(1024 * n, float16)), expected, tolerance=2e-3)
 
 
-@measured(LAST, 2**12, 2**16, 2**20, small=2**9)
+@measured(SEEN, 2**12, 2**16, 2**20, small=2**9)
 def eigen3x3(n: int) -> Plan:
     def given() -> Array:
         return uniform(6 * n, 9).make().astype(float64)
@@ -208,7 +208,7 @@ def eigen3x3(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, tolerance=1e-7)
 
 
-@measured(LAST, 128, 2048, 2**15, small=4)
+@measured(SEEN, 128, 2048, 2**15, small=4)
 def hadamard(n: int) -> Plan:
     def expected(x: Array) -> Expected:
         made = x.reshape(n, 1024).astype(float64)
@@ -220,7 +220,7 @@ def hadamard(n: int) -> Plan:
     return Plan(n, 256, (afresh(uniform(1024 * n)),), expected)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def master_update(n: int) -> Plan:
     rate, beta, decay, unscale = (float32(part) for part in (0.01, 0.9, 0.0001, 1 / 128))
 
