@@ -8,6 +8,7 @@ from . import (
     assignments,
     atomics,
     basics,
+    classics,
     engineering,
     fields,
     gathers,
@@ -24,6 +25,7 @@ from . import (
     tiles,
     tokens,
     training,
+    warehouse,
 )
 from .plans import KERNELS, Launch
 
@@ -47,6 +49,8 @@ MODULES = (
     tensors,
     tokens,
     engineering,
+    classics,
+    warehouse,
 )
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 

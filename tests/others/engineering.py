@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float32, float64, int8, int32, int64, uint8, uint32, uint64
 
 from .data import Array, Numbers, afresh, deciding, mixed, of, uniform, words, zeros
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 EXACT = 0.0
 
@@ -28,7 +28,7 @@ def _doubles(length: int, seed: int) -> Numbers:
     return of(made, length, float64)
 
 
-@measured(LAST, 2**12, 2**15, 2**21, small=2**9)
+@measured(SEEN, 2**12, 2**15, 2**21, small=2**9)
 def sph_density(n: int) -> Plan:
     cells = round((n / 8) ** (1 / 3))
 
@@ -57,7 +57,7 @@ def sph_density(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected)
 
 
-@measured(LAST, 2**16, 2**20, 2**23)
+@measured(SEEN, 2**16, 2**20, 2**23)
 def push_particles(n: int) -> Plan:
     cells, dt = 512, float32(0.1)
 
@@ -90,7 +90,7 @@ def push_particles(n: int) -> Plan:
     return Plan(min(n // 256, 1056), 256, arguments, expected)
 
 
-@measured(LAST, 100_000, 1_000_000, 10_000_000, small=5_000)
+@measured(SEEN, 100_000, 1_000_000, 10_000_000, small=5_000)
 def cg_step(n: int) -> Plan:
     def expected(
         x: Array, r: Array, p: Array, q: Array, rr: Array, pq: Array, *_: object
@@ -105,7 +105,7 @@ def cg_step(n: int) -> Plan:
     return Plan(blocks, 256, (*vectors, *scalars, int32(n // 2)), expected, tolerance=1e-10)
 
 
-@measured(LAST, 16, 64, 128, small=8)
+@measured(SEEN, 16, 64, 128, small=8)
 def restrict3d(n: int) -> Plan:
     size = 8 * n**3
 
@@ -121,7 +121,7 @@ def restrict3d(n: int) -> Plan:
     return Plan((n // 8, n // 8, n // 4), (8, 8, 4), arguments, expected, tolerance=1e-12)
 
 
-@measured(LAST, 2**16, 2**20, 2**26)
+@measured(SEEN, 2**16, 2**20, 2**26)
 def index_delimiters(n: int) -> Plan:
     letters = np.frombuffer(b"0123456789.-,,,\nabcdefghijklmnop", uint8)
 
@@ -150,7 +150,7 @@ def _finished(h: Array) -> Array:
     return h ^ h >> uint64(33)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def partition_rows(n: int) -> Plan:
     blocks = n // 4096
 
@@ -177,7 +177,7 @@ def _degrees(n: int) -> Array:
     return np.minimum(3 / np.sqrt(uniform(n, 18).make() + float32(1e-5)), 600).astype(int32)
 
 
-@measured(LAST, 10_000, 100_000, 1_000_000, small=2_000)
+@measured(SEEN, 10_000, 100_000, 1_000_000, small=2_000)
 def independent_set(n: int) -> Plan:
     begins = _begins(_degrees(n))
     edges, seed = int(begins[-1]), uint32(12345)
@@ -201,7 +201,7 @@ def independent_set(n: int) -> Plan:
     return Plan(-(-n // 256), 256, arguments, expected, EXACT)
 
 
-@measured(LAST, 256, 1024, 4096, small=64)
+@measured(SEEN, 256, 1024, 4096, small=64)
 def paeth_filter(n: int) -> Plan:
     def image() -> Array:
         down, across = np.indices((n, n), int32)
@@ -224,7 +224,7 @@ def paeth_filter(n: int) -> Plan:
     return Plan((4 * n // 128, n), 128, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**12, 2**15, 2**18, small=2**10)
+@measured(SEEN, 2**12, 2**15, 2**18, small=2**10)
 def photons(n: int) -> Plan:
     bins, seed = 100, uint32(7)
     total, albedo, depth = float32(3), float32(0.8), float32(2)
@@ -259,7 +259,7 @@ def photons(n: int) -> Plan:
     return Plan(n // 128, 128, arguments, expected, tolerance=2e-3)
 
 
-@measured(LAST, 10_000, 200_000, 2_000_000, small=1_000)
+@measured(SEEN, 10_000, 200_000, 2_000_000, small=1_000)
 def parse_dates(n: int) -> Plan:
     def seconds() -> Array:
         made = (words(n, 22) % uint32(2_000_000_000)).astype(int64)
@@ -280,7 +280,7 @@ def parse_dates(n: int) -> Plan:
     return Plan(-(-n // 256), 256, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**10, 2**14, 2**18, small=2**8)
+@measured(SEEN, 2**10, 2**14, 2**18, small=2**8)
 def solve6(n: int) -> Plan:
     def expected(matrices: Array, rhs: Array, *_: object) -> Expected:
         made = np.linalg.solve(matrices.reshape(n, 6, 6), rhs.reshape(n, 6, 1))
@@ -300,7 +300,7 @@ def _letter_and_digits() -> Array:
     return made.ravel()
 
 
-@measured(LAST, 2**12, 2**16, 2**20, small=2**10)
+@measured(SEEN, 2**12, 2**16, 2**20, small=2**10)
 def match_lines(n: int) -> Plan:
     letters = np.frombuffer(b"ABCDEFGHI0123456", uint8)
 

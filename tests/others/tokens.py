@@ -20,7 +20,7 @@ from .data import (
     words,
     zeros,
 )
-from .plans import LAST, Expected, Plan, measured
+from .plans import SEEN, Expected, Plan, measured
 
 EXACT = 0.0
 
@@ -44,7 +44,7 @@ def _begins(sizes: Array) -> Array:
     return np.r_[0, np.cumsum(sizes)].astype(int32)
 
 
-@measured(LAST, 2**10, 2**14, 2**17, small=2**7)
+@measured(SEEN, 2**10, 2**14, 2**17, small=2**7)
 def route_tokens(n: int) -> Plan:
     def expected(logits: Array, *_: object) -> Expected:
         rows = logits.reshape(n, 64)
@@ -59,7 +59,7 @@ def route_tokens(n: int) -> Plan:
     return Plan(n // 8, (32, 8), arguments, expected)
 
 
-@measured(LAST, 2**8, 2**12, 2**15, small=2**6)
+@measured(SEEN, 2**8, 2**12, 2**15, small=2**6)
 def dispatch_rows(n: int) -> Plan:
     width = 1024
 
@@ -77,7 +77,7 @@ def dispatch_rows(n: int) -> Plan:
     return Plan((n, 2), 128, (*given, zeros(n * width, uint32)), expected, EXACT)
 
 
-@measured(LAST, 4, 32, 128, small=2)
+@measured(SEEN, 4, 32, 128, small=2)
 def paged_attention(n: int) -> Plan:
     heads, page, most = 8, 16, 512
     pages = most // page
@@ -109,7 +109,7 @@ def paged_attention(n: int) -> Plan:
     return Plan((heads, n), 128, arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**10, 2**12, 2**15, small=2**6)
+@measured(SEEN, 2**10, 2**12, 2**15, small=2**6)
 def gemv_int4(n: int) -> Plan:
     columns = 4096
 
@@ -126,7 +126,7 @@ def gemv_int4(n: int) -> Plan:
     return Plan(n // 4, (32, 4), arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 8, 64, 512, small=2)
+@measured(SEEN, 8, 64, 512, small=2)
 def sample_token(n: int) -> Plan:
     vocabulary, temperature = 32000, float32(0.8)
 
@@ -141,7 +141,7 @@ def sample_token(n: int) -> Plan:
     return Plan(n, 256, arguments, expected, tolerance=1e-3)
 
 
-@measured(LAST, 4, 64, 512, small=2)
+@measured(SEEN, 4, 64, 512, small=2)
 def mask_logits(n: int) -> Plan:
     vocabulary = 50257
     pieces = -(-vocabulary // 32)
@@ -166,7 +166,7 @@ def mask_logits(n: int) -> Plan:
     return Plan((-(-vocabulary // 256), n), 256, arguments, expected, tolerance=1e-9)
 
 
-@measured(LAST, 2**16, 2**20, 2**24)
+@measured(SEEN, 2**16, 2**20, 2**24)
 def adamw_8bit(n: int) -> Plan:
     blocks = n // 256
     rate, beta1, beta2, epsilon, decay = map(float32, (0.1, 0.9, 0.99, 1e-3, 0.01))
@@ -201,7 +201,7 @@ def adamw_8bit(n: int) -> Plan:
     return Plan(blocks, 256, (*arguments, *numbers), expected, tolerance=8e-3)
 
 
-@measured(LAST, 2**6, 2**11, 2**14, small=2**4)
+@measured(SEEN, 2**6, 2**11, 2**14, small=2**4)
 def split_heads(n: int) -> Plan:
     heads, dim = 12, 64
     positions = min(n, 512)
@@ -224,7 +224,7 @@ def _bags(n: int) -> Array:
     return (64 * uniform(n, 25).make().astype(float64) ** 4).astype(int32)
 
 
-@measured(LAST, 2**9, 2**13, 2**16, small=2**7)
+@measured(SEEN, 2**9, 2**13, 2**16, small=2**7)
 def embedding_bag(n: int) -> Plan:
     rows = 2**16
     begins = _begins(_bags(n))
@@ -253,7 +253,7 @@ def _as_floats(bits: Array) -> Array:
     return (bits.astype(uint32) << uint32(16)).view(float32)
 
 
-@measured(LAST, 2**6, 2**10, 2**14, small=2**4)
+@measured(SEEN, 2**6, 2**10, 2**14, small=2**4)
 def lora_shrink(n: int) -> Plan:
     hidden, adapters, rank = 2048, 8, 16
 
@@ -273,7 +273,7 @@ def lora_shrink(n: int) -> Plan:
     return Plan(n, (32, 16), arguments, expected, tolerance=1e-4)
 
 
-@measured(LAST, 2**6, 2**10, 2**12, small=2**6)
+@measured(SEEN, 2**6, 2**10, 2**12, small=2**6)
 def accept_drafts(n: int) -> Plan:
     steps, vocabulary = 8, 1024
     size = n * steps * vocabulary
@@ -295,7 +295,7 @@ def accept_drafts(n: int) -> Plan:
     return Plan(n // 64, 64, arguments, expected, EXACT)
 
 
-@measured(LAST, 2**10, 2**13, 2**16, small=2**7)
+@measured(SEEN, 2**10, 2**13, 2**16, small=2**7)
 def grouped_product(n: int) -> Plan:
     experts, inner, width = 8, 256, 512
 

@@ -110,7 +110,7 @@ def test_a_summary_has_mean_median_90th_percentile_and_worst() -> None:
 def test_bars_are_told_with_what_is_reached() -> None:
     made = [
         Compared(kernel, 1, code, "cold", 100.0, us, 0.0)
-        for kernel, us in (("fill", 96.0), ("fill", 104.0), ("split_heads", 110.0))
+        for kernel, us in (("fill", 96.0), ("fill", 104.0), ("sampled_product", 110.0))
         for code in ("nvcc", "lowering")
     ]
     assert bars(made) == [
