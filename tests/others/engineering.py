@@ -68,7 +68,8 @@ def push_particles(n: int) -> Plan:
         return afresh(deciding(of(made, n, float32)))
 
     def speeds(seed: int) -> Numbers:
-        return afresh(of(lambda: 2 * uniform(n, seed).make() - float32(1), n, float32))
+        made = of(lambda: 2 * uniform(n, seed).make() - float32(1), n, float32)
+        return afresh(deciding(made))
 
     def expected(x: Array, y: Array, vx: Array, vy: Array, fields: Array, *_: object) -> Expected:
         nodes = fields.reshape(cells, cells, 4).astype(float64)
@@ -86,7 +87,7 @@ def push_particles(n: int) -> Plan:
         return {0: (x + ux * dt) % cells, 1: (y + uy * dt) % cells, 2: ux, 3: uy}
 
     moving = places(3), places(4), speeds(5), speeds(6)
-    arguments = *moving, uniform(4 * cells**2, 7), dt, int32(cells), int32(n)
+    arguments = *moving, deciding(uniform(4 * cells**2, 7)), dt, int32(cells), int32(n)
     return Plan(min(n // 256, 1056), 256, arguments, expected)
 
 
@@ -286,7 +287,7 @@ def solve6(n: int) -> Plan:
         made = np.linalg.solve(matrices.reshape(n, 6, 6), rhs.reshape(n, 6, 1))
         return {2: made.ravel()}
 
-    given = deciding(_doubles(36 * n, 24)), _doubles(6 * n, 25)
+    given = deciding(_doubles(36 * n, 24)), deciding(_doubles(6 * n, 25))
     arguments = *given, zeros(6 * n, float64), int32(n)
     return Plan(n // 64, 64, arguments, expected, tolerance=1e-9)
 
