@@ -51,6 +51,7 @@ VERSION = Reason(
     {
         "asian_option": 0.26, "viterbi": 0.14, "fft256": 0.025, "stereo_match": 0.02,
         "dot_int8": 0.99, "split_sort": 0.04, "hit_triangles": 0.08, "merge": 0.006, "refit": 0.04,
+        "paged_attention": 0.0005, "sample_token": 0.022,
     },
 )  # fmt: skip
 # Whose lane swaps first decides how often a loop swaps that adds floats or claims places.
@@ -77,12 +78,14 @@ LAST_BIT = Reason(THREADS, {"implied_vol": 1e-5, "black_scholes": 1e-7})
 MEETING = Reason(
     ("instructions", *THREADS),
     {
-        "btree_lookup": 0.0015, "cholesky_by_warps": 0.002, "collatz": 0.0002,
+        "accept_drafts": 0.0045, "btree_lookup": 0.0015, "cholesky_by_warps": 0.002,
+        "collatz": 0.0002,
         "count_triangles": 0.0007, "cyclic_reduction": 1e-6, "direct_conv": 3e-5,
         "epidemics": 2e-6, "find_pattern": 0.006, "hash_lookup": 0.0003, "hit_triangles": 1e-4,
         "ising": 1e-5, "join_chains": 0.011, "lennard_jones": 0.0007, "mandelbrot": 1e-4,
         "page_rank": 0.0005, "parse_prices": 0.0022, "render_volume": 3e-6,
-        "spmv_by_threads": 0.0002,
+        "spmv_by_threads": 0.0002, "sph_density": 0.0005, "index_delimiters": 0.001,
+        "independent_set": 0.006, "photons": 0.042, "parse_dates": 0.0093, "match_lines": 0.0005,
     },
 )  # fmt: skip
 OF_ANY_COMPILER = SWAPS, FIRST, WAITING, LAST_BIT, MEETING
@@ -135,8 +138,8 @@ def test_counters_equal_nsights_but_for_reasons_that_are_named(name: str) -> Non
     assert without_excuse(name, off, VERSION, *OF_ANY_COMPILER) == {}
     assert bool(off) or not any(name in reason.most for reason in OF_ANY_COMPILER)
     if name in MEETING.most and name not in VERSION.most:
-        more, more_on = (measured - simulated for measured, simulated in map(off.get, THREADS))
-        assert more == more_on > 0
+        more, more_on = (off.get(counter, (0, 0)) for counter in THREADS)
+        assert more[0] - more[1] == more_on[0] - more_on[1] >= 0
 
 
 NVCC = shutil.which("nvcc")
