@@ -131,7 +131,7 @@ def wavefronts(
 
     From 7.0 on the parts of a load are twice as large where lanes in pairs want the same, or one
     of them nothing: each lane and the next one, or each and the next but one (Nsight Compute's
-    counts of 200 patterns on an H200, and of kernels of which some lanes load; taken to be so since
+    counts of 600 patterns on an H200, with all lanes or some; taken to be so since
     7.0).
     """
     addresses, on = np.broadcast_arrays(addresses, on)
