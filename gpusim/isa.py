@@ -142,14 +142,16 @@ class Program:
     `shared_bytes` and `local_bytes` are the static memory of a block and of a thread;
     `registers` counts virtual registers, `barriers` the convergence barriers (BSSY),
     `register_estimate` the 32-bit registers a thread needs on the GPU. Registers among
-    `constants` hold 32-bit words of constant banks, given as bank and offset; `layout` says what
-    lies in these. `compiler` names the one whose own code this is, empty for a lowering's.
+    `immediates` are never written; those among `initial` are, and hold a value before. Registers
+    among `constants` hold 32-bit words of constant banks, given as bank and offset; `layout` says
+    what lies in these. `compiler` names the one whose own code this is, empty for a lowering's.
     """
 
     name: str
     instructions: tuple[Instruction, ...]
     registers: int
     immediates: Mapping[int, np.generic] = field(default_factory=dict)
+    initial: Mapping[int, np.generic] = field(default_factory=dict)
     barriers: int = 0
     shared_bytes: int = 0
     local_bytes: int = 0

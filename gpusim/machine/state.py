@@ -150,7 +150,7 @@ class Batch:
         self.placement = Placement(blocks, warps, folded=True)
         self.registers: list[Array | None] = [None] * program.registers
         self.private: set[int] = set()  # registers whose arrays nobody else holds
-        for number, value in program.immediates.items():
+        for number, value in (*program.immediates.items(), *program.initial.items()):
             self.registers[number] = np.asarray(value).reshape(1, 1, 1)
         self.thread = np.arange(warps * WARP_SIZE).reshape(1, warps, WARP_SIZE)
         exists = self.thread < launch.threads_per_block

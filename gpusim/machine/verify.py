@@ -69,9 +69,9 @@ def _ends(instruction: Instruction) -> bool:
 
 
 def _is_predicate(program: Program, register: int) -> bool:
-    constant = program.immediates.get(register)
-    if constant is not None:
-        return constant.dtype.kind == "b"
+    known = program.immediates.get(register, program.initial.get(register))
+    if known is not None and known.dtype.kind != "b":
+        return False
     writers = [i for i in program.instructions if register in i.dst]
     return all(i.dtype is not None and i.dtype.kind == "b" for i in writers)
 
@@ -105,11 +105,12 @@ def _of_registers(program: Program) -> Iterator[str]:
             return known
         return _decided(known, instruction.guard, instruction.negated != (target == pc + 1))
 
+    given = program.immediates.keys() | program.initial.keys()
     for pc, written in _on_every_path(program, after).items():
         instruction = program.instructions[pc]
         guard, reads = instruction.guard, [*instruction.src]
         under = {r for r, g, negated in written if (g, negated) == (guard, instruction.negated)}
-        always = {r for r, g, _ in written if g is None} | program.immediates.keys()
+        always = {r for r, g, _ in written if g is None} | given
         missing = {r for r in reads if r not in under | always}
         missing |= set() if guard is None or guard in always else {guard}
         for register in sorted(missing):

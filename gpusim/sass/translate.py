@@ -138,15 +138,13 @@ class _Translation:
     def program(self, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
         """Return the program."""
         steps = [self._instruction(step) for step in range(len(self.micros))]
-        for web in self.webs.held_at_start():
-            if is_predicate(web[2]) and web in self.numbers:
-                self.immediates[self.numbers[web]] = np.bool_(False)
         kernel = self.code.kernel
         return Program(
             name=self.code.name,
             instructions=tuple(named(steps, self.constants, pointers)),
             registers=len(self.numbers),
             immediates=self.immediates,
+            initial=self._predicates_at_start(),
             barriers=16,
             shared_bytes=max(0, kernel.shared_bytes - self.code.window),
             local_bytes=kernel.local_bytes,
@@ -156,6 +154,10 @@ class _Translation:
             constants=self.constants,
             layout=layout,
         )
+
+    def _predicates_at_start(self) -> dict[int, np.generic]:
+        webs = (web for web in self.webs.held_at_start() if is_predicate(web[2]))
+        return {self.numbers[web]: np.bool_(False) for web in webs if web in self.numbers}
 
     def _number(self, key: Any) -> int:
         return self.numbers.setdefault(key, len(self.numbers))
