@@ -117,7 +117,7 @@ class PycudaBackend:
 
     def machine(self, device: str, date: str) -> Machine:
         """Return what this computer is, as a file of measurements says it."""
-        driver, memory_clock = _reported_by_nvidia_smi()
+        driver, memory_clock = reported_by_nvidia_smi()
         version = self.driver.get_driver_version()
         return Machine(
             gpu=self.gpu_name,
@@ -314,7 +314,7 @@ def pycuda_driver() -> Any:
     return driver
 
 
-def _reported_by_nvidia_smi() -> tuple[str, float | None]:
+def reported_by_nvidia_smi() -> tuple[str, float | None]:
     """Return the driver's version and the memory clock, as far as they can be read."""
     query = "--query-gpu=driver_version,clocks.mem"
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]

@@ -1,4 +1,4 @@
-"""The commands: run, counters, calibrate, compare.
+"""The commands: run, counters, calibrate, compare, operations.
 
 Exit codes are gpusim's: 0 for success, 1 where a stated bar is missed, 2 for what cannot be done.
 """
@@ -30,6 +30,8 @@ from .backend import PycudaBackend
 from .cases import Pair
 from .compilers import Stored
 from .measure import measure_all, median_of, today
+from .operations.command import EXAMPLES as OPERATIONS_EXAMPLES
+from .operations.command import add_options as add_operations
 from .records import Measurement, Measurements
 from .report import all_misses, codes_of, pieces, report
 
@@ -116,6 +118,13 @@ def parser() -> argparse.ArgumentParser:
     held.add_argument("--json", action="store_true", help="print JSON")
     held.add_argument("--workers", help="processes at work, at most one for each core", metavar="N")
     held.set_defaults(function=compare)
+    add_operations(
+        below.add_parser(
+            "operations",
+            help="hold single operations to a GPU's results, bit for bit",
+            epilog=OPERATIONS_EXAMPLES,
+        )
+    )
     replayed = below.add_parser("replay")  # for the profiler, which users need not know
     _measuring(replayed, replay)
     replayed.add_argument("--group", required=True, metavar="NAME")

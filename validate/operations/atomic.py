@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from .operation import Operation, word
 
 PLAIN = {
-    "Add": ("int", "uint", "ull", "float", "double", "half", "half2", "bf16", "bf162", "float2", "float4"),
+    "Add": (
+        "int",
+        "uint",
+        "ull",
+        "float",
+        "double",
+        "half",
+        "half2",
+        "bf16",
+        "bf162",
+        "float2",
+        "float4",
+    ),
     "Sub": ("int", "uint"),
     "Exch": ("int", "uint", "ull", "float"),
     "Min": ("int", "uint", "ll", "ull"),

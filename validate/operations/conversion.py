@@ -9,8 +9,6 @@ from .single import MODES
 
 INTEGERS = ("char", "uchar", "short", "ushort", "int", "uint", "ll", "ull")
 FLOATS = ("float", "double")
-NAMES = {"char": "char", "uchar": "uchar", "short": "short", "ushort": "ushort", "int": "int",
-         "uint": "uint", "ll": "ll", "ull": "ull"}  # fmt: skip
 
 
 def operations() -> Iterator[Operation]:
@@ -20,7 +18,7 @@ def operations() -> Iterator[Operation]:
             if source != target:
                 yield _made(f"cast_{source}_{target}", source, target, f"({word(target)})a")
     yield from _intrinsics()
-    for one, called, high in (("half", "half", "half"), ("bf16", "bfloat16", "bfloat16")):
+    for one, called in (("half", "half"), ("bf16", "bfloat16")):
         yield from _halves(one, called)
     for target in ("char", "uchar", "short", "ushort"):
         letter = {"char": "s8", "uchar": "u8", "short": "s16", "ushort": "u16"}[target]
@@ -48,7 +46,9 @@ def _intrinsics() -> Iterator[Operation]:
             yield _made(f"double2{whole}_{mode}", "double", whole, f"__double2{whole}_{mode}(a)")
             yield _made(f"{whole}2float_{mode}", whole, "float", f"__{whole}2float_{mode}(a)")
             if whole in ("ll", "ull"):
-                yield _made(f"{whole}2double_{mode}", whole, "double", f"__{whole}2double_{mode}(a)")
+                yield _made(
+                    f"{whole}2double_{mode}", whole, "double", f"__{whole}2double_{mode}(a)"
+                )
         yield _made(f"double2float_{mode}", "double", "float", f"__double2float_{mode}(a)")
 
 
@@ -63,6 +63,8 @@ def _halves(one: str, called: str) -> Iterator[Operation]:
     yield _made(f"double2{one}", "double", one, f"__double2{called}(a)")
     yield _made(f"{one}2float", one, "float", f"__{called}2float(a)")
     pair, maker = ("half2", "half2") if one == "half" else ("bf162", "bfloat162")
-    yield Operation(f"floats2{pair}", pair, ("float", "float"), f"__floats2{maker}_rn(a, b)", exact=True)
+    yield Operation(
+        f"floats2{pair}", pair, ("float", "float"), f"__floats2{maker}_rn(a, b)", exact=True
+    )
     widened = "__half22float2" if one == "half" else "__bfloat1622float2"
     yield Operation(f"{pair}_to_float2", "float2", (pair,), f"{widened}(a)", exact=True)

@@ -61,9 +61,7 @@ def _packed(one: str, two: str) -> Iterator[Operation]:
     names = COMPARES.split()
     yield from functions(f"{two}({two},{two})", " ".join(f"__h{c}2" for c in names), exact=True)
     yield from functions(f"bool({two},{two})", " ".join(f"__hb{c}2" for c in names), exact=True)
-    yield from functions(
-        f"uint({two},{two})", " ".join(f"__h{c}2_mask" for c in names), exact=True
-    )
+    yield from functions(f"uint({two},{two})", " ".join(f"__h{c}2_mask" for c in names), exact=True)
     yield from expressions(
         f"{two}({two},{two})",
         [

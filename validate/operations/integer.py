@@ -51,7 +51,9 @@ def _operators(kind: str) -> Iterator[Operation]:
         exact=True,
     )
     constants = [3, 7, 10, 16, 25, 60, 100, 125] + ([1000, 1 << 20, 65537] if bits > 16 else [])
-    rows = [(f"div_{n}", f"a / {n}") for n in constants] + [(f"mod_{n}", f"a % {n}") for n in constants]
+    rows = [(f"div_{n}", f"a / {n}") for n in constants] + [
+        (f"mod_{n}", f"a % {n}") for n in constants
+    ]
     rows += [(f"mul_{'m' if n < 0 else ''}{abs(n)}", f"({unsigned})a * ({unsigned}){n}")
              for n in (-2, -1, 3, 5, 9, 10, 24, 255, -7)]  # fmt: skip
     rows += [("negate", f"-({unsigned})a"), ("increment", f"({unsigned})a + 1"), ("not", "~a")]
@@ -81,12 +83,8 @@ def _wide() -> Iterator[Operation]:
             ("div", "b ? (b == -1 ? 0 : a / b) : 1"), ("mod", "b ? (b == -1 ? 0 : a % b) : 1"),
         ]  # fmt: skip
         yield from expressions(f"{kind}({kind},{kind})", rows, exact=True)
-    yield from expressions(
-        "uint128(ull,ull)", [("wide_product", "(uint128)a * b")], exact=True
-    )
-    yield from expressions(
-        "int128(ll,ll)", [("wide_product", "(int128)a * b")], exact=True
-    )
+    yield from expressions("uint128(ull,ull)", [("wide_product", "(uint128)a * b")], exact=True)
+    yield from expressions("int128(ll,ll)", [("wide_product", "(int128)a * b")], exact=True)
 
 
 def _intrinsics() -> Iterator[Operation]:
@@ -140,7 +138,9 @@ def _words() -> Iterator[Operation]:
             yield Operation(f"vib{op}_{kind}", of, (of, of), body, exact=True)
     for kind in ("s16x2", "u16x2"):
         for op in ("max", "min"):
-            body = f"bool p, q; r = __vib{op}_{kind}(a, b, &p, &q); r ^= (p ? 5 : 0) ^ (q ? 80 : 0);"
+            body = (
+                f"bool p, q; r = __vib{op}_{kind}(a, b, &p, &q); r ^= (p ? 5 : 0) ^ (q ? 80 : 0);"
+            )
             yield Operation(f"vib{op}_{kind}", "uint", ("uint", "uint"), body, exact=True)
 
 

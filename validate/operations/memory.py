@@ -35,7 +35,7 @@ def operations() -> Iterator[Operation]:
     )
     yield _one("cp_async", "int", copied.format("", ""))
     yield _one("cp_async_zfill", "int", copied.format(", %2", ', "r"(i & 4)'))
-    spaces = ("__isGlobal(pa) | __isShared(pa) << 1 | __isLocal(&r) << 2 | __isConstant(pa) << 3")
+    spaces = "__isGlobal(pa) | __isShared(pa) << 1 | __isLocal(&r) << 2 | __isConstant(pa) << 3"
     yield _one("address_spaces", "int", spaces)
 
 

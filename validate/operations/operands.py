@@ -62,10 +62,14 @@ def edges(kind: str) -> Array:
     element = "bf16" if kind.startswith("bf16") else TYPES[kind][0]
     if element[0] in "iu":
         bits = np.dtype(element).itemsize * 8
-        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if element[0] == "i" else (0, (1 << bits) - 1)
+        low, high = (
+            (-(1 << bits - 1), (1 << bits - 1) - 1) if element[0] == "i" else (0, (1 << bits) - 1)
+        )
         found = [0, 1, high, low, 2, 3, high - 1, low + 1, 7, 10, high >> 1, (high >> 1) + 1]
         found += [-1, -2, -7, 31, 32, 33, 63, 64, 100, -100, 127, 128, -128, 255, 256, 32767]
-        found += [1 << k for k in range(2, bits - 1)] + [(1 << k) + 1 for k in range(7, bits - 1, 8)]
+        found += [1 << k for k in range(2, bits - 1)] + [
+            (1 << k) + 1 for k in range(7, bits - 1, 8)
+        ]
         wrapped = [(v - low) % (1 << bits) + low for v in found]
         return np.array(list(dict.fromkeys(wrapped)), dtype=element)
     if element == "bf16":
@@ -97,8 +101,8 @@ def _ordinary(kind: str, seed: int, count: int) -> Array:
     scale = np.exp2((raw >> 1) % 16 - 9.0)
     values = sign * scale * (1 + (raw >> 8) / 2.0**24)
     if element == "bf16":
-        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return values.astype(element)
+        values = values.astype(np.float32).view(np.uint32) >> 16
+    return np.asarray(values).astype("u2" if element == "bf16" else element)
 
 
 def operands(operation: Operation) -> list[Array]:

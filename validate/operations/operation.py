@@ -33,7 +33,7 @@ typedef __int128 int128;
 typedef unsigned __int128 uint128;
 """
 WORDS = {"char": "signed char", "bf16": "__nv_bfloat16", "bf162": "__nv_bfloat162"}
-HALVES = '#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n'
+HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
 _SIGNATURE = re.compile(r"(\w+)\((.*)\)$")
 
 
@@ -45,7 +45,8 @@ class Operation:
     lane number `lane` and pointers to this thread's operands `pa`, `pb`, `pc`. Memory behind the
     pointers belongs to the results. An `exact` one has a value that a standard defines to the
     last bit; of others the last bits depend on the special function unit, as `ulps` and
-    `absolute` say, or on the compiler's library.
+    `absolute` say, or on the compiler's library. `prelude` stands before the kernel, in a
+    namespace of its own that the body sees; `headers` are included by the file.
     """
 
     name: str
@@ -55,6 +56,9 @@ class Operation:
     exact: bool = False
     ulps: int = 4
     absolute: float = 0.0
+    prelude: str = ""
+    headers: tuple[str, ...] = ()
+    dynamic_bytes: int = 0
 
     @property
     def kernel(self) -> str:
@@ -66,8 +70,11 @@ class Operation:
             f" {k} *p{n} = {n}_ + i; {k} {n} = *p{n};" for k, n in zip(kinds, names, strict=True)
         )
         body = self.body if ";" in self.body else f"r = {self.body};"
+        space = f"of_{self.name}"
+        before = f"namespace {space} {{\n{self.prelude}\n}}\n" if self.prelude else ""
+        taken += f" using namespace {space};" if self.prelude else ""
         return (
-            f'extern "C" __global__ void {self.name}({result} *r_{parameters}) {{\n'
+            f'{before}extern "C" __global__ void {self.name}({result} *r_{parameters}) {{\n'
             "    int i = blockIdx.x * blockDim.x + threadIdx.x; unsigned lane = i & 31;\n"
             f"   {taken}\n    {result} r;\n    {body}\n    r_[i] = r;\n}}\n"
         )
@@ -75,7 +82,9 @@ class Operation:
     @property
     def has_halves(self) -> bool:
         """Whether it needs the headers of half precision."""
-        return any(one in ("half", "half2", "bf16", "bf162") for one in (self.result, *self.operands))
+        return any(
+            one in ("half", "half2", "bf16", "bf162") for one in (self.result, *self.operands)
+        )
 
 
 def word(kind: str) -> str:
@@ -92,7 +101,9 @@ def empty(kind: str) -> np.ndarray[Any, Any]:
 
 def source(operations: Sequence[Operation]) -> str:
     """Return the text of a file with the kernels of some operations."""
+    named = dict.fromkeys(header for one in operations for header in one.headers)
     headers = HALVES if any(one.has_halves for one in operations) else ""
+    headers += "".join(f"#include <{header}>\n" for header in named)
     return headers + ALIASES + "\n".join(one.kernel for one in operations)
 
 
@@ -110,7 +121,9 @@ def functions(signature: str, names: str, **facts: Any) -> Iterator[Operation]:
         yield Operation(label, match[1], kinds, f"{name}({called})", **facts)
 
 
-def expressions(signature: str, rows: Iterable[tuple[str, str]], **facts: Any) -> Iterator[Operation]:
+def expressions(
+    signature: str, rows: Iterable[tuple[str, str]], **facts: Any
+) -> Iterator[Operation]:
     """Yield operations that share a signature, each a name and a body."""
     match = _SIGNATURE.match(signature)
     assert match is not None, signature

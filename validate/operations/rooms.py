@@ -7,12 +7,12 @@ from functools import cache
 
 from gpusim.errors import InputError
 
-from . import atomic, conversion, double, half, integer, memory, single, warp
+from . import atomic, conversion, double, features, half, integer, memory, single, warp
 from .operation import Operation
 
 ROOMS = {
     module.__name__.rpartition(".")[2]: module.operations
-    for module in (single, double, half, conversion, integer, warp, atomic, memory)
+    for module in (single, double, half, conversion, integer, warp, atomic, memory, features)
 }
 
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from gpusim.launch import ComputeCapability
+from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine import run
 from gpusim.sass import compiler, cubin
 from gpusim.sass.kernels import CodeFile, cuda_source
@@ -28,12 +26,13 @@ class Simulator:
     def __init__(self, name: str, cc: str = "9.0") -> None:
         self.cc = ComputeCapability.parse(cc)
         self.file: CodeFile = cuda_source(source(room(name)))
+        self.generator = self.file.code(room(name)[0].name, self.cc).generator
 
     def results(self, operation: Operation) -> list[Array]:
         """Return the results, and the operands as the kernel leaves them."""
         arrays = [empty(operation.result), *operands(operation)]
-        configured = self.file[operation.name][GRID, BLOCK]
-        run(configured.kernel.prepare(configured.launch, arrays, self.cc))
+        launch = Launch.of(GRID, BLOCK, operation.dynamic_bytes)
+        run(self.file[operation.name].prepare(launch, arrays, self.cc))
         return arrays
 
 
@@ -78,9 +77,12 @@ class Gpu:
         arrays = [empty(operation.result), *operands(operation)]
         held = [self._driver.to_device(one) for one in arrays]
         kernel = self._module.get_function(operation.name)
-        kernel(*held, grid=(GRID, 1), block=(BLOCK, 1, 1))
+        shared = operation.dynamic_bytes
+        kernel(*held, grid=(GRID, 1), block=(BLOCK, 1, 1), shared=shared)
         self._driver.Context.synchronize()
-        made = [self._driver.from_device(h, a.shape, a.dtype) for h, a in zip(held, arrays, strict=True)]
+        made = [
+            self._driver.from_device(h, a.shape, a.dtype) for h, a in zip(held, arrays, strict=True)
+        ]
         for one in held:
             one.free()
         return made

@@ -52,7 +52,9 @@ def operations() -> Iterator[Operation]:
     yield from functions("float(float,int)", "ldexpf scalbnf", exact=True)
     yield from functions("int(float)", "ilogbf", exact=True)
     yield from functions("ll(float)", "llrintf llroundf lrintf lroundf", exact=True)
-    yield from expressions("float(float)", [("jnf_2", "jnf(2, a)"), ("ynf_2", "ynf(2, a)")], ulps=64)
+    yield from expressions(
+        "float(float)", [("jnf_2", "jnf(2, a)"), ("ynf_2", "ynf(2, a)")], ulps=64
+    )
     yield from expressions(
         "float2(float)",
         [
@@ -129,4 +131,6 @@ def operations() -> Iterator[Operation]:
     for text in ("min.f32", "max.f32", "min.ftz.f32", "max.NaN.f32", "min.NaN.f32",
                  "min.xorsign.abs.f32", "copysign.f32", "max.ftz.NaN.f32"):  # fmt: skip
         body = f'asm("{text} %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));'
-        yield Operation("ptx_" + text.replace(".", "_"), "float", ("float", "float"), body, exact=True)
+        yield Operation(
+            "ptx_" + text.replace(".", "_"), "float", ("float", "float"), body, exact=True
+        )

@@ -18,7 +18,9 @@ def operations() -> Iterator[Operation]:
     for kind, names in REDUCTIONS.items():
         for name in names:
             yield _op(f"reduce_{name}_{kind}", kind, f"__reduce_{name}_sync({ALL}, a)")
-            part = f"r = 0; if (a & 1) r = __reduce_{name}_sync(__ballot_sync(__activemask(), 1), a);"
+            part = (
+                f"r = 0; if (a & 1) r = __reduce_{name}_sync(__ballot_sync(__activemask(), 1), a);"
+            )
             yield _op(f"reduce_{name}_{kind}_of_odd", kind, part)
     for kind in ("int", "uint", "ll", "ull", "float", "double"):
         low = "a" if kind in ("float", "double") else "(a & 3)"
@@ -32,9 +34,11 @@ def operations() -> Iterator[Operation]:
             yield Operation(f"{name}_{test}", "uint", ("int",), body, exact=True)
     yield Operation(
         "ballot_of_even", "uint", ("int",),
-        f"r = 7; if (!(a & 1)) r = __ballot_sync(__activemask(), a & 2);", exact=True,
+        "r = 7; if (!(a & 1)) r = __ballot_sync(__activemask(), a & 2);", exact=True,
     )  # fmt: skip
-    yield Operation("activemask", "uint", ("int",), "r = 0; if (a & 4) r = __activemask();", exact=True)
+    yield Operation(
+        "activemask", "uint", ("int",), "r = 0; if (a & 4) r = __activemask();", exact=True
+    )
     for name in ("lt", "le", "gt", "ge", "eq"):
         body = f'asm("mov.u32 %0, %%lanemask_{name};" : "=r"(r)); r ^= a;'
         yield Operation(f"lanemask_{name}", "uint", ("uint",), body, exact=True)

@@ -1,0 +1,107 @@
+"""`gpusim validate operations`: hold the corpus of operations to a GPU's results, or record them."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from gpusim.cli import inputs, output
+from gpusim.cli.options import print_json
+from gpusim.cli.progress import Bar
+from gpusim.errors import InputError
+
+from ..backend import pycuda_driver, reported_by_nvidia_smi
+from ..measure import today
+from . import record, recording, running
+from .record import Record
+from .rooms import ROOMS, room
+from .running import Simulator
+from .verdict import Verdict, judge
+
+EXAMPLES = """examples:
+  gpusim validate operations --rooms single,double
+  gpusim validate operations --every 40
+  gpusim validate operations --pack code             here, where the compiler is
+  gpusim validate operations --packed code --output results    there, where the GPU is"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("--rooms", help=f"of {', '.join(ROOMS)}; default all", metavar="NAMES")
+    parser.add_argument(
+        "--against", default="h200", help="whose results; default h200", metavar="GPU"
+    )
+    parser.add_argument("--every", default="1", help="each N-th operation alone", metavar="N")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--pack", type=Path, help="write machine code for a GPU", metavar="FOLDER")
+    parser.add_argument(
+        "--packed", type=Path, help="run that on this computer's GPU", metavar="FOLDER"
+    )
+    parser.add_argument("--output", type=Path, help="where the GPU's results go", metavar="FOLDER")
+    parser.set_defaults(function=operations)
+
+
+def operations(chosen: argparse.Namespace) -> int:
+    """Run what was chosen; 1 where a result of the simulator is wrong."""
+    names = list(ROOMS) if chosen.rooms is None else inputs.listed(chosen.rooms, "--rooms")
+    for name in names:
+        room(name)
+    if (chosen.packed is None) != (chosen.output is None):
+        raise InputError("--packed and --output go together: machine code in, results out")
+    if chosen.pack:
+        running.pack(names, chosen.pack)
+        return 0
+    if chosen.packed:
+        return _record(names, chosen.packed, chosen.output)
+    every = inputs.count(chosen.every, "--every")
+    verdicts = judged(names, chosen.against, every)
+    if chosen.json:
+        print_json({"against": chosen.against, "verdicts": [asdict(one) for one in verdicts]})
+    else:
+        output.write(table(verdicts))
+    return 1 if any(one.state == "wrong" for one in verdicts) else 0
+
+
+def judged(names: Sequence[str], device: str, every: int) -> list[Verdict]:
+    """Return what the simulator makes of each N-th operation of some rooms."""
+    work = [(name, one) for name in names for one in room(name)[::every]]
+    made: list[Verdict] = []
+    simulator = cache(Simulator)
+    with Bar(len(work), "operations") as bar:
+        bar.start()
+        for name, operation in work:
+            known = record.load(device, name)
+            made.append(judge(name, operation, simulator(name), known))
+            bar.advance()
+    return made
+
+
+def table(verdicts: Sequence[Verdict]) -> str:
+    """Return the counts of each room, and a line for each operation that is not right."""
+    lines = [f"{'room':12} {'right':>6} {'refused':>8} {'wrong':>6}"]
+    for name in dict.fromkeys(one.room for one in verdicts):
+        held = Counter(one.state for one in verdicts if one.room == name)
+        lines.append(f"{name:12} {held['right']:6,} {held['refused']:8,} {held['wrong']:6,}")
+    for one in verdicts:
+        if one.state != "right":
+            lines.append(f"{one.state}: {one.room} {one.operation}: {one.reason}")
+    return "\n".join(lines) + "\n"
+
+
+def _record(names: Sequence[str], packed: Path, folder: Path) -> int:
+    driver = pycuda_driver()
+    context = driver.Device(0).make_context()
+    try:
+        machine = (str(driver.Device(0).name()), reported_by_nvidia_smi()[0], today())
+        recording.record_all(names, packed, driver, machine, folder, _tell)
+    finally:
+        context.pop()
+    return 0
+
+
+def _tell(name: str, made: Record) -> None:
+    output.write(f"{name}: {len(made.checksums) + len(made.values)} operations\n")
