@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
+    from gpusim.cuda import Kernel, MachineCode
+    from gpusim.launch import ComputeCapability
     from gpusim.prediction.jobs import Job
 
 # What is read of the command line; only some of it is offered, the rest is of the catalogue.
@@ -42,14 +44,18 @@ class OwnRequest:
     passes: str = "one"
 
     @classmethod
-    def of(cls, kernel: str, chosen: Namespace) -> OwnRequest:
-        """Return what a command line asks of a kernel; InputError where there is no such kernel."""
+    def of(
+        cls, kernel: str, chosen: Namespace, ccs: Iterable[ComputeCapability] = ()
+    ) -> OwnRequest:
+        """Return what a command line asks of a kernel; InputError where there is no such kernel.
+
+        Its digest is that of its files on GPUs of `ccs`.
+        """
         if chosen.passes != "one":
             raise InputError(f"--passes all is for reductions of the catalogue, not {kernel}")
         options = tuple((name, _frozen(getattr(chosen, name, None))) for name in TAKEN)
         made = cls(kernel, None, None, options)
-        kernel_of(made._chosen())
-        digest = hashlib.sha256()
+        digest = hashlib.sha256("\0".join(_headers(kernel_of(made._chosen()), ccs)).encode())
         for path in dict.fromkeys(made._files()):
             with files.opened(path, again=True) as file:
                 digest.update(str(path).encode() + b"\0" + file.read())
@@ -67,15 +73,11 @@ class OwnRequest:
         return replace(own_job(configured, values), name=self.kernel)
 
     def _files(self) -> Iterator[Path]:
-        """Yield its own file, what that includes or imports from its folder, and its data."""
+        """Yield its own file, what that imports from its folder, and its data."""
         options = dict(self.options)
         file = parted(self.kernel)[0]
         if file:
-            from gpusim.sass.compiler import included_files
-
-            folders = [*(options["include"] or ()), str(Path(file).resolve().parent)]
-            text = Path(file).read_text(encoding="utf-8", errors="replace")
-            yield from (Path(file), *included_files(text, folders))
+            yield Path(file)
         else:
             path = python_file(self.kernel)[0]
             yield from sorted({path.resolve(), *_modules_beside(path)})
@@ -92,18 +94,35 @@ def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _headers(kernel: Kernel | MachineCode, ccs: Iterable[ComputeCapability]) -> Iterator[str]:
+    """Yield the files that the compiler reads for a kernel, each with its state."""
+    from gpusim.sass.compiler import ARCHITECTURES
+    from gpusim.sass.kernels import CodeKernel
+
+    if isinstance(kernel, CodeKernel):
+        for cc in sorted(set(ccs)):
+            if str(cc) in ARCHITECTURES:
+                yield from map(ascii, kernel.file.lookups(kernel.__name__, cc))
+
+
 def _modules_beside(path: Path) -> Iterator[Path]:
-    """Yield the modules that are imported from a file's folder, as its own imports are."""
+    """Yield the modules that are imported from a file's folder and below, as its own imports are.
+
+    Installed packages may lie there too, in a virtual environment, and are no part of it.
+    """
     folder = path.resolve().parent
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if file and Path(file).resolve().parent == folder:
-            yield Path(file).resolve()
+        found = Path(file).resolve() if file else Path()
+        if found.is_relative_to(folder) and "site-packages" not in found.parts:
+            yield found
 
 
-def request_of(name: str, chosen: Namespace) -> Request | OwnRequest:
+def request_of(
+    name: str, chosen: Namespace, ccs: Iterable[ComputeCapability] = ()
+) -> Request | OwnRequest:
     """Return what is asked of a kernel, of no size yet; InputError where there is none."""
     from gpusim.cli.selection import asked_of
     from gpusim.cli.user_files import names_a_file
 
-    return OwnRequest.of(name, chosen) if names_a_file(name) else asked_of(name, chosen)
+    return OwnRequest.of(name, chosen, ccs) if names_a_file(name) else asked_of(name, chosen)

@@ -53,8 +53,9 @@ def sweep(chosen: Namespace) -> int:
 
     gpus = inputs.listed(chosen.devices, "--devices")
     devices = [device_of(name, chosen.without, chosen.changed) for name in gpus]
+    ccs = [device.cc for device in devices]
     cases = crossed(
-        [request_of(name, chosen) for name in _names(chosen)],
+        [request_of(name, chosen, ccs) for name in _names(chosen)],
         inputs.counts(chosen.blocks, "--blocks", "a block"),
         inputs.counts(chosen.sizes, "--sizes", "a size"),
         gpus,

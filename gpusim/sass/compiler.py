@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,11 @@ from gpusim.disk_cache import key
 from gpusim.errors import GpusimError, InputError
 from gpusim.launch import ComputeCapability
 from gpusim.sass import cache, wheels
+from gpusim.sass.cache import Lookup
 from gpusim.sass.host_headers import host_headers
+from gpusim.sass.includes import includes
 
-WORKER = Path(__file__).parent / "worker.py"
+WORKER, LOOKUPS = (Path(__file__).parent / name for name in ("worker.py", "lookups.py"))
 LIMIT_S = 120
 LEAST_VERSION = (13, 1)
 # Architectures whose machine code the table of mnemonics knows.
@@ -37,12 +39,15 @@ MACROS = {
     "M_2_SQRTPI": "1.12837916709551257390", "M_SQRT2": "1.41421356237309504880",
     "M_SQRT1_2": "0.70710678118654752440",
 }  # fmt: skip
-_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 _NO_HEADER = re.compile(r'(?:could not open source file|cannot open source file) "([^"]+)"')
 
 
 class CompileError(GpusimError):
-    """Source that does not compile, in the compiler's own words."""
+    """Source that does not compile, in the compiler's own words, and its files if known."""
+
+    def __init__(self, words: str, lookups: Sequence[Lookup] | None = None) -> None:
+        super().__init__(words)
+        self.lookups = lookups
 
 
 @dataclass(frozen=True)
@@ -56,12 +61,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code, its listing, and the name in it of each expression that was asked for."""
+    """Machine code, its listing, and the name in it of each expression that was asked for.
+
+    `lookups` are the files that it depends on, None where nobody knows them.
+    """
 
     cubin: bytes
     listing: str
     names: Mapping[str, str]
     generator: str
+    lookups: Sequence[Lookup] | None = None
 
 
 def architecture(cc: ComputeCapability) -> str:
@@ -82,8 +91,8 @@ def compiled(
     Raises CompileError with the compiler's words, and CompilerMissingError where there is none.
     """
     library, program = wheels.library(), wheels.disassembler()
-    folders = [*options.includes, str(Path(file).resolve().parent)]
-    included = [read(path) for path in included_files(text, folders)]
+    folders = folders_of(file, options)
+    headers = list(map(str, wheels.headers()))
     empty = host_headers(folders)
     arguments = [
         f"--gpu-architecture={arch}",
@@ -93,22 +102,37 @@ def compiled(
         "--disable-warnings",
         *(f"--define-macro={name}={value}" for name, value in MACROS.items()),
         *(f"--define-macro={definition}" for definition in options.definitions),
-        *(f"--include-path={folder}" for folder in [*folders, *map(str, wheels.headers())]),
+        *(f"--include-path={folder}" for folder in [*folders, *headers]),
     ]
-    name = key(
-        [
-            wheels.stamp(library), wheels.stamp(program), wheels.stamp(WORKER), text, file,
-            *expressions, *arguments, *included, *empty,
-        ]
-    )  # fmt: skip
-    entry = cache.load(name)
+    stamps = [wheels.stamp(one) for one in (library, program, WORKER, LOOKUPS)]
+    searched = [str(Path(folder).resolve()) for folder in folders]
+    name = key([*stamps, text, file, *expressions, *arguments, *searched, *empty])
+    entry = cache.load(name, headers)
     if entry is None:
         entry = _made(text, file, expressions, arguments, library, empty)
         entry["listing"] = disassembled(base64.b64decode(entry["cubin"]))
-        cache.store(name, entry)
-    return Compiled(
-        base64.b64decode(entry["cubin"]), entry["listing"], entry["names"], entry["generator"]
-    )
+        if entry["lookups"] is None:
+            entry["lookups"] = _told(text, folders, options)
+        if entry["lookups"] is not None:
+            cache.store(name, entry["lookups"], entry)
+    cubin, lookups = base64.b64decode(entry["cubin"]), entry["lookups"]
+    known = None if lookups is None else [(path, read, held) for path, read, held in lookups]
+    return Compiled(cubin, entry["listing"], entry["names"], entry["generator"], known)
+
+
+def folders_of(file: str, options: Options) -> list[str]:
+    """Return the folders of the user's own headers, in the order in which they are searched."""
+    return [*options.includes, str(Path(file).resolve().parent)]
+
+
+def _told(text: str, folders: Sequence[str], options: Options) -> list[Lookup] | None:
+    """Return the files that a text depends on without the compiler's help, None where unsure."""
+    found = includes(text, folders, options.definitions)
+    asked = [(path, True) for path in found.asked]
+    states = cache.states(asked, ())
+    if not found.is_complete:
+        return None
+    return [(*one, held) for one, held in zip(asked, states, strict=True)]
 
 
 def answered(
@@ -122,11 +146,12 @@ def answered(
     """Return what the compiler, in a process of its own, makes of CUDA C++.
 
     It finds nothing in `empty_headers`. "cubin" is base64, "names" are those of the expressions
-    there, "version" is its own. Raises CompileError with its words.
+    there, "version" is its own, "lookups" are its files. Raises CompileError with its words.
     """
     request = {
         "library": str(library), "text": text, "file": file, "expressions": list(expressions),
         "options": list(arguments), "empty_headers": list(empty_headers),
+        "stamped": [str(folder) for folder in wheels.headers()],
     }  # fmt: skip
     try:
         ran = subprocess.run(
@@ -144,7 +169,7 @@ def answered(
         words = ran.stderr.strip().splitlines()
         raise CompileError(f"the compiler failed on {file}: {words[-1] if words else ''}") from None
     if "error" in answer:
-        raise CompileError(_explained(file, answer["error"].strip()))
+        raise CompileError(_explained(file, answer["error"].strip()), answer["lookups"])
     made: dict[str, Any] = answer
     return made
 
@@ -175,24 +200,6 @@ def _explained(file: str, words: str) -> str:
     if wheel is None:
         return f"{text}\n-I FOLDER (includes=) says where {missing[1]} lies"
     return f"{text}\n{missing[1]} comes with pip install {wheel}"
-
-
-def included_files(text: str, folders: Sequence[str]) -> Iterator[Path]:
-    """Yield the user's own headers that a source includes, and those that they include."""
-    waiting, seen = [text], set()
-    while waiting:
-        for name in _INCLUDE.findall(waiting.pop()):
-            for folder in folders:
-                path = Path(folder) / name
-                if path not in seen and path.is_file():
-                    seen.add(path)
-                    waiting.append(read(path))
-                    yield path
-
-
-def read(path: Path) -> str:
-    """Return the text of a source file or a header."""
-    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def disassembled(cubin: bytes) -> str:

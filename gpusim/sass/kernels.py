@@ -25,7 +25,9 @@ from gpusim.prepared import Prepared
 from gpusim.sass import arguments, compiler, cubin, host, listing, signature
 from gpusim.sass.aliases import aliases, of_template, resolved
 from gpusim.sass.arguments import Given
+from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
+from gpusim.sass.includes import includes, read
 from gpusim.sass.signature import Declared
 from gpusim.sass.structures import POINTER_BYTES, Structures, members, structures
 from gpusim.sass.translate import Code, translate
@@ -79,6 +81,10 @@ class CodeFile:
         """Return a kernel's machine code for a GPU."""
         raise NotImplementedError
 
+    def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
+        """Return the files that a kernel's machine code for a GPU depends on, beside this one."""
+        return ()
+
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
         """Return a kernel's parameters, of these sizes, as far as they are known."""
         return tuple(Declared(f"arg{number}", "") for number in range(len(sizes)))
@@ -121,9 +127,9 @@ class CudaSource(CodeFile):
     @cached_property
     def _declarations(self) -> str:
         """The text with the user's own headers, in which kernels and types may stand as well."""
-        folders = [*self.options.includes, str(Path(self.file).resolve().parent)]
-        headers = compiler.included_files(self.text, folders)
-        return "\n".join([self.text, *(compiler.read(path) for path in headers)])
+        folders = compiler.folders_of(self.file, self.options)
+        found = includes(self.text, folders, self.options.definitions).found
+        return "\n".join([self.text, *map(read, found)])
 
     def __getitem__(self, name: str) -> CodeKernel:
         plain = _plain_name(name)
@@ -158,13 +164,24 @@ class CudaSource(CodeFile):
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
+        made = self._compiled(name, cc)
+        held = cubin.read(made.cubin, self.file)
+        symbol = made.names.get(name) or _symbol(name, held, self.file)
+        return _code(held, name, symbol, made.listing, made.generator, self.file)
+
+    def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
+        """Return the files that a kernel's machine code depends on, whether or not it compiles."""
+        try:
+            found = self._compiled(name, cc).lookups
+        except compiler.CompileError as error:
+            found = error.lookups
+        return found or ()
+
+    def _compiled(self, name: str, cc: ComputeCapability) -> compiler.Compiled:
         arch = compiler.architecture(cc)
         # Kernels that are no templates are all in what is compiled without naming any.
         asked = [name] if self._is_instance(name) else []
-        made = compiler.compiled(self._device_text, self.file, asked, arch, self.options)
-        held = cubin.read(made.cubin, self.file)
-        symbol = made.names[name] if asked else _symbol(name, held, self.file)
-        return _code(held, name, symbol, made.listing, made.generator, self.file)
+        return compiler.compiled(self._device_text, self.file, asked, arch, self.options)
 
     def _is_instance(self, name: str) -> bool:
         return "<" in name or "::" in name

@@ -5,6 +5,7 @@ Run as a script, without the package: reads a request as JSON, writes the answer
 
 import base64
 import ctypes
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -84,14 +85,27 @@ class Compilation:
             raise Failure(f"NVRTC: {describe(code).decode()}")
 
 
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Return machine code or the compiler's words, and "lookups": its files with their states.
+
+    It has no lookups where they cannot be seen.
+    """
+    sys.path.append(str(Path(__file__).parent))
+    lookups: Any = None
+    try:
+        library = loaded(request["library"])
+        lookups = importlib.import_module("lookups").Lookups(library, request["stamped"])
+        made = Compilation(library, request).run()
+    except (Failure, OSError) as error:
+        made = {"error": str(error)}
+    are_seen = lookups is not None and lookups.are_seen
+    seen = [[*asked, state] for asked, state in lookups.found.items()] if are_seen else None
+    return {**made, "lookups": seen}
+
+
 def main() -> None:
     """Compile what standard input asks for."""
-    request = json.load(sys.stdin)
-    try:
-        answer = Compilation(loaded(request["library"]), request).run()
-    except (Failure, OSError) as error:
-        answer = {"error": str(error)}
-    json.dump(answer, sys.stdout)
+    json.dump(answer(json.load(sys.stdin)), sys.stdout)
 
 
 if __name__ == "__main__":
