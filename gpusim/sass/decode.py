@@ -216,6 +216,14 @@ def _halves(high: Operand, low: Operand, row: Row) -> np.uint32:
     return np.uint32(parts[0] | parts[1] << 16)
 
 
+def _of_predicate(operand: Operand, row: Row) -> str:
+    """Return the code of a predicate, or that of a register of which the sign is taken for one."""
+    if operand.kind == "P":
+        return "p"
+    _expect(operand.suffixes == ("SIGN",) and not operand.negated, row)
+    return "n"
+
+
 def _typed(code: str, row: Row) -> str:
     if code in "xX":
         unsigned = bool({"U32", "U64"} & set(row.modifiers))
@@ -265,6 +273,8 @@ def _compute(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
         if registers[0][-1] not in "ZT" and not masked:
             kept.append(number)
             results += registers
+    # Which of two results a register keeps is not known.
+    _expect(len(set(results)) == len(results), row)
     form = Form(
         found.name,
         found.evaluate,
@@ -275,6 +285,7 @@ def _compute(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
         tuple(kept),
         tuple(numbers),
     )
+    _expect(found.refuses is None or not found.refuses(form), row)
     yield Micro(_op(found), place, form, tuple(sources), tuple(results), row.guard)
 
 
@@ -303,7 +314,7 @@ def _operands(
             sources.append(_halves(operand, operands.pop(0), row))
             signs.append(Signs())
         else:
-            code = _typed(code, row)
+            code = _of_predicate(operand, row) if code == "v" else _typed(code, row)
             _expect((operand.kind == "P") == (code == "p"), row)
             codes += code
             sources += _words(operand, code, row)

@@ -20,7 +20,7 @@ _32 = np.uint64(32)
 
 # Codes of operands: what the bits are taken for, and how many registers they fill.
 REGISTERS: Mapping[str, int] = {
-    "u": 1, "i": 1, "f": 1, "h": 1, "p": 1, "r": 1, "U": 2, "I": 2, "d": 2, "R": 2,
+    "u": 1, "i": 1, "f": 1, "h": 1, "p": 1, "n": 1, "r": 1, "U": 2, "I": 2, "d": 2, "R": 2,
 }  # fmt: skip
 
 
@@ -40,6 +40,7 @@ def parted(value: Array) -> tuple[Array, Array]:
 _READ: Mapping[str, Callable[..., Array]] = {
     "i": lambda a: a.view(np.int32),
     "f": lambda a: a.view(np.float32),
+    "n": lambda a: a.view(np.int32) < 0,
     "U": joined,
     "R": joined,
     "I": lambda low, high: joined(low, high).view(np.int64),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gpusim.sass.form import Evaluate
+from gpusim.sass.form import Evaluate, Form
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Mnemonic:
     `results` and `sources` are codes of operands in the disassembler's order: u, i, f a register
     as unsigned, signed or floating-point number; U, I, d the same as pairs; x and X signed, but
     unsigned where the modifier U32 (or U64) says so; h two half-precision numbers; r and R bits
-    whose signs the row looks at itself; p a predicate; # a number in the instruction. Those
-    behind a bar may be missing. `modifiers` are those that are known; `kind` is what the machine
-    does with it.
+    whose signs the row looks at itself; p a predicate; v the same, or the sign of a register; # a
+    number in the instruction. Those behind a bar may be missing. `modifiers` are those that are
+    known; `kind` is what the machine does with it. What the row `refuses` is not known either.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Mnemonic:
     op: str = ""
     affine: str = ""
     detail: Any = None
+    refuses: Callable[[Form], bool] | None = None
 
     @cached_property
     def chosen(self) -> tuple[str, ...]:

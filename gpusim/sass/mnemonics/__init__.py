@@ -8,8 +8,9 @@ from gpusim.sass.mnemonics import (
     half,
     integer,
     memory,
+    packed,
     predicate,
 )
 
 # Each adds its rows to the table.
-ROOMS = (control, conversion, double, floating, half, integer, memory, predicate)
+ROOMS = (control, conversion, double, floating, half, integer, memory, packed, predicate)

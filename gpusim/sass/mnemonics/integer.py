@@ -123,14 +123,18 @@ def multiply_add_high(form: Form, a: Array, b: Array, c: Array, *carry: Array) -
     return high if len(form.results) == 1 else (high, total < product)
 
 
-@row("LEA ULEA", "alu", "u|p", "rr#", affine="sum")
-def shift_add(form: Form, a: Array, b: Array) -> Any:
-    shifted = np.left_shift(_term(a, form.signs[0]), U32(form.numbers[0]))
-    if form.kept == (0,):
-        total = _sum([(shifted, Signs()), (b, form.signs[1])])
+@row("LEA ULEA", "alu", "u|p", "rr#|p", "X", affine="sum")
+def shift_add(form: Form, a: Array, b: Array, *carry: Array) -> Any:
+    """Add a shifted register; it is negated behind the shift, which its carry shows."""
+    shifted = np.left_shift(a, U32(form.numbers[0]))
+    if form.kept == (0,) and not carry:
+        total = _sum([(shifted, form.signs[0]), (b, form.signs[1])])
         return (total,) if len(form.results) > 1 else total
-    wide = shifted.astype(U64) + _wide_term(b, form.signs[1])
-    return wide.astype(U32), wide > LOW
+    wide = _wide_term(shifted, form.signs[0]) + _wide_term(b, form.signs[1])
+    if carry:
+        wide = wide + carry[0].astype(U64)
+    total = wide.astype(U32)
+    return total if len(form.results) == 1 else (total, wide > LOW)
 
 
 @row("LEA.HI ULEA.HI", "alu", "u|p", "uru#|p", "X", affine="high")
@@ -250,17 +254,6 @@ def minimum_maximum_of_three(form: Form, a: Array, b: Array, c: Array, least: Ar
     return _of_both(form, low, high, least)
 
 
-@row("VIMNMX.S16x2 VIMNMX.U16x2", "alu", "u", "uup")
-def minimum_maximum_of_halves(form: Form, a: Array, b: Array, least: Array) -> Array:
-    kind = np.int16 if "S16x2" in form.modifiers else np.uint16
-    made = np.zeros(np.broadcast_shapes(a.shape, b.shape, least.shape), U32)
-    for place in (0, 16):
-        x, y = ((word >> U32(place)).astype(np.uint16).view(kind) for word in (a, b))
-        chosen = np.where(least, np.minimum(x, y), np.maximum(x, y)).astype(kind)
-        made |= chosen.view(np.uint16).astype(U32) << U32(place)
-    return made
-
-
 @row("VIADDMNMX", "alu", "u", "xxxp", "U32 RELU")
 def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
     total = a + b
@@ -270,12 +263,6 @@ def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) 
 @row("VABSDIFF", "alu", "u", "xxu", "U32")
 def absolute_difference(form: Form, a: Array, b: Array, c: Array) -> Array:
     return np.where(a > b, a - b, b - a).view(U32) + c
-
-
-@row("VABSDIFF4.U8.ACC", "alu", "u", "uuu")
-def absolute_differences_of_bytes(form: Form, a: Array, b: Array, c: Array) -> Array:
-    pairs = zip(_bytes_of(a, False), _bytes_of(b, False), strict=True)
-    return np.asarray(sum(np.abs(x - y) for x, y in pairs) + c.astype(np.int64)).astype(U32)
 
 
 @row("SEL USEL", "alu", "u", "uup", affine="select")
@@ -335,8 +322,35 @@ def permute_bytes(form: Form, a: Array, selector: Array, c: Array) -> Array:
     return out
 
 
-@row("SGXT USGXT", "alu", "u", "uu", "U32")
+@row("I2I.S8.S32.SAT I2I.U8.S32.SAT I2I.S16.S32.SAT I2I.U16.S32.SAT", "xu", "i", "i")
+def saturate(form: Form, a: Array) -> Array:
+    """Return the nearest number of a narrower type, with its sign in the upper bits."""
+    name = form.name.split(".")[1]
+    limits = np.iinfo(np.dtype(f"{'i' if name[0] == 'S' else 'u'}{int(name[1:]) // 8}"))
+    return np.clip(a, np.int32(limits.min), np.int32(limits.max))
+
+
+# Selectors of the modes of PRMT, by the two lowest bits of its second operand (PTX ISA, prmt).
+BYTE_ORDERS: Mapping[str, tuple[int, int, int, int]] = {
+    "F4E": (0x3210, 0x4321, 0x5432, 0x6543),
+    "B4E": (0x5670, 0x6701, 0x7012, 0x0123),
+    "RC8": (0x0000, 0x1111, 0x2222, 0x3333),
+    "ECL": (0x3210, 0x3211, 0x3222, 0x3333),
+    "ECR": (0x0000, 0x1110, 0x2210, 0x3210),
+    "RC16": (0x1010, 0x3232, 0x1010, 0x3232),
+}
+
+
+@row(" ".join(f"PRMT.{mode}" for mode in BYTE_ORDERS), "alu", "u", "uuu")
+def permute_bytes_by_mode(form: Form, a: Array, place: Array, c: Array) -> Array:
+    selectors = np.array(one_of(form, BYTE_ORDERS), dtype=U32)
+    return np.asarray(permute_bytes(form, a, selectors[place & U32(3)], c))
+
+
+@row("SGXT USGXT", "alu", "u", "uu", "U32 W")
 def sign_extend(form: Form, a: Array, count: Array) -> Array:
+    if "W" in form.modifiers:
+        count = count & U32(31)
     left = U32(32) - np.minimum(count, U32(32))
     shifted = np.where(left > 31, U32(0), a << np.minimum(left, U32(31)))
     if "U32" in form.modifiers:
@@ -352,38 +366,6 @@ def bit_mask(form: Form, begin: Array, count: Array) -> Array:
     many = np.minimum(count, U32(32)).astype(U64)
     bits = ((U64(1) << many) - U64(1)) << np.minimum(begin, U32(32)).astype(U64)
     return bits.astype(U32)
-
-
-def _bytes_of(a: Array, signed: bool) -> list[Array]:
-    parts = [(a >> U32(8 * place)).astype(np.uint8) for place in range(4)]
-    return [(p.view(np.int8) if signed else p).astype(np.int64) for p in parts]
-
-
-@row("IDP.4A.S8.S8", "imad", "u", "uuu")
-def dot_signed(form: Form, a: Array, b: Array, c: Array) -> Array:
-    return _dot(a, b, c, True, True)
-
-
-@row("IDP.4A.U8.U8", "imad", "u", "uuu")
-def dot_unsigned(form: Form, a: Array, b: Array, c: Array) -> Array:
-    return _dot(a, b, c, False, False)
-
-
-@row("IDP.2A.LO.S16.S8 IDP.2A.HI.S16.S8 IDP.2A.LO.U16.U8 IDP.2A.HI.U16.U8", "imad", "u", "uuu")
-def dot_of_halves(form: Form, a: Array, b: Array, c: Array) -> Array:
-    """Add up the products of two halves with the two lower, or upper, bytes of another word."""
-    is_signed, first = "S8" in form.modifiers, 2 if "HI" in form.modifiers else 0
-    halves = [(a >> U32(16 * place)).astype(np.uint16) for place in range(2)]
-    numbers = [(h.view(np.int16) if is_signed else h).astype(np.int64) for h in halves]
-    of_bytes = _bytes_of(b, is_signed)[first : first + 2]
-    total = sum(x * y for x, y in zip(numbers, of_bytes, strict=True)) + c.astype(np.int64)
-    return np.asarray(total).astype(U32)
-
-
-def _dot(a: Array, b: Array, c: Array, a_signed: bool, b_signed: bool) -> Array:
-    pairs = zip(_bytes_of(a, a_signed), _bytes_of(b, b_signed), strict=True)
-    total = sum(x * y for x, y in pairs) + c.astype(np.int64)
-    return np.asarray(total).astype(U32)
 
 
 add("NOP", "none", kind="compute", op="NOP")

@@ -19,7 +19,7 @@ def _looked_up(table: int, a: Array, b: Array, c: Array) -> Array:
     return np.asarray((table >> places.astype(np.int64)) & 1, dtype=bool)
 
 
-@row("PLOP3 UPLOP3", "alu", "pp", "ppp##", "LUT")
+@row("PLOP3 UPLOP3", "alu", "pp", "vvv##", "LUT")
 def predicate_logic(form: Form, a: Array, b: Array, c: Array) -> Any:
     first, second = form.numbers
     other = _looked_up(second, a, b, c) if 1 in form.kept else None
