@@ -15,12 +15,14 @@ import numpy as np
 
 from gpusim.errors import GpusimError
 from gpusim.isa import COUNT_UP, SPIN, Memory
+from gpusim.sass import immediates
 from gpusim.sass import operands as written
 from gpusim.sass.form import REGISTERS, Form, Signs, joined
 from gpusim.sass.listing import BYTES_PER_ROW, Guard, Row
 from gpusim.sass.mnemonics import ROOMS
 from gpusim.sass.mnemonics.predicate import PREDICATES
 from gpusim.sass.operands import Operand, Term
+from gpusim.sass.slots import SLOTS
 from gpusim.sass.table import Mnemonic, find
 
 assert ROOMS
@@ -82,8 +84,7 @@ class Micro:
 
 
 ZERO = np.uint32(0)
-# Functions of a double's upper word: a number in the instruction is such a word.
-UPPER_WORDS = frozenset(("RCP64H", "RSQ64H"))
+ALL_PREDICATES = "PR"
 SPECIAL_REGISTERS = {
     **{f"SR_TID.{axis}": f"tid.{axis.lower()}" for axis in "XYZ"},
     **{f"SR_CTAID.{axis}": f"ctaid.{axis.lower()}" for axis in "XYZ"},
@@ -136,6 +137,8 @@ class Decoder:
                 if row.mnemonic in REFUSED
                 else (UnknownFormError(row.name))
             )
+        if found.kind != "compute":
+            _expect_shape(found, row)
         yield from _DECODERS[found.kind](self, row, place, found)
 
 
@@ -149,15 +152,18 @@ def _expect(condition: bool, row: Row) -> None:
         raise UnknownFormError(row.text)
 
 
+def _expect_shape(found: Mnemonic, row: Row) -> None:
+    """Refuse operands, signs and suffixes that a row does not name."""
+    operands = list(row.operands)
+    for slot, may_be_missing in found.shaped:
+        if operands and slot.fits(operands[0]):
+            _expect(slot.takes(operands.pop(0)), row)
+        else:
+            _expect(may_be_missing, row)
+    _expect(not operands, row)
+
+
 # -- operands ------------------------------------------------------------------------------
-
-
-def _float_bits(text: str, kind: type[np.floating[Any]]) -> np.ndarray[Any, Any]:
-    plain = text.upper().removeprefix("+")
-    sign = -1.0 if plain.startswith("-") else 1.0
-    if plain.endswith("NAN"):
-        return np.copysign(np.array(np.nan, dtype=kind), kind(sign))
-    return np.array(float(plain), dtype=kind)
 
 
 def _words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
@@ -172,25 +178,28 @@ def _words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
         return tuple(BankWord(operand.bank, int(operand.number) + 4 * k) for k in range(count))
     if operand.kind == "P":
         return (np.bool_(not operand.negated),) if operand.is_true else (operand.name,)
-    if operand.kind == "F" and UPPER_WORDS & set(row.modifiers):
-        return _float_words(operand, "d")[1:]
-    _expect(operand.kind != "F" or code in "fd", row)  # of which bits it stands for is not known
-    if code in "fd":
-        return _float_words(operand, code)
     _expect(operand.kind == "I", row)
-    value = _number(operand) & 0xFFFFFFFF
-    return (np.uint32(value),) if count == 1 else (np.uint32(value), ZERO)
+    value = np.uint32(_number(operand) & 0xFFFFFFFF)
+    return (value,) if count == 1 else (value, ZERO)
 
 
-def _float_words(operand: Operand, code: str) -> tuple[Source, ...]:
-    if operand.kind == "I":  # bits
-        value = np.uint32(_number(operand) & 0xFFFFFFFF)
-        return (value,) if code != "d" else (ZERO, value)
-    if code == "d":
-        # An instruction holds the upper half alone; its text may be off in the last digit.
-        bits = int(_float_bits(operand.name, np.float64).view(np.uint64))
-        return ZERO, np.uint32(bits + (1 << 31) >> 32)
-    return (np.uint32(_float_bits(operand.name, np.float32).view(np.uint32)),)
+def _computed_words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
+    """Return what an operand of a row that computes stands for: numbers come from its bits."""
+    if operand.kind not in "IF":
+        return _words(operand, code, row)
+    value = np.uint32(_immediate(operand, code, row))
+    if code == "d":  # an instruction holds the upper word alone
+        return ZERO, value
+    # Whether the upper word of a negative number is all ones is not known.
+    _expect(REGISTERS[code] == 1 or not operand.negated, row)
+    return (value,) if REGISTERS[code] == 1 else (value, ZERO)
+
+
+def _immediate(operand: Operand, code: str, row: Row) -> int:
+    """Return the bits of a number that the instruction holds."""
+    if operand.kind == "I":
+        return immediates.whole(operand, row)
+    return immediates.floating(operand, row, is_double=code in "dD")
 
 
 def _signs(operand: Operand) -> Signs:
@@ -205,22 +214,11 @@ def _signs(operand: Operand) -> Signs:
     )
 
 
-def _halves(high: Operand, low: Operand, row: Row) -> np.uint32:
-    """Return two half-precision numbers that the instruction holds."""
-    if "BF16_V2" in row.modifiers:  # the upper half of single precision
-        parts = [
-            int(_float_bits(one.name, np.float32).view(np.uint32)) >> 16 for one in (low, high)
-        ]
-    else:
-        parts = [int(_float_bits(one.name, np.float16).view(np.uint16)) for one in (low, high)]
-    return np.uint32(parts[0] | parts[1] << 16)
-
-
 def _of_predicate(operand: Operand, row: Row) -> str:
     """Return the code of a predicate, or that of a register of which the sign is taken for one."""
     if operand.kind == "P":
         return "p"
-    _expect(operand.suffixes == ("SIGN",) and not operand.negated, row)
+    _expect(operand.suffixes == ("SIGN",), row)
     return "n"
 
 
@@ -244,11 +242,12 @@ def _results(found: Mnemonic, operands: list[Operand], row: Row) -> tuple[str, l
     else:
         must += may
     for number, code in enumerate(must):
-        fits = bool(operands) and operands[0].kind == ("P" if code == "p" else "R")
-        if not fits:
+        slot = SLOTS["q" if code == "p" else "o"]
+        if not operands or not slot.fits(operands[0]):
             _expect(number in optional, row)
             continue
         operand = operands.pop(0)
+        _expect(slot.takes(operand), row)
         code = _typed(code, row)
         codes += code
         names.append(list(several(operand.name, REGISTERS[code])))
@@ -257,13 +256,14 @@ def _results(found: Mnemonic, operands: list[Operand], row: Row) -> tuple[str, l
 
 def _compute(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     if found.evaluate is None:
+        _expect_shape(found, row)
         yield Micro(_op(found), place, guard=row.guard)
         return
     operands = list(row.operands)
     kept: list[int] = []
     results: list[str] = []
     if found.results == "?":
-        operands.pop(0)
+        _expect(operands.pop(0).name == ALL_PREDICATES, row)
         result_codes, names = "p" * 7, [[name] for name in PREDICATES]
     else:
         result_codes, names = _results(found, operands, row)
@@ -297,27 +297,31 @@ def _operands(
     sources: list[Source] = []
     signs: list[Signs] = []
     numbers: list[int] = []
-    for number, code in enumerate(must + may):
+    # What may be missing is a carry, or the comparison of the lower words.
+    is_extended = bool({"X", "EX"} & set(row.modifiers))
+    _expect(not may or is_extended == (len(operands) > len(must)), row)
+    for number, (code, slot) in enumerate(zip(must + may, found.slots, strict=True)):
         if not operands:
             _expect(number >= len(must), row)
             break
         operand = operands.pop(0)
+        _expect(slot.takes(operand), row)
         if code == "#":
-            _expect(operand.kind == "I", row)
             numbers.append(_number(operand))
         elif code == "?":
+            _expect(operand.name == ALL_PREDICATES, row)
             codes += "p" * len(PREDICATES)
             sources += PREDICATES
             signs += [Signs()] * len(PREDICATES)
         elif code == "h" and operand.kind == "F":
             codes += code
-            sources.append(_halves(operand, operands.pop(0), row))
+            _expect(bool(operands) and operands[0].kind == "F", row)
+            sources.append(np.uint32(immediates.halves(operand, operands.pop(0), row)))
             signs.append(Signs())
         else:
             code = _of_predicate(operand, row) if code == "v" else _typed(code, row)
-            _expect((operand.kind == "P") == (code == "p"), row)
             codes += code
-            sources += _words(operand, code, row)
+            sources += _computed_words(operand, code, row)
             signs.append(_signs(operand))
     _expect(not operands, row)
     return codes, sources, signs, numbers
@@ -918,7 +922,7 @@ def decoded(rows: Sequence[Row], decoder: Decoder) -> Iterator[Micro]:
         except RefusedError as unit:
             where = f"{row.place.file}, line {row.place.line}" if row.place.line else "its code"
             raise RefusedError(f"{where}: {unit} not simulated ({row.name})") from None
-        except UnknownFormError as error:
+        except (UnknownFormError, immediates.Disagreement) as error:
             where = f"{row.place.file}, line {row.place.line}" if row.place.line else "its code"
             raise UnknownFormError(
                 f"{where}: the machine instruction {row.name} is not known in this form: "

@@ -20,7 +20,7 @@ _32 = np.uint64(32)
 
 # Codes of operands: what the bits are taken for, and how many registers they fill.
 REGISTERS: Mapping[str, int] = {
-    "u": 1, "i": 1, "f": 1, "h": 1, "p": 1, "n": 1, "r": 1, "U": 2, "I": 2, "d": 2, "R": 2,
+    "u": 1, "i": 1, "f": 1, "h": 1, "p": 1, "n": 1, "r": 1, "D": 1, "U": 2, "I": 2, "d": 2, "R": 2,
 }  # fmt: skip
 
 
@@ -146,11 +146,19 @@ class Form:
 def _signed(code: str, signs: Signs, value: Array) -> Array:
     if code == "p":
         return np.logical_not(value)
+    if code == "D":
+        return _upper_word_signed(signs, value)
     if signs.absolute:
         value = np.abs(value)
     if signs.inverted:
         value = np.bitwise_not(value)
     return np.negative(value) if signs.negated else value
+
+
+def _upper_word_signed(signs: Signs, value: Array) -> Array:
+    sign_bit = np.uint32(1 << 31)
+    value = value & ~sign_bit if signs.absolute else value
+    return value ^ sign_bit if signs.negated else value
 
 
 def typed(instruction: Instruction, *registers: Array) -> Sequence[Array]:

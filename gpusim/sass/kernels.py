@@ -241,10 +241,11 @@ def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
 
 
 def _code(held: cubin.Cubin, name: str, symbol: str, text: str, generator: str, file: str) -> Code:
-    section = listing.section(text, symbol, (file,))
-    if section is None or symbol not in held.kernels:
+    kernel = held.kernels.get(symbol)
+    section = listing.section(text, symbol, (file,), kernel.text if kernel else b"")
+    if section is None or kernel is None:
         raise InputError(f"{file}: the machine code of {name} is not there")
-    return Code(name, held.kernels[symbol], held, section, generator)
+    return Code(name, kernel, held, section, generator)
 
 
 class CodeKernel(MachineCode):

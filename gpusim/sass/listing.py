@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
+from gpusim.errors import InputError
 from gpusim.sass.operands import Operand, operands_of
 
 BYTES_PER_ROW = 16
+_IMMEDIATE = 32  # bits below those of a number in an instruction (7.5 to 12.0)
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)(.*)')
 _LABEL = re.compile(r"(\S+):\s*$")
@@ -43,7 +44,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Row:
-    """One machine instruction as the disassembler writes it."""
+    """One machine instruction as the disassembler writes it, with its 128 bits where known."""
 
     address: int
     mnemonic: str
@@ -53,6 +54,12 @@ class Row:
     place: Place
     text: str
     targets: tuple[str, ...] = ()
+    bits: int | None = None
+
+    @property
+    def immediate(self) -> int | None:
+        """The 32 bits at the place of a number in the instruction."""
+        return None if self.bits is None else self.bits >> _IMMEDIATE & 0xFFFFFFFF
 
     @property
     def name(self) -> str:
@@ -68,24 +75,34 @@ class Section:
     rows: list[Row] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
 
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether rows follow one another without a gap."""
-        return [row.address for row in self.rows] == [
-            BYTES_PER_ROW * number for number in range(len(self.rows))
-        ]
 
-
-def section(text: str, name: str, files: Sequence[str] = ()) -> Section | None:
+def section(text: str, name: str, files: Sequence[str] = (), code: bytes = b"") -> Section | None:
     """Return the section of a kernel or function, None where the listing has none of that name.
 
-    `files` are the user's own, which lines are in by preference.
+    `files` are the user's own, which lines are in by preference, `code` are the instructions'
+    bytes. InputError where the listing has other rows than these.
     """
     begin = text.find(f".section\t.text.{name},")
     if begin < 0:
         return None
     end = text.find("\t.section\t", begin + 1)
-    return _section(name, text[begin : end if end >= 0 else len(text)], frozenset(files))
+    found = _section(name, text[begin : end if end >= 0 else len(text)], frozenset(files))
+    return _with_bits(found, code) if code else found
+
+
+def _with_bits(found: Section, code: bytes) -> Section:
+    """Return a section of which each row has its bits."""
+    places = [row.address for row in found.rows]
+    if places != list(range(0, len(code), BYTES_PER_ROW)):
+        raise InputError(
+            f"the listing of {found.name} has {len(places)} instructions in another order than "
+            f"its {len(code)} bytes of machine code"
+        )
+    rows = [
+        replace(row, bits=int.from_bytes(code[row.address :][:BYTES_PER_ROW], "little"))
+        for row in found.rows
+    ]
+    return replace(found, rows=rows)
 
 
 def _section(name: str, text: str, own: frozenset[str]) -> Section:
@@ -136,11 +153,11 @@ def _row(match: re.Match[str], place: Place) -> Row:
     )
 
 
-def row_of_text(text: str) -> Row:
-    """Return a row written as in a listing, without its address."""
+def row_of_text(text: str, bits: int | None = None) -> Row:
+    """Return a row written as in a listing, without its address, and with its bits if known."""
     match = _ROW.match(f"        /*0000*/ {text} ;")
     assert match is not None, text
-    return _row(match, NOWHERE)
+    return replace(_row(match, NOWHERE), bits=bits)
 
 
 def without_padding(rows: Sequence[Row]) -> Iterator[Row]:

@@ -56,16 +56,21 @@ class Operand:
         return self.kind == "P" and self.name in TRUES
 
 
-_REGISTER = re.compile(r"(U?R(?:\d+|Z)|SRZ)((?:\.\w+)*)$")
+_SUFFIXES = r"((?:\.\w+)*)$"
+_REGISTER = re.compile(r"(U?R(?:\d+|Z)|SRZ)" + _SUFFIXES)
 _PREDICATE = re.compile(r"(U?P(?:\d+|T))$")
 _BARRIER = re.compile(r"B\d+$")
 _SPECIAL = re.compile(r"SR_[\w.]+$")
 _LABEL = re.compile(r"`\((.*)\)$")
-_BANK = re.compile(r"c\[(0x[0-9a-f]+)\]\s*\[(.*)\]((?:\.\w+)*)$")
+_BANK = re.compile(r"c\[(0x[0-9a-f]+)\]\s*\[(.*)\]" + _SUFFIXES)
 _WHOLE = re.compile(r"0x[0-9a-f]+$")
 _FLOATING = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|INF|[QS]NAN)$", re.IGNORECASE)
-_ADDRESS = re.compile(r"(?:desc\[(UR\d+|URZ)\])?(?:g?desc)?\[(.*)\]((?:\.\w+)*)$")
-_TERM = re.compile(r"(U?R(?:\d+|Z))((?:\.\w+)*)$")
+_ADDRESS = re.compile(r"(?:desc\[(UR\d+|URZ)\])?\[(.*)\]" + _SUFFIXES)
+_TERM = re.compile(r"(U?R(?:\d+|Z))(\.64|\.U32)?(?:\.X(4|8|16))?$")
+_OFFSET = re.compile(r"-?\s*0x[0-9a-f]+$")
+
+# The kinds of operand that each sign may stand before.
+_SIGNED = {"-": "RCI", "~": "RC", "!": "P"}
 
 
 def operands_of(text: str) -> Iterator[Operand]:
@@ -96,17 +101,19 @@ def _spaced(text: str) -> Iterator[Operand]:
 
 
 def operand(text: str) -> Operand:
-    """Return one operand."""
-    plain, negated, inverted, absolute = text, False, False, False
-    if plain[:1] in "-!" and not _FLOATING.match(plain):
-        plain, negated = plain[1:].strip(), True
-    if plain[:1] == "~":
-        plain, inverted = plain[1:].strip(), True
-    if plain[:1] == "|":
+    """Return one operand; of kind "X" where it is written in a way that is not known."""
+    if _FLOATING.match(text):
+        return Operand("F", text)
+    sign = text[:1] if text[:1] in _SIGNED else ""
+    plain = text[len(sign) :].strip()
+    absolute = plain.startswith("|")
+    if absolute:
         inside, _, after = plain[1:].partition("|")
-        plain, absolute = inside + after, True
+        plain = inside + after
     found = _plain(plain)
-    return replace(found, negated=negated, inverted=inverted, absolute=absolute)
+    if found.kind not in _SIGNED.get(sign, found.kind) or (absolute and found.kind not in "RC"):
+        return Operand("X", text)
+    return replace(found, negated=sign in ("-", "!"), inverted=sign == "~", absolute=absolute)
 
 
 def _plain(text: str) -> Operand:
@@ -119,36 +126,30 @@ def _plain(text: str) -> Operand:
     if match := _LABEL.match(text):
         return Operand("L", match[1])
     if match := _BANK.match(text):
-        terms, offset = _address(match[2])
-        suffixes = tuple(s for s in match[3].split(".") if s)
-        return Operand("C", bank=int(match[1], 16), number=offset, terms=terms, suffixes=suffixes)
+        return _placed(text, Operand("C", bank=int(match[1], 16)), match[2], match[3])
     if _WHOLE.match(text):
         return Operand("I", text, int(text, 16))
-    if _FLOATING.match(text):
-        return Operand("F", text)
     if _SPECIAL.match(text):
         return Operand("S", text)
     if _BARRIER.match(text):
         return Operand("B", text)
     if match := _ADDRESS.match(text):
-        terms, offset = _address(match[2])
-        return Operand("M", match[1] or "", offset, terms=terms)
+        return _placed(text, Operand("M", match[1] or ""), match[2], match[3])
     return Operand("X", text)
 
 
-def _address(text: str) -> tuple[tuple[Term, ...], int]:
-    """Return the registers of an address and the number of bytes that is added to them."""
+def _placed(text: str, found: Operand, address: str, suffixes: str) -> Operand:
+    """Return an operand in memory with its address, which a form of its own makes unknown."""
     terms: list[Term] = []
     offset = 0
-    for part in text.replace("+-", "+ -").split("+"):
-        part = part.strip()
-        if not part:
-            continue
+    for part in filter(None, map(str.strip, address.replace("+-", "+ -").split("+"))):
         if match := _TERM.match(part):
-            suffixes = match[2].split(".")[1:]
-            scale = next((int(s[1:]) for s in suffixes if re.fullmatch(r"X\d+", s)), 1)
-            bits = 64 if "64" in suffixes else 32
-            terms.append(Term(match[1], bits, scale, "U32" in suffixes))
-        else:
+            kind = match[2] or ""
+            bits = 64 if kind == ".64" else 32
+            terms.append(Term(match[1], bits, int(match[3] or 1), kind == ".U32"))
+        elif _OFFSET.match(part):
             offset += int(part.replace(" ", ""), 16)
-    return tuple(terms), offset
+        else:
+            return Operand("X", text)
+    said = tuple(suffixes.split(".")[1:])
+    return replace(found, number=offset, terms=tuple(terms), suffixes=said)

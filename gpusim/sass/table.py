@@ -6,12 +6,16 @@ are known. What is not in the table is refused: it never runs wrongly.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from gpusim.sass.form import Evaluate, Form
+from gpusim.sass.slots import SLOTS, Slot
+
+_CODE = re.compile(r"([\w#])(\??)")
 
 
 @dataclass(frozen=True)
@@ -19,11 +23,17 @@ class Mnemonic:
     """A row: a mnemonic, with the modifiers that choose the row.
 
     `results` and `sources` are codes of operands in the disassembler's order: u, i, f a register
-    as unsigned, signed or floating-point number; U, I, d the same as pairs; x and X signed, but
-    unsigned where the modifier U32 (or U64) says so; h two half-precision numbers; r and R bits
-    whose signs the row looks at itself; p a predicate; v the same, or the sign of a register; # a
-    number in the instruction. Those behind a bar may be missing. `modifiers` are those that are
-    known; `kind` is what the machine does with it. What the row `refuses` is not known either.
+    as unsigned, signed or floating-point number; U, I, d the same as pairs; D the upper word of a
+    d; x and X signed, but unsigned where the modifier U32 (or U64) says so; h two half-precision
+    numbers; r and R bits whose signs the row looks at itself; p a predicate; v the same, or the
+    sign of a register; # a number in the instruction. Those behind a bar may be missing.
+    `modifiers` are those that are known; `kind` is what the machine does with it. A row that does
+    not only compute has a `shape` instead: codes of `slots.SLOTS`, each with a question mark where
+    it may be missing.
+
+    `signs` are those that each source may bear, between blanks, and a dot for none: they are the
+    row's to look at where its code is r, R or h. `suffixes` are those of any source. What neither
+    the row nor the code of an operand names is refused, and so is what the row `refuses`.
     """
 
     name: str
@@ -36,7 +46,26 @@ class Mnemonic:
     op: str = ""
     affine: str = ""
     detail: Any = None
+    shape: str = ""
+    signs: str = ""
+    suffixes: str = ""
     refuses: Callable[[Form], bool] | None = None
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """What may stand at the place of each source."""
+        codes, said = self.sources.replace("|", ""), self.signs.replace(".", "").split(" ")
+        found = [SLOTS[code] for code in codes]
+        if self.signs:
+            for place, signs in enumerate(said):
+                found[place] = replace(found[place], signs=signs)
+        own = frozenset(self.suffixes.split())
+        return tuple(replace(slot, suffixes=slot.suffixes | own) for slot in found)
+
+    @cached_property
+    def shaped(self) -> tuple[tuple[Slot, bool], ...]:
+        """What may stand at the place of each operand, and whether it may be missing."""
+        return tuple((SLOTS[code], bool(may)) for code, may in _CODE.findall(self.shape))
 
     @cached_property
     def chosen(self) -> tuple[str, ...]:
@@ -47,7 +76,11 @@ class Mnemonic:
         """Return whether the row is one of a mnemonic with these modifiers."""
         rest = iter(modifiers)
         in_order = all(name in rest for name in self.chosen)
-        return in_order and set(modifiers) <= self.modifiers | set(self.chosen)
+        others = list(modifiers)
+        for name in self.chosen if in_order else ():
+            others.remove(name)
+        is_once = len(set(others)) == len(others)
+        return in_order and is_once and set(others) <= self.modifiers
 
 
 MNEMONICS: dict[str, Mnemonic] = {}

@@ -86,6 +86,8 @@ def _of(kind: type[np.generic], value: int) -> Array:
 
 
 ROUNDED = "RN RM RP RZ"
+# Suffixes of operands that lie in a byte or in a half of a register.
+BYTES, HALVES = "B0 B1 B2 B3", "H0 H1"
 
 
 def _to_float(form: Form, a: Array, kind: type[np.floating[Any]] = F32) -> Array:
@@ -121,22 +123,22 @@ def _part(form: Form, a: Array, bits: int) -> Array:
     return (a >> np.uint32(bits * place)).astype(f"u{bits // 8}")
 
 
-@row("I2F.U8", "xu", "f", "u", ROUNDED)
+@row("I2F.U8", "xu", "f", "u", ROUNDED, suffixes=BYTES)
 def byte_to_float(form: Form, a: Array) -> Array:
     return _part(form, a, 8).astype(F32)
 
 
-@row("I2F.S8", "xu", "f", "u", ROUNDED)
+@row("I2F.S8", "xu", "f", "u", ROUNDED, suffixes=BYTES)
 def signed_byte_to_float(form: Form, a: Array) -> Array:
     return _part(form, a, 8).view(np.int8).astype(F32)
 
 
-@row("I2F.U16", "xu", "f", "u", ROUNDED)
+@row("I2F.U16", "xu", "f", "u", ROUNDED, suffixes=HALVES)
 def short_to_float(form: Form, a: Array) -> Array:
     return _part(form, a, 16).astype(F32)
 
 
-@row("I2F.S16", "xu", "f", "u", ROUNDED)
+@row("I2F.S16", "xu", "f", "u", ROUNDED, suffixes=HALVES)
 def signed_short_to_float(form: Form, a: Array) -> Array:
     return _part(form, a, 16).view(np.int16).astype(F32)
 
@@ -166,7 +168,8 @@ def _part_of(form: Form, a: Array) -> Array:
     return _part(form, a, bits).view(kind)
 
 
-@row("I2F.F64.U8 I2F.F64.S8 I2F.F64.U16 I2F.F64.S16", "xu", "d", "u", "RN")
+@row("I2F.F64.U8 I2F.F64.S8", "xu", "d", "u", "RN", suffixes=BYTES)
+@row("I2F.F64.U16 I2F.F64.S16", "xu", "d", "u", "RN", suffixes=HALVES)
 def part_to_double(form: Form, a: Array) -> Array:
     return _part_of(form, a).astype(F64)
 
@@ -182,7 +185,8 @@ def int_to_half(form: Form, a: Array) -> Array:
     return _bits_of_half(_to_float(form, a, np.float16))
 
 
-@row("I2F.F16.U8 I2F.F16.S8 I2F.F16.U16 I2F.F16.S16", "xu", "u", "u", ROUNDED)
+@row("I2F.F16.U8 I2F.F16.S8", "xu", "u", "u", ROUNDED, suffixes=BYTES)
+@row("I2F.F16.U16 I2F.F16.S16", "xu", "u", "u", ROUNDED, suffixes=HALVES)
 def part_to_half(form: Form, a: Array) -> Array:
     return _bits_of_half(_to_float(form, _part_of(form, a), np.float16))
 
@@ -196,37 +200,37 @@ def _of_half(form: Form, a: Array) -> Array:
     return _part(form, a, 16).view(np.float16)
 
 
-@row("F2I.F16", "xu", "u", "u", WHOLE)
+@row("F2I.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
 def half_to_int(form: Form, a: Array) -> Array:
     return _saturated(form, _of_half(form, a), np.int32).view(np.uint32)
 
 
-@row("F2I.U32.F16", "xu", "u", "u", WHOLE)
+@row("F2I.U32.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
 def half_to_unsigned(form: Form, a: Array) -> Array:
     return _saturated(form, _of_half(form, a), np.uint32)
 
 
-@row("F2I.S16.F16", "xu", "u", "u", WHOLE)
+@row("F2I.S16.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
 def half_to_short(form: Form, a: Array) -> Array:
     return _saturated(form, _of_half(form, a), np.int16).astype(np.int32).view(np.uint32)
 
 
-@row("F2I.U16.F16", "xu", "u", "u", WHOLE)
+@row("F2I.U16.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
 def half_to_unsigned_short(form: Form, a: Array) -> Array:
     return _saturated(form, _of_half(form, a), np.uint16).astype(np.uint32)
 
 
-@row("F2I.S64.F16", "xu", "U", "u", WHOLE)
+@row("F2I.S64.F16", "xu", "U", "u", WHOLE, suffixes=HALVES)
 def half_to_long(form: Form, a: Array) -> Array:
     return _saturated(form, _of_half(form, a), np.int64).view(np.uint64)
 
 
-@row("F2I.U64.F16", "xu", "U", "u", WHOLE)
+@row("F2I.U64.F16", "xu", "U", "u", WHOLE, suffixes=HALVES)
 def half_to_unsigned_long(form: Form, a: Array) -> Array:
     return _saturated(form, _of_half(form, a), np.uint64)
 
 
-@row("FRND.F16", "xu", "u", "u", "TRUNC FLOOR CEIL")
+@row("FRND.F16", "xu", "u", "u", "TRUNC FLOOR CEIL", suffixes=HALVES)
 def round_half(form: Form, a: Array) -> Array:
     return _bits_of_half(_whole(form, _of_half(form, a)))
 

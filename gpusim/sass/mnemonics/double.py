@@ -98,13 +98,13 @@ def choose_double(form: Form, a: Array, b: Array, also: Array) -> Any:
     return first & also, np.isnan(a) & np.isnan(b)
 
 
-@row("MUFU.RCP64H", "xu", "u", "u")
+@row("MUFU.RCP64H", "xu", "u", "D")
 def reciprocal_high(form: Form, high: Array) -> Array:
     """The upper word of a double's reciprocal, from its upper word."""
     return _upper(1 / _from_upper(high))
 
 
-@row("MUFU.RSQ64H", "xu", "u", "u")
+@row("MUFU.RSQ64H", "xu", "u", "D")
 def reciprocal_root_high(form: Form, high: Array) -> Array:
     """The upper word of a reciprocal square root, from a double's upper word."""
     return _upper(1 / np.sqrt(_from_upper(high)))

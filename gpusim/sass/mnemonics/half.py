@@ -10,6 +10,7 @@ from gpusim.isa import Array
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.mnemonics.floating import F32, F64, ORDERED
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
+from gpusim.sass.slots import TURNED
 from gpusim.sass.table import row
 
 F16 = np.float16
@@ -29,17 +30,24 @@ def _half(form: Form, value: Array, upper: bool) -> Array:
 
 def _two(form: Form, value: Array, signs: Signs) -> tuple[Array, Array]:
     """Return both numbers of an operand, the lower first."""
-    if "F32" in signs.suffixes:
-        both = value.view(F32).astype(F64)
-        low, high = both, both
-    else:
-        low = _half(form, value, "H1_H1" in signs.suffixes)
-        high = _half(form, value, "H0_H0" not in signs.suffixes)
+    low, high = _in_order(signs, _half(form, value, False), _half(form, value, True))
     made = []
     for number in (low, high):
         number = np.abs(number) if signs.absolute else number
         made.append(np.negative(number) if signs.negated else number)
     return made[0], made[1]
+
+
+def _in_order(signs: Signs, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the two halves of a register in the order of its suffix, which names the upper first.
+
+    H0_NH1 of a complex number is its product with i.
+    """
+    if TURNED in signs.suffixes:
+        return np.negative(high), low
+    if "H0_H0" in signs.suffixes:
+        return low, low
+    return (high, high) if "H1_H1" in signs.suffixes else (low, high)
 
 
 def _packed(form: Form, low: Array, high: Array) -> Array:

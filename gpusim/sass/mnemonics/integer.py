@@ -52,6 +52,17 @@ def _wide_term(value: Array, signs: Signs) -> Array:
     return np.asarray(value.astype(U64))
 
 
+def _has_more_carries(form: Form) -> bool:
+    """Say whether a row asks for carries of a sum that may have more than it names.
+
+    Registers give up to 2^32 - 1, those that are negated one more, also if they are zero.
+    """
+    asked = len([number for number in form.kept if number])
+    terms = [signs for code, signs in zip(form.sources, form.signs, strict=True) if code == "r"]
+    most = sum(1 << 32 if one.negated else 0 if one.is_zero else ONES.item() for one in terms)
+    return 0 < asked < most + ("p" in form.sources) >> 32
+
+
 def _sum(terms: list[tuple[Array, Signs]]) -> Array:
     """Return the sum of 32-bit terms, leaving out those that are the register of zeros."""
     wanted = [(value, signs) for value, signs in terms if not signs.is_zero or signs.inverted]
@@ -63,7 +74,16 @@ def _sum(terms: list[tuple[Array, Signs]]) -> Array:
     return total
 
 
-@row("IADD3 UIADD3", "alu", "u|pp", "rrr|pp", "X", affine="sum")
+@row(
+    "IADD3 UIADD3",
+    "alu",
+    "u|pp",
+    "rrr|pp",
+    "X",
+    signs="-~ -~ -~",
+    affine="sum",
+    refuses=_has_more_carries,
+)
 def add_three(form: Form, a: Array, b: Array, c: Array, *carries: Array) -> Any:
     terms = list(zip((a, b, c), form.signs, strict=False))
     if form.kept == (0,):
@@ -78,12 +98,12 @@ def add_three(form: Form, a: Array, b: Array, c: Array, *carries: Array) -> Any:
     return wide.astype(U32), over > 0, over > 1
 
 
-@row("VIADD", "fma", "u", "rr", affine="sum")
+@row("VIADD", "fma", "u", "rr", signs="- -", affine="sum")
 def add_two(form: Form, a: Array, b: Array) -> Array:
     return _sum([(a, form.signs[0]), (b, form.signs[1])])
 
 
-@row("IMAD UIMAD", "imad", "u", "rrr|p", "MOV U32 IADD SHL X", affine="product")
+@row("IMAD UIMAD", "imad", "u", "rrr|p", "MOV U32 IADD SHL X", signs="- - -~", affine="product")
 def multiply_add(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Array:
     first, second, third = form.signs[:3]
     if first.is_zero or second.is_zero:
@@ -95,35 +115,63 @@ def multiply_add(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Arr
     return total + carry[0].astype(U32) if carry else total
 
 
-@row("IMAD.WIDE UIMAD.WIDE", "imad_wide", "U|p", "xxR|p", "U32 X", affine="product")
+def _has_carry_of_signs(form: Form) -> bool:
+    """Say whether a row asks for the carry of a signed product, which no compiler does."""
+    return form.kept != (0,) and "U32" not in form.modifiers
+
+
+def _wide_sum(product: Array, c: Array, signs: Signs, carry: tuple[Array, ...]) -> Array:
+    """Return the sum of a product, an addend of 64 bits and a carry."""
+    total = product
+    if not signs.is_zero:
+        c = np.bitwise_not(c) if signs.inverted else c
+        total = product - c if signs.negated else product + c
+    return total + carry[0].astype(U64) if carry else total
+
+
+def _wide_carry(product: Array, c: Array, signs: Signs, carry: tuple[Array, ...]) -> Array:
+    """Return the carry of that sum, in which what is negated is inverted, and one added."""
+    total = product + (np.bitwise_not(c) if signs.inverted or signs.negated else c)
+    ones = sum((one.astype(U64) for one in carry), start=U64(signs.negated))
+    return np.asarray((total < product) | (total + ones < total))
+
+
+@row(
+    "IMAD.WIDE UIMAD.WIDE",
+    "imad_wide",
+    "U|p",
+    "xxR|p",
+    "U32 X",
+    signs=". . -~",
+    affine="product",
+    refuses=_has_carry_of_signs,
+)
 def multiply_add_wide(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Any:
     product = a.astype(np.int64).view(U64) * b.astype(np.int64).view(U64)
-    signs = form.signs[2]
-    if signs.inverted:
-        c = np.bitwise_not(c)
-    total = product - c if signs.negated else product + c
-    if carry:
-        total = total + carry[0].astype(U64)
+    total = _wide_sum(product, c, form.signs[2], carry)
     if form.kept == (0,):
         return (total,) if len(form.results) > 1 else total
-    # Compilers ask for the carry of unsigned products alone.
-    return total, total < product
+    return total, _wide_carry(product, c, form.signs[2], carry)
 
 
-@row("IMAD.HI UIMAD.HI", "imad_wide", "u|p", "xxR|p", "U32 X")
+@row(
+    "IMAD.HI UIMAD.HI",
+    "imad_wide",
+    "u|p",
+    "xxR|p",
+    "U32 X",
+    signs=". . -~",
+    refuses=_has_carry_of_signs,
+)
 def multiply_add_high(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Any:
     product = a.astype(np.int64).view(U64) * b.astype(np.int64).view(U64)
-    total = product
-    if not form.signs[2].is_zero:
-        total = total + (np.negative(c) if form.signs[2].negated else c)
-    if carry:
-        total = total + carry[0].astype(U64)
-    high = (total >> _32).astype(U32)
-    # Compilers ask for the carry of unsigned products alone.
-    return high if len(form.results) == 1 else (high, total < product)
+    high = (_wide_sum(product, c, form.signs[2], carry) >> _32).astype(U32)
+    if form.kept == (0,):
+        return (high,) if len(form.results) > 1 else high
+    return high, _wide_carry(product, c, form.signs[2], carry)
 
 
-@row("LEA ULEA", "alu", "u|p", "rr#|p", "X", affine="sum")
+@row("LEA ULEA", "alu", "u|p", "rr#|p", "X", signs="- -~", affine="sum", refuses=_has_more_carries)
 def shift_add(form: Form, a: Array, b: Array, *carry: Array) -> Any:
     """Add a shifted register; it is negated behind the shift, which its carry shows."""
     shifted = np.left_shift(a, U32(form.numbers[0]))
@@ -137,13 +185,13 @@ def shift_add(form: Form, a: Array, b: Array, *carry: Array) -> Any:
     return total if len(form.results) == 1 else (total, wide > LOW)
 
 
-@row("LEA.HI ULEA.HI", "alu", "u|p", "uru#|p", "X", affine="high")
+@row("LEA.HI ULEA.HI", "alu", "u|p", "uru#|p", "X", signs=". -~", affine="high")
 def high_shift_add(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Any:
     wide = (c.astype(U64) << _32) | a
     return _high_part(form, wide, b, carry)
 
 
-@row("LEA.HI.SX32 ULEA.HI.SX32", "alu", "u|p", "ir#|p", "X", affine="high")
+@row("LEA.HI.SX32 ULEA.HI.SX32", "alu", "u|p", "ir#|p", "X", signs=". -~", affine="high")
 def high_shift_add_extended(form: Form, a: Array, b: Array, *carry: Array) -> Any:
     wide = a.astype(np.int64).view(U64)
     return _high_part(form, wide, b, carry)
@@ -254,7 +302,7 @@ def minimum_maximum_of_three(form: Form, a: Array, b: Array, c: Array, least: Ar
     return _of_both(form, low, high, least)
 
 
-@row("VIADDMNMX", "alu", "u", "xxxp", "U32 RELU")
+@row("VIADDMNMX", "alu", "u", "xxxp", "U32 RELU", signs=". -")
 def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
     total = a + b
     return _of_both(form, np.minimum(total, c), np.maximum(total, c), least)
@@ -275,7 +323,7 @@ def move(form: Form, a: Array) -> Array:
     return a
 
 
-@row("POPC UPOPC", "xu", "u", "u")
+@row("POPC UPOPC", "xu", "u", "u", signs="~")
 def population_count(form: Form, a: Array) -> Array:
     return np.asarray(np.bitwise_count(a), dtype=U32)
 
@@ -288,13 +336,13 @@ def _highest(a: Array) -> Array:
     return np.asarray(np.bitwise_count(bits), dtype=U32) - U32(1)
 
 
-@row("FLO.U32 UFLO.U32", "xu", "u", "u", "SH")
+@row("FLO.U32 UFLO.U32", "xu", "u", "u", "SH", signs="~")
 def find_leading_one(form: Form, a: Array) -> Array:
     place = _highest(a)
     return np.where(a == 0, ONES, U32(31) - place) if "SH" in form.modifiers else place
 
 
-@row("FLO UFLO", "xu", "u", "i", "SH")
+@row("FLO UFLO", "xu", "u", "i", "SH", signs="~")
 def find_leading_bit(form: Form, a: Array) -> Array:
     """Find the highest bit that differs from the sign."""
     return np.asarray(find_leading_one(form, np.where(a < 0, ~a, a).view(U32)))

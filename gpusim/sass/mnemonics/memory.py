@@ -6,25 +6,61 @@ from gpusim.sass.table import add
 
 WIDTHS = "U8 S8 U16 S16 32 64 128"
 SCOPES = "CTA SM GPU SYS WEAK STRONG"
+# Codes of addresses: those in global memory may have a descriptor.
+WHERE = {"global": "g", "generic": "g", "shared": "a", "local": "a"}
 CACHING = "E CONSTANT PRIVATE EF EL LU EU NA LTC64B LTC128B LTC256B"
 
 for space, wanted in (("global", "LDG"), ("shared", "LDS"), ("local", "LDL"), ("generic", "LD")):
-    add(wanted, "lsu", modifiers=f"{WIDTHS} {SCOPES} {CACHING} U LU", kind="load", detail=space)
+    add(
+        wanted,
+        "lsu",
+        modifiers=f"{WIDTHS} {SCOPES} {CACHING} U LU",
+        kind="load",
+        detail=space,
+        shape=f"o{WHERE[space]}",
+    )
 for space, wanted in (("global", "STG"), ("shared", "STS"), ("local", "STL"), ("generic", "ST")):
-    add(wanted, "lsu", modifiers=f"{WIDTHS} {SCOPES} {CACHING}", kind="store", detail=space)
+    add(
+        wanted,
+        "lsu",
+        modifiers=f"{WIDTHS} {SCOPES} {CACHING}",
+        kind="store",
+        detail=space,
+        shape=f"{WHERE[space]}o",
+    )
 
 OPERATIONS = "ADD MIN MAX INC DEC AND OR XOR EXCH CAS"
 KINDS = "S32 U32 64 S64 U64 F32 F64 FTZ RN"
 for name, space in (("ATOMG", "global"), ("ATOM", "generic"), ("ATOMS", "shared")):
-    add(name, "lsu", modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}", kind="atomic", detail=space)
+    add(
+        name,
+        "lsu",
+        modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}",
+        kind="atomic",
+        detail=space,
+        shape=f"q?o{WHERE[space]}ww?",
+    )
 for name, space in (("RED", "global"), ("REDG", "global")):
-    add(name, "lsu", modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}", kind="reduction", detail=space)
-add("ATOMS.POPC.INC.32", "lsu", kind="count_up", detail="shared")
-add("ATOMS.CAST.SPIN", "lsu", modifiers="64", kind="cast_spin", detail="shared")
+    add(
+        name,
+        "lsu",
+        modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}",
+        kind="reduction",
+        detail=space,
+        shape="gw",
+    )
+add("ATOMS.POPC.INC.32", "lsu", kind="count_up", detail="shared", shape="oa")
+add("ATOMS.CAST.SPIN", "lsu", modifiers="64", kind="cast_spin", detail="shared", shape="oaww")
 
-add("LDGSTS", "lsu", modifiers=f"{WIDTHS} {SCOPES} {CACHING} BYPASS", kind="copy_to_shared")
-add("LDC", "constants", modifiers=WIDTHS, kind="bank")
-add("ULDC", "uniform", modifiers=WIDTHS, kind="bank")
+add(
+    "LDGSTS",
+    "lsu",
+    modifiers=f"{WIDTHS} {SCOPES} {CACHING} BYPASS",
+    kind="copy_to_shared",
+    shape="agp?",
+)
+add("LDC", "constants", modifiers=WIDTHS, kind="bank", shape="oc")
+add("ULDC", "uniform", modifiers=WIDTHS, kind="bank", shape="oc")
 
 add("MEMBAR", "lsu", modifiers="SC ALL CTA GPU SYS VC", kind="fence")
 add("FENCE", "lsu", modifiers="VIEW ASYNC", kind="fence")

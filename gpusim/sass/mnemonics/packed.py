@@ -47,7 +47,7 @@ def _bounded(form: Form, least: Array, first: Array, *others: Array) -> Array:
     return np.maximum(result, result.dtype.type(0)) if "RELU" in form.modifiers else result
 
 
-@row("VIADD.16x2", "fma", "u", "rr")
+@row("VIADD.16x2", "fma", "u", "rr", signs="- -")
 def add_halves(form: Form, a: Array, b: Array) -> Array:
     totals = []
     for x, y in _halves(form, a, b):

@@ -38,7 +38,7 @@ def to_register(form: Form, *operands: Array) -> Array:
     return bits
 
 
-@row("R2P", "alu", "?", "u#")
+@row("R2P", "alu", "?", "u#", suffixes="B0 B1 B2 B3")
 def from_register(form: Form, value: Array) -> Any:
     """Set the predicates that a mask names from a register."""
     byte = next((int(s[1]) for s in form.signs[0].suffixes if s in ("B1", "B2", "B3")), 0)
