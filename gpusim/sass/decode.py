@@ -627,14 +627,15 @@ def _branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator
 
 
 def _branch_if_apart(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    operands = [operand for operand in row.operands if operand.kind != "P" or not operand.is_true]
-    _expect(len(operands) in (1, 2) and operands[-1].kind == "L", row)
+    *operands, label = row.operands
+    masks = [operand for operand in operands if not operand.is_true]
+    _expect(all(one.kind != "P" and (one.is_zero or not one.inverted) for one in masks), row)
     # Before compute capability 8.0 it asks about all lanes.
     every: tuple[Source, ...] = (np.uint32(0xFFFFFFFF),)
-    named = len(operands) == 2 and not (operands[0].is_zero and operands[0].inverted)
-    sources = _words(operands[0], "u", row) if named else every
+    named = bool(masks) and not masks[0].inverted
+    sources = _words(masks[0], "u", row) if named else every
     whom = "together" if "CONV" in row.modifiers else "apart"
-    yield Micro("BRA.APART", place, whom, sources, (), row.guard, label=operands[-1].name)
+    yield Micro("BRA.APART", place, whom, sources, (), row.guard, label=label.name)
 
 
 def _call(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
