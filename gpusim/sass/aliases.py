@@ -9,24 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
-from gpusim.sass.signature import Declared, behind, parts, plain_text
+from gpusim.sass.signature import Declared, templates
+from gpusim.sass.source_text import parts, plain_text
 from gpusim.sass.structures import TYPES
 
 # What each name stands for: of a typedef that conditions choose, several types.
 Aliases = Mapping[str, Sequence[str]]
 MOST_STEPS = 8  # from the alias of an alias to its type
+MOST_MEANINGS = 64  # of a name, each by other conditions
 
-_TYPE = r"[A-Za-z_][\w:]*(?:\s+[A-Za-z_]\w*)*\s*\**"
+_TYPE = r"[A-Za-z_][\w:]*(?:\s+[A-Za-z_]\w*){0,7}\s*\**"
 _TYPEDEF = re.compile(rf"\btypedef\s+(?P<meant>{_TYPE})\s*\b(?P<name>[A-Za-z_]\w*)\s*;")
 _USING = re.compile(rf"\busing\s+(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<meant>{_TYPE})\s*;")
 _MACRO = re.compile(
     rf"^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]+(?P<meant>{_TYPE})[ \t]*$",
     re.MULTILINE,
 )
-_TEMPLATE = re.compile(r"\btemplate\s*<")
 _PARAMETER = re.compile(r"(?:typename|class)\s+([A-Za-z_]\w*)\s*(?:=\s*(.+))?$", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SPACE = re.compile(r"\b(?:const|volatile|__restrict__)\b\s*|\s+(?=\*)")
@@ -50,15 +52,9 @@ def aliases(text: str, definitions: Iterable[str] = ()) -> dict[str, list[str]]:
 
 def of_template(text: str, kernel: str, instance: str) -> dict[str, list[str]]:
     """Return the types that a template's instance, as `kernel<float>`, is made with."""
-    plain = plain_text(text)
     _, bracket, made_with = instance.partition("<")
     given = parts(made_with.rpartition(">")[0]) if bracket else []
-    for match in _TEMPLATE.finditer(plain):
-        end = behind(plain, match.end(), "<", ">")
-        declared = plain[end:].partition("{")[0].partition(";")[0]
-        if re.search(rf"__global__\b[^;{{]*?\b{re.escape(kernel)}\s*\(", declared):
-            return dict(_types(parts(plain[match.end() : end - 1]), given))
-    return {}
+    return dict(_types(templates(text).get(kernel, []), given))
 
 
 def _types(parameters: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -75,7 +71,8 @@ def resolved(declared: Declared, known: Aliases, size: int | None = None) -> Dec
 
     Of several the one that has the `size` in bytes; the declaration as it is where none is sure.
     """
-    found = list(dict.fromkeys(_meanings(declared.ctype, known, MOST_STEPS)))
+    meanings = islice(_meanings(declared.ctype, known, MOST_STEPS), MOST_MEANINGS)
+    found = list(dict.fromkeys(meanings))
     if len(found) > 1:
         found = [one for one in found if one in TYPES and np.dtype(TYPES[one]).itemsize == size]
     return replace(declared, ctype=found[0]) if len(found) == 1 else declared

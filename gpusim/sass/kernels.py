@@ -7,7 +7,7 @@ kernel of the dialect is.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -136,7 +136,7 @@ class CudaSource(CodeFile):
         if plain not in self.kernels and "::" not in name and not self._may_be_made(name):
             known = ", ".join(self.kernels) or "none"
             raise InputError(f"{self.file} has no kernel {plain!r} (its kernels: {known})")
-        if plain == name and self._is_template(name):
+        if plain == name and name in self._templates:
             raise InputError(
                 f"{name} in {self.file} is a template; say what it is made with, as in "
                 f"'{name}<128>'"
@@ -148,10 +148,9 @@ class CudaSource(CodeFile):
         is_named = re.search(rf"\b{re.escape(name)}\b", self._declarations) is not None
         return is_named and _KERNEL_MACRO.search(self._declarations) is not None
 
-    def _is_template(self, name: str) -> bool:
-        words = r"(?:static\s+|inline\s+)*__global__[^;{]*?"
-        declared = rf"template\s*<[^;{{]*?>\s*{words}\b{re.escape(name)}\s*\("
-        return re.search(declared, self._declarations, re.DOTALL) is not None
+    @cached_property
+    def _templates(self) -> Container[str]:
+        return signature.templates(self._declarations)
 
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
         """Return a kernel's parameters, of these sizes, as the source declares them."""

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_KERNEL = re.compile(r"__global__\b")
+from gpusim.sass.source_text import closings, parts, plain_text
+
+_MARK = re.compile(r"[;{}]|\b__global__\b")
 _NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_TEMPLATE = re.compile(r"\btemplate\s*<")
 _LAST = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$")
 _LENGTH = re.compile(r"\[\s*(\d+)\s*\]")
-_NOT_NAMES = ("__launch_bounds__", "__cluster_dims__", "__align__", "__maxnreg__")
+_QUALIFIER = re.compile(r"\b(const|volatile|__restrict__|__restrict|__grid_constant__)\b")
+_NOT_NAMES = (
+    "__launch_bounds__", "__cluster_dims__", "__align__", "__maxnreg__", "__block_size__",
+    "__attribute__", "alignas",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,57 +40,58 @@ class Declared:
 def kernels(text: str) -> dict[str, tuple[Declared, ...]]:
     """Return the parameters of each kernel that a source text defines, in its order."""
     plain = plain_text(text)
+    closing = closings(plain, "()")
     found: dict[str, tuple[Declared, ...]] = {}
-    for match in _KERNEL.finditer(plain):
-        named = _named(plain, match.end())
-        if named is not None:
-            name, begin = named
-            found.setdefault(name, tuple(_parameters(plain, begin)))
+    for _, name, begin in _declarations(plain, closing):
+        if name not in found:
+            found[name] = tuple(_parameters(plain[begin : _behind(plain, begin, closing) - 1]))
     return found
 
 
-def plain_text(text: str) -> str:
-    """Return a source text with blanks for its comments."""
-    return _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+def templates(text: str) -> dict[str, list[str]]:
+    """Return the parameters of each template of a kernel that a source text defines."""
+    plain = plain_text(text)
+    found: dict[str, list[str]] = {}
+    for before, name, _ in _declarations(plain, closings(plain, "()")):
+        if match := _TEMPLATE.search(before):
+            inside = before[match.end() :]
+            found.setdefault(name, parts(inside[: closings(f"<{inside}", "<>").get(0, 0) - 2]))
+    return found
 
 
-def _named(text: str, begin: int) -> tuple[str, int] | None:
+def _declarations(text: str, closing: Mapping[int, int]) -> Iterator[tuple[str, str, int]]:
+    """Yield the words before each `__global__`, the kernel's name, and where parameters begin."""
+    marks = list(_MARK.finditer(text))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    begin = 0
+    for mark, end in zip(marks, ends, strict=False):
+        named = _named(text, mark.end(), end, closing) if mark[0] == "__global__" else None
+        if named is not None:
+            yield text[begin : mark.start()], *named
+        begin = mark.end()
+
+
+def _named(text: str, begin: int, end: int, closing: Mapping[int, int]) -> tuple[str, int] | None:
     """Return a kernel's name, and where its parameters begin, behind a `__global__`."""
-    while match := _NAME.search(text, begin):
+    while match := _NAME.search(text, begin, end):
         if match[1] not in _NOT_NAMES:
             return match[1], match.end()
-        begin = behind(text, match.end())
+        begin = _behind(text, match.end(), closing)
     return None
 
 
-def behind(text: str, begin: int, opens: str = "(", closes: str = ")") -> int:
-    """Return the place behind the parenthesis that closes an open one."""
-    depth = 1
-    for place in range(begin, len(text)):
-        depth += {opens: 1, closes: -1}.get(text[place], 0)
-        if not depth:
-            return place + 1
-    return len(text)
+def _behind(text: str, begin: int, closing: Mapping[int, int]) -> int:
+    """Return the place behind the parenthesis that closes the one before a place."""
+    return closing.get(begin - 1, len(text))
 
 
-def _parameters(text: str, begin: int) -> list[Declared]:
+def _parameters(text: str) -> list[Declared]:
     made = []
-    for number, part in enumerate(parts(text[begin : behind(text, begin) - 1])):
+    for number, part in enumerate(parts(text)):
         declared = " ".join(part.partition("=")[0].split())
         if declared and declared != "void":
             made.append(_parameter(declared, number))
     return made
-
-
-def parts(text: str) -> list[str]:
-    """Return what commas part, outside of brackets."""
-    found, depth, start = [], 0, 0
-    for place, char in enumerate(text):
-        depth += {"<": 1, "(": 1, "[": 1, ">": -1, ")": -1, "]": -1}.get(char, 0)
-        if char == "," and not depth:
-            found.append(text[start:place])
-            start = place + 1
-    return [*found, text[start:]]
 
 
 def _parameter(text: str, number: int) -> Declared:
@@ -103,6 +111,6 @@ def type_of(text: str, number: int) -> Declared:
         return Declared(f"arg{number}", text)
     brackets = match[2].strip() if match else ""
     length = _LENGTH.fullmatch(brackets)
-    ctype = re.sub(r"\b(const|volatile|__restrict__|__restrict|__grid_constant__)\b", "", before)
+    ctype = _QUALIFIER.sub("", before)
     ctype = re.sub(r"\s*\*", "*", " ".join(ctype.split()))
     return Declared(name, ctype, int(length[1]) if length else -len(brackets))

@@ -7,12 +7,13 @@ be (templates, base classes, bit fields, long arrays) is not looked into, and pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.sass.signature import Declared, behind, parts, plain_text, type_of
+from gpusim.sass.signature import Declared, type_of
+from gpusim.sass.source_text import closings, parts, plain_text
 
 POINTER_BYTES = 8
 TYPES: Mapping[str, type[np.generic]] = {
@@ -38,10 +39,25 @@ _VECTORS: Mapping[str, str] = {
 _VECTOR = re.compile(rf"({'|'.join(_VECTORS)})([1-4])$")
 _ALIGN = r"(?:__align__|__builtin_align__|alignas)\s*\(\s*(?P<align>\d+)\s*\)\s*"
 _STRUCT = re.compile(rf"\b(?:struct|class)\s+(?:{_ALIGN})?(?P<name>\w+)?\s*\{{")
-_LABEL = re.compile(r"\b(?:public|private|protected)\s*:")
-_NOT_MEMBERS = re.compile(r"^(?:static|using|typedef|friend|template|enum|struct|class|union)\b")
+_LABEL = re.compile(r"\b(?:public|private|protected)\s*:(?!:)")
+_NAMED_BEHIND = re.compile(r"\s*(\w+)\s*;")  # typedef struct { ... } name;
+_NOT_MEMBERS = re.compile(r"(?:static|using|typedef|friend|template)\b|.*\boperator\b", re.DOTALL)
+_OF_KIND = re.compile(r"(?:struct|class|union|enum(?:\s+(?:struct|class))?)\b\s*")
+_TYPE_HEAD = re.compile(
+    rf"{_OF_KIND.pattern}(?:{_ALIGN})?(?P<name>\w*)\s*(?:final\b\s*)?(?::.*)?$", re.DOTALL
+)
+_GOES_ON = re.compile(r"\s*[,{]")  # behind a member's initialiser in a constructor
+_PARENTHESES = re.compile(r"\([^()]*\)")
+_FUNCTION = re.compile(
+    r"\w\s*\(\)\s*(?:(?:const|volatile|override|final|&|noexcept(?:\s*\(\))?|->[^()]*)\s*)*$"
+)
+_MARK = re.compile(r"[{;]")
+_LONGEST_STATEMENT = 500
+_UNKNOWN = Declared("", "?")
 _LONGEST_ARRAY = 16
 _MOST_VECTOR_BYTES = 16
+_MOST_DEPTH = 16  # of structures in structures
+_MOST_BYTES = 1 << 15  # of a kernel's parameters, and more than any compiler takes
 
 
 class Member(NamedTuple):
@@ -73,41 +89,71 @@ Structures = Mapping[str, Structure]
 def structures(text: str) -> dict[str, Structure]:
     """Return the structures that a source text defines, by name."""
     plain = plain_text(text)
+    closing = closings(plain, "{}")
     found = {}
     for match in _STRUCT.finditer(plain):
-        end = behind(plain, match.end(), "{", "}")
-        named = re.match(r"\s*(\w+)\s*;", plain[end:])  # typedef struct { ... } name;
+        end = closing.get(match.end() - 1, len(plain))
+        named = _NAMED_BEHIND.match(plain, end)
         name = match["name"] or (named[1] if named else "")
         if name:
-            fields = tuple(_members(plain[match.end() : end - 1]))
+            fields = tuple(_members(plain, match.end(), end - 1, closing))
             found[name] = Structure(fields, int(match["align"] or 1))
     return found
 
 
-def _members(body: str) -> Iterator[Declared]:
-    for statement in _statements(_LABEL.sub(" ", body)):
-        if "(" in statement or _NOT_MEMBERS.match(statement):
-            continue  # functions, and what belongs to the type
-        first, *others = parts(statement)
-        declared = type_of(first.partition("=")[0], 0)
-        yield declared
-        base = declared.ctype.rstrip("*[] ")
-        for text in others:
-            yield type_of(f"{base} {text.partition('=')[0]}", 0)
+def _members(text: str, begin: int, end: int, closing: Mapping[int, int]) -> Iterator[Declared]:
+    for statement in _statements(text, begin, end, closing):
+        if not _NOT_MEMBERS.match(statement):
+            yield from _declared(statement)
 
 
-def _statements(body: str) -> Iterator[str]:
-    """Yield what semicolons end in a body, without the bodies of functions."""
-    begin, place = 0, 0
-    while place < len(body):
-        if body[place] == "{":
-            place = behind(body, place + 1, "{", "}")
-            begin = place
-        elif body[place] == ";":
-            if body[begin:place].strip():
-                yield " ".join(body[begin:place].split())
-            begin = place + 1
-        place += 1
+def _declared(statement: str) -> Iterator[Declared]:
+    """Yield what a statement declares; one of a type that is not known where that is not sure."""
+    plain = statement
+    while plain != (plain := _PARENTHESES.sub("\f", plain)):
+        pass
+    plain = plain.replace("\f", "()")
+    first, *others = parts(plain)
+    if "(" in first.partition("=")[0]:
+        if not _FUNCTION.search(plain.partition("=")[0]):
+            yield _UNKNOWN
+        return
+    elaborated = _OF_KIND.match(first)
+    first = _OF_KIND.sub("", first, count=1) if elaborated else first
+    if elaborated and len(first.split()) < 2:
+        return  # the declaration of a type
+    declared = type_of(first.partition("=")[0].strip(), 0)
+    yield declared
+    base = declared.ctype.rstrip("*[] ")
+    for other in others:
+        yield type_of(f"{base} {other.partition('=')[0].strip()}", 0)
+
+
+def _statements(text: str, begin: int, end: int, closing: Mapping[int, int]) -> Iterator[str]:
+    """Yield what semicolons end in a body, without bodies of functions and initialisers.
+
+    In the place of a type that is defined there stands a type that is not known.
+    """
+    said = ""
+    while match := _MARK.search(text, begin, end):
+        said = " ".join(_LABEL.sub(" ", said + text[begin : match.start()]).split())
+        begin = match.end()
+        if match[0] == "{":
+            begin = closing.get(match.start(), end)
+            said = _before(said, is_over=not _GOES_ON.match(text, begin))
+        elif said:
+            yield said
+            said = ""
+
+
+def _before(said: str, *, is_over: bool) -> str:
+    """Return what a statement says so far, with a pair of braces behind it."""
+    if kind := _TYPE_HEAD.match(said):
+        is_anonymous = not kind["name"] and not said.startswith("enum")
+        return "? " if is_anonymous else "struct ? "
+    if "(" in said and is_over:
+        return ""
+    return said if len(said) < _LONGEST_STATEMENT else "? "
 
 
 def members(
@@ -119,24 +165,30 @@ def members(
     """
     if declared.is_pointer or declared.ctype in TYPES:
         return None
-    shape = _shape(declared.name, declared.ctype.removeprefix("struct "), known)
-    return shape.members if shape is not None and size in (None, shape.size) else None
+    ctype = declared.ctype.removeprefix("struct ")
+    shape = _shape(declared.name, ctype, known, _MOST_DEPTH)
+    if shape is None or size not in (None, shape.size):
+        return None
+    return shape.members or None
 
 
-def _shape(name: str, ctype: str, known: Structures) -> _Shape | None:
+def _shape(name: str, ctype: str, known: Structures, depth: int) -> _Shape | None:
+    """Return a type's shape; None where it is not known, or has more than `depth` levels."""
     if ctype.endswith("*"):
         return _single(name, ctype, POINTER_BYTES)
     if ctype in TYPES:
         return _single(name, ctype, np.dtype(TYPES[ctype]).itemsize)
+    if not depth:
+        return None
     if match := _VECTOR.match("uint3" if ctype == "dim3" else ctype):
         count = int(match[2])
         fields = [Declared(axis, _VECTORS[match[1]]) for axis in "xyzw"[:count]]
-        shape = _laid_out(name, fields, known)
+        shape = _laid_out(name, fields, known, depth)
         if shape is None or count == 3:
             return shape
         return shape._replace(alignment=min(shape.size, _MOST_VECTOR_BYTES))
     if ctype in known:
-        return _laid_out(name, known[ctype].fields, known, known[ctype].alignment)
+        return _laid_out(name, known[ctype].fields, known, depth, known[ctype].alignment)
     return None
 
 
@@ -145,28 +197,30 @@ def _single(name: str, ctype: str, size: int) -> _Shape:
 
 
 def _laid_out(
-    name: str,
-    fields: list[Declared] | tuple[Declared, ...],
-    known: Structures,
-    alignment: int = 1,
+    name: str, fields: Sequence[Declared], known: Structures, depth: int, alignment: int = 1
 ) -> _Shape | None:
-    """Return members one after the other, each at a multiple of its alignment."""
+    """Return members one after the other, each at a multiple of its alignment.
+
+    Where there is none, there is a byte.
+    """
     made: list[Member] = []
     end = 0
     for field in fields:
-        shape = _field(f"{name}.{field.name}", field, known)
+        shape = _field(f"{name}.{field.name}", field, known, depth - 1)
         if shape is None:
             return None
         begin = -(-end // shape.alignment) * shape.alignment
         made += [one._replace(offset=begin + one.offset) for one in shape.members]
         end, alignment = begin + shape.size, max(alignment, shape.alignment)
-    return _Shape(tuple(made), -(-end // alignment) * alignment, alignment)
+        if end > _MOST_BYTES:
+            return None
+    return _Shape(tuple(made), -(-max(end, 1) // alignment) * alignment, alignment)
 
 
-def _field(name: str, field: Declared, known: Structures) -> _Shape | None:
+def _field(name: str, field: Declared, known: Structures, depth: int) -> _Shape | None:
     if not field.length:
-        return _shape(name, field.ctype, known)
+        return _shape(name, field.ctype, known, depth)
     if not 0 < field.length <= _LONGEST_ARRAY:
         return None
     each = [Declared(str(number), field.ctype) for number in range(field.length)]
-    return _laid_out(name, each, known)
+    return _laid_out(name, each, known, depth)

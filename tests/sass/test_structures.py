@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gpusim.sass.signature import Declared, kernels
+import time
+
+import pytest
+
+from gpusim.sass.aliases import aliases
+from gpusim.sass.signature import Declared, kernels, templates
 from gpusim.sass.structures import members, structures
 
 TEXT = """
@@ -65,3 +70,76 @@ def test_what_is_not_looked_into_has_no_members() -> None:
 def test_parameters_that_are_arrays_are_pointers() -> None:
     [*_, last] = kernels(TEXT)["one"]
     assert (last.name, last.ctype, last.is_pointer) == ("n", "int[]", True)
+
+
+TRAPS = """
+struct Self { Self x; int y; };
+struct One { Two two; }; struct Two { One one; };
+struct Braces { long long a; int b; int c{3}; };
+struct Call { long long a; int b; int c = int(3); };
+struct Union { long long a; int b; union { int c; float d; }; };
+struct Kind { long long a; int b; enum { RED, GREEN } c; };
+struct Named { struct Part { int a; }; enum Colour { RED }; int b; struct Part c; };
+struct Aligned { long long a; int b; alignas(4) int c; };
+struct Function { float4 a; double b; void (*c)(int); };
+struct Empty {};
+struct WithEmpty { long long a; Empty b; int c; };
+struct Made { int a, b; __device__ Made() : a{1}, b{2} {} __device__ Made(int n = 3); int c; };
+"""
+
+
+def test_no_member_is_left_out() -> None:
+    known = structures(TRAPS)
+
+    def found(ctype: str) -> list[tuple[str, int]] | None:
+        made = members(Declared("p", ctype), known)
+        return None if made is None else [(one.declared.name, one.offset) for one in made]
+
+    for ctype in ("Self", "One", "Union", "Kind", "Aligned", "Function"):
+        assert found(ctype) is None, ctype
+    three = [("p.a", 0), ("p.b", 8), ("p.c", 12)]
+    assert found("Braces") == found("Call") == three
+    assert found("Named") == [("p.b", 0), ("p.c.a", 4)]
+    assert found("WithEmpty") == [("p.a", 0), ("p.c", 12)]
+    assert found("Made") == [("p.a", 0), ("p.b", 4), ("p.c", 8)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* " * 50_000,
+        "struct S{" * 6_000 + "};" * 6_000,
+        "struct S{" * 6_000,
+        "template<" * 6_000,
+        "template<class T> __global__ void " * 3_000,
+        "__global__ " * 6_000,
+        "__global__ void k(" * 6_000,
+        "typedef int " * 6_000,
+        "typedef int" + " " * 100_000,
+        "#define X " + "a " * 50_000,
+        "struct S { int f() : " + "a{}," * 6_000 + "{} };",
+        "struct S0 { int a; };" + "".join(f"struct S{n + 1} {{ S{n} a; }};" for n in range(3000)),
+        '"' * 50_000 + "'" * 50_000,
+        "R\"(" * 6_000,
+        "".join(f"__global__ void k{n}(int *x, S{n} s) {{}}" for n in range(5000)),
+    ],
+    ids=range(15),
+)  # fmt: skip
+def test_declarations_of_any_text_are_found_in_seconds(text: str) -> None:
+    begin = time.process_time()
+    held = structures(text)
+    for name in ("S", "S3000"):
+        assert members(Declared("p", name), held) is None
+    kernels(text), templates(text), aliases(text)
+    assert time.process_time() - begin < 1.5
+
+
+def test_what_stands_in_comments_and_strings_declares_nothing() -> None:
+    text = r"""
+    // __global__ void a(int x) {} \
+       __global__ void b(int x) {}
+    /* __global__ void c(int x) {} */ const char *s = "__global__ void d(int x) {}\"/*";
+    const char *r = R"x(__global__ void e(int x) {})" )x"; char q = '"', z = '\'';
+    __global__ void f(int x, float *y) {}
+    /* __global__ void g(int x) {}"""
+    assert list(kernels(text)) == ["f"]
