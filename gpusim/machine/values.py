@@ -151,6 +151,7 @@ def constant_value(context: Context, instruction: Instruction) -> Array:
     return _typed(instruction, np.asarray(CONSTANTS[kind](context, what)).reshape(1, 1, 1))
 
 
+_NO_BANK = np.zeros(0, np.uint8)
 _PARTS = {(1, False): np.uint8, (1, True): np.int8, (2, False): np.uint16, (2, True): np.int16}
 
 
@@ -178,12 +179,12 @@ def _bank_offsets(group: Group, instruction: Instruction) -> Array:
 def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:
     """Return what an instruction loads from a constant bank, a register each."""
     number, _, size, signed = instruction.detail[1]
-    held = context.banks[number]
+    held = context.banks.get(number, _NO_BANK)
     kind = np.dtype(_PARTS.get((size, signed), np.uint32))
     index = _bank_offsets(group, instruction)
     last = len(held) - kind.itemsize * len(instruction.dst)
     beyond = ((index < 0) | (index > last)) & group.mask
-    if beyond.any():
+    if beyond.any() or last < 0:
         raise KernelFault(
             f"line {instruction.line}: constant memory is read out of bounds: bank {number} has "
             f"{len(held)} bytes"

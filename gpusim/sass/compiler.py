@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gpusim.disk_cache import key
 from gpusim.errors import GpusimError, InputError
@@ -21,8 +22,17 @@ from gpusim.sass.cache import Lookup
 from gpusim.sass.host_headers import host_headers
 from gpusim.sass.includes import includes
 
-WORKER, LOOKUPS = (Path(__file__).parent / name for name in ("worker.py", "lookups.py"))
+WORKER, LOOKUPS, BOUNDED = (
+    Path(__file__).parent / name for name in ("worker.py", "lookups.py", "bounded.py")
+)
 LIMIT_S = 120
+# Of the disassembler, in seconds of a core: a file of 10 MB takes 7.
+DISASSEMBLY_S, DISASSEMBLED_BYTES_PER_S = 20, 50_000
+PATIENCE = 10  # times that, where a machine is busy
+LISTING_BYTES = 1 << 26
+MOST_WORDS = 300
+# Of seconds, bytes of output, and patience: what ends a program by force.
+OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
 LEAST_VERSION = (13, 1)
 # Architectures whose machine code the table of mnemonics knows.
 ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0")
@@ -202,16 +212,44 @@ def _explained(file: str, words: str) -> str:
     return f"{text}\n{missing[1]} comes with pip install {wheel}"
 
 
-def disassembled(cubin: bytes) -> str:
-    """Return the listing of a cubin."""
-    program = wheels.disassembler()
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+def disassembled(cubin: bytes, name: str = "the compiler's output") -> str:
+    """Return the listing of a cubin; InputError, with its `name`, where the program makes none.
+
+    It has time and room in proportion to the code: there is damage on which it never ends.
+    """
+    seconds = DISASSEMBLY_S + len(cubin) // DISASSEMBLED_BYTES_PER_S
+    with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as listing:
         file.write(cubin)
         file.flush()
-        ran = subprocess.run(
-            [str(program), "-c", "-gi", file.name], capture_output=True, text=True, timeout=LIMIT_S
+        ended = _disassembly(file, listing, seconds, LISTING_BYTES + 200 * len(cubin))
+        listing.seek(0)
+        if ended.returncode == 0:
+            return listing.read().decode(errors="replace")
+        words = ended.stderr.strip() or listing.read(MOST_WORDS) or b"it fails"
+    if -ended.returncode in OUT_OF_BOUNDS:
+        raise InputError(
+            f"the disassembler does not come to an end with {name} (stopped after {seconds} s): "
+            "it is damaged, or far from ordinary"
         )
-    if ran.returncode:
-        words = ran.stderr.strip() or ran.stdout.strip()
-        raise InputError(f"the disassembler does not read this machine code: {words[:300]}")
-    return ran.stdout
+    raise InputError(
+        f"the disassembler does not read {name}: {words[:MOST_WORDS].decode(errors='replace')}"
+    )
+
+
+def _disassembly(
+    cubin: BinaryIO, listing: BinaryIO, seconds: int, most_bytes: int
+) -> subprocess.CompletedProcess[bytes]:
+    bounds = [sys.executable, "-I", "-S", str(BOUNDED), str(seconds), str(most_bytes)]
+    number = cubin.fileno()
+    command = [*bounds, str(wheels.disassembler()), "-c", "-gi", f"/proc/self/fd/{number}"]
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=listing,
+            stderr=subprocess.PIPE,
+            pass_fds=[number],
+            timeout=PATIENCE * seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, -signal.SIGKILL, b"", b"")

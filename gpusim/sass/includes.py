@@ -13,7 +13,7 @@ from pathlib import Path
 
 # Literals, in which no comment begins, and comments; an unclosed one goes to the end.
 _LITERAL = (
-    r'R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"'
+    r'R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z)'
     r'|"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'"
 )  # fmt: skip
 _COMMENT = re.compile(rf"(?P<kept>{_LITERAL})|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)

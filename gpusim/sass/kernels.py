@@ -201,7 +201,7 @@ class CubinFile(CodeFile):
 
     @cached_property
     def _listing(self) -> str:
-        return compiler.disassembled(self._data)
+        return compiler.disassembled(self._data, self.file)
 
     def __getitem__(self, name: str) -> CodeKernel:
         if name not in self._cubin.kernels:
