@@ -90,7 +90,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
     It has no lookups where they cannot be seen.
     """
-    sys.path.append(str(Path(__file__).parent))
     lookups: Any = None
     try:
         library = loaded(request["library"])
@@ -105,6 +104,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Compile what standard input asks for."""
+    sys.path.append(str(Path(__file__).parent))
+    importlib.import_module("bounded").end_with_parent()
     json.dump(answer(json.load(sys.stdin)), sys.stdout)
 
 

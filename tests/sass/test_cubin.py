@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import random
 import struct
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +97,27 @@ def test_a_compile_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPat
 def test_an_include_that_is_not_there_is_named_with_its_line() -> None:
     with pytest.raises(compiler.CompileError, match=r'mine\.cu\(2\).*"absent\.h"'):
         compiler.compiled('\n#include "absent.h"\n', "mine.cu", [], "sm_90")
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("while :; do :; done", r"does not come to an end with x\.cubin \(stopped after 1 s\)"),
+        ("yes", r"does not come to an end with x\.cubin"),
+        ("kill -SEGV $$", r"does not read x\.cubin: it fails"),
+        ("echo no ELF >&2; exit 3", r"does not read x\.cubin: no ELF"),
+    ],
+)
+def test_a_disassembler_that_goes_wrong_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
+) -> None:
+    program = tmp_path / "nvdisasm"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(wheels, "disassembler", lambda: program)
+    monkeypatch.setattr(compiler, "DISASSEMBLY_S", 1)
+    monkeypatch.setattr(compiler, "LISTING_BYTES", 1 << 16)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(InputError, match=why):
+        compiler.disassembled(b"not code", "x.cubin")
+    assert [file.name for file in tmp_path.iterdir()] == ["nvdisasm"]
