@@ -8,11 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from gpusim.errors import InputError
 
 MOST_BYTES = 256 << 20
+MOST_GLOBAL_BYTES = 1 << 38  # of variables: more than the memory of any GPU
 _MAGIC, _MACHINE = b"\x7fELF", 190
 _SYMBOLS, _NO_BITS, _RELOCATIONS = 2, 8, (4, 9)
 _OBJECT = 1
@@ -97,6 +99,7 @@ class KernelCode:
 class Cubin:
     """A cubin's kernels and memory.
 
+    `globals` are the first bytes of the variables in global memory, which go on with zeros.
     `addresses` says which variables' addresses stand where in bank 4, `functions` which of the
     driver's functions, such as printf's, have theirs there.
     """
@@ -136,6 +139,7 @@ class _Reader:
         self.arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
         self.data = data
         self.sections = self._sections()
+        self.by_name = {section.name: section for section in reversed(self.sections)}
         self.symbols = self._symbols()
 
     def _sections(self) -> list[ElfSection]:
@@ -178,21 +182,20 @@ class _Reader:
         constants = self._named(".nv.constant3")
         initial = self._named(".nv.global.init")
         rest = self._named(".nv.global")
-        if rest is not None and rest.size > MOST_BYTES:
+        if rest is not None and rest.size > MOST_GLOBAL_BYTES:
             raise ValueError(f"it asks for {rest.size:,} bytes of variables")
-        held = (initial.data if initial else b"") + bytes(rest.size if rest else 0)
         return Cubin(
             arch=self.arch,
             kernels=kernels,
             variables=self._variables(len(initial.data) if initial else 0),
             constants=constants.data if constants else b"",
-            globals=held,
+            globals=initial.data if initial else b"",
             addresses={o: (s.name, added) for o, s, added in self._addresses() if s.section},
             functions={o: s.name for o, s, _ in self._addresses() if not s.section},
         )
 
     def _named(self, name: str) -> ElfSection | None:
-        return next((section for section in self.sections if section.name == name), None)
+        return self.by_name.get(name)
 
     def _kernel(self, name: str, registers: int) -> KernelCode:
         parameters = []
@@ -219,11 +222,18 @@ class _Reader:
             text=text.data if text else b"",
         )
 
-    def _stack(self, name: str) -> int:
+    @cached_property
+    def _stacks(self) -> dict[str, int]:
+        """The bytes of each function's stack: the most where several are given."""
         sizes = dict(self._pairs(".nv.info", _STACK)) | dict(self._pairs(".nv.info", 0x12))
-        size = max(
-            (s for number, s in sizes.items() if self.symbols[number].name == name), default=0
-        )
+        found: dict[str, int] = {}
+        for number, size in sizes.items():
+            name = self.symbols[number].name
+            found[name] = max(size, found.get(name, 0))
+        return found
+
+    def _stack(self, name: str) -> int:
+        size = self._stacks.get(name, 0)
         return STACK_BYTES if size == _UNKNOWN else size
 
     def _attributes(self, section: str) -> Iterator[tuple[int, bytes]]:
@@ -252,6 +262,8 @@ class _Reader:
             if section in (".nv.constant3", ".nv.global.init", ".nv.global"):
                 offset = symbol.offset + (initial_bytes if section == ".nv.global" else 0)
                 is_constant = section == ".nv.constant3"
+                if symbol.offset + symbol.size > self.sections[symbol.section].size:
+                    raise ValueError(f"{symbol.name} lies outside of its section")
                 made[symbol.name] = Variable(symbol.name, symbol.size, offset, is_constant)
         return made
 

@@ -247,6 +247,19 @@ def _code(held: cubin.Cubin, name: str, symbol: str, text: str, generator: str, 
     return Code(name, kernel, held, section, generator)
 
 
+def _initial(held: cubin.Cubin, variable: cubin.Variable) -> np.ndarray[Any, Any]:
+    """Return what a variable holds at first: the system makes room for zeros when they are used."""
+    try:
+        made = np.zeros(variable.size, np.uint8)
+    except MemoryError:
+        raise LaunchError(
+            f"{variable.name} has {variable.size:,} bytes, more than this machine has memory"
+        ) from None
+    first = held.globals[variable.offset : variable.offset + variable.size]
+    made[: len(first)] = np.frombuffer(first, np.uint8)
+    return made
+
+
 class CodeKernel(MachineCode):
     """A kernel in machine code, launched with `kernel[grid, block, stream, shared_bytes]`."""
 
@@ -307,10 +320,8 @@ class CodeKernel(MachineCode):
             variable = code.cubin.variables.get(name)
             if variable is None:
                 continue
-            begin = variable.offset
-            held = np.frombuffer(code.cubin.globals, np.uint8)[begin : begin + variable.size]
             given = self._variables.get(name)
-            made[name] = held.copy() if given is None else given
+            made[name] = _initial(code.cubin, variable) if given is None else given
         return made
 
     def program(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import random
+import resource
 import struct
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpusim.errors import InputError
 from gpusim.launch import ComputeCapability
 from gpusim.sass import compiler, cubin, wheels
-from gpusim.sass.kernels import CubinFile
+from gpusim.sass.kernels import CubinFile, cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 TEXT = """
@@ -103,7 +105,7 @@ def test_an_include_that_is_not_there_is_named_with_its_line() -> None:
     ("script", "why"),
     [
         ("while :; do :; done", r"does not come to an end with x\.cubin \(stopped after 1 s\)"),
-        ("yes", r"does not come to an end with x\.cubin"),
+        ("exec yes", r"does not come to an end with x\.cubin"),
         ("kill -SEGV $$", r"does not read x\.cubin: it fails"),
         ("echo no ELF >&2; exit 3", r"does not read x\.cubin: no ELF"),
     ],
@@ -121,3 +123,28 @@ def test_a_disassembler_that_goes_wrong_is_stopped(
     with pytest.raises(InputError, match=why):
         compiler.disassembled(b"not code", "x.cubin")
     assert [file.name for file in tmp_path.iterdir()] == ["nvdisasm"]
+
+
+def test_a_variable_of_hundreds_of_megabytes_takes_the_room_that_is_used() -> None:
+    file = cuda_source(
+        "__device__ int big[80 << 20]; __global__ void k(int *x) { big[threadIdx.x << 21] = x[0];"
+        " x[1] = big[31 << 21]; x[2] = big[1]; }"
+    )
+    given = np.array([7, 0, 1], np.int32)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    file["k"][1, 32](given)
+    assert given.tolist() == [7, 7, 0]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_a_variable_outside_of_its_section_is_damage(made: bytes) -> None:
+    changed = bytearray(made)
+    name = made.index(b"\0counter\0") + 1
+    table = next(s for s in cubin._Reader(made).sections if s.kind == 2)
+    begin = made.index(table.data)
+    strings = made.index(cubin._Reader(made).sections[table.link].data)
+    for place in range(begin, begin + len(table.data), 24):
+        if struct.unpack_from("<I", made, place)[0] + strings == name:
+            struct.pack_into("<Q", changed, place + 16, 1 << 40)
+    with pytest.raises(InputError, match="counter lies outside of its section"):
+        cubin.read(bytes(changed), "x.cubin")
