@@ -106,17 +106,35 @@ class BarrierOpened:
 
     It is reported right after the step `after`, by which the last lanes came, or left the kernel.
     `rows` are the warps, or parts of warps, that were held, and `pcs` where each of them was.
+    Of barriers with a number `numbers` are those of the rows, `threads` for how many each waited, 0
+    for all of its block, and `lanes`, (rows, 32), who was held: such a barrier opens for those who
+    wait at it, not for all of a block.
     """
 
     placement: Placement
     rows: Array
     pcs: Array
     after: Step
+    numbers: Array | None = None
+    threads: Array | None = None
+    lanes: Array | None = None
 
     @property
     def blocks(self) -> Array:
         """Linear numbers of the blocks, in order."""
         return np.unique(self.placement.block_of(self.rows))
+
+
+@dataclass(frozen=True)
+class BarrierArrived:
+    """Threads that came to barriers with a number and go on without waiting (PTX bar.arrive).
+
+    It is reported right after their `step`, and before the barriers open; `numbers` has one for
+    each of the step's rows.
+    """
+
+    step: Step
+    numbers: Array
 
 
 class Observer:
@@ -135,6 +153,9 @@ class Observer:
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Take note that blocks have passed a barrier."""
+
+    def barrier_arrived(self, arrived: BarrierArrived) -> None:
+        """Take note that threads came to a barrier at which they do not wait."""
 
     def batch_end(self, blocks: Array) -> None:
         """Take note that these blocks have finished."""

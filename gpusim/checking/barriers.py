@@ -83,6 +83,35 @@ class Barriers:
                 count = int(np.count_nonzero(gone[block] == place))
                 self._sink.add(Finding(rule, message, where, count=count))
 
+    def came_apart(self, opened: BarrierOpened, clocks: Clocks) -> Finding | None:
+        """Return that lanes of a warp waited at a barrier with a number without the others."""
+        assert opened.lanes is not None
+        rows, which = np.unique(opened.rows, return_inverse=True)
+        came = np.zeros((len(rows), 32), dtype=bool)
+        np.logical_or.at(came, which, opened.lanes)
+        return self._apart(opened.placement, rows, came, clocks, int(opened.pcs[0]))
+
+    def arrived_apart(self, step: Step, clocks: Clocks) -> Finding | None:
+        """Return that lanes of a warp came to such a barrier, and went on, without the others."""
+        came = np.asarray(step.on.all(axis=0))
+        some = came.any(axis=1)
+        return self._apart(step.placement, step.rows[some], came[some], clocks, step.pc)
+
+    def _apart(
+        self, placement: Placement, rows: Array, came: Array, clocks: Clocks, pc: int
+    ) -> Finding | None:
+        missing = clocks.live[rows] & ~came
+        if not missing.any():
+            return None
+        row, lane = (int(place[0]) for place in np.nonzero(missing))
+        who, line = _thread(placement, int(rows[row]), lane), int(self._lines[pc])
+        message = (
+            f"{who} does not come with the other lanes of its warp to the barrier in line {line}: "
+            "all threads of a warp take part in a barrier with a number"
+        )
+        count = int(np.count_nonzero(missing))
+        return Finding("barrier-apart", message, (Place(line, "waits", who),), count=count)
+
     def passed_by(self, step: Step, lanes: Array) -> None:
         """Report lanes that run over a barrier without waiting, by row and lane."""
         row, lane = (int(place[0]) for place in np.nonzero(lanes))

@@ -23,7 +23,7 @@ from gpusim.checking.sink import Sink
 from gpusim.checking.touch import LATEST_TIME, MOST_BLOCKS, Array, Touch
 from gpusim.checking.touching import Layout, by_memory, owners, touch_of
 from gpusim.errors import InputError
-from gpusim.events import BarrierOpened, Observer, Placement, Step
+from gpusim.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.isa import OPS, Instruction, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.polling import guesses, polls
@@ -137,10 +137,23 @@ class Checker(Observer):
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Order all that blocks did before a barrier, and judge who came to it."""
-        batch = self._batch(opened.placement)
-        self._barriers.open(opened, batch.clocks, batch.gone_at)
-        batch.clocks.open(opened, self._time(int(opened.pcs[0])))
+        batch, time = self._batch(opened.placement), self._time(int(opened.pcs[0]))
+        if opened.numbers is None:
+            self._barriers.open(opened, batch.clocks, batch.gone_at)
+            batch.clocks.open(opened, time)
+        else:
+            self._tell(self._barriers.came_apart(opened, batch.clocks))
+            batch.clocks.open_for_some(opened, time)
         batch.forget()
+
+    def barrier_arrived(self, arrived: BarrierArrived) -> None:
+        """Take note of what threads release at barriers at which they do not wait."""
+        step = arrived.step
+        batch = self._batch(step.placement)
+        came = np.asarray(step.on.all(axis=0)).any(axis=1)
+        self._tell(self._barriers.arrived_apart(step, batch.clocks))
+        time = self._time(step.pc)
+        batch.clocks.arrive(step.rows[came], arrived.numbers[came], time)
 
     def batch_end(self, blocks: Array) -> None:
         """Forget blocks that have finished."""

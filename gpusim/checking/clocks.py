@@ -3,7 +3,8 @@
 Time is the number of a step. An access is ordered after another of its block where a barrier
 opened in between, and after another of its warp where both lanes met at a `syncwarp` or
 `*_sync`. Each row of a batch (a warp) keeps when its block's barrier opened last and when all
-its lanes met last; only where masks name some lanes is it kept for each pair of them.
+its lanes met last; only where masks name some lanes is it kept for each pair of them, and
+only where barriers join some warps of a block for each pair of those.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.checking.meetings import Meetings
 from gpusim.events import BarrierOpened, Placement, Step
+from gpusim.machine.state import NAMED_BARRIERS
 
 Array = np.ndarray[Any, Any]
 LANE_BITS = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32))
@@ -29,6 +32,7 @@ class Clocks:
         self.exists = np.arange(rows * 32).reshape(rows, 32) < threads_per_block
         self.live = self.exists.copy()
         self.pairs: Array | None = None  # (rows, lane, other lane), where masks name some
+        self.meetings: Meetings | None = None  # where barriers join some warps
         if not placement.folded:
             self.unfold(placement)
 
@@ -42,14 +46,49 @@ class Clocks:
         self.live = np.tile(self.live, (copies, 1))
         if self.pairs is not None:
             self.pairs = np.tile(self.pairs, (copies, 1, 1))
+        if self.meetings is not None:
+            self.meetings.unfold(copies)
 
     def open(self, opened: BarrierOpened, time: int) -> None:
         """Take note of a barrier that all rows of some blocks have passed."""
+        self._pass(np.unique(opened.rows // self.placement.warps_per_block), time)
+
+    def _pass(self, blocks: Array, time: int) -> None:
+        """Take note that all threads of some blocks have passed a barrier."""
         warps = self.placement.warps_per_block
-        blocks = np.unique(opened.rows // warps)
         rows = (blocks[:, None] * warps + np.arange(warps)).reshape(-1)
         self.barrier[rows] = time
         self.warp_sync[rows] = time
+
+    def arrive(self, rows: Array, numbers: Array, time: int) -> None:
+        """Take note of warps that came to barriers with a number and did not wait."""
+        self._met().arrive(rows, numbers, time)
+
+    def open_for_some(self, opened: BarrierOpened, time: int) -> None:
+        """Take note of barriers with a number that those who came have passed.
+
+        One to which all warps of a block came, and waited, is the block's; so is one that waits
+        for all threads, once all that are left have come.
+        """
+        assert opened.numbers is not None
+        assert opened.threads is not None
+        rows, first = np.unique(opened.rows, return_index=True)
+        numbers, warps = opened.numbers[first], self.placement.warps_per_block
+        phases = rows // warps * NAMED_BARRIERS + numbers
+        came, left = np.bincount(phases)[phases], self.live.any(axis=1).reshape(-1, warps).sum(1)
+        awaited = np.where(opened.threads[first] > 0, warps, left[rows // warps])
+        whole = came == awaited
+        self.warp_sync[rows] = time
+        self._pass(np.unique(rows[whole] // warps), time)
+        if not whole.all():
+            self._met().meet(rows[~whole], numbers[~whole], time)
+        if self.meetings is not None:
+            self.meetings.forget(rows[whole], numbers[whole])
+
+    def _met(self) -> Meetings:
+        if self.meetings is None:
+            self.meetings = Meetings(len(self.barrier), self.placement.warps_per_block)
+        return self.meetings
 
     def leave(self, step: Step) -> None:
         """Take note of lanes that have left."""

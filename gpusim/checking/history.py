@@ -3,7 +3,8 @@
 Where barriers alone order a kernel's accesses, and any two of them that meet on an element (one
 storing) conflict, flags beside the last access say enough: another one that is not ordered is a
 race, whoever made it. Fences, flags, atomics beside plain stores, volatile memory and masks that
-name some lanes make it matter who that was: then all are kept that may yet race alone.
+name some lanes, and barriers for some warps, make it matter who that was: then all are kept that
+may yet race alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
     """Return whether it matters who made each of some accesses, all of one memory."""
     if any(OPS[row.op].kind == "fence" for row in program.instructions):
         return True
-    if _names_lanes(program):
+    if _names_lanes(program) or _joins_some(program):
         return True
     rows = list(accesses)
     if any(access.polls or access.guesses for access in rows):
@@ -40,6 +41,15 @@ def _names_lanes(program: Program) -> bool:
     """Return whether a mask names some lanes only, or may do so."""
     masks = (row.src[0] for row in program.instructions if OPS[row.op].waits_for_lanes)
     return any(int(program.immediates.get(mask, 0)) & ALL_LANES != ALL_LANES for mask in masks)
+
+
+def _joins_some(program: Program) -> bool:
+    """Return whether a barrier may join some threads of a block only, or be one to arrive at."""
+    rows = [row for row in program.instructions if OPS[row.op].kind in ("named_barrier", "arrive")]
+    return any(
+        len(row.src) < 2 or program.immediates.get(row.src[1], 1) != 0  # of how many threads
+        for row in rows
+    )
 
 
 class History:

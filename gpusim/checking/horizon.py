@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.checking.knowledge import BARRIER, PAIRS, PLACE, THREAD, TIME, TURN, WARP_SYNC
+from gpusim.checking.knowledge import BARRIER, HEARD, PAIRS, PLACE, THREAD, TIME, TURN, WARP_SYNC
 from gpusim.checking.touch import BLOCK_SHIFT, Array
 
 # How threads are put together, and the column that says up to when such a group is known.
@@ -26,9 +26,12 @@ class Horizon:
         threads = fences[:, THREAD]
         keys = [_key(threads, shift) for shift, _ in LEVELS]
         times = [fences[:, column] for _, column in LEVELS]
-        for lane in range(fences.shape[1] - PAIRS):
+        for lane in range(min(fences.shape[1], HEARD) - PAIRS):
             keys.append(_key((threads & ~31) | lane, 0))
             times.append(fences[:, PAIRS + lane])
+        for warp in range(fences.shape[1] - HEARD):
+            keys.append(_key((threads & -(1 << BLOCK_SHIFT)) | (warp << 5), 5))
+            times.append(fences[:, HEARD + warp])
         every, when = np.concatenate(keys), np.concatenate(times)
         order = np.lexsort((when, every))
         last = np.append(every[order][1:] != every[order][:-1], True)

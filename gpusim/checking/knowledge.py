@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.touch import BLOCK_SHIFT, LOCATION_SHIFT, Array, Touch
+from gpusim.checking.touch import BLOCK_SHIFT, LOCATION_SHIFT, Array, Touch, warp_of
 
 # Columns. KEY is what a row is looked up by; TURN counts flags' accesses, those of one step too;
-# from PAIRS on stands when the thread met each lane of its warp, where that differs by lane.
+# from PAIRS on stands when the thread met each lane of its warp, where that differs by lane, and
+# from HEARD on up to when it knows of each warp of its block, where barriers join some of them.
 KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, PAIRS = range(8)
+HEARD = PAIRS + 32
 
 
 def locations(touch: Touch) -> Array:
@@ -24,7 +26,14 @@ def knowledge(touch: Touch) -> Array:
     rows[:, TIME] = touch.time
     rows[:, BARRIER] = touch.barrier
     rows[:, WARP_SYNC] = touch.warp_sync
-    return rows if touch.pairs is None else np.concatenate([rows, touch.pairs], axis=1)
+    parts = [rows]
+    if touch.pairs is not None:
+        parts.append(touch.pairs)
+    if touch.heard is not None:
+        if touch.pairs is None:
+            parts.append(np.zeros((len(rows), HEARD - PAIRS), dtype=np.int64))
+        parts.append(touch.heard.every)
+    return np.concatenate(parts, axis=1)
 
 
 def knows(who: Array, thread: Array, time: Array) -> Array:
@@ -33,7 +42,10 @@ def knows(who: Array, thread: Array, time: Array) -> Array:
     met = who[:, WARP_SYNC]
     if who.shape[1] > PAIRS:
         met = np.maximum(met, who[np.arange(len(who)), PAIRS + (thread & 31)])
+    passed = who[:, BARRIER]
+    if who.shape[1] > HEARD:
+        passed = np.maximum(passed, who[np.arange(len(who)), HEARD + warp_of(thread)])
     known = (differs == 0) & (time <= who[:, TIME])
-    known |= ((differs >> BLOCK_SHIFT) == 0) & (time <= who[:, BARRIER])
+    known |= ((differs >> BLOCK_SHIFT) == 0) & (time <= passed)
     known |= ((differs >> 5) == 0) & (time <= met)
     return np.asarray(known)

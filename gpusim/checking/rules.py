@@ -92,6 +92,12 @@ RULES: dict[str, Rule] = {
             "undefined, and from then on the barrier is that of the threads left",
         ),
         Rule(
+            "barrier-apart",
+            ERROR,
+            "some lanes of a warp at a barrier with a number",
+            "let all threads of a warp come to it together: bar.sync and bar.arrive count warps",
+        ),
+        Rule(
             "standstill",
             ERROR,
             "threads wait for others that never come",

@@ -113,7 +113,7 @@ def _others(known: Array, touch: Touch) -> Array:
     """Return flags for who else made the access, of those that nothing orders before it."""
     by = thread_of(known)
     apart = _apart(by ^ touch.thread)
-    after_barrier = time_of(known) > touch.barrier
+    after_barrier = time_of(known) > touch.passed(by)
     after_meeting = after_barrier & (time_of(known) > touch.met(by))
     elsewhere = (apart == BLOCKS) & (known != 0)
     flags = np.where(after_barrier & (apart == WARPS), WARPS, 0)

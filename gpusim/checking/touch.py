@@ -38,6 +38,32 @@ def thread_of(packed: Array) -> Array:
     return found
 
 
+def warp_of(thread: Array) -> Array:
+    """Return the warp of their block that threads are in."""
+    return np.asarray((thread & ((1 << BLOCK_SHIFT) - 1)) >> 5)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """Up to when rows know of the warps of their block, (rows, warps), and each entry's row."""
+
+    known: Array
+    rows: Array
+
+    @property
+    def every(self) -> Array:
+        """Up to when each entry's thread knows of each warp."""
+        return np.asarray(self.known[self.rows])
+
+    def of(self, threads: Array) -> Array:
+        """Return up to when each entry's thread knows of another one's warp."""
+        return np.asarray(self.known[self.rows, warp_of(threads)])
+
+    def take(self, which: Array) -> Heard:
+        """Return some of the entries."""
+        return Heard(self.known, self.rows[which])
+
+
 @dataclass(frozen=True)
 class Touch:
     """The elements that a step touches, one entry for each lane and element.
@@ -46,7 +72,8 @@ class Touch:
     barrier opened last and when its warp met last (one number where that is the same for all),
     `pairs` when it last met the lanes of its warp, where that differs by lane. `values` gives
     what is stored. An entry stands for so many `blocks` that do alike. `memory` is 0 for global
-    memory, and tells blocks' shared memory apart.
+    memory, and tells blocks' shared memory apart. `heard` is there where barriers join some warps
+    of a block.
     """
 
     time: int
@@ -58,6 +85,7 @@ class Touch:
     values: Callable[[], Array]
     blocks: int = 1
     memory: int = 0
+    heard: Heard | None = None
 
     @property
     def packed(self) -> Array:
@@ -80,7 +108,14 @@ class Touch:
             lambda: self.values()[which],
             self.blocks,
             self.memory,
+            None if self.heard is None else self.heard.take(which),
         )
+
+    def passed(self, other: Array) -> Array:
+        """Return when each thread last passed a barrier behind which it knows of another's warp."""
+        if self.heard is None:
+            return self.barrier
+        return np.asarray(np.maximum(self.barrier, self.heard.of(other)))
 
     def met(self, other: Array) -> Array:
         """Return when each thread last met another one of its warp."""
@@ -106,8 +141,8 @@ class Unordered:
 
 def unordered(earlier: Array, touch: Touch) -> Unordered | None:
     """Return which of the earlier accesses nothing orders before a touch; None where all are."""
-    after_barrier = time_of(earlier) > touch.barrier
     by = thread_of(earlier)
+    after_barrier = time_of(earlier) > touch.passed(by)
     differs = by ^ touch.thread
     elsewhere = ((differs >> BLOCK_SHIFT) != 0) & (earlier != 0)
     late = after_barrier | elsewhere | ((earlier & BLOCKS) != 0)

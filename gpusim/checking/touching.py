@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.touch import BLOCK_SHIFT, Array, Touch
+from gpusim.checking.touch import BLOCK_SHIFT, Array, Heard, Touch
 from gpusim.events import Placement, Step
 from gpusim.isa import ANY_ARRAY, OPS, Instruction, Memory, Program
 from gpusim.launch import Launch
@@ -202,6 +202,7 @@ def touch_of(
         lambda: _values(step, spread, elements_each),
         step.placement.copies // shape[0],
         _memory_number(step),
+        _heard(spread, clocks, repeated),
     )
 
 
@@ -217,6 +218,12 @@ def _repeater(count: int) -> Callable[[Array], Array]:
         return values if count == 1 or not values.ndim else np.repeat(values, count)
 
     return repeated
+
+
+def _heard(spread: Spread, clocks: Clocks, repeated: Callable[[Array], Array]) -> Heard | None:
+    if clocks.meetings is None:
+        return None
+    return Heard(clocks.meetings.known, repeated(spread.flat(spread.step.rows[None, :, None])))
 
 
 def _pairs(spread: Spread, pairs: Array, count: int) -> Array:

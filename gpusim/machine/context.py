@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import KernelFault
-from gpusim.events import BarrierOpened, Observer, Step, hooks
+from gpusim.events import BarrierArrived, BarrierOpened, Observer, Step, hooks
 from gpusim.isa import Instruction
 from gpusim.machine.banks import banks, word
 from gpusim.machine.group import Group
@@ -44,6 +44,7 @@ class Context:
         self.allocations = allocations
         self.listeners = hooks(observers, "step")
         self._barrier_listeners = hooks(observers, "barrier_opened")
+        self._arrival_listeners = hooks(observers, "barrier_arrived")
         self._last_step: Step | None = None
         self.on_fault = on_fault
         self.instructions = batch.program.instructions
@@ -72,7 +73,7 @@ class Context:
         constants: Array | None = None,
     ) -> None:
         """Report to those who listen, if there are any, that a group ran an instruction."""
-        if not self.listeners and not self._barrier_listeners:
+        if not (self.listeners or self._barrier_listeners or self._arrival_listeners):
             return
         placement = self.batch.placement
         rows, active = group.rows, group.mask
@@ -95,13 +96,23 @@ class Context:
         for listener in self.listeners:
             listener(step)
 
-    def tell_opened(self, rows: Array, pcs: Array) -> None:
-        """Tell those who listen that warps which were held at a barrier go on."""
+    def tell_opened(self, rows: Array, pcs: Array, *named: Array) -> None:
+        """Tell those who listen that warps which were held at a barrier go on.
+
+        Of barriers with a number `named` are the numbers, the threads waited for, and the lanes.
+        """
         if self._barrier_listeners:
             assert self._last_step is not None
-            opened = BarrierOpened(self.batch.placement, rows, pcs, self._last_step)
+            opened = BarrierOpened(self.batch.placement, rows, pcs, self._last_step, *named)
             for listener in self._barrier_listeners:
                 listener(opened)
+
+    def tell_arrived(self, numbers: Array) -> None:
+        """Tell those who listen that the last step's threads came to barriers and go on."""
+        if self._arrival_listeners:
+            assert self._last_step is not None
+            for listener in self._arrival_listeners:
+                listener(BarrierArrived(self._last_step, numbers))
 
     def fault(self, fault: KernelFault) -> None:
         """Raise a fault, or report it where the others are to go on."""

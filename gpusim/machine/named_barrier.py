@@ -39,6 +39,7 @@ def arrive(context: Context, group: Group, instruction: Instruction, on: Array) 
     number, wanted = _asked(group, instruction)
     came = group.decided(on)
     context.report(group, instruction, on)
+    context.tell_arrived(number)
     arrivals, block = context.batch.arrivals, _blocks(context.batch, group.rows)
     threads = np.where(came, _threads(context.batch, group.which), 0)
     np.add.at(arrivals, (number, block), threads)
@@ -62,12 +63,12 @@ def release(context: Context) -> None:
     came = batch.arrivals.copy()
     np.add.at(came, (number, block), _threads(batch, waiting))
     every = WARP_SIZE * np.bincount(_blocks(batch, np.unique(splits.row)), minlength=came.shape[1])
-    wanted = np.where(wanted > 0, wanted, every[block])
-    open_now = came[number, block] >= wanted
+    open_now = came[number, block] >= np.where(wanted > 0, wanted, every[block])
     batch.arrivals[number[open_now], block[open_now]] = 0
     going = waiting[open_now]
     if len(going):
-        context.tell_opened(splits.row[going], splits.pc[going])
+        named = number[open_now], wanted[open_now], splits.mask[0].take(going, axis=0)
+        context.tell_opened(splits.row[going], splits.pc[going], *named)
     splits.pc[going] += 1
     splits.state[going] = READY
 

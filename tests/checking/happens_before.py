@@ -1,7 +1,8 @@
 """Happens-before by its definition: slow, and with no code of gpusim's.
 
 A history is a list of events in the order in which they happened. Whether one access comes before
-another is asked of a graph: each thread's events in their order, barriers that join threads, and
+another is asked of a graph: each thread's events in their order, barriers that join threads, edges
+from arrivals at a barrier with a number to those who wait at it next, and
 an edge from each release to each later acquisition of its element. A release may be passed only by
 what lies before a fence: a path keeps the scope of the last fence since it last changed threads by
 a flag.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 Thread = tuple[int, int]  # block, thread of the block
 
@@ -57,13 +59,35 @@ class Meeting:
     lanes: tuple[Thread, ...]
 
 
-Event = Access | Fence | Meeting
+@dataclass(frozen=True)
+class Phase:
+    """Threads of a block that wait at a barrier with a number, which opens for them."""
+
+    lanes: tuple[Thread, ...]
+    number: int
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Threads of a block that come to such a barrier and do not wait."""
+
+    lanes: tuple[Thread, ...]
+    number: int
+
+
+Event = Access | Fence | Meeting | Phase | Arrival
 State = tuple[int, Thread, int]  # event, thread, scope of the last fence
 
 
 def who(event: Event) -> list[Thread]:
     """Return the threads of an event, in order."""
     return [one[0] for one in event.lanes] if isinstance(event, Access) else list(event.lanes)
+
+
+def is_awaited(arrival: Arrival, event: Event) -> bool:
+    """Return whether an event is a phase of the barrier that threads arrived at."""
+    same = isinstance(event, Phase) and event.number == arrival.number
+    return same and who(event)[0][0] == arrival.lanes[0][0]
 
 
 def races(history: Sequence[Event]) -> set[tuple[int, int]]:
@@ -140,9 +164,14 @@ def following(history: Sequence[Event], number: int, thread: Thread, fence: int)
     following_own = next(later, None)
     if following_own is not None:
         yield following_own, thread, fence
-    if isinstance(event, Meeting):
+    if isinstance(event, Meeting | Phase):
         for other in event.lanes:
             yield number, other, fence
+    if isinstance(event, Arrival):
+        opens = (n for n in range(number + 1, len(history)) if is_awaited(event, history[n]))
+        for opening in islice(opens, 1):
+            for other in who(history[opening]):
+                yield opening, other, fence
     if isinstance(event, Access) and event.releases:
         position, element = next(
             (place, its) for place, (one, its) in enumerate(event.lanes) if one == thread

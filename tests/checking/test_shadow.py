@@ -6,25 +6,35 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from checking.happens_before import Access, Event, Fence, Meeting, Thread, races, who
+from checking.happens_before import (
+    Access,
+    Arrival,
+    Event,
+    Fence,
+    Meeting,
+    Phase,
+    Thread,
+    races,
+    who,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusim.checking.checker import Checker
 from gpusim.checking.sink import Sink
-from gpusim.events import BarrierOpened, Placement, Step
+from gpusim.events import BarrierArrived, BarrierOpened, Placement, Step
 from gpusim.isa import Instruction, Memory, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.machine.storage import FIRST_ADDRESS, allocate
 
-ELEMENTS, BLOCKS, WARPS = 3, 2, 2
+ELEMENTS, BLOCKS, WARPS = 3, 2, 3
 OPS = {
     "global": {"load": "LDG", "store": "STG", "atomic": "ATOMG"},
     "shared": {"load": "LDS", "store": "STS", "atomic": "ATOMS"},
 }
 PLACEMENT = Placement(np.arange(BLOCKS), WARPS, folded=False)
 RULES = {"shared-race", "global-race", "block-race", "warp-race", "volatile-warp-race"}
-LANES = [0, 1, 2, 32, 33]  # of a block, some of which do something
+LANES = [0, 1, 2, 32, 33, 64]  # of a block, some of which do something
 
 
 def threads_of(block: int, numbers: Sequence[int]) -> tuple[Thread, ...]:
@@ -32,7 +42,7 @@ def threads_of(block: int, numbers: Sequence[int]) -> tuple[Thread, ...]:
 
 
 def whole(block: int, warp: int | None = None) -> Meeting:
-    numbers = range(64) if warp is None else range(32 * warp, 32 * warp + 32)
+    numbers = range(32 * WARPS) if warp is None else range(32 * warp, 32 * warp + 32)
     return Meeting(threads_of(block, numbers))
 
 
@@ -49,6 +59,22 @@ some_lanes = st.builds(
     st.integers(0, BLOCKS - 1),
     st.sets(st.sampled_from(LANES[:3]), min_size=2),
 )
+
+
+def of_warps(block: int, warps: Sequence[int]) -> tuple[Thread, ...]:
+    return threads_of(block, [32 * warp + lane for warp in warps for lane in range(32)])
+
+
+def at_a_barrier(what: Any) -> Any:
+    return st.builds(
+        lambda block, warps, number: what(of_warps(block, list(warps)), number),
+        st.integers(0, BLOCKS - 1),
+        st.sets(st.integers(0, WARPS - 1), min_size=1),
+        st.integers(1, 2),
+    )
+
+
+named = st.one_of(at_a_barrier(Phase), at_a_barrier(Phase), at_a_barrier(Arrival))
 fences = st.builds(
     Fence, st.sets(threads, min_size=1, max_size=3).map(lambda f: tuple(sorted(f))), st.booleans()
 )
@@ -73,17 +99,23 @@ def acquire(thread: Thread, kind: str) -> list[Event]:
     return [Access(kind, True, True, ((thread, 2),))]
 
 
-EVERYTHING = st.lists(
-    st.one_of(
-        accesses(["load", "store"]).map(lambda one: [one]),
-        accesses(["load", "store", "atomic"], st.booleans()).map(lambda one: [one]),
-        accesses(["atomic"]).map(lambda one: [one]),
-        st.one_of(barriers, some_lanes, fences).map(lambda one: [one]),
-        st.builds(release, threads, st.booleans(), accesses(["store", "atomic"])),
-        st.builds(acquire, threads, st.sampled_from(["load", "atomic"])),
-    ),
-    max_size=12,
-).map(lambda parts: [event for part in parts for event in part])
+def in_parts(*parts: Any) -> Any:
+    return st.lists(st.one_of(*parts), max_size=12).map(
+        lambda found: [event for part in found for event in part]
+    )
+
+
+PARTS = (
+    accesses(["load", "store"]).map(lambda one: [one]),
+    accesses(["load", "store", "atomic"], st.booleans()).map(lambda one: [one]),
+    accesses(["atomic"]).map(lambda one: [one]),
+    st.one_of(barriers, some_lanes, fences).map(lambda one: [one]),
+    st.builds(release, threads, st.booleans(), accesses(["store", "atomic"])),
+    st.builds(acquire, threads, st.sampled_from(["load", "atomic"])),
+)
+EVERYTHING = in_parts(*PARTS)
+BARRIERS = st.lists(st.one_of(accesses(["load", "store"]), barriers, named, named), max_size=14)
+EVERY_BARRIER = in_parts(*PARTS, named.map(lambda one: [one]), named.map(lambda one: [one]))
 
 
 def row(event: Event, number: int, space: str) -> Instruction:
@@ -94,7 +126,10 @@ def row(event: Event, number: int, space: str) -> Instruction:
         return Instruction(OPS[space][event.kind], dst, (5,), memory=memory, line=number)
     if isinstance(event, Fence):
         return Instruction("MEMBAR", detail="block" if event.of_block else "gpu", line=number)
-    if len(event.lanes) == 64:
+    if isinstance(event, Phase | Arrival):
+        op = "BAR.SYNC" if isinstance(event, Phase) else "BAR.ARV"
+        return Instruction(op, src=(number, number), line=number)
+    if len(event.lanes) == 32 * WARPS:
         return Instruction("BAR", detail="sync", line=number)
     return Instruction("WARPSYNC", src=(number,), line=number)
 
@@ -140,9 +175,14 @@ def found_races(history: Sequence[Event], space: str) -> set[tuple[int, int]]:
     for pc, event in enumerate(history):
         made = step(event, pc, rows[pc])
         checker.step(made)
-        if rows[pc].op == "BAR":
-            held = made.rows
-            checker.barrier_opened(BarrierOpened(PLACEMENT, held, np.full(len(held), pc), made))
+        held, pcs = made.rows, np.full(len(made.rows), pc)
+        if isinstance(event, Arrival):
+            checker.barrier_arrived(BarrierArrived(made, np.full(len(held), event.number)))
+        elif isinstance(event, Phase):
+            named = np.full(len(held), event.number), np.full(len(held), 32), made.on[0]
+            checker.barrier_opened(BarrierOpened(PLACEMENT, held, pcs, made, *named))
+        elif rows[pc].op == "BAR":
+            checker.barrier_opened(BarrierOpened(PLACEMENT, held, pcs, made))
     found = [f for f in sink.sorted() if f.hazard]
     return {(f.places[0].line, f.places[1].line) for f in found}
 
@@ -183,6 +223,22 @@ def test_races_are_those_of_the_whole_history_where_barriers_alone_order(
 @settings(max_examples=300, deadline=None)
 @given(EVERYTHING)
 def test_races_are_those_of_the_whole_history_with_atomics_fences_flags_and_masks(
+    history: list[Event],
+) -> None:
+    hold(history)
+
+
+@settings(max_examples=150, deadline=None)
+@given(BARRIERS)
+def test_races_are_those_of_the_whole_history_where_barriers_join_some_warps(
+    history: list[Event],
+) -> None:
+    hold(history)
+
+
+@settings(max_examples=150, deadline=None)
+@given(EVERY_BARRIER)
+def test_races_are_those_of_the_whole_history_with_flags_and_barriers_for_some(
     history: list[Event],
 ) -> None:
     hold(history)
@@ -234,3 +290,22 @@ def test_what_was_acquired_is_passed_on_by_a_fence_alone() -> None:
     fence = Fence(((0, 33),), False)
     assert found_races([*start, fence, pass_on, see, load], "global") == set()
     assert found_races([*start, pass_on, see, load], "global")
+
+
+def test_what_was_released_at_a_barrier_is_for_its_next_phase_alone() -> None:
+    store = Access("store", False, False, (((0, 0), 0),))
+    load = Access("load", False, False, (((0, 64), 0),))
+    arrival, first = Arrival(of_warps(0, [0]), 1), Phase(of_warps(0, [1]), 1)
+    own, both = Phase(of_warps(0, [2]), 1), Phase(of_warps(0, [1, 2]), 1)
+    assert found_races([store, arrival, own, load], "shared") == set()
+    assert found_races([store, arrival, first, both, load], "shared") == set()
+    assert found_races([store, arrival, first, own, load], "shared") == {(0, 4)}
+
+
+def test_what_was_acquired_is_known_behind_a_barrier_of_some_warps() -> None:
+    store = Access("store", False, False, (((0, 0), 0),))
+    load = Access("load", False, False, (((1, 33), 0),))
+    flag = release((0, 0), False, Access("atomic", True, False, ()))
+    start = [store, *flag, *acquire((1, 0), "load")]
+    assert found_races([*start, Phase(of_warps(1, [0, 1]), 1), load], "global") == set()
+    assert found_races([*start, Phase(of_warps(1, [1, 2]), 1), load], "global")

@@ -1,0 +1,59 @@
+"""Planted bugs that only CUDA C++ can have: found at their lines, and corrected twins are clean."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.sass import wheels
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+FOLDER = Path(__file__).parent
+KERNEL = re.compile(r"__global__ void (\w+)\(")
+# Planted file: the rule of its kernels, and the rules, grids and blocks of others.
+RULES: dict[str, tuple[str, dict[str, str]]] = {
+    "planted_barriers.cu": (
+        "shared-race",
+        {"lanes_that_come_apart": "barrier-apart", "flag_behind_a_barrier_of_some": "block-race"},
+    ),
+}
+TWO_BLOCKS = {"flag_behind_a_barrier_of_some"}
+CASES = [(file, name) for file in RULES for name in KERNEL.findall((FOLDER / file).read_text())]
+every_case = pytest.mark.parametrize(("file", "name"), CASES, ids=lambda part: part)
+
+
+@cache
+def kernels(file: str, *definitions: str) -> Any:
+    return gpusim.cuda_file(str(FOLDER / file), definitions=definitions)
+
+
+def checked(file: str, name: str, *definitions: str) -> list[Any]:
+    arrays = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
+    launch = kernels(file, *definitions)[name][1 + (name in TWO_BLOCKS), 128]
+    return list(gpusim.check(launch, *arrays).errors)
+
+
+def marked_lines(file: str, name: str) -> set[int]:
+    """Return the lines of a kernel that bear the mark."""
+    lines = (FOLDER / file).read_text().splitlines()
+    first = next(at for at, line in enumerate(lines) if f" {name}(" in line)
+    last = lines.index("}", first)
+    return {at + 1 for at in range(first, last) if lines[at].endswith("<-")}
+
+
+@every_case
+def test_a_planted_bug_is_found_at_its_lines_and_nothing_else(file: str, name: str) -> None:
+    rule, others = RULES[file]
+    found = {(f.rule, frozenset(f.lines)) for f in checked(file, name)}
+    assert found == {(others.get(name, rule), frozenset(marked_lines(file, name)))}
+
+
+@every_case
+def test_the_corrected_twin_has_no_error(file: str, name: str) -> None:
+    assert [(f.rule, f.lines, f.message) for f in checked(file, name, "FIXED")] == []
