@@ -1,7 +1,8 @@
 """Convergence barriers, where lanes of a warp that diverged become one split again.
 
 BSSY gives the lanes that run it a token, BREAK takes it away, and BSYNC holds a split until
-all live lanes of its warp that have its token are there.
+all live lanes of its warp that have its token are there. A token in a register, where a function
+uses the barrier itself, is one that its lanes still have: they come to the BSYNC once they return.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def get_token(context: Context, group: Group, instruction: Instruction, on: Arra
     number = int(instruction.detail)
     tokens = group.of_rows(group.batch.tokens[number])
     group.write(instruction.dst[0], tokens.astype(np.uint32), on)
+    _set_aside(group, tokens, on)
     _give(group, number, NO_TOKEN, on)
     context.report(group, instruction, on)
 
@@ -47,6 +49,7 @@ def get_token(context: Context, group: Group, instruction: Instruction, on: Arra
 def set_token(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Give the lanes back the token that a register holds."""
     token = group.read(instruction.src[0], np.uint32).astype(np.int64)
+    _take_back(group, token, on)
     _give(group, int(instruction.detail), token, on)
     context.report(group, instruction, on)
 
@@ -66,6 +69,29 @@ def _give(group: Group, number: int, token: Array, on: Array) -> None:
     # What all lanes of all warps get is kept once for each warp.
     everyone = group.is_all and group.is_full and on is group.mask
     tokens[number] = token if everyone else group.updated(tokens[number], token, on)
+
+
+def _set_aside(group: Group, tokens: Array, on: Array) -> None:
+    """Note the tokens of lanes on the first level that is free for each."""
+    levels = group.batch.set_aside
+    left = on & (tokens != 0)
+    for number, level in enumerate(levels):
+        free = left & (group.of_rows(level) == 0)
+        levels[number] = group.updated(level, tokens, free)
+        left = left & ~free
+    if left.any():
+        levels.append(group.updated(NO_TOKEN, tokens, left))
+
+
+def _take_back(group: Group, token: Array, on: Array) -> None:
+    """Forget the tokens of lanes that have them again."""
+    levels = group.batch.set_aside
+    for number, level in enumerate(levels):
+        back = on & (group.of_rows(level) == token)
+        if back.any():
+            levels[number] = group.updated(level, NO_TOKEN, back)
+    while levels and not levels[-1].any():
+        levels.pop()
 
 
 def release(context: Context, rows: Array) -> None:
@@ -101,5 +127,8 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
     left = np.flatnonzero(~complete)
     if len(left):  # lanes of their warps may have other tokens, or none
         same = (tokens[:, left] if tokens.shape[1] > 1 else tokens) == mine[left][:, None]
+        for level in batch.set_aside:
+            kept = level.take(rows[left], axis=1) if level.shape[1] > 1 else level
+            same = same | (kept == mine[left][:, None])
         complete[left] = ~(lanes_of_bits(absent[:, left]) & same).any(axis=(0, 2))
     return mine, complete

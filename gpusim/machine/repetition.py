@@ -80,7 +80,8 @@ class _State:
             if not _equal(self._registers[place], batch.registers[place]):
                 self._differed = place
                 return False
-        return all(map(np.array_equal, self._lanes, _lanes(batch)))
+        lanes = _lanes(batch)
+        return len(lanes) == len(self._lanes) and all(map(np.array_equal, self._lanes, lanes))
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:
@@ -95,5 +96,5 @@ def _lanes(batch: Batch) -> list[Array]:
     """Return where lanes stand, who has waited longest, and which tokens of a barrier are one."""
     splits = batch.splits
     waited = np.argsort(splits.last_run, kind="stable")
-    tokens = [np.unique(token, return_inverse=True)[1] for token in batch.tokens]
+    tokens = [np.unique(token, return_inverse=True)[1] for token in (*batch.tokens, *batch.set_aside)]
     return [splits.row, splits.pc, splits.mask, splits.state, waited, *tokens]

@@ -162,6 +162,7 @@ class Batch:
             last_run=np.zeros(warps, dtype=np.int64),
         )
         self.tokens: list[Array] = [np.zeros((1, 1, 1), dtype=np.int64)] * program.barriers
+        self.set_aside: list[Array] = []  # tokens that lanes keep in registers, one a level
         self._tokens_given = 0
         # Threads that came to a named barrier without waiting there, by barrier and block.
         self.arrivals = np.zeros((NAMED_BARRIERS, 1), dtype=np.int64)
@@ -236,6 +237,7 @@ class Batch:
         self.registers = [None if value is None else spread(value) for value in self.registers]
         self.private.clear()
         self.tokens = [spread(token) for token in self.tokens]
+        self.set_aside = [spread(token) for token in self.set_aside]
         self.arrivals = np.repeat(self.arrivals, copies, axis=1)
         splits, count = self.splits, len(self.splits)
         mask = np.broadcast_to(splits.mask, (copies, count, WARP_SIZE))
