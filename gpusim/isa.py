@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -114,21 +114,36 @@ class Instruction:
         return OPS[self.op].kind == "load"
 
 
+class Link(NamedTuple):
+    """At an `offset`, the address of an array and so many bytes more."""
+
+    offset: int
+    array: str
+    added: int
+
+
 @dataclass(frozen=True)
 class BankLayout:
     """What lies in the constant banks, as bytes at offsets: filled from the launch.
 
-    In bank 0 stand the sizes of block and grid, where the stack begins, and the `parameters`: name,
+    In bank 0 stand `words` that the driver sets, by offset and meaning; the `parameters`: name,
     offset and size of each; and the array at which a cooperative launch's blocks meet
     (`grid_barrier`), with the offsets of its address's lower and upper half. `fixed` are whole
     banks that the code brings, `addresses` the variables whose addresses stand in bank 4, by
-    offset, and `functions` those of the driver's. A block's own shared memory begins
-    `shared_start` bytes behind the address that its window has.
+    offset, and `functions` those of the driver's. `links` are the addresses within the initial
+    values of variables, by the array that holds them; those within a bank go by its number.
+    `images` are arrays with the bytes of a bank, for who reads it by generic address: the bank,
+    and where the array begins in it; `heap` is the array from which malloc gives memory. A block's
+    own shared memory begins `shared_start` bytes behind the address that its window has.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
+    words: Mapping[int, str] = field(default_factory=dict)
     fixed: Mapping[int, bytes] = field(default_factory=dict)
     addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    links: Mapping[str | int, tuple[Link, ...]] = field(default_factory=dict)
+    images: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    heap: str = ""
     functions: Mapping[int, str] = field(default_factory=dict)
     grid_barrier: tuple[str, int, int] | None = None
     stack_bytes: int = 0

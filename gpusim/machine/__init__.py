@@ -17,6 +17,7 @@ from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.events import Observer, hooks
 from gpusim.isa import OPS, Program
 from gpusim.launch import ComputeCapability, Launch
+from gpusim.machine.banks import allocated
 from gpusim.machine.context import OnFault
 from gpusim.machine.flow import Liveness, loop_bodies
 from gpusim.machine.heap import keep_freed_memory
@@ -24,7 +25,6 @@ from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.repetition import Changes
 from gpusim.machine.state import Batch
-from gpusim.machine.storage import allocate
 from gpusim.prepared import Prepared
 
 DEFAULT_CC = ComputeCapability(9, 0)
@@ -77,7 +77,7 @@ def run(
     others start where some end.
     """
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
-    allocations = allocate(arguments, prepared.copies)
+    allocations = allocated(prepared)
     size = blocks_per_chunk or chunk_blocks(program, launch)
     for begin in hooks(observers, "begin"):
         begin(program, launch)

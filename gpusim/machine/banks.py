@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,43 @@ import numpy as np
 from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.isa import BankLayout
 from gpusim.launch import Launch
-from gpusim.machine.storage import Allocation
+from gpusim.machine.device_heap import Heap
+from gpusim.machine.storage import Allocation, allocate
+from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 
 BANK_BYTES = 64 << 10
-BLOCK_SIZE, GRID_SIZE, STACK = 0x0, 0xC, 0x28
-SHARED_WINDOW, LOCAL_WINDOW = 0x18, 0x20
 # Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
 # Functions of the driver have theirs there too: by where bank 4 holds it.
 SHARED_HIGH, LOCAL_HIGH, FUNCTION_HIGH = 0x7FFF, 0x7FFE, 0x7FFD
 _ADDRESSES = 4
+
+# What the driver sets, by its meaning in a `BankLayout`. Blocks are not in clusters: each is one
+# of its own.
+_WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
+    "block size": lambda _, launch: _words(*launch.block),
+    "grid size": lambda _, launch: _words(*launch.grid),
+    "stack": lambda layout, _: _words(layout.stack_bytes),
+    "dynamic shared bytes": lambda _, launch: _words(launch.dynamic_shared_bytes),
+    "shared window": lambda *_: _words(0, SHARED_HIGH),
+    "local window": lambda *_: _words(0, LOCAL_HIGH),
+    "memory descriptor": lambda *_: _words(0, 0),
+    "reserved shared bytes": lambda *_: _words(0),
+    "is in a cluster": lambda *_: _words(0),
+    "cluster size": lambda *_: _words(1, 1, 1),
+    "cluster size, inverted": lambda *_: np.ones(3, "<f4").view(np.uint8),
+    "clusters": lambda _, launch: _words(*launch.grid),
+    "blocks of a cluster": lambda *_: _words(1),
+}
+
+
+def _words(*values: int) -> Array:
+    return np.array(values, "<u4").view(np.uint8)
+
+
+def _address(value: int) -> Array:
+    return np.array([value], "<u8").view(np.uint8)
 
 
 def banks(
@@ -31,20 +58,18 @@ def banks(
 ) -> dict[int, Array]:
     """Return the constant banks of a launch as bytes."""
     made = {number: np.frombuffer(held, np.uint8).copy() for number, held in layout.fixed.items()}
-    first = np.zeros(BANK_BYTES, dtype=np.uint8)
-    first[BLOCK_SIZE : BLOCK_SIZE + 12] = np.array(launch.block, "<u4").view(np.uint8)
-    first[GRID_SIZE : GRID_SIZE + 12] = np.array(launch.grid, "<u4").view(np.uint8)
-    first[STACK : STACK + 4] = np.array([layout.stack_bytes], "<u4").view(np.uint8)
-    for place, high in ((SHARED_WINDOW, SHARED_HIGH), (LOCAL_WINDOW, LOCAL_HIGH)):
-        first[place : place + 8] = np.array([high << 32], "<u8").view(np.uint8)
+    first = made[0] = np.zeros(BANK_BYTES, dtype=np.uint8)
+    for offset, meaning in layout.words.items():
+        found = _WORDS.get(meaning)
+        value = _address(allocations[meaning].address) if found is None else found(layout, launch)
+        first[offset : offset + len(value)] = value
     for name, offset, size in layout.parameters:
         held = _bytes_of(arguments[name], allocations.get(name))
         first[offset : offset + size] = held[:size]
     if layout.grid_barrier is not None:
         name, low, high = layout.grid_barrier
-        barrier = np.array([allocations[name].address], "<u8").view(np.uint8)
+        barrier = _address(allocations[name].address)
         first[low : low + 4], first[high : high + 4] = barrier[:4], barrier[4:]
-    made[0] = first
     fourth = {
         offset: allocations[name].address + added
         for offset, (name, added) in layout.addresses.items()
@@ -52,7 +77,29 @@ def banks(
     if fourth:
         made[_ADDRESSES] = np.zeros(max(fourth) + 8, dtype=np.uint8)
     for offset, address in fourth.items():
-        made[_ADDRESSES][offset : offset + 8] = np.array([address], "<u8").view(np.uint8)
+        made[_ADDRESSES][offset : offset + 8] = _address(address)
+    for number in made:
+        for offset, name, added in layout.links.get(number, ()):
+            made[number][offset : offset + 8] = _address(allocations[name].address + added)
+    return made
+
+
+def allocated(prepared: Prepared) -> dict[str, Allocation]:
+    """Give every array of a launch an address, and have those in it that its data asks for."""
+    arguments, layout = prepared.arguments, prepared.program.layout
+    made = allocate(arguments, prepared.copies)
+    if layout is None:
+        return made
+    if layout.heap:
+        whole = made[layout.heap]
+        made[layout.heap] = replace(whole, heap=Heap(whole.address, whole.array.nbytes))
+    for name in (name for name in layout.links if isinstance(name, str)):
+        for offset, array, added in layout.links[name]:
+            made[name].bytes_at(offset, 8)[:] = _address(made[array].address + added)
+    held = banks(layout, prepared.launch, arguments, made) if layout.images else {}
+    for name, (number, begin) in layout.images.items():
+        size = made[name].array.nbytes
+        made[name].bytes_at(0, size)[:] = held[number][begin : begin + size]
     return made
 
 

@@ -106,28 +106,6 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
     return True
 
 
-# What becomes of a call of a function that only the driver has, by the function's name.
-_DRIVER = {"__assertfail": "an assertion does not hold"}
-_DOES_NOTHING = ("vprintf",)  # nobody reads what a kernel prints that is only counted or timed
-
-
-def call_driver(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Tell the lanes that call a function whose code nobody has."""
-    context.report(group, instruction, on)
-    if not on.any():
-        return
-    layout = context.batch.program.layout
-    offsets, here = np.broadcast_arrays(group.read(instruction.src[0], np.uint32), on)
-    offset = int(offsets[here][0])
-    name = layout.functions.get(offset, "a function") if layout is not None else "a function"
-    if name in _DOES_NOTHING:
-        return
-    text = _DRIVER.get(name, f"{name} is the driver's, which is not there: do without it")
-    line = instruction.line
-    block, thread, place = lanes_of(group).first(on, offsets, name, line)
-    context.fault(KernelFault(f"line {line}: {text} (block {block}, thread {thread})", place))
-
-
 def part(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Part lanes that name different lanes: each such set goes on by itself."""
     batch, which = context.batch, group.which

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.machine import access, barrier, control, convergence, named_barrier, values, warp
+from gpusim.machine import (
+    access,
+    barrier,
+    control,
+    convergence,
+    driver_calls,
+    named_barrier,
+    values,
+    warp,
+)
 from gpusim.machine.context import Handler
 
 HANDLERS: Mapping[str, Handler] = {
@@ -32,7 +41,7 @@ HANDLERS: Mapping[str, Handler] = {
     "branch": control.branch,
     "branch_if_apart": control.branch_if_apart,
     "jump": control.jump,
-    "call_driver": control.call_driver,
+    "call_driver": driver_calls.call_driver,
     "trap": control.trap,
     "part": control.part,
     "clock": values.clock,

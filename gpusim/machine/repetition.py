@@ -96,5 +96,6 @@ def _lanes(batch: Batch) -> list[Array]:
     """Return where lanes stand, who has waited longest, and which tokens of a barrier are one."""
     splits = batch.splits
     waited = np.argsort(splits.last_run, kind="stable")
-    tokens = [np.unique(token, return_inverse=True)[1] for token in (*batch.tokens, *batch.set_aside)]
+    held = (*batch.tokens, *batch.set_aside)
+    tokens = [np.unique(token, return_inverse=True)[1] for token in held]
     return [splits.row, splits.pc, splits.mask, splits.state, waited, *tokens]

@@ -17,6 +17,7 @@ from gpusim.arguments import ArraySpec
 from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa import Memory
 from gpusim.launch import Dim3, places_of
+from gpusim.machine.device_heap import Heap
 from gpusim.paged import PagedCopy
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +33,7 @@ class Allocation:
 
     Elements of a strided array may lie before the first and have others between them: memory from
     `start` on is `elements` elements long; `flat` are these, None for an array that has none. They
-    may lie in a `copy`, `behind` so many bytes of it.
+    may lie in a `copy`, `behind` so many bytes of it. A `heap` says which of them are given out.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Allocation:
     elements: int
     copy: PagedCopy | None = None
     behind: int = 0
+    heap: Heap | None = None
 
     def fill(self, index: Array, on: Array, memory: Memory) -> None:
         """Have the elements there that lanes touch, `index` being those of an access's type."""
@@ -50,6 +52,14 @@ class Allocation:
             touched = np.broadcast_to(index, np.broadcast_shapes(index.shape, on.shape))
             begin = touched[np.broadcast_to(on, touched.shape)] * memory.dtype.itemsize
             self.copy.fill(begin + self.behind, memory.width_bytes)
+
+    def bytes_at(self, begin: int, most: int) -> Array:
+        """Return its bytes from a place on, to be read or set."""
+        assert self.flat is not None
+        found = self.flat.view(np.uint8)[begin : begin + most]
+        if self.copy is not None:
+            self.copy.fill(np.arange(len(found)) + begin + self.behind, 1)
+        return found
 
     @property
     def extent(self) -> range:

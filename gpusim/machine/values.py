@@ -16,6 +16,8 @@ from gpusim.machine.group import Group
 
 Array = np.ndarray[Any, Any]
 AXES = "xyz"
+WIDEST = 16  # bytes of an access
+SHARED_UNIT = 128  # bytes; 256 before compute capability 8.0
 LANES = np.arange(32, dtype=np.int32)
 
 
@@ -53,6 +55,7 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "laneid": lambda *_: LANES.reshape(1, 1, 32),
     "cga": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
     "shared_window": lambda *_: np.full((1, 1, 1), SHARED_HIGH, dtype=np.int32),
+    "shared_bytes": lambda group, _: _shared_bytes(group),
     "zero": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
     "lanes_lt": lambda *_: _lane_masks(np.less),
     "lanes_le": lambda *_: _lane_masks(np.less_equal),
@@ -60,6 +63,13 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "lanes_ge": lambda *_: _lane_masks(np.greater_equal),
     "lanes_eq": lambda *_: _lane_masks(np.equal),
 }
+
+
+def _shared_bytes(group: Group) -> Array:
+    """Return the shared memory of a block, in units of what is given to blocks (PTX ISA)."""
+    batch = group.batch
+    size = batch.program.shared_bytes + batch.launch.dynamic_shared_bytes
+    return np.full((1, 1, 1), -(-size // SHARED_UNIT) * SHARED_UNIT, dtype=np.int32)
 
 
 def _lane_masks(compare: Callable[[Array, Array], Array]) -> Array:
@@ -176,19 +186,30 @@ def _bank_offsets(group: Group, instruction: Instruction) -> Array:
     return offsets
 
 
+def _indexable(context: Context, number: int) -> tuple[int, int]:
+    """Return the bytes of a bank that an index may choose: in bank 0, the parameters."""
+    layout = context.batch.program.layout
+    if number or layout is None:
+        return 0, len(context.banks.get(number, _NO_BANK))
+    begin = min((offset for _, offset, _ in layout.parameters), default=0)
+    end = max((offset + size for _, offset, size in layout.parameters), default=0)
+    return begin, -(-end // WIDEST) * WIDEST
+
+
 def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:
     """Return what an instruction loads from a constant bank, a register each."""
     number, _, size, signed = instruction.detail[1]
     held = context.banks.get(number, _NO_BANK)
     kind = np.dtype(_PARTS.get((size, signed), np.uint32))
     index = _bank_offsets(group, instruction)
-    last = len(held) - kind.itemsize * len(instruction.dst)
-    beyond = ((index < 0) | (index > last)) & group.mask
-    if beyond.any() or last < 0:
+    begin, end = _indexable(context, number) if instruction.src else (0, len(held))
+    last = end - kind.itemsize * len(instruction.dst)
+    beyond = ((index < begin) | (index > last)) & group.mask
+    if beyond.any() or last < begin:
         raise KernelFault(
             f"line {instruction.line}: constant memory is read out of bounds: bank {number} has "
-            f"{len(held)} bytes"
+            f"bytes {begin} to {end}"
         )
-    first = np.clip(index, 0, last) // kind.itemsize
+    first = np.clip(index, begin, last) // kind.itemsize
     flat = held[: len(held) // kind.itemsize * kind.itemsize].view(kind)
     return [flat[first + place].astype(np.uint32) for place in range(len(instruction.dst))]

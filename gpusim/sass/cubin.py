@@ -16,11 +16,12 @@ from gpusim.errors import InputError
 MOST_BYTES = 256 << 20
 MOST_GLOBAL_BYTES = 1 << 38  # of variables: more than the memory of any GPU
 _MAGIC, _MACHINE = b"\x7fELF", 190
-_SYMBOLS, _NO_BITS, _RELOCATIONS = 2, 8, (4, 9)
-_OBJECT = 1
+_SYMBOLS, _NO_BITS, _WITH_ADDENDS, _RELOCATIONS = 2, 8, 4, (4, 9)
+_WHOLE_ADDRESSES = (2, 4)  # forms of relocation: 64 bits of an address, of a generic one
+_OBJECT, _FUNCTION = 1, 2
 
 # Attributes of a kernel, by number, of which something is read here.
-_PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS = 0x0A, 0x17, 0x23, 0x2F
+_PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS, _CLUSTER = 0x0A, 0x17, 0x23, 0x2F, 0x3D
 # What reading comes upon where bytes are not what they were.
 _DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIteration)
 # More than any GPU has, of a block and of a thread; and how long a bank of constants is.
@@ -74,11 +75,23 @@ class Variable:
     is_constant: bool
 
 
+class Link(NamedTuple):
+    """An address in initial values: where it stands, and of which variable, how many bytes on.
+
+    `variable` is empty where the address is in a form that is not known.
+    """
+
+    offset: int
+    variable: str
+    added: int
+
+
 @dataclass(frozen=True)
 class KernelCode:
     """What a cubin says of a kernel beside its instructions. Sizes in bytes.
 
-    `constants` are those that the compiler keeps for it, in bank 2, `text` are its instructions.
+    `constants` are those that the compiler keeps for it, in bank 2, `text` are its instructions,
+    `cluster` is the size in blocks of the clusters that it asks for.
     """
 
     name: str
@@ -88,6 +101,12 @@ class KernelCode:
     local_bytes: int
     constants: bytes = b""
     text: bytes = b""
+    cluster: tuple[int, ...] = ()
+
+    @property
+    def parameters_end(self) -> int:
+        """Where in bank 0 the last parameter ends."""
+        return max((one.offset + one.size for one in self.parameters), default=0)
 
     def stall_count(self, address: int) -> int:
         """Return the cycles that a warp waits behind an instruction: bits 105 to 108 of its 128."""
@@ -101,7 +120,8 @@ class Cubin:
 
     `globals` are the first bytes of the variables in global memory, which go on with zeros.
     `addresses` says which variables' addresses stand where in bank 4, `functions` which of the
-    driver's functions, such as printf's, have theirs there.
+    driver's functions, such as printf's, have theirs there. The `links` are the addresses among
+    `globals`, the `constant_links` those among `constants`.
     """
 
     arch: int
@@ -111,6 +131,8 @@ class Cubin:
     globals: bytes
     addresses: Mapping[int, tuple[str, int]]
     functions: Mapping[int, str]
+    links: tuple[Link, ...] = ()
+    constant_links: tuple[Link, ...] = ()
 
 
 def read(data: bytes, name: str) -> Cubin:
@@ -190,8 +212,10 @@ class _Reader:
             variables=self._variables(len(initial.data) if initial else 0),
             constants=constants.data if constants else b"",
             globals=initial.data if initial else b"",
-            addresses={o: (s.name, added) for o, s, added in self._addresses() if s.section},
-            functions={o: s.name for o, s, _ in self._addresses() if not s.section},
+            addresses={o: (s.name, added) for o, s, added in self._addresses() if _is_data(s)},
+            functions={o: s.name for o, s, _ in self._addresses() if not _is_data(s)},
+            links=tuple(self._links(".nv.global.init")),
+            constant_links=tuple(self._links(".nv.constant3")),
         )
 
     def _named(self, name: str) -> ElfSection | None:
@@ -200,12 +224,15 @@ class _Reader:
     def _kernel(self, name: str, registers: int) -> KernelCode:
         parameters = []
         base = 0
+        cluster: tuple[int, ...] = ()
         for attribute, value in self._attributes(f".nv.info.{name}"):
             if attribute == _PARAMETER:
                 _, ordinal, offset, packed = struct.unpack("<IHHI", value)
                 parameters.append((ordinal, offset, packed >> 18))
             elif attribute == _PARAMETER_BANK:
                 base = struct.unpack_from("<IH", value)[1]
+            elif attribute == _CLUSTER:
+                cluster = struct.unpack("<III", value)
         shared = self._named(f".nv.shared.{name}")
         own, text = self._named(f".nv.constant2.{name}"), self._named(f".text.{name}")
         local = self._stack(name)
@@ -220,6 +247,7 @@ class _Reader:
             local_bytes=local,
             constants=own.data if own else b"",
             text=text.data if text else b"",
+            cluster=cluster,
         )
 
     @cached_property
@@ -269,12 +297,31 @@ class _Reader:
 
     def _addresses(self) -> Iterator[tuple[int, Symbol, int]]:
         """Yield what has its address in bank 4: where, and how many bytes behind its symbol."""
-        for section in self.sections:
-            if section.kind not in _RELOCATIONS or not section.name.endswith(".nv.constant4"):
+        for offset, symbol, _, added in self._relocations(".nv.constant4"):
+            yield offset, symbol, added or 0
+
+    def _links(self, section: str) -> Iterator[Link]:
+        """Yield the addresses in a section's data; without an addend, it stands in their place."""
+        found = self._named(section)
+        for offset, symbol, form, added in self._relocations(section):
+            if added is None and found is not None:
+                added = struct.unpack_from("<q", found.data, offset)[0]
+            known = form in _WHOLE_ADDRESSES and symbol.kind == _OBJECT
+            yield Link(offset, symbol.name if known else "", added or 0)
+
+    def _relocations(self, section: str) -> Iterator[tuple[int, Symbol, int, int | None]]:
+        """Yield what is to be put into a section: where, of which symbol, its form and addend."""
+        for found in self.sections:
+            if found.kind not in _RELOCATIONS or not found.name.endswith(section):
                 continue
-            form = "<QQq" if section.kind == 4 else "<QQ"
-            for offset, info, *addend in struct.iter_unpack(form, section.data):
-                yield offset, self.symbols[info >> 32], addend[0] if addend else 0
+            form = "<QQq" if found.kind == _WITH_ADDENDS else "<QQ"
+            for offset, info, *added in struct.iter_unpack(form, found.data):
+                symbol = self.symbols[info >> 32]
+                yield offset, symbol, info & 0xFFFFFFFF, added[0] if added else None
+
+
+def _is_data(symbol: Symbol) -> bool:
+    return bool(symbol.section) and symbol.kind != _FUNCTION
 
 
 def _text(table: bytes, start: int) -> str:

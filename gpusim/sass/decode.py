@@ -93,11 +93,13 @@ SPECIAL_REGISTERS = {
     "SR_LANEID": "laneid",
     "SR_SWINHI": "shared_window",
     "SR_CgaCtaId": "zero",
+    "SR_SMEMSZ": "shared_bytes",
     "SRZ": "zero",
     **{f"SR_{which}MASK": f"lanes_{which.lower()}" for which in ("LT", "LE", "GT", "GE", "EQ")},
 }
 
 
+FIRST_ARGUMENT = ("R4", "R5")  # of a call: its lower and upper half; the result comes there
 CLOCKS = ("SR_CLOCKLO", "SR_GLOBALTIMERLO")
 
 
@@ -667,9 +669,10 @@ def _indexed_branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> 
 
 
 def _call_driver(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Call a function whose code is not there."""
+    """Call a function whose code is not there, by its first argument and result."""
     _expect(len(row.operands) == 1 and row.operands[0].kind == "R", row)
-    yield Micro("CALL.ABS", place, None, (row.operands[0].name,), (), row.guard)
+    sources = (row.operands[0].name, *FIRST_ARGUMENT)
+    yield Micro("CALL.ABS", place, None, sources, FIRST_ARGUMENT, row.guard)
 
 
 def _trap(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

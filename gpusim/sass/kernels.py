@@ -10,6 +10,7 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from gpusim import files
 from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.cuda import MachineCode
 from gpusim.errors import InputError, LaunchError
-from gpusim.isa import BankLayout, Program
+from gpusim.isa import BankLayout, Link, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prepared import Prepared
 from gpusim.sass import arguments, compiler, cubin, host, listing, signature
@@ -30,7 +31,7 @@ from gpusim.sass.compiler import Options
 from gpusim.sass.includes import includes, read
 from gpusim.sass.signature import Declared
 from gpusim.sass.structures import POINTER_BYTES, Structures, members, structures
-from gpusim.sass.translate import Code, translate
+from gpusim.sass.translate import HEAP_BYTES, Code, translate
 
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
@@ -305,6 +306,11 @@ class CodeKernel(MachineCode):
     def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
         """Return the kernel with its arguments as it runs on a GPU of `cc`."""
         code = self.code(cc)
+        if prod(code.kernel.cluster) > 1:
+            raise LaunchError(
+                f"{self.__name__} asks for clusters of {code.kernel.cluster} blocks, which are not "
+                "simulated"
+            )
         parameters = code.kernel.parameters
         declared = self.file.declared(self.__name__, [one.size for one in parameters])
         given = arguments.given(self.__name__, parameters, declared, self.file.structures, args)
@@ -314,14 +320,17 @@ class CodeKernel(MachineCode):
         return Prepared(self.program(given, bound, cc), launch, bound, cc, self.file.file)
 
     def _held(self, code: Code) -> dict[str, Any]:
-        """Return arrays for the variables in global memory, whose addresses code asks for."""
+        """Return arrays for variables and for banks, whose addresses code asks for or holds."""
         made: dict[str, Any] = {}
-        for name, _ in code.cubin.addresses.values():
-            variable = code.cubin.variables.get(name)
-            if variable is None:
-                continue
+        for name in code.links.reachable:
+            variable = code.cubin.variables[name]
             given = self._variables.get(name)
             made[name] = _initial(code.cubin, variable) if given is None else given
+        if code.heap:
+            made[code.heap] = np.zeros(HEAP_BYTES, np.uint8)
+        for name, (bank, begin) in code.images.items():
+            size = len(code.cubin.constants) if bank else code.kernel.parameters_end - begin
+            made[name] = np.zeros(max(size, 1), np.uint8)
         return made
 
     def program(
@@ -339,18 +348,32 @@ class CodeKernel(MachineCode):
         for name, offset, size, value in given:
             if isinstance(value, POINTERS) and size == POINTER_BYTES:
                 pointers[0, offset] = pointers[0, offset + 4] = name
-        for offset, (name, _) in code.cubin.addresses.items():
+        for offset, (name, _) in code.links.addresses.items():
             pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
+        for offset, name in code.words.items():
+            if name in code.images:
+                pointers[0, offset] = pointers[0, offset + 4] = name
         layout = BankLayout(
             parameters=tuple((name, offset, size) for name, offset, size, _ in given),
+            words=code.words,
             fixed={CONSTANT_BANK: self._constants(code), KERNEL_BANK: code.kernel.constants},
-            addresses=code.cubin.addresses,
+            addresses=code.links.addresses,
+            links=self._links(code),
+            images=code.images,
+            heap=code.heap,
             functions=code.cubin.functions,
             grid_barrier=code.grid_barrier,
             stack_bytes=code.kernel.local_bytes,
             shared_start=code.window,
         )
         return translate(code, layout, pointers)
+
+    def _links(self, code: Code) -> dict[str | int, tuple[Link, ...]]:
+        """Return the addresses in initial values that nobody has set to something else."""
+        given, kept = self._variables, dict[str | int, tuple[Link, ...]]()
+        kept |= {name: one for name, one in code.links.of_variables.items() if name not in given}
+        own = tuple(link for name, link in code.links.of_constants if name not in given)
+        return kept | {CONSTANT_BANK: own} if own else kept
 
     def _constants(self, code: Code) -> bytes:
         held = bytearray(code.cubin.constants)

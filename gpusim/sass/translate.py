@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gpusim.isa import OPS, BankLayout, Instruction, Op, Program, as_detail_says
+from gpusim.sass import bank_words
+from gpusim.sass.bank_words import CONSTANTS, PARAMETERS
 from gpusim.sass.cubin import Cubin, KernelCode
 from gpusim.sass.decode import BankWord, Decoder, Micro, Source, decoded
 from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
+from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
 from gpusim.sass.mnemonics.integer import move
 from gpusim.sass.provenance import named
@@ -45,7 +49,8 @@ OPS |= {
 # Shared memory that the system keeps at the start of a block's, from compute capability 9.0 on.
 RESERVED_BYTES = 1024
 LEAST_REGISTERS = 16
-GRID_BARRIER = "grid barrier"  # what the array is called in messages
+GRID_BARRIER, HEAP = "grid barrier", "device heap"  # what the arrays are called in messages
+HEAP_BYTES = 8 << 20  # cudaLimitMallocHeapSize as it is at first
 FIRST_ARCH_WITH_RESERVE = 90
 
 
@@ -73,13 +78,41 @@ class Code:
     def grid_barrier(self) -> tuple[str, int, int] | None:
         """Where bank 0 has the two halves of the address at which all blocks meet, if they do."""
         places = (0x48, 0x44) if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else (0x90, 0x8C)
-        read = {
-            one.number
-            for row in self.section.rows
-            for one in row.operands
-            if one.kind == "C" and one.bank == 0
+        return (GRID_BARRIER, *places) if set(places) <= self.bank_offsets else None
+
+    @cached_property
+    def bank_offsets(self) -> frozenset[int]:
+        """The offsets in bank 0 that its rows name."""
+        operands = (one for row in self.section.rows for one in row.operands)
+        return frozenset(int(one.number) for one in operands if one.kind == "C" and not one.bank)
+
+    @property
+    def heap(self) -> str:
+        """The array from which malloc gives memory, if the code may call it."""
+        calls = any(row.mnemonic == "CALL" and "ABS" in row.modifiers for row in self.section.rows)
+        return HEAP if calls and {"malloc", "free"} & {*self.cubin.functions.values()} else ""
+
+    @cached_property
+    def links(self) -> Links:
+        """The addresses in its file's variables."""
+        return Links(self.cubin)
+
+    @property
+    def images(self) -> dict[str, tuple[int, int]]:
+        """The arrays that stand for banks with a generic address: bank, and where they begin."""
+        asked = set(self.words.values()) | ({CONSTANTS} if self.links.reach_constants else set())
+        every = {CONSTANTS: (3, 0), PARAMETERS: (0, bank_words.parameters_at(self.cubin.arch))}
+        return {name: place for name, place in every.items() if name in asked}
+
+    @property
+    def words(self) -> dict[int, str]:
+        """The driver's words in bank 0: all but addresses that it does not ask for."""
+        asked = self.bank_offsets
+        return {
+            offset: meaning
+            for offset, (meaning, _) in bank_words.words(self.cubin.arch).items()
+            if meaning not in (CONSTANTS, PARAMETERS) or offset in asked
         }
-        return (GRID_BARRIER, *places) if set(places) <= read else None
 
 
 def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
@@ -90,6 +123,8 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     """
     rows = list(without_padding(code.section.rows))
     micros = [_settled(micro) for micro in decoded(rows, Decoder(code.window, code.section.labels))]
+    barrier = () if code.grid_barrier is None else code.grid_barrier[1:]
+    bank_words.check(micros, rows, code.cubin.arch, code.kernel, barrier)
     first = _first_steps(micros, len(rows))
     labels = {
         name: first[address // BYTES_PER_ROW] if address // BYTES_PER_ROW < len(rows) else 0

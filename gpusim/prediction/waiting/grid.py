@@ -9,10 +9,10 @@ import numpy as np
 from gpusim.device import Device
 from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.events import Observer, hooks
+from gpusim.machine.banks import allocated
 from gpusim.machine.flow import Liveness
 from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import Batch
-from gpusim.machine.storage import allocate
 from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.ticks import ticks
 from gpusim.prediction.waiting.ends import Ends, is_even
@@ -49,7 +49,7 @@ class Grid:
         self.blocks = prepared.launch.blocks
         self.at_once = min(self.blocks, at_once)
         self._prepared = prepared
-        self._allocations = allocate(prepared.arguments, prepared.copies)
+        self._allocations = allocated(prepared)
         self._liveness = Liveness(prepared.program)
         self._watched = frozenset(watched)
         self._observers = observers

@@ -1,0 +1,83 @@
+"""The words that the driver sets in constant bank 0, by compute capability.
+
+Others are refused where a kernel reads them: nobody knows what a GPU would have there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gpusim.sass.cubin import KernelCode
+from gpusim.sass.decode import BankWord, Micro, UnknownFormError
+from gpusim.sass.listing import Row
+
+# Arrays with the bytes of constant memory and of parameters, for who has their generic address.
+CONSTANTS, PARAMETERS = "constant memory", "kernel parameters"
+
+# Sizes are in bytes.
+_COMMON = {
+    0x00: ("block size", 12),
+    0x0C: ("grid size", 12),
+    0x18: ("shared window", 8),
+    0x20: ("local window", 8),
+    0x28: ("stack", 4),
+    0x2C: ("dynamic shared bytes", 4),
+}
+_75 = _COMMON | {0x40: (PARAMETERS, 8), 0x50: (CONSTANTS, 8)}
+_80 = _75 | {0x114: ("reserved shared bytes", 4), 0x118: ("memory descriptor", 8)}
+_90 = _COMMON | {
+    0xD0: (CONSTANTS, 8),
+    0x114: ("reserved shared bytes", 4),
+    0x140: ("is in a cluster", 4),
+    0x144: ("cluster size", 12),
+    0x150: ("cluster size, inverted", 12),
+    0x15C: ("clusters", 12),
+    0x188: ("blocks of a cluster", 4),
+    0x198: (PARAMETERS, 8),
+    0x208: ("memory descriptor", 8),
+}
+_FIRST_WITH_CLUSTERS, _FIRST_WITH_DESCRIPTOR = 90, 80
+_WORD = 4
+
+
+def words(arch: int) -> Mapping[int, tuple[str, int]]:
+    """Return what stands where before the parameters, with its size."""
+    if arch >= _FIRST_WITH_CLUSTERS:
+        return _90
+    return _80 if arch >= _FIRST_WITH_DESCRIPTOR else _75
+
+
+def parameters_at(arch: int) -> int:
+    """Return where in bank 0 the generic address of the parameters points to."""
+    return 0x210 if arch >= _FIRST_WITH_CLUSTERS else 0
+
+
+def read(micros: Sequence[Micro]) -> Iterator[tuple[Micro, int, int]]:
+    """Yield the bytes of bank 0 that steps read at places in the code: offset and size."""
+    for micro in micros:
+        for source in micro.sources:
+            if isinstance(source, BankWord) and source.bank == 0:
+                yield micro, source.offset, _WORD
+        if isinstance(micro.detail, tuple) and micro.detail[:1] == ("bank",) and not micro.sources:
+            bank, offset, size, _ = micro.detail[1]
+            if bank == 0:
+                yield micro, offset, size
+
+
+def check(
+    micros: Sequence[Micro], rows: Sequence[Row], arch: int, kernel: KernelCode, more: Sequence[int]
+) -> None:
+    """Refuse code that reads words of bank 0 that nobody sets; `more` are words that are set."""
+    known = {offset + byte for offset in more for byte in range(_WORD)}
+    for offset, (_, size) in words(arch).items():
+        known.update(range(offset, offset + size))
+    for parameter in kernel.parameters:
+        end = parameter.offset + parameter.size
+        known.update(range(parameter.offset, -(-end // 16) * 16))
+    for micro, offset, size in read(micros):
+        if not known.issuperset(range(offset, offset + size)):
+            row = rows[micro.row]
+            where = f"{row.place.file}, line {row.place.line}" if row.place.line else "its code"
+            raise UnknownFormError(
+                f"{where}: the driver's word at c[0x0][{offset:#x}] is not simulated: {row.text}"
+            )

@@ -1,0 +1,89 @@
+"""Addresses within a file's variables: which arrays they mean, and which variables code reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from gpusim import isa
+from gpusim.errors import InputError
+from gpusim.sass import cubin
+from gpusim.sass.bank_words import CONSTANTS
+from gpusim.sass.cubin import Cubin, Variable
+
+
+class Links:
+    """The addresses that a cubin's memory holds, as those of arrays.
+
+    A `__device__` variable is an array of its own, all `__constant__` ones are one.
+    """
+
+    def __init__(self, held: Cubin) -> None:
+        self._held = held
+
+    @cached_property
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        """The arrays whose addresses stand in bank 4, by offset."""
+        found = self._held.addresses.items()
+        return {offset: self._place(name, added) for offset, (name, added) in found}
+
+    @cached_property
+    def of_constants(self) -> list[tuple[str, isa.Link]]:
+        """The addresses in constant memory, each with the variable that it belongs to."""
+        owners = [one for one in self._held.variables.values() if one.is_constant]
+        return [self._owned(link, owners) for link in self._held.constant_links]
+
+    @cached_property
+    def of_variables(self) -> dict[str, tuple[isa.Link, ...]]:
+        """The addresses in `__device__` variables that code may reach."""
+        return {name: made for name in self.reachable if (made := self._by_variable.get(name))}
+
+    @cached_property
+    def reachable(self) -> tuple[str, ...]:
+        """The `__device__` variables whose addresses code asks for or finds in memory."""
+        waiting = [name for name, _ in self.addresses.values()]
+        waiting += [link.array for _, link in self.of_constants]
+        found: dict[str, None] = {}
+        while waiting:
+            name = waiting.pop()
+            if name in self._held.variables and name not in found:
+                found[name] = None
+                waiting += [link.array for link in self._by_variable.get(name, ())]
+        return tuple(found)
+
+    @property
+    def reach_constants(self) -> bool:
+        """Whether code may find an address of constant memory."""
+        links = [link for made in self.of_variables.values() for link in made]
+        links += [link for _, link in self.of_constants]
+        asked = (name for name, _ in self.addresses.values())
+        return CONSTANTS in {*asked, *(link.array for link in links)}
+
+    @cached_property
+    def _by_variable(self) -> dict[str, tuple[isa.Link, ...]]:
+        owners = [one for one in self._held.variables.values() if not one.is_constant]
+        made: dict[str, tuple[isa.Link, ...]] = {}
+        for name, link in self._owned_all(owners):
+            made[name] = (*made.get(name, ()), link)
+        return made
+
+    def _owned_all(self, owners: list[Variable]) -> Iterator[tuple[str, isa.Link]]:
+        for link in self._held.links:
+            name, found = self._owned(link, owners)
+            begin = self._held.variables[name].offset
+            yield name, found._replace(offset=link.offset - begin)
+
+    def _owned(self, link: cubin.Link, owners: list[Variable]) -> tuple[str, isa.Link]:
+        """Return the variable in whose initial value an address stands, and the address."""
+        around = (v for v in owners if v.offset <= link.offset < v.offset + max(v.size, 1))
+        owner = next(around, None)
+        if owner is None or link.variable not in self._held.variables:
+            name = "a variable" if owner is None else owner.name
+            raise InputError(f"the initial value of {name} has an address of an unknown kind")
+        return owner.name, isa.Link(link.offset, *self._place(link.variable, link.added))
+
+    def _place(self, name: str, added: int) -> tuple[str, int]:
+        variable = self._held.variables.get(name)
+        if variable is not None and variable.is_constant:
+            return CONSTANTS, variable.offset + added
+        return name, added

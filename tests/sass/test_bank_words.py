@@ -1,0 +1,66 @@
+"""Words of constant bank 0 that the driver sets: as without clusters, or refused."""
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.errors import LaunchError
+from gpusim.sass import wheels
+from gpusim.sass.decode import UnknownFormError
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+REGISTERS = [
+    "dynamic_smem_size", "total_smem_size", "clusterid.x", "clusterid.y", "nclusterid.x",
+    "nclusterid.y", "cluster_ctaid.x", "cluster_ctaid.y", "cluster_nctaid.x", "cluster_nctaid.z",
+    "cluster_ctarank", "cluster_nctarank",
+]  # fmt: skip
+UNKNOWN = ["nsmid", "envreg3", "aggr_smem_size", "reserved_smem_offset_end"]
+
+
+def kernel(register: str) -> str:
+    name = register.replace(".", "_")
+    return f"""
+__global__ void {name}(unsigned *out) {{
+  unsigned value;
+  asm volatile("mov.u32 %0, %%{register};" : "=r"(value));
+  out[blockIdx.x + gridDim.x * blockIdx.y] = value;
+}}
+"""
+
+
+def read(text: str, register: str, shared: int = 0) -> list[int]:
+    out = np.full(6, 99, np.uint32)
+    gpusim.cuda_source(text)[register.replace(".", "_")][(3, 2), 1, 0, shared](out)
+    return out.tolist()
+
+
+def test_a_block_without_a_cluster_is_a_cluster_of_its_own() -> None:
+    text = "".join(map(kernel, REGISTERS))
+    found = {register: read(text, register, 300) for register in REGISTERS}
+    assert found == {
+        "dynamic_smem_size": [300] * 6,
+        "total_smem_size": [384] * 6,
+        "clusterid.x": [0, 1, 2, 0, 1, 2],
+        "clusterid.y": [0, 0, 0, 1, 1, 1],
+        "nclusterid.x": [3] * 6,
+        "nclusterid.y": [2] * 6,
+        "cluster_ctaid.x": [0] * 6,
+        "cluster_ctaid.y": [0] * 6,
+        "cluster_nctaid.x": [1] * 6,
+        "cluster_nctaid.z": [1] * 6,
+        "cluster_ctarank": [0] * 6,
+        "cluster_nctarank": [1] * 6,
+    }
+
+
+@pytest.mark.parametrize("register", UNKNOWN)
+def test_a_word_that_nobody_sets_is_refused(register: str) -> None:
+    with pytest.raises(UnknownFormError, match=r"line \d+: the driver's word at c\[0x0\]"):
+        read("".join(map(kernel, UNKNOWN)), register)
+
+
+def test_a_launch_in_clusters_is_refused() -> None:
+    text = "__global__ void __cluster_dims__(2, 1, 1) k(int *out) { out[blockIdx.x] = 1; }"
+    with pytest.raises(LaunchError, match=r"clusters of \(2, 1, 1\) blocks"):
+        gpusim.cuda_source(text)["k"][2, 1](np.zeros(2, np.int32))

@@ -1,0 +1,69 @@
+"""Functions that only the driver has: what printf, malloc and free give back."""
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.errors import KernelFault
+from gpusim.machine.driver_calls import arguments_of
+from gpusim.sass import wheels
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+CODE = """
+#include <cstdio>
+__global__ void prints(int *out) {
+  int t = threadIdx.x;
+  out[t] = t & 1 ? printf("hello %%\\n") : printf("%*d %5.2f %s %lld\\n", 4, t, 1.0, "a", 5LL);
+}
+__global__ void allocates(int *out) {
+  int t = threadIdx.x;
+  int *p = (int *)malloc(4 * t + 8), *q = new int[3];
+  p[0] = t;
+  p[t + 1] = 100;
+  q[2] = p[t + 1] + p[0];
+  free(p);
+  out[t] = q[2];
+  delete[] q;
+}
+__global__ void again(int *out) {
+  int found = 0;
+  for (int i = 0; i < 100; i++) {
+    int *p = (int *)malloc(1 << 20);
+    if (p) found++;
+    free(p);
+  }
+  out[threadIdx.x] = found;
+}
+__global__ void too_much(int *out) { out[threadIdx.x] = malloc(size_t(1) << 30) == nullptr; }
+__global__ void twice(int *out) {
+  int *p = (int *)malloc(4);
+  free(p);
+  if (threadIdx.x == 1) free(p);
+}
+"""
+
+
+def run(name: str, threads: int = 4) -> list[int]:
+    out = np.zeros(threads, np.int32)
+    gpusim.cuda_source(CODE)[name][1, threads](out)
+    return out.tolist()
+
+
+def test_printf_gives_the_number_of_arguments_of_its_format() -> None:
+    assert run("prints") == [5, 0, 5, 0]
+    assert [arguments_of(text) for text in (b"", b"%d", b"%%%", b"%-08.*lf%s%hhd")] == [0, 1, 0, 4]
+
+
+def test_each_thread_has_memory_of_its_own_from_malloc() -> None:
+    assert run("allocates") == [100, 101, 102, 103]
+
+
+def test_memory_that_is_freed_is_given_again_and_a_heap_ends() -> None:
+    assert run("again") == [100] * 4
+    assert run("too_much") == [1] * 4
+
+
+def test_memory_is_freed_once() -> None:
+    with pytest.raises(KernelFault, match=r"free of an address .* \(block 0, thread 1\)"):
+        run("twice")
