@@ -27,7 +27,8 @@ class MemoryLocation:
     def key(self) -> tuple[object, ...]:
         """Equal keys, the same elements."""
         array = self.array
-        return (array.space, array.name, array.dtype, self.base, self.offset, self.count)
+        place = (array.space, array.name, array.offset, array.dtype)
+        return (*place, self.base, self.offset, self.count)
 
 
 def array_of(value: Value) -> Array:

@@ -1,13 +1,14 @@
 """Pairs of division and remainder: where the quotient is at hand, the remainder is a product less.
 
-LLVM's DivRemPairs, for machines without an instruction for both: `a % b` is `a - a / b * b`. By a
-power of two both are shifts and masks, which stay; so do 64-bit ones, whose sequences are counted
-by length alone.
+LLVM's DivRemPairs, where no instruction gives both: `a % b` is `a - a / b * b`, and all
+bits are set where `b` is zero. By a power of two both are shifts and masks, which stay; so do
+64-bit ones, whose sequences are counted by length alone.
 """
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import Block, Function, Value
+from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
+from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.algebra import number, power_of_two, type_of
 from gpusim.lowering.analysis.dominators import dominators
 from gpusim.lowering.passes.gvn import value_key
@@ -48,5 +49,19 @@ def _rewrite(block: Block, value: Value, quotient: Value) -> None:
     if quotient in block.body[place:]:
         block.body.remove(quotient)
         before = [quotient, product]
+    if _is_never_zero(divisor):
+        value.op, value.args = "sub", [dividend, product]
+    else:
+        dtype = type_of(value)
+        rest = Value("sub", dtype, [dividend, product], line=value.line)
+        zero = Value("eq", BOOL, [divisor, constant(0, dtype)], line=value.line)
+        before += [rest, zero]
+        value.op, value.args = "select", [zero, constant(-1, dtype), rest]
     block.body[place:place] = before
-    value.op, value.args = "sub", [dividend, product]
+
+
+def _is_never_zero(divisor: Value) -> bool:
+    known = number(divisor)
+    if known is not None:
+        return known != 0
+    return divisor.op == "sreg" and SPECIAL_REGISTERS[divisor.detail].is_of_launch

@@ -25,7 +25,12 @@ def sroa(function: Function) -> bool:
 
 def _touches(value: Value, array: Array) -> bool:
     detail = value.detail[0] if isinstance(value.detail, tuple) else value.detail
-    return isinstance(detail, Array) and (detail.space, detail.name) == ("local", array.name)
+    return isinstance(detail, Array) and _place(detail) == _place(array)
+
+
+def _place(array: Array) -> tuple[str, str, int]:
+    """Return what tells an array from others: one name may be declared at several calls."""
+    return array.space, array.name, array.offset
 
 
 def _constant_access(value: Value) -> bool:
