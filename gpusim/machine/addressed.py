@@ -41,7 +41,7 @@ def places(
     item = memory.dtype.itemsize
     common = _holder_of_all(context, addresses, memory)
     if common is not None:
-        yield common, on, element_index(addresses, common.address, item)
+        yield common, on, element_index(addresses, common.start, item)
         return
     shape = np.broadcast_shapes(addresses.shape, on.shape)
     left = on
@@ -55,9 +55,9 @@ def places(
             context.fault(_nowhere(context, group, instruction, addresses, wrong, first))
             left = left & ~wrong
             continue
-        last = found.address + found.array.nbytes - memory.width_bytes
-        inside = (addresses >= found.address) & (addresses <= last)
-        yield found, left & inside, element_index(addresses, found.address, item)
+        last = found.stop - memory.width_bytes
+        inside = (addresses >= found.start) & (addresses <= last)
+        yield found, left & inside, element_index(addresses, found.start, item)
         left = left & ~inside
 
 
@@ -66,7 +66,7 @@ def _holder_of_all(context: Context, addresses: Array, memory: Memory) -> Alloca
     found = _holder(context, int(addresses.min()), memory)
     if found is None:
         return None
-    last = found.address + found.array.nbytes - memory.width_bytes
+    last = found.stop - memory.width_bytes
     return found if addresses.max() <= last else None
 
 
@@ -74,8 +74,8 @@ def _holder(context: Context, address: int, memory: Memory) -> Allocation | None
     """Return the array that an address lies in, of overlapping ones one that counts from there."""
     width, item = memory.width_bytes, memory.dtype.itemsize
     for one in context.allocations.values():
-        inside = one.address <= address <= one.address + one.array.nbytes - width
-        if inside and (address - one.address) % item == 0:
+        inside = one.start <= address <= one.stop - width
+        if inside and (address - one.start) % item == 0:
             return one
     return None
 
@@ -84,9 +84,9 @@ def _lies_nowhere(context: Context, addresses: Array, memory: Memory) -> Array:
     """Return which addresses lie in no array."""
     found = np.ones(addresses.shape, dtype=bool)
     for one in context.allocations.values():
-        last = one.address + one.array.nbytes - memory.width_bytes
-        is_between = (addresses - one.address) % memory.dtype.itemsize != 0
-        found &= (addresses < one.address) | (addresses > last) | is_between
+        last = one.stop - memory.width_bytes
+        is_between = (addresses - one.start) % memory.dtype.itemsize != 0
+        found &= (addresses < one.start) | (addresses > last) | is_between
     return found
 
 
@@ -150,4 +150,4 @@ def _nowhere(
 
 
 def _distance(one: Allocation, address: int) -> int:
-    return max(one.address - address, address - (one.address + one.array.nbytes), 0)
+    return max(one.start - address, address - one.stop, 0)

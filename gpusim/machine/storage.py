@@ -64,7 +64,12 @@ class Allocation:
     @property
     def extent(self) -> range:
         """The addresses of its memory."""
-        return range(self.start, self.start + self.elements * self.array.dtype.itemsize)
+        return range(self.start, self.stop)
+
+    @property
+    def stop(self) -> int:
+        """Where its memory ends."""
+        return self.start + self.elements * self.array.dtype.itemsize
 
 
 def allocate(
