@@ -103,7 +103,8 @@ def _compiled(kernel: Kernel, arguments: Mapping[str, Any]) -> WrittenKernel:
 
 def as_cuda(kernel: Kernel, args: Sequence[Any]) -> str:
     """Return a kernel as CUDA C++, for the types of some arguments."""
-    return _compiled(kernel, bind(kernel, args)).text
+    arguments = bind(kernel, args)
+    return _compiled(kernel, arguments).written(arguments).text
 
 
 def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:

@@ -7,39 +7,27 @@ Python source. Types are the dialect's, which are C's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpusim.compiler.ir import Array, Block, DType, Function, Value
+from gpusim.arguments import ArraySpec
+from gpusim.compiler.calls import MATH_NAMES
+from gpusim.compiler.ir import Array, Block, Function, Value
 from gpusim.errors import InputError
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prepared import Prepared
+from gpusim.sass import c_atomics
+from gpusim.sass.c_arithmetic import ARITHMETIC
+from gpusim.sass.c_functions import definitions
+from gpusim.sass.c_types import VECTORS, literal, of_dtype, of_value
 from gpusim.sass.compiler import Options
-from gpusim.sass.kernels import CudaSource
+from gpusim.sass.intervals import Intervals, Known
+from gpusim.sass.kernels import CodeKernel, CudaSource
 
-C_TYPES: Mapping[str, str] = {
-    "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
-    "uint16": "unsigned short", "int32": "int", "uint32": "unsigned", "int64": "long long",
-    "uint64": "unsigned long long", "float32": "float", "float64": "double",
-}  # fmt: skip
-VECTORS: Mapping[str, str] = {
-    "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
-    "uint32": "uint", "int64": "longlong", "uint64": "ulonglong", "float32": "float",
-    "float64": "double",
-}  # fmt: skip
 REGISTERS: Mapping[str, str] = {
     "tid": "threadIdx", "ctaid": "blockIdx", "ntid": "blockDim", "nctaid": "gridDim",
-}  # fmt: skip
-OPERATORS: Mapping[str, str] = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "idiv": "/", "rem": "%", "and": "&", "or": "|",
-    "xor": "^", "shl": "<<", "shr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-    "eq": "==", "ne": "!=",
-}  # fmt: skip
-FUNCTIONS: Mapping[str, tuple[str, str]] = {  # for 32 and for 64 bits
-    "popc": ("__popc", "__popcll"), "ffs": ("__ffs", "__ffsll"), "clz": ("__clz", "__clzll"),
-    "brev": ("__brev", "__brevll"), "min": ("min", "min"), "max": ("max", "max"),
-    "abs": ("abs", "abs"),
 }  # fmt: skip
 SHUFFLES: Mapping[str, str] = {
     "idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync",
@@ -52,71 +40,75 @@ BARRIERS: Mapping[str, str] = {
 FENCES: Mapping[str, str] = {
     "block": "__threadfence_block", "gpu": "__threadfence", "system": "__threadfence_system",
 }  # fmt: skip
-ATOMICS: Mapping[str, str] = {
-    "add": "atomicAdd", "sub": "atomicSub", "min": "atomicMin", "max": "atomicMax",
-    "exch": "atomicExch", "cas": "atomicCAS", "and": "atomicAnd", "or": "atomicOr",
-    "xor": "atomicXor",
-}  # fmt: skip
-OF_NO_TYPE = ("isnan", "isinf", "isfinite")
-KEYWORDS = frozenset(
-    """auto bool break case char class const continue default delete do double else enum extern
-    false float for friend goto if inline int long new operator private public register return
-    short signed sizeof static struct switch template this throw true try typedef union unsigned
-    using virtual void volatile while min max abs""".split()  # noqa: SIM905
-)
+# What names of the kernel's own would hide, or may not be.
+RESERVED = frozenset(
+    """alignas alignof asm auto bitand bitor bool break case catch char char16_t char32_t
+    class compl const const_cast constexpr continue decltype default delete do double
+    dynamic_cast else enum explicit export extern false float for friend goto if inline
+    int long main mutable namespace new noexcept nullptr operator private protected
+    public register reinterpret_cast restrict return short signed sizeof static
+    static_assert static_cast struct switch template this thread_local throw true try
+    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+    and_eq not_eq or_eq xor_eq abs max min blockDim blockIdx gridDim threadIdx""".split()  # noqa: SIM905
+) | {f"{name}{suffix}" for name in MATH_NAMES for suffix in ("", "f")}
 DYNAMIC = "dynamic_shared_memory"
 
 
 class Written:
-    """A kernel as CUDA C++.
+    """A kernel as CUDA C++, for what is known of its launch.
 
-    `extra` are parameters behind its own: lengths of arrays, (name, axis) each.
+    `extra` are parameters behind its own: lengths of arrays and steps between their elements, by
+    the operation and its detail.
     """
 
-    def __init__(self, function: Function, file: str) -> None:
+    def __init__(self, function: Function, file: str, known: Known) -> None:
         self._function, self._file = function, file
+        self.name = _name(function.name)
+        self._intervals = Intervals(function, known)
         self._names: dict[Value, str] = {}
+        self._agreed: list[str] = []
+        self._arrays = _array_names(function)
         self._prefix = _free_prefix(function)
-        self.extra: dict[tuple[str, int | None], str] = {}
+        self.extra: dict[tuple[str, Any], str] = {}
         body = list(self._body())
         first = min((value.line for value in function.values() if value.line), default=1)
         frame = [part for text in (*self._head(), *self._declarations())
                  for part in (*self._line(first), text)]  # fmt: skip
-        self.text = _on_lines([*frame, *body, "}"])
+        own = "\n".join(body)
+        self.text = _on_lines([*definitions(own), *frame, *body, "}"])
 
-    def values(self, arguments: Mapping[str, Any]) -> list[Any]:
+    def values(self, arguments: Mapping[str, Any], launch: Launch) -> list[Any]:
         """Return what is passed for the parameters, in order."""
-        lengths = [
-            np.int32(arguments[name].size if axis is None else arguments[name].shape[axis])
-            for name, axis in self.extra
-        ]
-        return [*arguments.values(), *lengths]
+        own = [ArraySpec(a.shape, a.dtype) if is_strided(a) else a for a in arguments.values()]
+        return [*own, *(_of_launch(*one, arguments, launch) for one in self.extra)]
 
     # -- the frame -----------------------------------------------------------------------------
 
     def _head(self) -> Iterator[str]:
         parameters = [
-            f"{_c(kind.dtype)} *{_name(name)}"
+            f"{of_dtype(kind.dtype)} *{_name(name)}"
             if isinstance(kind, Array)
-            else f"{_c(kind)} {_name(name)}"
+            else f"{of_dtype(kind)} {_name(name)}"
             for name, kind in self._function.params.items()
         ]
         parameters += [f"int {name}" for name in self.extra.values()]
-        yield f'extern "C" __global__ void {self._function.name}({", ".join(parameters)}) {{'
+        yield f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{'
 
     def _declarations(self) -> Iterator[str]:
-        for array in self._function.shared:
+        if any(0 in array.shape for array in self._function.shared):
+            yield f"extern __shared__ __align__(16) unsigned char {DYNAMIC}[];"
+        for array in (*self._function.shared, *self._function.local):
+            kind, name = of_dtype(array.dtype), self._array(array)
             if 0 in array.shape:
-                yield f"extern __shared__ __align__(16) unsigned char {DYNAMIC}[];"
-                kind = _c(array.dtype)
-                yield f"{kind} *const {_name(array.name)} = ({kind} *){DYNAMIC};"
+                yield f"{kind} *const {name} = ({kind} *){DYNAMIC};"
             else:
-                yield f"__shared__ {_c(array.dtype)} {_name(array.name)}[{np.prod(array.shape)}];"
-        for array in self._function.local:
-            yield f"{_c(array.dtype)} {_name(array.name)}[{np.prod(array.shape)}];"
+                space = "__shared__ " if array.space == "shared" else ""
+                yield f"{space}{kind} {name}[{np.prod(array.shape)}];"
+        if self._agreed:
+            yield f"int {', '.join(self._agreed)};"
         kinds: dict[str, list[str]] = {}
         for value, name in self._names.items():
-            kinds.setdefault(_type_of(value), []).append(name)
+            kinds.setdefault(of_value(value), []).append(name)
         for kind, names in kinds.items():
             yield f"{kind} {', '.join(names)};"
 
@@ -148,7 +140,7 @@ class Written:
         """Set the phis of a block, all at once, and go there."""
         place = target.preds.index(block)
         copies = [
-            (self._named(phi), self._of(phi.args[place]), _type_of(phi)) for phi in target.phis
+            (self._named(phi), self._of(phi.args[place]), of_value(phi)) for phi in target.phis
         ]
         copies = [copy for copy in copies if copy[0] != copy[1]]
         yield "{"
@@ -170,7 +162,7 @@ class Written:
             return
         yield from self._line(value.line)
         text = self._expression(value)
-        if value.dtype is None and not _is_vector(value):
+        if value.dtype is None and value.op != "load_vector":
             yield f"{text};"
         else:
             yield f"{self._named(value)} = {text};"
@@ -182,15 +174,9 @@ class Written:
         return literal(value.detail) if value.op == "const" else self._named(value)
 
     def _expression(self, value: Value) -> str:
-        if value.op in OPERATORS:
-            left, right = map(self._of, value.args)
-            if _is_unsigned_in_c(value):
-                return f"(int)((unsigned){left} {OPERATORS[value.op]} (unsigned){right})"
-            return f"{left} {OPERATORS[value.op]} {right}"
-        if value.op in FUNCTIONS:
-            assert value.args[0].dtype is not None
-            name = FUNCTIONS[value.op][value.args[0].dtype.itemsize == 8]
-            return f"{name}({self._list(value.args)})"
+        if value.op in ARITHMETIC:
+            operands = [self._of(operand) for operand in value.args]
+            return ARITHMETIC[value.op](value, operands, self._intervals)
         writer = _WRITERS.get(value.op)
         if writer is None:
             raise InputError(
@@ -202,34 +188,46 @@ class Written:
     def _list(self, values: Sequence[Value]) -> str:
         return ", ".join(map(self._of, values))
 
+    def _array(self, array: Array) -> str:
+        return self._arrays[array.space, array.name, array.offset]
+
     def _element(self, array: Array, index: Value) -> str:
-        name = _name(array.name)
-        if array.strided:
-            raise InputError(f"array {array.name!r} is not contiguous; pass a copy of it")
+        name = self._array(array)
         if array.volatile:
-            return f"((volatile {_c(array.dtype)} *){name})[{self._of(index)}]"
+            return f"((volatile {of_dtype(array.dtype)} *){name})[{self._of(index)}]"
         return f"{name}[{self._of(index)}]"
 
     def _vector(self, array: Array, count: int, index: Value) -> str:
-        return f"*({VECTORS[array.dtype.name]}{count} *)({_name(array.name)} + {self._of(index)})"
+        kind = f"{VECTORS[array.dtype.name]}{count}"
+        return f"*({kind} *)({self._array(array)} + {self._of(index)})"
 
-    def _length(self, value: Value) -> str:
-        name, axis = value.detail
-        if not name:
-            raise InputError("the length of dynamic shared memory is not written out as CUDA C++")
-        return self.extra.setdefault((name, axis), f"length_{name}_{0 if axis is None else axis}")
+    def _of_launch(self, value: Value) -> str:
+        """Return the parameter that holds what the launch knows of an array."""
+        name, number = value.detail
+        shown = f"{value.op}_{name}_{0 if number is None else number}"
+        while shown in self._arrays.values():
+            shown += "_"
+        return self.extra.setdefault((value.op, value.detail), shown)
+
+    def _part(self, value: Value) -> str:
+        """Return one of several results: an element of a vector, or what a match says."""
+        (of,) = value.args
+        if of.op == "match":
+            return f"{self._of(of)}_agreed" if value.detail else self._of(of)
+        return f"{self._of(of)}.{'xyzw'[value.detail]}"
+
+    def _match(self, value: Value) -> str:
+        given = self._list(value.args)
+        if value.detail == "any":
+            return f"__match_any_sync({given})"
+        self._agreed.append(f"{self._named(value)}_agreed")
+        return f"__match_all_sync({given}, &{self._agreed[-1]})"
 
     def _atomic(self, value: Value) -> str:
         array, operation = value.detail
-        index, *operands = value.args
-        place = f"&{_name(array.name)}[{self._of(index)}]"
-        given = [self._of(operand) for operand in operands]
-        if array.dtype.kind == "f" and operation == "sub":
-            operation, given = "add", [f"-({given[0]})"]
-        if array.dtype == np.int64 and operation in ("add", "exch", "cas"):
-            place = f"(unsigned long long *){place}"
-            given = [f"(unsigned long long){one}" for one in given]
-        return f"{ATOMICS[operation]}({', '.join([place, *given])})"
+        index, *operands = map(self._of, value.args)
+        place = f"&{self._array(array)}[{index}]"
+        return c_atomics.written(operation, array.dtype, place, operands)
 
 
 def _on_lines(parts: Sequence[str]) -> str:
@@ -245,35 +243,11 @@ def _on_lines(parts: Sequence[str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _is_unsigned_in_c(value: Value) -> bool:
-    """Return whether CUDA C++ would work without a sign, as threadIdx and the like have none.
-
-    That is so for `blockIdx.x * blockDim.x` and for what such a product is added to, before it
-    is kept in an int: compilers unroll loops otherwise whose step has a sign.
-    """
-    if value.dtype != np.int32 or value.op not in ("add", "sub", "mul"):
-        return False
-    if value.op == "mul":
-        return any(operand.op == "sreg" for operand in value.args)
-    return any(one.op == "mul" and _is_unsigned_in_c(one) for one in value.args)
-
-
 def _register(writer: Written, value: Value) -> str:
     name, _, axis = str(value.detail).partition(".")
     if name == "laneid":
         return "(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32"
-    return f"({_type_of(value)}){REGISTERS[name]}.{axis}"
-
-
-def _math(writer: Written, value: Value) -> str:
-    single = value.args[0].dtype == np.float32 and value.detail not in OF_NO_TYPE
-    return f"{value.detail}{'f' if single else ''}({writer._list(value.args)})"
-
-
-def _match(writer: Written, value: Value) -> str:
-    if value.detail != "any":
-        raise InputError("match_all_sync is not written out as CUDA C++")
-    return f"__match_any_sync({writer._list(value.args)})"
+    return f"({of_value(value)}){REGISTERS[name]}.{axis}"
 
 
 def _made(writer: Written, value: Value) -> str:
@@ -284,27 +258,22 @@ def _made(writer: Written, value: Value) -> str:
 
 
 _WRITERS: Mapping[str, Callable[[Written, Value], str]] = {
-    "undef": lambda w, v: f"{_type_of(v)}()",
+    "undef": lambda w, v: f"({of_value(v)})0",
     "param": lambda w, v: _name(v.detail),
-    "length": lambda w, v: w._length(v),
+    "length": lambda w, v: w._of_launch(v),
+    "stride": lambda w, v: w._of_launch(v),
     "sreg": _register,
-    "neg": lambda w, v: f"-{w._of(v.args[0])}",
-    "not": lambda w, v: f"{'!' if v.dtype == np.bool_ else '~'}{w._of(v.args[0])}",
-    "select": lambda w, v: "{} ? {} : {}".format(*map(w._of, v.args)),
-    "cast": lambda w, v: f"({_type_of(v)}){w._of(v.args[0])}",
-    "held": lambda w, v: w._of(v.args[0]),
-    "math": _math,
     "load": lambda w, v: w._element(v.detail, v.args[0]),
     "store": lambda w, v: f"{w._element(v.detail, v.args[0])} = {w._of(v.args[1])}",
     "load_vector": lambda w, v: w._vector(v.detail[0], v.detail[1], v.args[0]),
-    "element": lambda w, v: f"{w._of(v.args[0])}.{'xyzw'[v.detail]}",
+    "element": lambda w, v: w._part(v),
     "store_vector": _made,
     "atomic": lambda w, v: w._atomic(v),
     "barrier": lambda w, v: f"{BARRIERS[v.detail]}({w._list(v.args)})",
     "syncwarp": lambda w, v: f"__syncwarp({w._list(v.args)})",
     "shuffle": lambda w, v: f"{SHUFFLES[v.detail]}({w._list(v.args)})",
     "vote": lambda w, v: f"__{v.detail}_sync({w._list(v.args)})",
-    "match": _match,
+    "match": lambda w, v: w._match(v),
     "activemask": lambda w, v: "__activemask()",
     "fence": lambda w, v: f"{FENCES[v.detail]}()",
 }
@@ -320,57 +289,60 @@ def _free_prefix(function: Function) -> str:
 
 
 def _name(name: str) -> str:
-    return f"{name}_" if name in KEYWORDS else name
+    return f"{name}_" if name in RESERVED else name
 
 
-def _c(dtype: DType) -> str:
-    return C_TYPES[dtype.name]
+def _array_names(function: Function) -> dict[tuple[str, str, int], str]:
+    """Return names for all arrays: a device function may declare one at each of its calls."""
+    names = {("global", name, 0): _name(name) for name in function.params}
+    for array in (*function.shared, *function.local):
+        name = _name(array.name)
+        while name in names.values():
+            name += "_"
+        names[array.space, array.name, array.offset] = name
+    return names
 
 
-def _is_vector(value: Value) -> bool:
-    return value.op == "load_vector"
+def is_strided(value: Any) -> bool:
+    """Return whether elements of an array do not lie side by side."""
+    return isinstance(value, np.ndarray) and not value.flags.c_contiguous
 
 
-def _type_of(value: Value) -> str:
-    if _is_vector(value):
-        array, count = value.detail
-        return f"{VECTORS[array.dtype.name]}{count}"
-    assert value.dtype is not None
-    return _c(value.dtype)
-
-
-def literal(number: Any) -> str:
-    """Return a NumPy scalar as C++ writes it, exactly."""
-    kind = number.dtype
-    if kind.kind == "b":
-        return "true" if number else "false"
-    if kind.kind == "f":
-        if not np.isfinite(number):
-            view, function = ("uint32", "__int_as_float") if kind.itemsize == 4 else (
-                "uint64", "__longlong_as_double")  # fmt: skip
-            return f"{function}({int(number.view(view)):#x})"
-        return f"{float(number).hex()}{'f' if kind.itemsize == 4 else ''}"
-    suffix = {"uint32": "u", "int64": "ll", "uint64": "ull"}.get(kind.name, "")
-    value = int(number)
-    if kind.kind == "i" and value == np.iinfo(kind).min and kind.itemsize >= 4:
-        return f"({value + 1}{suffix} - 1)"
-    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
+def _of_launch(op: str, detail: Any, arguments: Mapping[str, Any], launch: Launch) -> np.int32:
+    """Return an array's length, of dynamic shared memory too, or a step between elements."""
+    name, number = detail
+    if not name:
+        return np.int32(launch.dynamic_shared_bytes // number)
+    array = arguments[name]
+    if op == "stride":
+        return np.int32(array.strides[number] // array.itemsize)
+    return np.int32(array.size if number is None else array.shape[number])
 
 
 class WrittenKernel:
-    """A kernel of the dialect that goes through CUDA C++, for one combination of types."""
+    """A kernel of the dialect that goes through CUDA C++, for one combination of types.
+
+    Sums that keep to their types in a launch are C's own, others are made to wrap around: launches
+    that differ in nothing else share their code.
+    """
 
     def __init__(self, function: Function, file: str) -> None:
-        self._written = Written(function, file)
-        self._kernel = CudaSource(self._written.text, file, Options())[function.name]
+        self._function, self._file = function, file
+        self._kernels: dict[str, CodeKernel] = {}
 
-    @property
-    def text(self) -> str:
-        """The kernel as CUDA C++."""
-        return self._written.text
+    def written(self, arguments: Mapping[str, Any], launch: Launch | None = None) -> Written:
+        """Return the kernel as CUDA C++ for arguments, and for a launch where there is one."""
+        return Written(self._function, self._file, Known(arguments, launch))
 
     def prepare(
         self, launch: Launch, arguments: Mapping[str, Any], cc: ComputeCapability
     ) -> Prepared:
         """Return the kernel with its arguments as it runs on a GPU of `cc`."""
-        return self._kernel.prepare(launch, self._written.values(arguments), cc)
+        written = self.written(arguments, launch)
+        kernel = self._kernels.get(written.text)
+        if kernel is None:
+            kernel = CudaSource(written.text, self._file, Options())[written.name]
+            self._kernels[written.text] = kernel
+        made = kernel.prepare(launch, written.values(arguments, launch), cc)
+        strided = {_name(name): one for name, one in arguments.items() if is_strided(one)}
+        return replace(made, arguments={**made.arguments, **strided})

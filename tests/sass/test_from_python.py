@@ -50,6 +50,7 @@ def test_a_kernel_becomes_labels_and_gotos_with_the_lines_of_its_source() -> Non
         (np.uint32(7), "7u"),
         (np.int64(-(2**63)), "(-9223372036854775807ll - 1)"),
         (np.float32("inf"), "__int_as_float(0x7f800000)"),
+        (np.float32(-7.25), "(-0x1.d000000000000p+2f)"),
         (np.float64(0.1), "0x1.999999999999ap-4"),
         (np.bool_(True), "true"),
     ],
