@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from gpusim.sass.signature import Declared, templates
+from gpusim.sass.signature import Declared
 from gpusim.sass.source_text import parts, plain_text
 from gpusim.sass.structures import TYPES
 
@@ -50,11 +50,14 @@ def aliases(text: str, definitions: Iterable[str] = ()) -> dict[str, list[str]]:
     return {name: meant for name, meant in found.items() if meant}
 
 
-def of_template(text: str, kernel: str, instance: str) -> dict[str, list[str]]:
-    """Return the types that a template's instance, as `kernel<float>`, is made with."""
+def of_template(parameters: Sequence[str], instance: str) -> dict[str, list[str]]:
+    """Return the types that an instance of a template with these parameters is made with.
+
+    An instance is written as `kernel<float>`.
+    """
     _, bracket, made_with = instance.partition("<")
     given = parts(made_with.rpartition(">")[0]) if bracket else []
-    return dict(_types(templates(text).get(kernel, []), given))
+    return dict(_types(parameters, given))
 
 
 def _types(parameters: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

@@ -7,7 +7,7 @@ kernel of the dialect is.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -98,6 +98,7 @@ class CudaSource(CodeFile):
         super().__init__(file)
         self.text = text
         self.options = options
+        self._made: dict[tuple[str | None, str], tuple[compiler.Compiled, cubin.Cubin]] = {}
 
     @cached_property
     def _device_text(self) -> str:
@@ -150,7 +151,7 @@ class CudaSource(CodeFile):
         return is_named and _KERNEL_MACRO.search(self._declarations) is not None
 
     @cached_property
-    def _templates(self) -> Container[str]:
+    def _templates(self) -> Mapping[str, list[str]]:
         return signature.templates(self._declarations)
 
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
@@ -159,29 +160,32 @@ class CudaSource(CodeFile):
         found = self.kernels.get(plain, ())
         if len(found) != len(sizes):
             return super().declared(name, sizes)
-        known = {**self._aliases, **of_template(self._declarations, plain, name)}
+        known = {**self._aliases, **of_template(self._templates.get(plain, []), name)}
         return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
-        made = self._compiled(name, cc)
-        held = cubin.read(made.cubin, self.file)
+        made, held = self._compiled(name, cc)
         symbol = made.names.get(name) or _symbol(name, held, self.file)
         return _code(held, name, symbol, made.listing, made.generator, self.file)
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code depends on, whether or not it compiles."""
         try:
-            found = self._compiled(name, cc).lookups
+            found = self._compiled(name, cc)[0].lookups
         except compiler.CompileError as error:
             found = error.lookups
         return found or ()
 
-    def _compiled(self, name: str, cc: ComputeCapability) -> compiler.Compiled:
+    def _compiled(self, name: str, cc: ComputeCapability) -> tuple[compiler.Compiled, cubin.Cubin]:
+        """Return the compiled file; once for all its kernels that are no templates."""
         arch = compiler.architecture(cc)
-        # Kernels that are no templates are all in what is compiled without naming any.
-        asked = [name] if self._is_instance(name) else []
-        return compiler.compiled(self._device_text, self.file, asked, arch, self.options)
+        asked = name if self._is_instance(name) else None
+        if (asked, arch) not in self._made:
+            named = [] if asked is None else [asked]
+            made = compiler.compiled(self._device_text, self.file, named, arch, self.options)
+            self._made[asked, arch] = made, cubin.read(made.cubin, self.file)
+        return self._made[asked, arch]
 
     def _is_instance(self, name: str) -> bool:
         return "<" in name or "::" in name

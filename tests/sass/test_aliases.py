@@ -10,7 +10,7 @@ import pytest
 import gpusim
 from gpusim.sass import wheels
 from gpusim.sass.aliases import aliases, of_template, resolved
-from gpusim.sass.signature import Declared
+from gpusim.sass.signature import Declared, templates
 
 TEXT = """
 typedef float real;
@@ -50,11 +50,17 @@ def test_a_name_stands_for_its_type(ctype: str, size: int | None, meant: str) ->
     assert resolved(Declared("x", ctype), aliases(TEXT), size).ctype == meant
 
 
+MADE = templates(TEXT)
+
+
 def test_a_template_is_made_with_types() -> None:
-    assert of_template(TEXT, "scaled", "scaled<double>") == {"T": ["double"]}
-    assert of_template(TEXT, "mapped", "mapped<Line>") == {"F": ["Line"], "T": ["float"]}
-    assert of_template(TEXT, "mapped", "mapped<Line, 8, int>") == {"F": ["Line"], "T": ["int"]}
-    assert of_template(TEXT, "added", "added") == {}
+    assert of_template(MADE.get("scaled", []), "scaled<double>") == {"T": ["double"]}
+    assert of_template(MADE.get("mapped", []), "mapped<Line>") == {"F": ["Line"], "T": ["float"]}
+    assert of_template(MADE.get("mapped", []), "mapped<Line, 8, int>") == {
+        "F": ["Line"],
+        "T": ["int"],
+    }
+    assert of_template(MADE.get("added", []), "added") == {}
 
 
 def test_a_macro_beside_the_text_goes_before() -> None:
