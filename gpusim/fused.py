@@ -6,6 +6,7 @@ half way between two numbers, or beyond what pairs can hold, are computed once m
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def _of_float32(a: Array, b: Array, c: Array) -> Array:
     if np.count_nonzero(doubtful):
         doubtful &= total != 0  # a zero is exact
         product, term = (np.broadcast_to(x, total.shape)[doubtful] for x in (product, term))
-        near[doubtful] = _sum_to_odd(product, term).astype(np.float32)
+        near[doubtful] = sum_to_odd(product, term).astype(np.float32)
     return near
 
 
@@ -63,8 +64,8 @@ def _of_float64(a: Array, b: Array, c: Array) -> Array:
 
     That matters where the result comes close to half way between two numbers.
     """
-    product, lost = _exact_product(a, b)
-    total, rest = _exact_sum(product, c)
+    product, lost = exact_product(a, b)
+    total, rest = exact_sum(product, c)
     rest = rest + lost
     near = np.asarray(total + rest)
     taken_off = (total - near) + rest
@@ -86,7 +87,7 @@ def _with_care(a: Array, b: Array, c: Array) -> Array:
     By Boldo and Melquiond, IEEE Transactions on Computers 2008, where nothing overflows or
     underflows on the way.
     """
-    usual = _is_factor(a) & _is_factor(b) & (np.abs(c) <= LARGEST_TERM)
+    usual = is_factor(a) & is_factor(b) & (np.abs(c) <= LARGEST_TERM)
     finite = np.isfinite(a) & np.isfinite(b)
     simple = np.where(finite & np.isinf(c), c, a * b + c)  # a product that overflows is finite
     result = np.where(usual, _in_pairs(a, b, c), simple)
@@ -96,19 +97,20 @@ def _with_care(a: Array, b: Array, c: Array) -> Array:
     return result
 
 
-def _is_factor(value: Array) -> Array:
+def is_factor(value: Array) -> Array:
+    """Return whether products with these neither overflow nor underflow, nor what they lose."""
     size = np.abs(value)
     return np.asarray((size >= SMALLEST_FACTOR) & (size <= LARGEST_FACTOR))
 
 
 def _in_pairs(a: Array, b: Array, c: Array) -> Array:
-    product, lost = _exact_product(a, b)
-    low, lowest = _exact_sum(c, lost)
-    high, rest = _exact_sum(product, low)
-    return np.asarray(high + _sum_to_odd(rest, lowest))
+    product, lost = exact_product(a, b)
+    low, lowest = exact_sum(c, lost)
+    high, rest = exact_sum(product, low)
+    return np.asarray(high + sum_to_odd(rest, lowest))
 
 
-def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
+def exact_product(a: Array, b: Array) -> tuple[Array, Array]:
     """Return a product and what rounding took off it."""
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -122,19 +124,19 @@ def _halves(value: Array) -> tuple[Array, Array]:
     return high, value - high
 
 
-def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """Return a sum and what rounding took off it (Knuth)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
-def _sum_to_odd(a: Array, b: Array) -> Array:
+def sum_to_odd(a: Array, b: Array) -> Array:
     """Return a sum that, where it is not exact, has its last bit set, so that it rounds once more.
 
     Of the two neighbours of an inexact sum exactly one is odd.
     """
-    total, lost = _exact_sum(a, b)
+    total, lost = exact_sum(a, b)
     total = np.asarray(total)
     if not np.count_nonzero(lost):
         return total
@@ -142,6 +144,34 @@ def _sum_to_odd(a: Array, b: Array) -> Array:
     towards = np.where(lost > 0, np.inf, -np.inf)
     inexact = (lost != 0) & is_even & np.isfinite(total)
     return np.where(inexact, np.nextafter(total, towards), total)
+
+
+def left_out(near: Array, a: Array, b: Array, c: Array) -> Array:
+    """Return the sign of a * b + c less the float64 `near`, which is the nearest to it.
+
+    By Boldo and Muller, IEEE Transactions on Computers 2011, where nothing overflows or underflows
+    on the way. No number, and what follows from infinity, leaves out nothing.
+    """
+    near, a, b, c = np.broadcast_arrays(near, a, b, c)
+    product, lost = exact_product(a, b)
+    low, lowest = exact_sum(c, lost)
+    high, rest = exact_sum(product, low)
+    side = np.sign(((high - near) + rest) + lowest)
+    usual = is_factor(a) & is_factor(b) & (np.abs(c) <= LARGEST_TERM)
+    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    side = np.where(usual, side, 0.0)
+    for place in zip(*np.nonzero(finite & ~usual), strict=True):
+        side[place] = _side_of_fraction(*(float(one[place]) for one in (near, a, b, c)))
+    return side
+
+
+def _side_of_fraction(near: float, a: float, b: float, c: float) -> int:
+    from fractions import Fraction
+
+    if math.isinf(near):
+        return -1 if near > 0 else 1
+    rest = Fraction(a) * Fraction(b) + Fraction(c) - Fraction(near)
+    return (rest > 0) - (rest < 0)
 
 
 def _as_fraction(a: float, b: float, c: float) -> float:

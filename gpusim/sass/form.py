@@ -67,6 +67,11 @@ class Signs:
     def __bool__(self) -> bool:
         return self.negated or self.inverted or self.absolute
 
+    def of(self, value: Array) -> Array:
+        """Return numbers with their magnitude or their negative taken, as the signs say."""
+        value = np.abs(value) if self.absolute else value
+        return np.negative(value) if self.negated else value
+
 
 Evaluate = Callable[..., Any]
 

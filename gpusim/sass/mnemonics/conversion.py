@@ -1,255 +1,232 @@
-"""From one kind of number to another."""
+"""From one kind of number to another: rows for every pair of types, made from two tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gpusim.fused import exact_sum, sum_to_odd
 from gpusim.isa import Array
 from gpusim.sass.form import Form
-from gpusim.sass.mnemonics.floating import F32, F64, flushed, narrowed
-from gpusim.sass.table import row
+from gpusim.sass.mnemonics.double import with_quiet_nans
+from gpusim.sass.mnemonics.floating import flushed
+from gpusim.sass.mnemonics.half import HALF_OPERAND
+from gpusim.sass.rounding import (
+    BRAIN,
+    F32,
+    F64,
+    HALF,
+    ROUNDINGS,
+    SINGLE,
+    U32,
+    Precision,
+    rounded,
+    towards,
+)
+from gpusim.sass.table import add
 
 ROUND_TO_WHOLE: Mapping[str, Callable[[Array], Array]] = {
     "TRUNC": np.trunc,
     "FLOOR": np.floor,
     "CEIL": np.ceil,
 }
-WHOLE = "TRUNC FLOOR CEIL NTZ FTZ"
+DIRECTIONS = " ".join(ROUND_TO_WHOLE)
 
 
-def _whole(form: Form, value: Array) -> Array:
+@dataclass(frozen=True)
+class Whole:
+    """A type of whole numbers: what a mnemonic calls it, and how registers hold it."""
+
+    names: tuple[str, ...]
+    dtype: np.dtype[Any]
+    code: str = "u"
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a byte or a half of a register."""
+        return self.dtype.itemsize < 4
+
+
+WHOLES = (
+    Whole((".U8",), np.dtype(np.uint8)),
+    Whole((".S8",), np.dtype(np.int8)),
+    Whole((".U16",), np.dtype(np.uint16)),
+    Whole((".S16",), np.dtype(np.int16)),
+    Whole((".U32",), np.dtype(np.uint32)),
+    Whole(("", ".S32"), np.dtype(np.int32), "i"),
+    Whole((".U64",), np.dtype(np.uint64), "U"),
+    Whole((".S64",), np.dtype(np.int64), "I"),
+)
+
+
+@dataclass(frozen=True)
+class Real:
+    """A type of floating-point numbers; `precision` is None for double precision."""
+
+    name: str
+    code: str
+    precision: Precision | None
+
+    @property
+    def result(self) -> str:
+        """The code of a result."""
+        return "u" if self.code == "r" else self.code
+
+    @property
+    def operand(self) -> Mapping[str, str]:
+        """The signs and suffixes of an operand that are the row's to look at."""
+        return HALF_OPERAND if self.code == "r" else {}
+
+    def exact(self, form: Form, a: Array) -> Array:
+        """Return an operand as float64."""
+        if self.precision is None:
+            return a
+        if self.precision is SINGLE:
+            return flushed(form, a).astype(F64)
+        bits = _part(form, a, np.dtype(np.uint16)).astype(U32)
+        return form.signs[0].of(self.precision.value(bits))
+
+    def given(self, form: Form, exact: Array) -> Array:
+        """Return the registers of exact results, rounded."""
+        if self.precision is None:
+            return with_quiet_nans(exact)
+        bits = rounded(form, exact, self.precision)
+        return flushed(form, bits.view(F32)) if self.precision is SINGLE else bits
+
+
+SINGLES = Real(".F32", "f", SINGLE)
+DOUBLES = Real(".F64", "d", None)
+HALVES = Real(".F16", "r", HALF)
+BRAINS = Real(".BF16", "r", BRAIN)
+REALS = (SINGLES, DOUBLES, HALVES, BRAINS)
+
+
+def _part(form: Form, a: Array, dtype: np.dtype[Any]) -> Array:
+    """Return the byte or half of a register that its suffix names."""
+    place = next((int(s[1]) for s in form.signs[0].suffixes if s[:1] in "BH"), 0)
+    bits = dtype.itemsize * 8
+    return (a >> U32(bits * place)).astype(f"u{dtype.itemsize}").view(dtype)
+
+
+def _extended(whole: Array) -> Array:
+    """Return whole numbers as registers hold them, those of 8 and 16 bits with their sign."""
+    return whole if whole.dtype.itemsize >= 4 else whole.astype(np.int32).view(U32)
+
+
+def _rounded_to_whole(form: Form, value: Array) -> Array:
     name = next((name for name in ROUND_TO_WHOLE if name in form.modifiers), None)
     return np.rint(value) if name is None else ROUND_TO_WHOLE[name](value)
 
 
-def _saturated(form: Form, value: Array, kind: type[np.generic]) -> Array:
-    """Return the nearest whole number that the type holds.
+def _saturated(form: Form, whole: Array, dtype: np.dtype[Any]) -> Array:
+    """Return the nearest number that a type holds, from whole numbers in float64.
 
     What is no number gives 0 where the row says so (NTZ), else the sign bit alone.
     """
-    info = np.iinfo(kind)  # type: ignore[type-var]
-    whole = _whole(form, value.astype(F64))
-    low, high = whole <= float(info.min), whole >= float(info.max)
-    inside = np.where(low | high | np.isnan(whole), 0.0, whole).astype(kind)
-    made = np.where(low, _of(kind, info.min), np.where(high, _of(kind, info.max), inside))
-    bits = np.dtype(kind).itemsize * 8
-    none = 0 if "NTZ" in form.modifiers else 1 << (bits - 1)
-    lost = np.array(none, dtype=f"u{bits // 8}").view(kind)
-    return np.where(np.isnan(whole), lost, made)
+    info, kind = np.iinfo(dtype), dtype.type
+    low, high, none = whole <= float(info.min), whole >= float(info.max), np.isnan(whole)
+    inside = np.where(low | high | none, 0.0, whole).astype(dtype)
+    made = np.where(low, kind(info.min), np.where(high, kind(info.max), inside))
+    sign = np.array(1 << info.bits - 1, dtype=f"u{dtype.itemsize}").view(dtype)
+    return np.where(none, kind(0) if "NTZ" in form.modifiers else sign, made)
 
 
-@row("F2I", "xu", "u", "f", WHOLE)
-def float_to_int(form: Form, a: Array) -> Array:
-    return _saturated(form, flushed(form, a), np.int32).view(np.uint32)
+def _to_whole(form: Form, a: Array, real: Real, dtype: np.dtype[Any]) -> Array:
+    return _extended(_saturated(form, _rounded_to_whole(form, real.exact(form, a)), dtype))
 
 
-@row("F2I.U32", "xu", "u", "f", WHOLE)
-def float_to_unsigned(form: Form, a: Array) -> Array:
-    return _saturated(form, flushed(form, a), np.uint32)
+def _to_real(form: Form, a: Array, kind: Whole, real: Real) -> Array:
+    """Round whole numbers once: 64 bits are the exact sum of their halves."""
+    whole = _part(form, a, kind.dtype) if kind.is_part else a
+    low = whole & whole.dtype.type(0xFFFFFFFF) if kind.dtype.itemsize > 4 else whole
+    parts = (whole - low).astype(F64), low.astype(F64)
+    if real is DOUBLES:
+        return towards(form, *exact_sum(*parts))
+    return real.given(form, sum_to_odd(*parts))
 
 
-@row("F2I.S64", "xu", "U", "f", WHOLE)
-def float_to_long(form: Form, a: Array) -> Array:
-    return _saturated(form, flushed(form, a), np.int64).view(np.uint64)
+def _to_other(form: Form, a: Array, real: Real, other: Real) -> Array:
+    return other.given(form, real.exact(form, a))
 
 
-@row("F2I.U64", "xu", "U", "f", WHOLE)
-def float_to_unsigned_long(form: Form, a: Array) -> Array:
-    return _saturated(form, flushed(form, a), np.uint64)
+def _to_whole_real(form: Form, a: Array, real: Real) -> Array:
+    return real.given(form, _rounded_to_whole(form, real.exact(form, a)))
 
 
-@row("F2I.F64", "xu", "u", "d", WHOLE)
-def double_to_int(form: Form, a: Array) -> Array:
-    return _saturated(form, a, np.int32).view(np.uint32)
+def _pack_bytes(form: Form, a: Array, b: Array, rest: Array) -> Array:
+    """Round two numbers to bytes, the second the lower one, and move those that are there up."""
+    upper, lower = (_to_whole(form, value, SINGLES, np.dtype(np.uint8)) for value in (a, b))
+    return np.asarray((rest << U32(16)) | (upper << U32(8)) | lower)
 
 
-@row("F2I.U32.F64", "xu", "u", "d", WHOLE)
-def double_to_unsigned(form: Form, a: Array) -> Array:
-    return _saturated(form, a, np.uint32)
+def _clamped(a: Array, dtype: np.dtype[Any]) -> Array:
+    info = np.iinfo(dtype)
+    return np.clip(a, info.min, info.max)
 
 
-@row("F2I.S64.F64", "xu", "U", "d", WHOLE)
-def double_to_long(form: Form, a: Array) -> Array:
-    return _saturated(form, a, np.int64).view(np.uint64)
+def _saturate(form: Form, a: Array, dtype: np.dtype[Any]) -> Array:
+    return _clamped(a, dtype).view(U32)
 
 
-@row("F2I.U64.F64", "xu", "U", "d", WHOLE)
-def double_to_unsigned_long(form: Form, a: Array) -> Array:
-    return _saturated(form, a, np.uint64)
+def _pack_saturated(form: Form, a: Array, b: Array, rest: Array, dtype: np.dtype[Any]) -> Array:
+    """Saturate two numbers, the second the lower one, and move those that are there up."""
+    bits = U32(dtype.itemsize * 8)
+    mask = U32((1 << int(bits)) - 1)
+    upper, lower = (_clamped(value, dtype).view(U32) & mask for value in (a, b))
+    above = rest << U32(16) if dtype.itemsize == 1 else U32(0)
+    return np.asarray(above | (upper << bits) | lower)
 
 
-def _of(kind: type[np.generic], value: int) -> Array:
-    return np.array(value, dtype=kind)
+def _add_conversions(kind: Whole, real: Real) -> None:
+    shown = "" if real is SINGLES else real.name
+    whole = f"{DIRECTIONS} NTZ {_flush(real)}"
+    result = "u" if kind.is_part else kind.code
+    to_whole = partial(_to_whole, real=real, dtype=kind.dtype)
+    to_real = partial(_to_real, kind=kind, real=real)
+    parts = {1: "B0 B1 B2 B3", 2: "H0 H1"}.get(kind.dtype.itemsize, "")
+    for name in kind.names:
+        add(f"F2I{name}{shown}", "xu", result, real.code, whole, evaluate=to_whole, **real.operand)
+        add(
+            f"I2F{shown}{name}", "xu", real.result, kind.code, ROUNDINGS,
+            evaluate=to_real, suffixes=parts,
+        )  # fmt: skip
+        if real is SINGLES and kind.dtype.itemsize == 4:
+            add(f"I2FP.F32{name}", "alu", "f", kind.code, ROUNDINGS, evaluate=to_real)
 
 
-ROUNDED = "RN RM RP RZ"
-# Suffixes of operands that lie in a byte or in a half of a register.
-BYTES, HALVES = "B0 B1 B2 B3", "H0 H1"
+def _add_between(real: Real, other: Real) -> None:
+    if other is real:
+        shown = "" if real is SINGLES else real.name
+        names, modifiers = f"FRND{shown}", f"{DIRECTIONS} {_flush(real)}"
+        evaluate = partial(_to_whole_real, real=real)
+    else:
+        names, modifiers = f"F2F{other.name}{real.name}", f"{ROUNDINGS} {_flush(real, other)}"
+        evaluate = partial(_to_other, real=real, other=other)
+    add(names, "xu", other.result, real.code, modifiers, evaluate=evaluate, **real.operand)
 
 
-def _to_float(form: Form, a: Array, kind: type[np.floating[Any]] = F32) -> Array:
-    """Round whole numbers of up to 64 bits to single precision or half."""
-    near = a.astype(F64)
-    if a.dtype.itemsize < 8:
-        return narrowed(form, near, np.zeros_like(near), kind)
-    high = (a >> a.dtype.type(32)) << a.dtype.type(32)
-    low = (a - high).astype(F64)
-    total = high.astype(F64) + low
-    return narrowed(form, total, low - (total - high.astype(F64)), kind)
+def _flush(*reals: Real) -> str:
+    return "FTZ" if SINGLES in reals else ""
 
 
-@row("I2FP.F32", "alu", "f", "x", f"U32 S32 {ROUNDED}")
-@row("I2F", "xu", "f", "x", f"U32 S32 {ROUNDED}")
-def int_to_float(form: Form, a: Array) -> Array:
-    return _to_float(form, a)
+def _add_saturating(kind: Whole) -> None:
+    [name] = kind.names
+    saturate = partial(_saturate, dtype=kind.dtype)
+    pack = partial(_pack_saturated, dtype=kind.dtype)
+    add(f"I2I{name}.S32.SAT", "xu", "u", "i", evaluate=saturate)
+    add(f"I2IP{name}.S32.SAT", "xu", "u", "iiu", evaluate=pack)
 
 
-@row("I2F.S64", "xu", "f", "I", ROUNDED)
-def long_to_float(form: Form, a: Array) -> Array:
-    return _to_float(form, a)
-
-
-@row("I2F.U64", "xu", "f", "U", ROUNDED)
-def unsigned_long_to_float(form: Form, a: Array) -> Array:
-    return _to_float(form, a)
-
-
-def _part(form: Form, a: Array, bits: int) -> Array:
-    """Return the byte or half of a register that its suffix names."""
-    place = next((int(s[1]) for s in form.signs[0].suffixes if s[:1] in "BH"), 0)
-    return (a >> np.uint32(bits * place)).astype(f"u{bits // 8}")
-
-
-@row("I2F.U8", "xu", "f", "u", ROUNDED, suffixes=BYTES)
-def byte_to_float(form: Form, a: Array) -> Array:
-    return _part(form, a, 8).astype(F32)
-
-
-@row("I2F.S8", "xu", "f", "u", ROUNDED, suffixes=BYTES)
-def signed_byte_to_float(form: Form, a: Array) -> Array:
-    return _part(form, a, 8).view(np.int8).astype(F32)
-
-
-@row("I2F.U16", "xu", "f", "u", ROUNDED, suffixes=HALVES)
-def short_to_float(form: Form, a: Array) -> Array:
-    return _part(form, a, 16).astype(F32)
-
-
-@row("I2F.S16", "xu", "f", "u", ROUNDED, suffixes=HALVES)
-def signed_short_to_float(form: Form, a: Array) -> Array:
-    return _part(form, a, 16).view(np.int16).astype(F32)
-
-
-@row("I2F.F64", "xu", "d", "x", "U32 S32 RN")
-def int_to_double(form: Form, a: Array) -> Array:
-    return a.astype(F64)
-
-
-@row("I2F.F64.S64", "xu", "d", "I", "RN")
-def long_to_double(form: Form, a: Array) -> Array:
-    return a.astype(F64)
-
-
-@row("I2F.F64.U64", "xu", "d", "U", "RN")
-def unsigned_long_to_double(form: Form, a: Array) -> Array:
-    return a.astype(F64)
-
-
-PARTS: Mapping[str, tuple[int, type[np.generic]]] = {
-    "U8": (8, np.uint8), "S8": (8, np.int8), "U16": (16, np.uint16), "S16": (16, np.int16),
-}  # fmt: skip
-
-
-def _part_of(form: Form, a: Array) -> Array:
-    bits, kind = next(part for name, part in PARTS.items() if name in form.modifiers)
-    return _part(form, a, bits).view(kind)
-
-
-@row("I2F.F64.U8 I2F.F64.S8", "xu", "d", "u", "RN", suffixes=BYTES)
-@row("I2F.F64.U16 I2F.F64.S16", "xu", "d", "u", "RN", suffixes=HALVES)
-def part_to_double(form: Form, a: Array) -> Array:
-    return _part_of(form, a).astype(F64)
-
-
-def _bits_of_half(value: Array) -> Array:
-    return value.view(np.uint16).astype(np.uint32)
-
-
-@row("I2F.F16", "xu", "u", "x", f"U32 S32 {ROUNDED}")
-@row("I2F.F16.S64", "xu", "u", "I", ROUNDED)
-@row("I2F.F16.U64", "xu", "u", "U", ROUNDED)
-def int_to_half(form: Form, a: Array) -> Array:
-    return _bits_of_half(_to_float(form, a, np.float16))
-
-
-@row("I2F.F16.U8 I2F.F16.S8", "xu", "u", "u", ROUNDED, suffixes=BYTES)
-@row("I2F.F16.U16 I2F.F16.S16", "xu", "u", "u", ROUNDED, suffixes=HALVES)
-def part_to_half(form: Form, a: Array) -> Array:
-    return _bits_of_half(_to_float(form, _part_of(form, a), np.float16))
-
-
-@row("F2F.F16.F64", "xu", "u", "d", ROUNDED)
-def double_to_half(form: Form, a: Array) -> Array:
-    return _bits_of_half(narrowed(form, a, np.zeros_like(a), np.float16))
-
-
-def _of_half(form: Form, a: Array) -> Array:
-    return _part(form, a, 16).view(np.float16)
-
-
-@row("F2I.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
-def half_to_int(form: Form, a: Array) -> Array:
-    return _saturated(form, _of_half(form, a), np.int32).view(np.uint32)
-
-
-@row("F2I.U32.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
-def half_to_unsigned(form: Form, a: Array) -> Array:
-    return _saturated(form, _of_half(form, a), np.uint32)
-
-
-@row("F2I.S16.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
-def half_to_short(form: Form, a: Array) -> Array:
-    return _saturated(form, _of_half(form, a), np.int16).astype(np.int32).view(np.uint32)
-
-
-@row("F2I.U16.F16", "xu", "u", "u", WHOLE, suffixes=HALVES)
-def half_to_unsigned_short(form: Form, a: Array) -> Array:
-    return _saturated(form, _of_half(form, a), np.uint16).astype(np.uint32)
-
-
-@row("F2I.S64.F16", "xu", "U", "u", WHOLE, suffixes=HALVES)
-def half_to_long(form: Form, a: Array) -> Array:
-    return _saturated(form, _of_half(form, a), np.int64).view(np.uint64)
-
-
-@row("F2I.U64.F16", "xu", "U", "u", WHOLE, suffixes=HALVES)
-def half_to_unsigned_long(form: Form, a: Array) -> Array:
-    return _saturated(form, _of_half(form, a), np.uint64)
-
-
-@row("FRND.F16", "xu", "u", "u", "TRUNC FLOOR CEIL", suffixes=HALVES)
-def round_half(form: Form, a: Array) -> Array:
-    return _bits_of_half(_whole(form, _of_half(form, a)))
-
-
-@row("F2F.F64.F32", "xu", "d", "f", "FTZ")
-def float_to_double(form: Form, a: Array) -> Array:
-    return flushed(form, a).astype(F64)
-
-
-@row("F2F.F32.F64", "xu", "f", "d", f"FTZ {ROUNDED}")
-def double_to_float(form: Form, a: Array) -> Array:
-    return flushed(form, narrowed(form, a, np.zeros_like(a)))
-
-
-@row("FRND", "xu", "f", "f", WHOLE)
-def round_float(form: Form, a: Array) -> Array:
-    return _whole(form, flushed(form, a))
-
-
-@row("FRND.F64", "xu", "d", "d", "TRUNC FLOOR CEIL")
-def round_double(form: Form, a: Array) -> Array:
-    return _whole(form, a)
+for _real in REALS:
+    for _kind in WHOLES:
+        _add_conversions(_kind, _real)
+    for _other in REALS:
+        _add_between(_real, _other)
+for _kind in WHOLES:
+    if _kind.is_part:
+        _add_saturating(_kind)
+add("F2IP.U8.F32", "xu", "u", "ffu", f"{DIRECTIONS} NTZ FTZ", evaluate=_pack_bytes)

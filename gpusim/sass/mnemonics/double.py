@@ -6,76 +6,79 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.fused import fused_multiply_add
+from gpusim.fused import fused_multiply_add, left_out
 from gpusim.isa import Array
 from gpusim.sass.form import Form
 from gpusim.sass.mnemonics.floating import (
     COMPARES,
     ORDERED,
-    ROUNDINGS,
-    _to_odd,
-    is_directed,
     least_or_most,
-    two_sum,
 )
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
+from gpusim.sass.rounding import F64, ROUNDINGS, SINGLE, is_directed, towards
 from gpusim.sass.table import row
 
-F64 = np.float64
-_SPLITTER = F64(2**27 + 1)
+NO_NUMBER = np.array(0xFFF8000000000000, dtype=np.uint64).view(F64)  # of an invalid operation
+LEAST_NORMAL = np.finfo(F64).tiny
+_QUIET_BIT = np.uint64(1 << 51)
+_ONE, _ZERO = np.ones(1), np.zeros(1)
 
 
-def _directed(form: Form, total: Array, error: Array) -> Array:
-    """Round towards where the row says, given what rounding to nearest left out."""
+def _with_nans(result: Array, *operands: Array) -> Array:
+    """Give what is no number its bits: the first operand that is none, quiet, else NO_NUMBER.
+
+    Which operand comes first where several are none is not measured.
+    """
+    none = np.isnan(result)
+    if not np.count_nonzero(none):
+        return result
+    made: Array = NO_NUMBER
+    for operand in reversed(operands):
+        made = np.where(np.isnan(operand), _quiet(operand), made)
+    return np.where(none, made, result)
+
+
+def _quiet(value: Array) -> Array:
+    return (value.view(np.uint64) | _QUIET_BIT).view(F64)
+
+
+def with_quiet_nans(value: Array) -> Array:
+    """Return doubles with quiet NaN for signalling ones."""
+    none = np.isnan(value)
+    return np.where(none, _quiet(value), value) if np.count_nonzero(none) else value
+
+
+def _directed(form: Form, near: Array, a: Array, b: Array, c: Array) -> Array:
+    """Round a * b + c towards where the row says, `near` being the nearest double."""
+    if not is_directed(form):
+        return near
+    side = left_out(near, a, b, c)
     if "RM" in form.modifiers:
-        return np.where(error < 0, np.nextafter(total, -np.inf), total)
-    if "RP" in form.modifiers:
-        return np.where(error > 0, np.nextafter(total, np.inf), total)
-    if "RZ" in form.modifiers:
-        return np.where(error * np.sign(total) < 0, np.nextafter(total, F64(0)), total)
-    return total
-
-
-def _halves(value: Array) -> tuple[Array, Array]:
-    scaled = value * _SPLITTER
-    high = scaled - (scaled - value)
-    return high, value - high
-
-
-def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a product and what rounding it left out (Dekker)."""
-    product = a * b
-    a_high, a_low = _halves(a)
-    b_high, b_low = _halves(b)
-    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product, np.where(np.isfinite(error), error, 0.0)
+        negative = np.signbit(a) ^ np.signbit(b) | np.signbit(c)
+        near = np.where((near == 0) & (side == 0) & negative, -0.0, near)
+    return towards(form, near, side)
 
 
 @row("DADD", "fp64", "d", "dd", ROUNDINGS)
 def add_doubles(form: Form, a: Array, b: Array) -> Array:
-    return _directed(form, *two_sum(a, b)) if len(form.modifiers) else a + b
+    return _with_nans(_directed(form, a + b, a, _ONE, b), a, b)
 
 
 @row("DMUL", "fp64", "d", "dd", ROUNDINGS)
 def multiply_doubles(form: Form, a: Array, b: Array) -> Array:
-    return _directed(form, *_two_product(a, b)) if len(form.modifiers) else a * b
+    product = a * b
+    return _with_nans(_directed(form, product, a, b, np.copysign(_ZERO, product)), a, b)
 
 
 @row("DFMA", "fp64", "d", "ddd", ROUNDINGS)
 def multiply_add_doubles(form: Form, a: Array, b: Array, c: Array) -> Array:
-    """Multiply and add with one rounding (Boldo and Melquiond, where it is directed)."""
-    if not is_directed(form):
-        return fused_multiply_add(a, b, c)
-    product, left = _two_product(a, b)
-    total, error = two_sum(product, c)
-    rest, rest_error = two_sum(error, left)
-    exact, last = two_sum(total, _to_odd(rest, rest_error))
-    return np.where(np.isfinite(exact), _directed(form, exact, last), a * b + c)
+    """Multiply and add with one rounding."""
+    return _with_nans(_directed(form, fused_multiply_add(a, b, c), a, b, c), a, b, c)
 
 
 @row("DMNMX", "fp64", "d", "ddp")
 def minimum_maximum_doubles(form: Form, a: Array, b: Array, least: Array) -> Array:
-    return least_or_most(a, b, least)
+    return _with_nans(least_or_most(a, b, least), a, b)
 
 
 @row("DSETP", "fp64", "pp", "ddp", COMPARES)
@@ -110,9 +113,14 @@ def reciprocal_root_high(form: Form, high: Array) -> Array:
     return _upper(1 / np.sqrt(_from_upper(high)))
 
 
+def _normal(value: Array) -> Array:
+    return np.where(np.abs(value) < LEAST_NORMAL, np.copysign(F64(0), value), value)
+
+
 def _from_upper(high: Array) -> Array:
-    return (high.astype(np.uint64) << np.uint64(32)).view(F64)
+    return _normal((high.astype(np.uint64) << np.uint64(32)).view(F64))
 
 
 def _upper(value: Array) -> Array:
-    return (value.view(np.uint64) >> np.uint64(32)).astype(np.uint32)
+    bits = (_normal(value).view(np.uint64) >> np.uint64(32)).astype(np.uint32)
+    return np.where(np.isnan(value), np.uint32(SINGLE.nan), bits)

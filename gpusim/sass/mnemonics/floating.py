@@ -7,14 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.fused import fused_multiply_add
+from gpusim.fused import fused_multiply_add, sum_to_odd
 from gpusim.isa import Array
 from gpusim.sass.form import Form
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
+from gpusim.sass.rounding import (
+    F32,
+    F64,
+    ROUNDINGS,
+    canonical,
+    is_directed,
+    single,
+    with_sign_of_zero,
+)
 from gpusim.sass.table import row
 
-F32, F64 = np.float32, np.float64
-ROUNDINGS = "RN RM RP RZ"
 LEAST_NORMAL = F32(np.finfo(np.float32).tiny)
 
 # Comparisons of two numbers; with a U they are true of what is no number as well.
@@ -39,58 +46,26 @@ COMPARES = " ".join([*ORDERED, "AND OR XOR"])
 
 def flushed(form: Form, value: Array) -> Array:
     """Return numbers with those too small to be normal made zero, where the row says FTZ."""
-    if "FTZ" not in form.modifiers:
-        return value
+    return normal(value) if "FTZ" in form.modifiers else value
+
+
+def normal(value: Array) -> Array:
+    """Return numbers with those too small to be normal made zero."""
     return np.where(np.abs(value) < LEAST_NORMAL, np.copysign(F32(0), value), value)
 
 
-def _to_odd(total: Array, error: Array) -> Array:
-    """Return sums rounded to odd, given what rounding left out: a second rounding is then right."""
-    bits = total.view(np.int64)
-    inexact = (error != 0) & np.isfinite(total) & (bits & 1 == 0)
-    toward = np.where((error > 0) == (total > 0), np.int64(1), np.int64(-1))
-    return np.where(inexact, bits + toward, bits).view(F64)
-
-
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a sum and what rounding it left out, exactly (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-def narrowed(form: Form, total: Array, error: Array, kind: type[np.floating[Any]] = F32) -> Array:
-    """Round what is exact as `total` plus `error` to single precision or half, as the row says."""
-    exact = _to_odd(total, error)
-    near = exact.astype(kind)
-    back = near.astype(F64)
-    if "RM" in form.modifiers:
-        return np.where(back > exact, np.nextafter(near, kind(-np.inf)), near)
-    if "RP" in form.modifiers:
-        return np.where(back < exact, np.nextafter(near, kind(np.inf)), near)
-    if "RZ" in form.modifiers:
-        return np.where(np.abs(back) > np.abs(exact), np.nextafter(near, kind(0)), near)
-    return near
-
-
 def _finished(form: Form, value: Array) -> Array:
-    value = flushed(form, value)
     if "SAT" in form.modifiers:
-        return np.where(value > 0, np.minimum(value, F32(1)), F32(0))
-    return value
-
-
-def is_directed(form: Form) -> bool:
-    """Return whether a row rounds down, up or towards zero rather than to nearest."""
-    return bool(form.modifiers & {"RM", "RP", "RZ"})
+        value = np.where(value > 0, np.minimum(value, F32(1)), F32(0))
+    return canonical(flushed(form, value))
 
 
 @row("FADD", "fma", "f", "ff", f"FTZ SAT {ROUNDINGS}")
 def add_floats(form: Form, a: Array, b: Array) -> Array:
     a, b = flushed(form, a), flushed(form, b)
     if is_directed(form):
-        total, error = two_sum(a.astype(F64), b.astype(F64))
-        return _finished(form, narrowed(form, total, error))
+        total = with_sign_of_zero(form, sum_to_odd(a.astype(F64), b.astype(F64)), a, b)
+        return _finished(form, single(form, total))
     return _finished(form, a + b)
 
 
@@ -104,7 +79,7 @@ def multiply_floats(form: Form, a: Array, b: Array) -> Array:
     scaled = form.modifiers & SCALES.keys()
     if scaled or is_directed(form):
         product = a.astype(F64) * b.astype(F64) * F64(SCALES[min(scaled)] if scaled else 1)
-        return _finished(form, narrowed(form, product, np.zeros_like(product)))
+        return _finished(form, single(form, product))
     return _finished(form, a * b)
 
 
@@ -115,7 +90,8 @@ def multiply_add_floats(form: Form, a: Array, b: Array, c: Array) -> Array:
     if not is_directed(form):
         return _finished(form, fused_multiply_add(a, b, c))
     product = a.astype(F64) * b.astype(F64)
-    return _finished(form, narrowed(form, *two_sum(product, c.astype(F64))))
+    total = with_sign_of_zero(form, sum_to_odd(product, c.astype(F64)), product, c)
+    return _finished(form, single(form, total))
 
 
 def least_or_most(a: Array, b: Array, least: Array) -> Array:
@@ -126,15 +102,39 @@ def least_or_most(a: Array, b: Array, least: Array) -> Array:
     return np.where(least, low, high)
 
 
-@row("FMNMX", "alu", "f", "ffp", "FTZ")
+def chosen_of_two(form: Form, a: Array, b: Array, least: Array) -> Array:
+    """Return the lesser or the greater; where the row says NAN, that is no number if one is none.
+
+    XORSIGN takes magnitudes and gives the result both signs, one times the other.
+    """
+    if "XORSIGN" in form.modifiers:
+        size = least_or_most(np.abs(a), np.abs(b), least)
+        chosen = np.where(np.signbit(a) ^ np.signbit(b), np.negative(size), size)
+    else:
+        chosen = least_or_most(a, b, least)
+    if "NAN" in form.modifiers:
+        return np.where(np.isnan(a) | np.isnan(b), a.dtype.type(np.nan), chosen)
+    return chosen
+
+
+@row("FMNMX", "alu", "f", "ffp", "FTZ NAN")
 def minimum_maximum_floats(form: Form, a: Array, b: Array, least: Array) -> Array:
-    return least_or_most(flushed(form, a), flushed(form, b), least)
+    return canonical(chosen_of_two(form, flushed(form, a), flushed(form, b), least))
 
 
-@row("FMNMX.NAN", "alu", "f", "ffp", "FTZ")
-def minimum_maximum_or_nan(form: Form, a: Array, b: Array, least: Array) -> Array:
-    a, b = flushed(form, a), flushed(form, b)
-    return np.where(np.isnan(a) | np.isnan(b), F32(np.nan), least_or_most(a, b, least))
+def has_no_magnitudes(form: Form) -> bool:
+    """Return whether an operand does not stand between bars alone."""
+    return not all(signs.absolute and not signs.negated for signs in form.signs[:2])
+
+
+@row(
+    "FMNMX.XORSIGN", "alu", "f", "rrp", "FTZ NAN",
+    signs="-| -| .", refuses=has_no_magnitudes,
+)  # fmt: skip
+def minimum_maximum_magnitudes(form: Form, a: Array, b: Array, least: Array) -> Array:
+    """The lesser or greater magnitude: operands stand between bars, and keep their signs here."""
+    a, b = (flushed(form, word.view(F32)) for word in (a, b))
+    return canonical(chosen_of_two(form, a, b, least))
 
 
 @row("FSETP", "alu", "pp", "ffp", f"FTZ {COMPARES}")
@@ -172,8 +172,9 @@ def check_division(form: Form, a: Array, b: Array) -> Array:
     return ~(safe & (quotient > -125) & (quotient < 126))
 
 
-def _quiet(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return function
+def _of_turns(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return a function of an angle in turns; whole turns, exact in float64, change nothing."""
+    return lambda turns: function(2 * np.pi * np.fmod(turns, 1.0))
 
 
 SPECIAL_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
@@ -182,13 +183,20 @@ SPECIAL_FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
     "SQRT": np.sqrt,
     "EX2": np.exp2,
     "LG2": np.log2,
-    "SIN": lambda x: np.sin(2 * np.pi * x),
-    "COS": lambda x: np.cos(2 * np.pi * x),
+    "SIN": _of_turns(np.sin),
+    "COS": _of_turns(np.cos),
     "TANH": np.tanh,
 }
+KEEPS_SUBNORMALS = "TANH"
 
 
 @row("MUFU", "xu", "f", "f", " ".join(SPECIAL_FUNCTIONS))
 def special_function(form: Form, a: Array) -> Array:
-    """A special function; angles in turns. The hardware's last bit may differ from this."""
-    return np.asarray(one_of(form, SPECIAL_FUNCTIONS)(a.astype(F64)).astype(F32))
+    """A special function; angles in turns. The hardware's last bit may differ from this.
+
+    Subnormal operands and results count as zero, but for TANH: compilers scale operands around it.
+    """
+    function = one_of(form, SPECIAL_FUNCTIONS)
+    if KEEPS_SUBNORMALS in form.modifiers:
+        return canonical(function(a.astype(F64)).astype(F32))
+    return canonical(normal(function(normal(a).astype(F64)).astype(F32)))

@@ -6,43 +6,45 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.fused import sum_to_odd
 from gpusim.isa import Array
 from gpusim.sass.form import Form, Signs
-from gpusim.sass.mnemonics.floating import F32, F64, ORDERED
+from gpusim.sass.mnemonics.floating import ORDERED, SPECIAL_FUNCTIONS, chosen_of_two, has_no_magnitudes
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
 from gpusim.sass.slots import TURNED
+from gpusim.sass.rounding import BRAIN, F32, F64, HALF, U32, Precision, rounded
 from gpusim.sass.table import row
 
-F16 = np.float16
-COMPARES = " ".join([*ORDERED, "AND OR XOR BF16_V2"])
-U16, U32 = np.uint16, np.uint32
-BRAIN = "BF16_V2"  # numbers with the range of single precision and 8 bits
-_LOST_BITS = 45  # of those of double precision
-_LEAST_BRAIN = 2.0**-133
+COMPARES = " ".join([*ORDERED, "AND OR XOR FTZ BF16_V2"])
+# An operand of one number in either half of a register, whose sign the row looks at itself.
+HALF_OPERAND = {"signs": "-|", "suffixes": "H0 H1"}
+BRAIN_V2 = "BF16_V2"  # bfloat16 instead of half precision
+
+
+def _precision(form: Form) -> Precision:
+    return HALF if form.modifiers.isdisjoint(("BF16", BRAIN_V2)) else BRAIN
+
+
+def _normal(form: Form, value: Array) -> Array:
+    """Return numbers with subnormal ones made zero, where the row says FTZ."""
+    if "FTZ" not in form.modifiers:
+        return value
+    zero = np.copysign(F64(0), value)
+    return np.where(np.abs(value) < _precision(form).least_normal, zero, value)
 
 
 def _half(form: Form, value: Array, upper: bool) -> Array:
-    bits = value >> U32(16) if upper else value
-    if BRAIN in form.modifiers:
-        return (bits << U32(16)).view(F32).astype(F64)
-    return bits.astype(U16).view(F16).astype(F64)
+    bits = value >> U32(16) if upper else value & U32(0xFFFF)
+    return _normal(form, _precision(form).value(bits))
 
 
-def _two(form: Form, value: Array, signs: Signs) -> tuple[Array, Array]:
-    """Return both numbers of an operand, the lower first."""
-    low, high = _in_order(signs, _half(form, value, False), _half(form, value, True))
-    made = []
-    for number in (low, high):
-        number = np.abs(number) if signs.absolute else number
-        made.append(np.negative(number) if signs.negated else number)
-    return made[0], made[1]
+def _unsigned(form: Form, value: Array, signs: Signs) -> tuple[Array, Array]:
+    """Return both numbers of an operand, the lower first, without its own sign.
 
-
-def _in_order(signs: Signs, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return the two halves of a register in the order of its suffix, which names the upper first.
-
-    H0_NH1 of a complex number is its product with i.
+    The suffix says in which order, and names the upper first; H0_NH1 of a complex number is its
+    product with i.
     """
+    low, high = _half(form, value, False), _half(form, value, True)
     if TURNED in signs.suffixes:
         return np.negative(high), low
     if "H0_H0" in signs.suffixes:
@@ -50,61 +52,69 @@ def _in_order(signs: Signs, low: Array, high: Array) -> tuple[Array, Array]:
     return (high, high) if "H1_H1" in signs.suffixes else (low, high)
 
 
+def _two(form: Form, value: Array, signs: Signs) -> tuple[Array, Array]:
+    """Return both numbers of an operand, the lower first."""
+    low, high = _unsigned(form, value, signs)
+    return signs.of(low), signs.of(high)
+
+
+def _rounded(form: Form, exact: Array) -> Array:
+    """Return the bits of an exact result, or of what the row makes of it."""
+    if "SAT" in form.modifiers:
+        exact = np.where(exact > 0, np.minimum(exact, 1.0), 0.0)
+    if "RELU" in form.modifiers:
+        exact = np.where(exact <= 0, 0.0, exact)
+    if "F32" in form.modifiers:
+        return rounded(form, exact)
+    precision = _precision(form)
+    bits = rounded(form, exact, precision)
+    if "FTZ" not in form.modifiers:
+        return bits
+    small = np.abs(precision.value(bits)) < precision.least_normal
+    return np.where(small, bits & U32(0x8000), bits)
+
+
 def _packed(form: Form, low: Array, high: Array) -> Array:
     """Return two numbers in a register, rounded; the lower alone in full where the row says F32."""
-    if "SAT" in form.modifiers:
-        low, high = (np.where(x > 0, np.minimum(x, 1.0), 0.0) for x in (low, high))
     if "F32" in form.modifiers:
-        return low.astype(F32).view(U32)
-    if BRAIN in form.modifiers:
-        parts = [_brain_of(low), _brain_of(high)]
-    else:
-        parts = [x.astype(F16).view(U16).astype(U32) for x in (low, high)]
-    return np.asarray(parts[0] | (parts[1] << U32(16)))
-
-
-def _brain_of(exact: Array) -> Array:
-    """Round double precision once to what is the upper half of single precision."""
-    bits = exact.view(np.int64)
-    lost = np.int64(1) << np.int64(_LOST_BITS)
-    even = bits + (lost >> 1) - 1 + ((bits >> np.int64(_LOST_BITS)) & 1)
-    normal = (even & -lost).view(F64)
-    small = np.rint(exact / _LEAST_BRAIN) * _LEAST_BRAIN
-    rounded = np.where(np.abs(exact) < np.finfo(F32).tiny, small, normal)
-    word = np.where(np.isfinite(exact), rounded, exact).astype(F32).view(U32) >> U32(16)
-    return np.asarray(np.where(np.isnan(exact), U32(0x7FFF), word))
+        return _rounded(form, low)
+    return np.asarray(_rounded(form, low) | (_rounded(form, high) << U32(16)))
 
 
 def _operands(form: Form, *values: Array) -> list[tuple[Array, Array]]:
     return [_two(form, value, signs) for value, signs in zip(values, form.signs, strict=False)]
 
 
-@row("HADD2", "fma", "h", "hh", f"F32 SAT {BRAIN}")
+@row("HADD2", "fma", "h", "hh", f"F32 FTZ SAT {BRAIN_V2}")
 def add_halves(form: Form, a: Array, b: Array) -> Array:
     x, y = _operands(form, a, b)
-    return _packed(form, x[0] + y[0], x[1] + y[1])
+    return _packed(form, *(sum_to_odd(p, q) for p, q in zip(x, y, strict=True)))
 
 
-@row("HMUL2", "fma", "h", "hh", f"F32 SAT {BRAIN}")
+@row("HMUL2", "fma", "h", "hh", f"F32 FTZ SAT {BRAIN_V2}")
 def multiply_halves(form: Form, a: Array, b: Array) -> Array:
     x, y = _operands(form, a, b)
     return _packed(form, x[0] * y[0], x[1] * y[1])
 
 
-@row("HFMA2", "fma", "h", "hhh", f"MMA SAT RELU {BRAIN}")
+@row("HFMA2", "fma", "h", "hhh", f"MMA FTZ SAT RELU {BRAIN_V2}")
 def multiply_add_halves(form: Form, a: Array, b: Array, c: Array) -> Array:
+    """Multiply and add with one rounding: products are exact, and sums are rounded to odd."""
     x, y, z = _operands(form, a, b, c)
-    low, high = x[0] * y[0] + z[0], x[1] * y[1] + z[1]
-    if "RELU" in form.modifiers:
-        low, high = np.fmax(low, 0.0), np.fmax(high, 0.0)
-    return _packed(form, low, high)
+    return _packed(form, sum_to_odd(x[0] * y[0], z[0]), sum_to_odd(x[1] * y[1], z[1]))
 
 
-@row("HMNMX2", "alu", "h", "hhp", BRAIN)
+@row("HMNMX2", "alu", "h", "hhp", f"FTZ NAN {BRAIN_V2}")
 def minimum_maximum_halves(form: Form, a: Array, b: Array, least: Array) -> Array:
     x, y = _operands(form, a, b)
-    low, high = (np.where(least, np.fmin(p, q), np.fmax(p, q)) for p, q in zip(x, y, strict=True))
-    return _packed(form, low, high)
+    return _packed(form, *(chosen_of_two(form, p, q, least) for p, q in zip(x, y, strict=True)))
+
+
+@row("HMNMX2.XORSIGN", "alu", "h", "hhp", f"FTZ NAN {BRAIN_V2}", refuses=has_no_magnitudes)
+def minimum_maximum_half_magnitudes(form: Form, a: Array, b: Array, least: Array) -> Array:
+    """The lesser or greater magnitude: operands stand between bars, and keep their signs here."""
+    x, y = (_unsigned(form, word, signs) for word, signs in zip((a, b), form.signs, strict=False))
+    return _packed(form, *(chosen_of_two(form, p, q, least) for p, q in zip(x, y, strict=True)))
 
 
 @row("HSETP2", "alu", "pp", "hhp", COMPARES)
@@ -133,24 +143,37 @@ def _compared(form: Form, a: Array, b: Array, also: Array) -> tuple[Array, ...]:
     return tuple(combine(ORDERED[name](p, q), also) for p, q in zip(x, y, strict=True))
 
 
-@row("F2FP.F16.F32.PACK_AB F2FP.PACK_AB F2FP.F16.PACK_AB", "alu", "u", "ff")
-def pack_halves(form: Form, a: Array, b: Array) -> Array:
-    parts = [x.astype(F16).view(U16).astype(U32) for x in (b, a)]
-    return parts[0] | (parts[1] << U32(16))
+@row("F2FP.PACK_AB F2FP.F16.PACK_AB F2FP.F16.F32.PACK_AB", "alu", "u", "ff", "RELU RZ")
+@row("F2FP.BF16.PACK_AB F2FP.BF16.F32.PACK_AB", "alu", "u", "ff", "RELU RZ")
+def pack_two(form: Form, a: Array, b: Array) -> Array:
+    """Round two numbers of single precision, the first into the upper half."""
+    return np.asarray(_narrowed(form, b) | (_narrowed(form, a) << U32(16)))
 
 
-@row("F2F.F16.F32", "xu", "u", "f")
-def float_to_half(form: Form, a: Array) -> Array:
-    return a.astype(F16).view(U16).astype(U32)
+@row(
+    "F2FP.F16.F32.MERGE_C F2FP.BF16.F32.MERGE_C", "alu", "u", "fu", "RELU RZ",
+    refuses=lambda form: not form.signs[1].is_zero,
+)  # fmt: skip
+def round_one(form: Form, a: Array, rest: Array) -> Array:
+    """Round a number of single precision; where another register would go is not known."""
+    return _narrowed(form, a)
 
 
-def _brain(a: Array) -> Array:
-    """Round to the nearest number of which single precision has the upper half."""
-    bits = a.view(U32)
-    rounded = bits + U32(0x7FFF) + ((bits >> U32(16)) & U32(1))
-    return np.where(np.isnan(a), U32(0x7FFF), rounded >> U32(16))
+def _narrowed(form: Form, value: Array) -> Array:
+    exact = value.astype(F64)
+    if "RELU" in form.modifiers:
+        exact = np.where(exact <= 0, 0.0, exact)
+    return rounded(form, exact, _precision(form))
 
 
-@row("F2FP.BF16.F32.PACK_AB F2FP.BF16.PACK_AB", "alu", "u", "ff")
-def pack_brain_floats(form: Form, a: Array, b: Array) -> Array:
-    return np.asarray(_brain(b) | (_brain(a) << U32(16)))
+@row("MUFU.EX2.F16 MUFU.TANH.F16 MUFU.EX2.BF16 MUFU.TANH.BF16", "xu", "u", "r", **HALF_OPERAND)
+def special_function_of_half(form: Form, a: Array) -> Array:
+    """A special function of one number of a register; the last bit may differ from this.
+
+    The power of two of bfloat16 takes subnormal operands and results for zero.
+    """
+    signs = form.signs[0]
+    made = one_of(form, SPECIAL_FUNCTIONS)(signs.of(_half(form, a, "H1" in signs.suffixes)))
+    if {"EX2", "BF16"} <= form.modifiers:
+        made = np.where(made < BRAIN.least_normal, 0.0, made)
+    return rounded(form, made, _precision(form))
