@@ -63,7 +63,7 @@ def doubles(row: str, *values: float) -> int:
 def test_directed_rounding_of_doubles_at_the_ends(
     row: str, operands: tuple[float, ...], expected: int
 ) -> None:
-    """What overflows stops at the largest number, what underflows at the least; zeros have signs."""
+    """The largest number stands for what overflows, the least for what underflows."""
     assert doubles(row, *operands) == expected
 
 

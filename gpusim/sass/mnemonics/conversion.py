@@ -168,10 +168,6 @@ def _clamped(a: Array, dtype: np.dtype[Any]) -> Array:
     return np.clip(a, info.min, info.max)
 
 
-def _saturate(form: Form, a: Array, dtype: np.dtype[Any]) -> Array:
-    return _clamped(a, dtype).view(U32)
-
-
 def _pack_saturated(form: Form, a: Array, b: Array, rest: Array, dtype: np.dtype[Any]) -> Array:
     """Saturate two numbers, the second the lower one, and move those that are there up."""
     bits = U32(dtype.itemsize * 8)
@@ -213,14 +209,6 @@ def _flush(*reals: Real) -> str:
     return "FTZ" if SINGLES in reals else ""
 
 
-def _add_saturating(kind: Whole) -> None:
-    [name] = kind.names
-    saturate = partial(_saturate, dtype=kind.dtype)
-    pack = partial(_pack_saturated, dtype=kind.dtype)
-    add(f"I2I{name}.S32.SAT", "xu", "u", "i", evaluate=saturate)
-    add(f"I2IP{name}.S32.SAT", "xu", "u", "iiu", evaluate=pack)
-
-
 for _real in REALS:
     for _kind in WHOLES:
         _add_conversions(_kind, _real)
@@ -228,5 +216,7 @@ for _real in REALS:
         _add_between(_real, _other)
 for _kind in WHOLES:
     if _kind.is_part:
-        _add_saturating(_kind)
+        [_name] = _kind.names
+        _pack = partial(_pack_saturated, dtype=_kind.dtype)
+        add(f"I2IP{_name}.S32.SAT", "xu", "u", "iiu", evaluate=_pack)
 add("F2IP.U8.F32", "xu", "u", "ffu", f"{DIRECTIONS} NTZ FTZ", evaluate=_pack_bytes)

@@ -129,7 +129,7 @@ def has_no_magnitudes(form: Form) -> bool:
 
 @row(
     "FMNMX.XORSIGN", "alu", "f", "rrp", "FTZ NAN",
-    signs="-| -| .", refuses=has_no_magnitudes,
+    signs="| | !", refuses=has_no_magnitudes,
 )  # fmt: skip
 def minimum_maximum_magnitudes(form: Form, a: Array, b: Array, least: Array) -> Array:
     """The lesser or greater magnitude: operands stand between bars, and keep their signs here."""

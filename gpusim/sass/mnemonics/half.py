@@ -9,10 +9,15 @@ import numpy as np
 from gpusim.fused import sum_to_odd
 from gpusim.isa import Array
 from gpusim.sass.form import Form, Signs
-from gpusim.sass.mnemonics.floating import ORDERED, SPECIAL_FUNCTIONS, chosen_of_two, has_no_magnitudes
+from gpusim.sass.mnemonics.floating import (
+    ORDERED,
+    SPECIAL_FUNCTIONS,
+    chosen_of_two,
+    has_no_magnitudes,
+)
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
+from gpusim.sass.rounding import BRAIN, F64, HALF, U32, Precision, rounded
 from gpusim.sass.slots import TURNED
-from gpusim.sass.rounding import BRAIN, F32, F64, HALF, U32, Precision, rounded
 from gpusim.sass.table import row
 
 COMPARES = " ".join([*ORDERED, "AND OR XOR FTZ BF16_V2"])
