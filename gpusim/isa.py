@@ -212,7 +212,8 @@ class Op:
     `by_word`: lanes that name one word are served at once, not one after the other.
     `copies`: its part in copies from global to shared memory that a warp does not wait for: it
     "begins" one, "commits" those since as a group, or "awaits" groups (`detail`: how many of the
-    last may be on their way; None where it waits for something else).
+    last may be on their way; None where it waits for something else). `asynchronous`: it accesses
+    memory at any time until its copy is awaited.
     `typed(instruction, *sources)` returns what untyped registers are taken for, operand by operand.
     """
 
@@ -234,6 +235,7 @@ class Op:
     widens: bool = False
     by_word: bool = False
     copies: Literal["", "begins", "commits", "awaits"] = ""
+    asynchronous: bool = False
     typed: Callable[..., Sequence[Array]] | None = None
 
     @property
@@ -747,8 +749,8 @@ OPS |= {
     "bits.BMOV.32.CLEAR": Op("cbu"),
     "bits.ENDCOLLECTIVE": Op("cbu"),
     ".SAME": Op("none", as_detail_says, issued=False),
-    ".STS": Op("none", kind="store", issued=False),
-    "LDGSTS": Op("lsu", kind="load", action="global_load", copies="begins"),
+    ".STS": Op("none", kind="store", issued=False, asynchronous=True),
+    "LDGSTS": Op("lsu", kind="load", action="global_load", copies="begins", asynchronous=True),
     "LDGDEPBAR": Op("lsu", copies="commits"),
     "DEPBAR": Op("adu", copies="awaits"),
     "LD": Op("lsu", kind="load", action="global_load"),

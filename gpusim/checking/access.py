@@ -46,6 +46,11 @@ class Access:
         return self.instruction.memory is not None and self.instruction.memory.volatile
 
     @property
+    def is_asynchronous(self) -> bool:
+        """Whether it is a copy's, made at any time until its thread awaits it."""
+        return OPS[self.instruction.op].asynchronous
+
+    @property
     def manner(self) -> tuple[bool, ...]:
         """All that decides, beside kind and thread, whether it races with another one."""
         return self.kind == "atomic", self.is_volatile, self.polls, self.guesses

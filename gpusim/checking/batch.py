@@ -12,6 +12,7 @@ import numpy as np
 
 from gpusim.checking.barriers import STAYED
 from gpusim.checking.clocks import Clocks
+from gpusim.checking.copies import Groups, OnTheirWay
 from gpusim.checking.history import History
 from gpusim.checking.origins import Origins
 from gpusim.checking.shadow import Shadow
@@ -25,7 +26,7 @@ class Batch:
     """State of a batch. `threads` are packed, `gone_at` is the pc at which lanes left, by lane.
 
     `local` is whether an element of a thread's own memory was ever written, `origins` what
-    registers hold of memory that was not.
+    registers hold of memory that was not. `groups` are there where copies are asynchronous.
     """
 
     clocks: Clocks
@@ -36,13 +37,18 @@ class Batch:
     shared_copies: int = 1
     local: Array | None = None
     local_copies: int = 1
+    groups: Groups | None = None
+    on_their_way: OnTheirWay | None = None  # to shared memory
 
     @classmethod
-    def of(cls, placement: Placement, threads_per_block: int) -> Batch:
-        """Return the state of blocks that begin."""
+    def of(cls, placement: Placement, threads_per_block: int, *, has_copies: bool) -> Batch:
+        """Return the state of blocks that begin; with `has_copies` each has its own memory."""
         clocks = Clocks(placement, threads_per_block)
         gone_at = np.full(clocks.live.shape, STAYED)
-        return cls(clocks, threads_of(placement), gone_at, Origins(placement))
+        made = cls(clocks, threads_of(placement), gone_at, Origins(placement))
+        if has_copies:
+            made.groups = Groups(len(placement.blocks) * placement.warps_per_block * 32)
+        return made
 
     def unfold(self, placement: Placement) -> None:
         """Give every warp of every block a row of its own."""
@@ -57,15 +63,18 @@ class Batch:
     def shared_for(self, step: Step, elements: int, history: History | None) -> Shadow:
         """Return the shadow of shared memory, with as many copies as a step tells apart.
 
-        With a history every block has its own.
+        With a history, or asynchronous copies, every block has its own.
         """
         placement = self.clocks.placement
-        told_apart = _told_apart(step) if history is None else placement.copies
+        is_alike = history is None and self.groups is None
+        told_apart = _told_apart(step) if is_alike else placement.copies
         if placement.folded and told_apart > self.shared_copies:
             self._copy_shared(told_apart)
         if self.shared is None:
             each = self.shared_copies if placement.folded else len(placement.blocks)
             self.shared = Shadow(elements * each, history)
+            if self.groups is not None:
+                self.on_their_way = OnTheirWay(elements * each)
         return self.shared
 
     def local_for(self, step: Step, elements: int) -> Array:

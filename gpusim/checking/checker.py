@@ -11,6 +11,7 @@ from gpusim.checking import history
 from gpusim.checking.access import Access, Timeline
 from gpusim.checking.barriers import Barriers
 from gpusim.checking.batch import Batch
+from gpusim.checking.copies import Copy, OnTheirWay
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
 from gpusim.checking.history import History
@@ -21,7 +22,7 @@ from gpusim.checking.remarks import never_written, order_of_sums, undefined
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
 from gpusim.checking.touch import LATEST_TIME, MOST_BLOCKS, Array, Touch
-from gpusim.checking.touching import Layout, by_memory, owners, touch_of
+from gpusim.checking.touching import Layout, Spread, by_memory, owners, touch_of
 from gpusim.errors import InputError
 from gpusim.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.isa import OPS, Instruction, Program
@@ -80,6 +81,8 @@ class Checker(Observer):
         lines = [row.line for row in rows]
         self._races = Races(self._sink, self._timeline, accesses, lines, releases, lockstep)
         self._global = Shadow(self._layout.sizes["global"], self._history("global"))
+        self._has_copies = any(OPS[row.op].copies == "begins" for row in rows)
+        self._copied = OnTheirWay(self._layout.sizes["global"]) if self._has_copies else None
         self._to_memory = {
             "global": self._access_global,
             "shared": self._access_shared,
@@ -109,6 +112,8 @@ class Checker(Observer):
             return self._to_memory[row.memory.space]
         if row.op == ".CHECK":
             return self._ask
+        if OPS[row.op].copies:
+            return {"commits": self._commit, "awaits": self._await}[OPS[row.op].copies]
         ordering = self._sync_warp if OPS[row.op].orders_lanes else None
         return {
             "gather": self._gather,
@@ -163,7 +168,9 @@ class Checker(Observer):
         start = int(placement.blocks[0])
         batch = self._batches.get(start)
         if batch is None:
-            batch = self._batches[start] = Batch.of(placement, self._launch.threads_per_block)
+            batch = self._batches[start] = Batch.of(
+                placement, self._launch.threads_per_block, has_copies=self._has_copies
+            )
         elif batch.clocks.placement is not placement:
             batch.unfold(placement)
         return batch
@@ -202,7 +209,9 @@ class Checker(Observer):
                 never = self._layout.holds_nothing(touch.element)
                 never &= self._global.writer[touch.element] == 0
                 self._ask_written(step, batch, touch, access, never)
-            self._judge(touch, access, self._global)
+            self._judge(touch, access, self._global, self._copied)
+            if access.is_asynchronous:
+                self._begin(step, batch, touch, access, self._copied)
 
     def _access_shared(self, step: Step, batch: Batch) -> None:
         assert step.addresses is not None
@@ -217,8 +226,12 @@ class Checker(Observer):
         touch, access = self._touch(step, batch, element, copies), self._access(step)
         if access.kind != "store":
             never = shadow.writer[touch.element] == 0
+            if batch.on_their_way is not None:
+                never &= batch.on_their_way.begun[touch.element] == 0
             self._ask_written(step, batch, touch, access, never)
-        self._judge(touch, access, shadow)
+        self._judge(touch, access, shadow, batch.on_their_way)
+        if access.is_asynchronous:
+            self._begin(step, batch, touch, access, batch.on_their_way)
 
     def _access_local(self, step: Step, batch: Batch) -> None:
         """Hold a thread's own memory against what it has written."""
@@ -260,7 +273,9 @@ class Checker(Observer):
         shape = (copies, len(step.rows), 32)
         return touch_of(step, time, batch.clocks, batch.threads, element, each, shape)
 
-    def _judge(self, touch: Touch, access: Access, shadow: Shadow) -> None:
+    def _judge(
+        self, touch: Touch, access: Access, shadow: Shadow, copies: OnTheirWay | None
+    ) -> None:
         name = self._name(access, touch.element)
         if access.kind == "atomic" and access.pc not in self._told_of_order:
             found = order_of_sums(shadow, touch, access, name)
@@ -269,6 +284,8 @@ class Checker(Observer):
             self._tell(found)
         if self._flags is not None and access.space in self._recorded:
             self._flags.touch(touch, access)
+        if copies is not None:
+            self._races.meanwhile(copies.begun[touch.element], touch, access, name)
         self._races.touch(shadow, touch, access, name)
 
     def _name(self, access: Access, element: Array) -> Name:
@@ -283,6 +300,35 @@ class Checker(Observer):
 
     def _ask(self, step: Step, batch: Batch) -> None:
         self._tell(undefined(step, batch.threads))
+
+    # -- asynchronous copies -----------------------------------------------------------
+
+    def _begin(
+        self, step: Step, batch: Batch, touch: Touch, access: Access, copies: OnTheirWay | None
+    ) -> None:
+        """Take note of copies that are on their way from now on."""
+        assert batch.groups is not None
+        assert copies is not None
+        places = _places(step)
+        each = np.repeat(places, len(touch.element) // len(places))
+        alike = copies.begin(Copy.begun(batch.groups, access, touch, each))
+        if access.kind == "store" and alike.any():
+            self._races.at_once(alike, touch, access, self._name(access, touch.element))
+
+    def _commit(self, step: Step, batch: Batch) -> None:
+        if batch.groups is not None:
+            batch.groups.commit(_places(step))
+
+    def _await(self, step: Step, batch: Batch) -> None:
+        """Enter copies as accesses of the threads that have waited for them."""
+        if batch.groups is None or step.instruction.detail is None:
+            return
+        ended = batch.groups.ended(_places(step), int(step.instruction.detail))
+        for copies, shadow in ((self._copied, self._global), (batch.on_their_way, batch.shared)):
+            for copy in () if copies is None else copies.end(batch.groups, ended):
+                assert shadow is not None
+                touch = copy.touch(self._time(copy.access.pc), batch.clocks)
+                (shadow.read if copy.access.kind == "load" else shadow.write)(touch)
 
     # -- threads together --------------------------------------------------------------
 
@@ -318,3 +364,9 @@ class Checker(Observer):
         row, lane = np.nonzero(step.on.any(axis=0))
         batch.gone_at[step.rows[row], lane] = step.pc
         batch.clocks.leave(step)
+
+
+def _places(step: Step) -> Array:
+    """Return the lanes that are on, as the batch counts those of all its blocks."""
+    spread = Spread(step, (step.placement.copies, len(step.rows), 32))
+    return spread.flat(owners(step, step.placement.copies, by_lane=True))

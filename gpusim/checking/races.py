@@ -17,6 +17,7 @@ from gpusim.checking.sink import Sink
 from gpusim.checking.touch import ATOMIC, BLOCK_SHIFT, Array, Touch, thread_of, time_of, unordered
 
 DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
+COPIES = {"load": "copies from", "store": "copies to"}
 HAZARDS = {
     ("store", "load"): "read after write",
     ("atomic", "load"): "read after write",
@@ -53,7 +54,7 @@ class Races:
     def touch(self, shadow: Shadow, touch: Touch, now: Access, name: Name) -> None:
         """Hold one step against those before it, and enter it into the shadow.
 
-        `name` gives an entry's array and index.
+        `name` gives an entry's array and index. A copy's is entered when it has been awaited.
         """
         kind = now.kind
         self._against(shadow.writer[touch.element], touch, now, name)
@@ -61,6 +62,8 @@ class Races:
             self._against(shadow.reader[touch.element], touch, now, name)
         if shadow.history is not None:
             self._against_history(shadow.history, touch, now, name)
+        if now.is_asynchronous:
+            return
         if kind == "load":
             shadow.read(touch)
         elif kind == "atomic":
@@ -68,7 +71,26 @@ class Races:
         else:
             lost = shadow.write(touch)
             if lost is not None:
-                self._at_once(lost, touch, now, name)
+                self.at_once(lost, touch, now, name)
+
+    def meanwhile(self, begun: Array, touch: Touch, now: Access, name: Name) -> None:
+        """Hold one step against the copies of its elements that are on their way, 0 for none."""
+        which = np.flatnonzero(begun)
+        pcs = self._timeline.pcs_at(time_of(begun[which]))
+        for pc in np.unique(pcs).tolist():
+            before = self._accesses[pc]
+            if (before.kind, now.kind) not in HARMLESS:
+                self._report_copy(which[pcs == pc], begun, touch, before, now, name)
+
+    def _report_copy(
+        self, which: Array, begun: Array, touch: Touch, before: Access, now: Access, name: Name
+    ) -> None:
+        at = which[0]
+        since = self._since(touch, at, int(time_of(begun[at])))
+        first = Place(before.line, COPIES[before.kind], thread_named(thread_of(begun[at])), since)
+        second = Place(now.line, _does(now), thread_named(touch.thread[at]), since)
+        places, count = (first, second), len(which) * touch.blocks
+        self._add("copy-race", places, before, now, name(at), count, "no wait ends the copy before")
 
     def _against_history(self, history: History, touch: Touch, now: Access, name: Name) -> None:
         def may_race(before: Access) -> bool:
@@ -138,8 +160,8 @@ class Races:
         ):
             rule = "same-value"
         since = self._since(touch, at)
-        first = Place(before.line, DOES[before.kind], thread_named(by[telling]), since)
-        second = Place(now.line, DOES[now.kind], thread_named(mine[telling]), since)
+        first = Place(before.line, _does(before), thread_named(by[telling]), since)
+        second = Place(now.line, _does(now), thread_named(mine[telling]), since)
         self._add(rule, (first, second), before, now, name(at), len(which) * touch.blocks)
 
     def _same_value(self, time: Any, touch: Touch, at: Any) -> bool:
@@ -149,12 +171,14 @@ class Races:
         before = stored.get(int(time), missing)
         return before is not missing and before == stored.get(touch.time, missing)
 
-    def _since(self, touch: Touch, at: Any) -> int:
-        """Return the line of the barrier before a touch; 0 where there was none."""
+    def _since(self, touch: Touch, at: Any, first: int | None = None) -> int:
+        """Return the line of the barrier before a touch, and before a `first` time; 0 for none."""
         time = int(touch.barrier[at] if touch.barrier.ndim else touch.barrier)
-        return self._lines[self._timeline.pc_at(time)] if time else 0
+        if not time or (first is not None and first < time):
+            return 0
+        return self._lines[self._timeline.pc_at(time)]
 
-    def _at_once(self, lost: Array, touch: Touch, now: Access, name: Name) -> None:
+    def at_once(self, lost: Array, touch: Touch, now: Access, name: Name) -> None:
         """Report threads that store to one element in one and the same instruction."""
         elements = np.unique(touch.element[lost])
         among = np.flatnonzero(np.isin(touch.element, elements))
@@ -172,7 +196,7 @@ class Races:
             space = "instruction" if first >> 5 == second >> 5 else now.space
             rule = _rule(now, now, space, first >> BLOCK_SHIFT != second >> BLOCK_SHIFT)
         since = self._since(touch, ordered[at])
-        places = tuple(Place(now.line, "writes", thread_named(t), since) for t in (first, second))
+        places = tuple(Place(now.line, _does(now), thread_named(t), since) for t in (first, second))
         count = int(np.count_nonzero(chosen)) * touch.blocks
         self._add(rule, places, now, now, name(ordered[at]), count)
 
@@ -184,14 +208,14 @@ class Races:
         now: Access,
         element: tuple[str, int],
         count: int,
+        why: str = "nothing says which comes first",
     ) -> None:
         hazard = HAZARDS.get((before.kind, now.kind), WRITES_TWICE)
         array, index = element
         first, second = places
         message = (
             f"{second.thread} {second.does} {array}[{index}] in line {second.line}, which "
-            f"{first.thread} {first.does} in line {first.line}: {hazard}, and nothing says which "
-            "comes first"
+            f"{first.thread} {first.does} in line {first.line}: {hazard}, and {why}"
         )
         self._sink.add(Finding(rule, message, places, array, index, hazard, count))
 
@@ -206,6 +230,10 @@ def _alike(stored: Array) -> Array:
     nan = stored != stored
     same: Array = (stored[1:] == stored[:-1]) | (nan[1:] & nan[:-1])
     return same
+
+
+def _does(access: Access) -> str:
+    return (COPIES if access.is_asynchronous else DOES)[access.kind]
 
 
 def _may_overlap(before: Access, now: Access) -> bool:

@@ -61,6 +61,13 @@ RULES: dict[str, Rule] = {
             "second launch, or cuda.threadfence() before an atomic that the other block waits for",
         ),
         Rule(
+            "copy-race",
+            ERROR,
+            "an access while an asynchronous copy is on its way",
+            "wait for the copy's group (cp.async.wait_group, __pipeline_wait_prior) in the thread "
+            "that began it, and put a barrier behind the wait where others access the element",
+        ),
+        Rule(
             "plain-flag",
             WARNING,
             "a flag that others wait for is raised by a plain store",

@@ -16,7 +16,7 @@ from gpusim.reports.layout import BAD, DIM, TITLE, plural, size
 
 MOST_SHOWN = 100
 STYLES = {ERROR: BAD, WARNING: "bold yellow", NOTE: "bold cyan"}
-RIGHT = "nothing found: every order of the threads gives what this run gave"
+RIGHT = "nothing found: in this run no two accesses race, and no other rule was broken"
 
 
 def check_report(findings: Findings, width: int) -> Iterator[Text]:
@@ -77,7 +77,7 @@ def interval(finding: Finding, width: int) -> Iterator[Text]:
     yield _rule(_start(first), 2 * column)
     yield Text(f"      {_what(first, finding)}")
     yield Text(f"      {'':<{column}}{_what(second, finding)}")
-    yield _rule("no barrier between the two: they may as well come the other way round", 2 * column)
+    yield _rule("nothing orders the two: they may as well come the other way round", 2 * column)
 
 
 def _who(place: Place) -> str:

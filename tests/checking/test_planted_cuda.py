@@ -22,6 +22,22 @@ RULES: dict[str, tuple[str, dict[str, str]]] = {
         "shared-race",
         {"lanes_that_come_apart": "barrier-apart", "flag_behind_a_barrier_of_some": "block-race"},
     ),
+    "planted_copies.cu": (
+        "copy-race",
+        {
+            "source_of_all_warps_overwritten": "global-race",
+            "lanes_that_copy_to_one_element": "one-instruction",
+        }
+        | dict.fromkeys(
+            (
+                "buffer_filled_before_it_is_read",
+                "wait_without_a_barrier",
+                "barrier_before_the_wait",
+                "barrier_of_another_warp_behind_the_wait",
+            ),
+            "shared-race",
+        ),
+    ),
 }
 TWO_BLOCKS = {"flag_behind_a_barrier_of_some"}
 CASES = [(file, name) for file in RULES for name in KERNEL.findall((FOLDER / file).read_text())]
