@@ -289,9 +289,14 @@ class Op:
         return self.kind in _KEPT_TO_ITSELF
 
     @property
+    def has_number(self) -> bool:
+        """Whether it is of a barrier with a number: its sources are that, and how many threads."""
+        return self.kind in ("named_barrier", "arrive")
+
+    @property
     def is_untimed(self) -> bool:
         """Whether the machine runs it and the clock does not have it."""
-        return self.kind in ("named_barrier", "arrive")
+        return self.has_number
 
     @property
     def only_describes(self) -> bool:

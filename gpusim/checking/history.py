@@ -45,7 +45,7 @@ def _names_lanes(program: Program) -> bool:
 
 def _joins_some(program: Program) -> bool:
     """Return whether a barrier may join some threads of a block only, or be one to arrive at."""
-    rows = [row for row in program.instructions if OPS[row.op].kind in ("named_barrier", "arrive")]
+    rows = [row for row in program.instructions if OPS[row.op].has_number]
     return any(
         len(row.src) < 2 or program.immediates.get(row.src[1], 1) != 0  # of how many threads
         for row in rows
