@@ -85,3 +85,5 @@ def _reduce(group: Group, instruction: Instruction) -> None:
         totals = [np.bincount(block, c[0])[block].reshape(1, -1, 1) for c in (yes, every)]
     result = RESULTS[str(instruction.detail)](*totals)
     group.write(instruction.dst[0], result.astype(instruction.dtype or np.int32), group.mask)
+    group.pc += 1
+    group.settle()

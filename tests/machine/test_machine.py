@@ -239,6 +239,24 @@ def test_barriers_that_count_see_every_thread_of_the_block(level: str) -> None:
 
 
 @both_levels
+def test_barriers_that_count_tell_blocks_that_come_one_after_the_other(level: str) -> None:
+    @cuda.jit
+    def kernel(out, seen, mine):
+        i = cuda.grid(1)
+        old = cuda.atomic.add(seen, 0, 0)
+        while True:
+            now = cuda.atomic.cas(seen, 0, old, old + 1)
+            if now == old:
+                break
+            old = now
+        out[i] = cuda.syncthreads_count(mine[i]) * 10 + cuda.syncthreads_or(mine[i] == 2)
+
+    out = zeros(256)
+    gpusim.trace(kernel[4, 64], out, zeros(1), np.arange(256, dtype=np.int32) // 64, level=level)
+    assert out.tolist() == [0] * 64 + [640] * 64 + [641] * 64 + [640] * 64
+
+
+@both_levels
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
 def test_atomics_on_one_address_add_up_and_hand_out_every_ticket(
