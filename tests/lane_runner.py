@@ -311,6 +311,10 @@ def _dialect(
 
         return change
 
+    def store_vector(array: Elements, index: Any, items: tuple[Any, ...]) -> None:
+        for position, item in enumerate(items):
+            array[index + position] = item
+
     def turn() -> Any:
         return lane.meet(TURN, None, None, lambda *_: None)
 
@@ -356,6 +360,7 @@ def _dialect(
         threadfence_block=lambda: None,
         threadfence_system=lambda: None,
         load_vector=lambda array, index, count: tuple(array[index + k] for k in range(count)),
+        store_vector=store_vector,
     )
     return SimpleNamespace(**(vars(words) | dict(arithmetic.words)))
 

@@ -21,6 +21,7 @@ from gpusim.cuda import Kernel
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float32", "float64")
+PAIRED = ("int32", "uint32", "int64", "uint64", "float32", "float64")
 ATOMICS = ("int32", "uint32", "int64", "uint64")
 BLOCKS = (32, 32, 64, 96, (32,), (8, 4), (4, 4, 2), (16, 6), (1, 32), (3, 32), (2, 16, 2),
           (5, 7), (33,), (3, 2, 5), 40)  # fmt: skip
@@ -55,7 +56,9 @@ class RandomKernel:
 
     def arguments(self) -> list[Any]:
         """Return the arguments, each array a copy of its own."""
-        return [make.copy() if isinstance(make, np.ndarray) else make for make in self.makes]
+        return [
+            make.copy(order="K") if isinstance(make, np.ndarray) else make for make in self.makes
+        ]
 
 
 def random_kernel(seed: int) -> RandomKernel:
@@ -79,11 +82,12 @@ class _Writer:
         self.threads = int(np.prod(self.block))
         self.parameters: dict[str, Any] = {}
         self.functions: list[str] = []
+        self.two: list[bool] = []
 
     def written(self) -> RandomKernel:
         """Write device functions, then the kernel, and compile them."""
         self._arrays(int(np.prod(self.grid)) * self.threads)
-        for _ in range(self.random.randrange(3)):
+        for _ in range(self.random.randrange(4)):
             self._device_function()
         body = self._kernel()
         text = "\n".join((*self.functions, *body)) + "\n"
@@ -101,12 +105,15 @@ class _Writer:
             self.parameters[name] = self._values(self._dtype(), shape)
         if self.random.random() < 0.3:
             self.parameters["m"] = self._values(self._dtype(), (8, 4)).T
+        if self.random.random() < 0.2:
+            self.parameters["t"] = self._values(self._dtype(), (4, 3, 4))[::-2, :, ::-1]
         for name in ("x", "y"):
             self.parameters[name] = self._values(self._dtype(), (1,))[0]
         for name, shape in (("acc", (8,)), ("sums", (4,)), ("own", (threads,))):
             self.parameters[name] = self._values(self.random.choice(ATOMICS), shape)
         for name, size in (("slots", threads + 1), ("chain", threads + 1)):
             self.parameters[name] = np.zeros(size, "int32")
+        self.parameters["pairs"] = self._values(self.random.choice(PAIRED), (threads * 2,))
         for dtype in ("int64", "uint64", "float64", "int16"):
             self.parameters[f"out_{dtype}"] = np.zeros(threads * 4, dtype)
         self.parameters[NEAR] = np.zeros(threads * 4, "float64")
@@ -297,6 +304,57 @@ class _Writer:
         self._write(f"{name} = {self._typed[name]}({value})")
         self.variables.setdefault(name, kind)
 
+    def _augmented(self) -> None:
+        """Change a variable in place, which has one type in all its assignments."""
+        old = [name for name in self._typed if name in self.variables]
+        if not old:
+            return self._assign()
+        name = self.random.choice(old)
+        kind, to = self.variables[name], self._typed[name]
+        if kind == "bool":
+            return self._write(f"{name} {self.random.choice('&|^')}= {to}({self._bool(1)})")
+        whole = ("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
+        operator = self.random.choice(whole if kind == "int" else (*self.float_ops, "//", "%"))
+        value = f"{to}({(self._int if kind == 'int' else self._float)(1)})"
+        self._write(f"{name} {operator}= {value}")
+        self._write(f"{name} = {to}({name})")
+        return None
+
+    def _swap(self) -> None:
+        """Let two variables of one type change places."""
+        known = [(name, of) for name, of in self._typed.items() if name in self.variables]
+        pairs = [(a, b) for a, of in known for b, other in known if a < b and of == other]
+        if not pairs:
+            return self._assign()
+        one, other = self.random.choice(pairs)
+        self._write(f"{one}, {other} = {other}, {one}")
+        return None
+
+    def _return(self) -> None:
+        """Leave a device function in the midst of a branch or a loop."""
+        self._write(f"if {self._bool(1)}:")
+        self._write(f"    return {self._returned(1)}")
+
+    def _returned(self, depth: int) -> str:
+        value = f"np.int64({self._int(depth)})"
+        return f"{value}, np.float32({self._float(depth)})" if self._gives_two else value
+
+    def _own(self) -> None:
+        """Change an element that no other thread touches, in place."""
+        operator = self.random.choice(("+", "-", "*", "//", "%", "&", "|", "^"))
+        self._write(f"own[i] {operator}= {self._int(2)}")
+
+    def _vector(self) -> None:
+        """Load two elements at once, or store them."""
+        kind = self._kind(self.parameters["pairs"].dtype)
+        if self.random.random() < 0.5:
+            make = self._int if kind == "int" else self._float
+            self._write(f"cuda.store_vector(pairs, i * 2, ({make(1)}, {make(1)}))")
+            return
+        names = self._name(), self._name()
+        self._write(f"{', '.join(names)} = cuda.load_vector(pairs, i * 2, 2)")
+        self.variables |= dict.fromkeys(names, kind)
+
     def _store(self) -> None:
         dtype = self.random.choice(("int64", "uint64", "float64", "int16"))
         value = self.random.choice((self._int, self._float, self._bool))(2)
@@ -415,13 +473,16 @@ class _Writer:
         if self.depth > 3 or len(self.lines) > 60:
             self._assign()
             return
-        forms = [self._assign] * 4 + [self._store, self._if]
+        forms = [self._assign] * 4 + [self._store, self._if, self._augmented, self._swap]
         if self.loops < 2:
             forms += [self._for, self._while]
         if self._in_kernel:
-            forms += [self._atomic, self._near, self._atomic_of_ones_own]
+            forms += [self._atomic, self._near, self._atomic_of_ones_own, self._vector, self._own]
         else:
             forms.remove(self._store)
+            forms += [self._return] * (self.depth > 1) + [self._local]
+            if self.loops == 0:
+                forms.append(self._call)
         self.random.choice(forms)()
 
     # -- lanes together: only where all lanes of the block come ------------------------------
@@ -460,19 +521,23 @@ class _Writer:
         self.variables[name] = "int"
 
     def _local(self) -> None:
-        dtype = self.random.choice(INTEGERS)
-        array, name = self._name(), self._name()
-        is_flat = self.random.random() < 0.5
-        self._write(f"{array} = cuda.local.array({'4' if is_flat else '(2, 2)'}, np.{dtype})")
-
-        def element() -> str:
-            place = f"{self._int(1)} & 3" if is_flat else f"{self._int(0)} & 1, {self._int(1)} & 1"
-            return f"{array}[{place}]"
-
+        kind = self.random.choice(("int", "int", "float"))
+        dtype = self.random.choice(INTEGERS if kind == "int" else FLOATS)
+        make = self._int if kind == "int" else self._float
+        array, name, place = self._name(), self._name(), self._name()
+        shape, parts = self.random.choice(
+            (("4", "{0} & 3"), ("(2, 2)", "{0} & 1, ({0} >> 1) & 1"),
+             ("(2, 1, 2)", "{0} & 1, 0, ({0} >> 1) & 1"))
+        )  # fmt: skip
+        self._write(f"{array} = cuda.local.array({shape}, np.{dtype})")
+        self._write(f"for {place} in range(4):")
+        self._write(f"    {array}[{parts.format(place)}] = {make(1)}")
         for _ in range(2):
-            self._write(f"{element()} = {self._int(2)}")
-        self._write(f"{name} = np.{dtype}({element()})")
-        self.variables[name] = "int"
+            element = f"{array}[{parts.format(self._int(1))}]"
+            operator = self.random.choice(("", "", *(("+", "^") if kind == "int" else ())))
+            self._write(f"{element} {operator}= {make(2)}")
+        self._write(f"{name} = np.{dtype}({array}[{parts.format(self._int(1))}])")
+        self.variables[name] = kind
 
     def _shuffle(self) -> None:
         kind = self.random.choice(("int", "float"))
@@ -527,28 +592,33 @@ class _Writer:
         self.variables = {}
         self._typed: dict[str, str] = {}
         self._in_kernel = in_kernel
+        self._gives_two = False
         self._atomic_used = ""
         self._heaps: set[str] = set()
 
     def _device_function(self) -> None:
         self._begin(in_kernel=False)
+        self._gives_two = self.random.random() < 0.3
         self.variables = {"p": "int", "q": "float"}
-        for _ in range(self.random.randint(1, 3)):
+        for _ in range(self.random.randint(1, 4)):
             self._statement()
         if self.random.random() < 0.4:
             self._write(f"if {self._bool(2)}:")
-            self._write(f"    return np.int64({self._int(2)})")
-        self._write(f"return np.int64({self._int(3)})")
+            self._write(f"    return {self._returned(2)}")
+        self._write(f"return {self._returned(3)}")
         number = len(self.functions)
         head = ["@cuda.jit(device=True)", f"def f{number}(p, q):"]
         self.functions.append("\n".join([*head, *self.lines]))
+        self.two.append(self._gives_two)
 
     def _call(self) -> None:
-        if self.functions:
-            number = self.random.randrange(len(self.functions))
-            name = self._name()
-            self._write(f"{name} = f{number}({self._int(2)}, {self._float(2)})")
-            self.variables[name] = "int"
+        if not self.functions:
+            return self._assign()
+        number = self.random.randrange(len(self.functions))
+        names = [self._name() for _ in range(1 + self.two[number])]
+        self._write(f"{', '.join(names)} = f{number}({self._int(2)}, {self._float(2)})")
+        self.variables |= dict(zip(names, ("int", "float"), strict=False))
+        return None
 
     def _kernel(self) -> list[str]:
         self._begin(in_kernel=True)
@@ -560,6 +630,8 @@ class _Writer:
             forms += [self._shuffle, self._some_lanes, self._together]
         for _ in range(self.random.randint(3, 9)):
             self.random.choice(forms)()
+        if self.random.random() < 0.4:
+            self._leaving()
         for place, name in enumerate(list(self.variables)[-8:]):
             dtype = "float64" if self.variables[name] == "float" else "int64"
             self._write(f"out_{dtype}[i * 4 + {place % 4}] = {name}")
@@ -570,6 +642,21 @@ class _Writer:
             f"    i = ({_number('blockIdx', 'gridDim')}) * {self.threads} + tid",
             *self.lines,
         ]
+
+    def _leaving(self) -> None:
+        """Write a loop from whose midst some threads end; nobody waits for them any more."""
+        name = self._name()
+        self._write(f"for {name} in range({self._int(1)} & 7):")
+        known = dict(self.variables)
+        self.variables[name] = "int"
+        self.loops += 1
+        self.depth += 1
+        self._write(f"if {self._bool(2)}:")
+        self._write("    return")
+        self.depth -= 1
+        self._loop_body()
+        self.loops -= 1
+        self.variables = known
 
     def _place(self) -> None:
         """Ask where the thread is along several axes at once."""
