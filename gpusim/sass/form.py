@@ -153,6 +153,8 @@ def _signed(code: str, signs: Signs, value: Array) -> Array:
         return np.logical_not(value)
     if code == "D":
         return _upper_word_signed(signs, value)
+    if code == "d":
+        return _double_signed(signs, value)
     if signs.absolute:
         value = np.abs(value)
     if signs.inverted:
@@ -164,6 +166,12 @@ def _upper_word_signed(signs: Signs, value: Array) -> Array:
     sign_bit = np.uint32(1 << 31)
     value = value & ~sign_bit if signs.absolute else value
     return value ^ sign_bit if signs.negated else value
+
+
+def _double_signed(signs: Signs, value: Array) -> Array:
+    """Return doubles with their signs applied; what is no number passes with its own (measured)."""
+    signed, none = signs.of(value), np.isnan(value)
+    return np.where(none, value, signed) if np.count_nonzero(none) else signed
 
 
 def typed(instruction: Instruction, *registers: Array) -> Sequence[Array]:

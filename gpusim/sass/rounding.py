@@ -25,12 +25,25 @@ _LEAST_BRAIN = 2.0**-133
 
 @dataclass(frozen=True)
 class Precision:
-    """A precision: the bits of the number nearest to a float64, their value, its one NaN."""
+    """A precision: the bits of the number nearest to a float64, their value, its one NaN.
+
+    A number fills so many `bits`, of which the last ones are its `fraction`.
+    """
 
     nearest: Callable[[Array], Array]
     value: Callable[[Array], Array]
     nan: int
     least_normal: float
+    bits: int
+    fraction: int
+
+    def nan_of(self, value: Array) -> Array:
+        """Return the quiet NaN that has the sign and the first bits of a double's."""
+        word = value.view(np.uint64)
+        sign = word >> np.uint64(63) << np.uint64(self.bits - 1)
+        fraction = (word & np.uint64((1 << 52) - 1)) >> np.uint64(52 - self.fraction)
+        exponent = np.uint64((1 << self.bits - 1) - (1 << self.fraction - 1))
+        return np.asarray(sign | exponent | fraction).astype(U32)
 
 
 def _nearest_brain(exact: Array) -> Array:
@@ -49,18 +62,24 @@ SINGLE = Precision(
     lambda bits: bits.view(F32).astype(F64),
     nan=0x7FFFFFFF,
     least_normal=2.0**-126,
+    bits=32,
+    fraction=23,
 )
 HALF = Precision(
     lambda exact: exact.astype(F16).view(U16).astype(U32),
     lambda bits: bits.astype(U16).view(F16).astype(F64),
     nan=0x7FFF,
     least_normal=2.0**-14,
+    bits=16,
+    fraction=10,
 )
 BRAIN = Precision(
     _nearest_brain,
     lambda bits: (bits << U32(16)).view(F32).astype(F64),
     nan=0x7FFF,
     least_normal=2.0**-126,
+    bits=16,
+    fraction=7,
 )
 NAN = np.array(SINGLE.nan, dtype=U32).view(F32)
 

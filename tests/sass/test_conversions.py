@@ -65,7 +65,8 @@ def test_what_is_no_double_becomes_the_sign_bit_of_the_type() -> None:
         ("F2F.BF16.F64.RZ R0, R2", 0x00000000, 0xFFEFFFFF, 0xFF7F),
         ("F2F.F16.F32.RP R0, R2", 0x00000001, 0, 1),
         ("F2F.F16.BF16 R0, R2", 0x4780, 0, 0x7C00),
-        ("F2F.F32.F64 R0, R2", 0x00000001, 0xFFF80000, 0x7FFFFFFF),
+        ("F2F.F32.F64 R0, R2", 0x20000001, 0xFFF00000, 0xFFC00001),  # measured
+        ("F2F.F16.F64 R0, R2", 0, 0xFFF40000, 0xFF00),
         ("F2F.F64.BF16 R0, R2.H1", 0x3F810000, 0, 0x3FF0200000000000),
         ("F2F.F64.F32 R0, R2", 0xFF800001, 0, 0xFFF8000020000000),
         ("FRND.BF16.CEIL R0, R2.H1", 0xBF000000, 0, 0x8000),  # -0.5

@@ -95,6 +95,9 @@ def test_directed_rounding_of_doubles_takes_the_neighbour(*, a: float, b: float,
         ("FFMA.RZ R0, R2, R3, R4", (0x7F7FFFFF, 0x40000000, 0), 0x7F7FFFFF),
         ("FADD.FTZ R0, R2, R3", (0x00800001, 0x80800000), 0),
         ("FADD R0, R2, R3", (0x00800001, 0x80800000), 1),
+        ("FMUL R0, R2, R3", (0x00800000, 0x3F7FFFFF), 0x00800000),
+        ("FMUL.FTZ R0, R2, R3", (0x00800000, 0x3F7FFFFF), 0),  # measured: less, with more bits
+        ("FMUL.FTZ R0, R2, R3", (0x00800000, 0x3F800000), 0x00800000),
         ("FADD.SAT R0, R2, R3", (0x7FC00000, 0), 0),
     ],
 )
@@ -124,12 +127,15 @@ def test_what_is_no_number_has_one_pattern(row: str, operands: tuple[int, ...]) 
     assert words(row, *operands) == NAN32
 
 
-def test_doubles_keep_the_bits_of_the_first_operand_that_is_none() -> None:
-    quiet = np.array([0x7FF8000000000123, 0xFFF0000000000001], dtype=U64).view(F64)
+def test_doubles_keep_the_bits_of_the_last_operand_that_is_none() -> None:
+    """Measured: quiet, with its own sign; a second factor comes before an addend."""
+    one, two = np.array([0x7FF8000000000123, 0xFFF0000000000001], dtype=U64).view(F64)
     assert doubles("DADD R0, R2, R4", math.inf, -math.inf) == NAN64
     assert doubles("DFMA R0, R2, R4, R6", 0.0, math.inf, 1.0) == NAN64
-    assert doubles("DMUL R0, R2, R4", 1.0, quiet[0]) == 0x7FF8000000000123
-    assert doubles("DADD R0, R2, R4", quiet[1], quiet[0]) == 0xFFF8000000000001
+    assert doubles("DMUL R0, R2, R4", one, 1.0) == 0x7FF8000000000123
+    assert doubles("DADD R0, R2, -R4", one, two) == 0xFFF8000000000001
+    assert doubles("DADD R0, -RZ, |R2|", two) == 0xFFF8000000000001
+    assert doubles("DFMA R0, R2, R4, R6", 1.0, one, two) == 0x7FF8000000000123
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,15 @@ def _to_real(form: Form, a: Array, kind: Whole, real: Real) -> Array:
 
 
 def _to_other(form: Form, a: Array, real: Real, other: Real) -> Array:
-    return other.given(form, real.exact(form, a))
+    """Round to another precision; what is no double keeps its sign and first bits (measured)."""
+    given = other.given(form, real.exact(form, a))
+    if real is not DOUBLES or other.precision is None:
+        return given
+    none = np.isnan(a)
+    if not np.count_nonzero(none):
+        return given
+    bits = np.where(none, other.precision.nan_of(a), given.view(U32))
+    return bits.view(given.dtype)
 
 
 def _to_whole_real(form: Form, a: Array, real: Real) -> Array:

@@ -25,15 +25,16 @@ _ONE, _ZERO = np.ones(1), np.zeros(1)
 
 
 def _with_nans(result: Array, *operands: Array) -> Array:
-    """Give what is no number its bits: the first operand that is none, quiet, else NO_NUMBER.
+    """Give what is no number its bits: the last operand that is none, quiet, else NO_NUMBER.
 
-    Which operand comes first where several are none is not measured.
+    Measured on an H200 for sums and products of two, and that a second factor comes before the
+    others; that an addend comes before the first factor is not measured.
     """
     none = np.isnan(result)
     if not np.count_nonzero(none):
         return result
     made: Array = NO_NUMBER
-    for operand in reversed(operands):
+    for operand in operands:
         made = np.where(np.isnan(operand), _quiet(operand), made)
     return np.where(none, made, result)
 
@@ -73,7 +74,7 @@ def multiply_doubles(form: Form, a: Array, b: Array) -> Array:
 @row("DFMA", "fp64", "d", "ddd", ROUNDINGS)
 def multiply_add_doubles(form: Form, a: Array, b: Array, c: Array) -> Array:
     """Multiply and add with one rounding."""
-    return _with_nans(_directed(form, fused_multiply_add(a, b, c), a, b, c), a, b, c)
+    return _with_nans(_directed(form, fused_multiply_add(a, b, c), a, b, c), a, c, b)
 
 
 @row("DMNMX", "fp64", "d", "ddp")
