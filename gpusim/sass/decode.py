@@ -7,6 +7,7 @@ hardware's names here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -85,6 +86,7 @@ class Micro:
 
 ZERO = np.uint32(0)
 ALL_PREDICATES = "PR"
+_REGISTER_AND_OFFSET = re.compile(r"(R\d+)(?: (-?0x[0-9a-f]+))?$")
 SPECIAL_REGISTERS = {
     **{f"SR_TID.{axis}": f"tid.{axis.lower()}" for axis in "XYZ"},
     **{f"SR_CTAID.{axis}": f"ctaid.{axis.lower()}" for axis in "XYZ"},
@@ -663,9 +665,11 @@ def _jump(
 def _indexed_branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Go on at an address behind this row, such as a table in constant memory holds."""
     _expect(len(row.operands) == 1 and row.operands[0].kind == "X" and bool(row.targets), row)
-    register, _, offset = row.operands[0].name.partition(" ")
-    added = row.address + BYTES_PER_ROW + int(offset or "0", 16)
-    yield from _jump(decoder, row, place, "BRX", written.operand(register), added)
+    match = _REGISTER_AND_OFFSET.match(row.operands[0].name)
+    _expect(match is not None, row)
+    assert match is not None
+    added = row.address + BYTES_PER_ROW + int(match[2] or "0", 16)
+    yield from _jump(decoder, row, place, "BRX", written.operand(match[1]), added)
 
 
 def _call_driver(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -694,8 +698,11 @@ def _itself(form: Form, value: Any) -> Any:
 
 
 def _return(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    _expect(row.operands[0].kind == "R", row)
-    yield Micro("RET.REL", place, None, (row.operands[0].name,), (), row.guard)
+    register, label = row.operands
+    _expect(
+        decoder.labels.get(label.name, 0) == 0, row
+    )  # the register counts from the code's begin
+    yield Micro("RET.REL", place, None, (register.name,), (), row.guard)
 
 
 def _exit(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

@@ -38,7 +38,7 @@ for name, space in (("ATOMG", "global"), ("ATOM", "generic"), ("ATOMS", "shared"
         modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}",
         kind="atomic",
         detail=space,
-        shape=f"q?o{WHERE[space]}ww?",
+        shape=f"{'' if space == 'shared' else 'q'}o{WHERE[space]}ww?",
     )
 for name, space in (("RED", "global"), ("REDG", "global")):
     add(
