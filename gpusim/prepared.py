@@ -26,7 +26,8 @@ class Prepared:
     `ArraySpec` stands for an array whose elements are never read, a `NullPointer` for none.
     `source_file` is the file whose lines the instructions name, empty where there is none.
     `fallback` says why the lowering made the program where nvcc's code was to be had if possible.
-    `copies` hold arrays of the arguments that are filled where they are touched.
+    `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
+    arguments that stand for arrays in another byte order, with these.
     """
 
     program: Program
@@ -36,9 +37,16 @@ class Prepared:
     source_file: str = ""
     fallback: str = ""
     copies: tuple[PagedCopy, ...] = ()
+    swapped: tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], ...] = ()
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)
+
+    def give_back(self) -> None:
+        """Let arrays in another byte order hold the results."""
+        for held, given in self.swapped:
+            if given.flags.writeable:
+                given[...] = held
 
     def bytes_of(self, array: str) -> int:
         """Return the size of an array in bytes; of ANY_ARRAY, that of all of them together."""

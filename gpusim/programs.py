@@ -192,6 +192,10 @@ def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:
     if array.dtype not in DTYPES:
         known = ", ".join(str(d) for d in DTYPES)
         raise LaunchError(f"array {name!r} is of {array.dtype}; kernels have {known}")
+    if isinstance(array, np.ma.MaskedArray):
+        raise LaunchError(
+            f"array {name!r} is masked, and a kernel does not see the mask; pass {name}.filled(...)"
+        )
     if isinstance(array, np.ndarray) and any(s % array.itemsize for s in array.strides):
         raise LaunchError(
             f"array {name!r} has strides of {array.strides} bytes, which are no whole elements of "

@@ -111,6 +111,7 @@ def run(
                         batch_end(interpreter.batch.placement.blocks)
                     if progress is not None:
                         progress(finished)
+    prepared.give_back()
     for end in hooks(observers, "end"):
         end()
 

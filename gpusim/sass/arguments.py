@@ -13,12 +13,10 @@ import numpy as np
 
 from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.errors import LaunchError
+from gpusim.sass import arrays, scalars
 from gpusim.sass.cubin import Parameter
 from gpusim.sass.signature import Declared
-from gpusim.sass.structures import POINTER_BYTES, TYPES, Member, Structures, members
-
-_INTEGERS: Mapping[int, type[np.generic]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-_FLOATS: Mapping[int, type[np.generic]] = {2: np.float16, 4: np.float32, 8: np.float64}
+from gpusim.sass.structures import POINTER_BYTES, Member, Structures, members
 
 
 class Given(NamedTuple):
@@ -49,11 +47,11 @@ def given(
     made: list[Given] = []
     for (one, parameter), shape, value in zip(pairs, shapes, values, strict=True):
         if shape is None or isinstance(value, bytes | np.void):
-            whole = argument(one, parameter.size, value)
+            whole = argument(one, parameter.size, known, value)
             made.append(Given(one.name, parameter.offset, parameter.size, whole))
             continue
         for member, part in zip(shape, _parts(one, shape, value), strict=True):
-            passed = argument(member.declared, member.size, part)
+            passed = argument(member.declared, member.size, known, part)
             place = parameter.offset + member.offset
             made.append(Given(member.declared.name, place, member.size, passed))
     return made
@@ -108,13 +106,16 @@ def _in_order(value: Any) -> Iterator[Any]:
         yield value
 
 
-def argument(declared: Declared, size: int, value: Any) -> Any:
+def argument(declared: Declared, size: int, known: Structures, value: Any) -> Any:
     """Return what is passed for a parameter; LaunchError where it does not fit."""
-    if isinstance(value, np.ndarray) and value.dtype.fields is None and value.ndim:
-        return _array(declared, size, value)
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = _without_dimensions(declared, value)
+    if isinstance(value, np.ndarray):
+        _expect_pointer(declared, size)
+        return arrays.plain(declared, known, value)
     if isinstance(value, ArraySpec):
         _expect_pointer(declared, size)
-        return value
+        return arrays.spec(declared, value)
     if value is None:
         _expect_pointer(declared, size)
         return NullPointer()
@@ -125,29 +126,37 @@ def argument(declared: Declared, size: int, value: Any) -> Any:
             f"not {type(value).__name__}"
         )
     if isinstance(value, bytes | np.void):
-        held = value if isinstance(value, bytes) else value.tobytes()
-        return np.void(_of_size(declared, size, np.frombuffer(held, np.uint8)).tobytes())
+        return _bytes(declared, size, known, value)
     return _number(declared, size, value)
 
 
-def _array(declared: Declared, size: int, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    _expect_pointer(declared, size)
-    if not value.flags.c_contiguous:
+def _without_dimensions(declared: Declared, value: np.ndarray[Any, Any]) -> Any:
+    """Return an array of no dimensions as one element for a pointer, else as a number."""
+    if declared.is_pointer:
+        return value.reshape(1)
+    if not declared.ctype and value.dtype.itemsize == POINTER_BYTES:
         raise LaunchError(
-            f"array {declared.name!r} is not contiguous; pass "
-            f"numpy.ascontiguousarray({declared.name})"
+            f"argument {declared.name!r} may be a pointer or a number; pass "
+            f"{declared.name}.reshape(1) or {declared.name}[()]"
         )
-    pointed = TYPES.get(declared.ctype.rstrip("*[] ").strip())
-    if pointed is not None and np.dtype(pointed).itemsize != value.dtype.itemsize:
-        raise LaunchError(
-            f"argument {declared.name!r} points to {np.dtype(pointed)}; the array is of "
-            f"{value.dtype}"
-        )
-    return value
+    return value[()]
+
+
+def _bytes(declared: Declared, size: int, known: Structures, value: bytes | np.void) -> np.void:
+    shape = members(declared, known, size)
+    if isinstance(value, np.void) and value.dtype.names is not None:
+        lies = shape is None or arrays.lies_as(value.dtype, shape)
+        if not lies or not value.dtype.isnative:
+            raise LaunchError(
+                f"argument {declared.name!r} is a {declared.ctype or f'value of {size} bytes'}, in "
+                f"which members do not lie as in {value.dtype}"
+            )
+    held = value if isinstance(value, bytes) else value.tobytes()
+    return np.void(_of_size(declared, size, np.frombuffer(held, np.uint8)).tobytes())
 
 
 def _expect_pointer(declared: Declared, size: int) -> None:
-    if size != POINTER_BYTES or (TYPES.get(declared.ctype) is not None):
+    if size != POINTER_BYTES or scalars.is_known(declared.ctype):
         raise LaunchError(
             f"argument {declared.name!r} is a {declared.ctype or f'value of {size} bytes'}, "
             "which takes a number, not an array or a null pointer"
@@ -155,38 +164,17 @@ def _expect_pointer(declared: Declared, size: int) -> None:
 
 
 def _number(declared: Declared, size: int, value: Any) -> Any:
-    kind = TYPES.get(declared.ctype)
-    if kind is None:
-        if isinstance(value, np.generic):
-            kind = type(value)
-        elif isinstance(value, bool):
-            kind = np.bool_
-        elif isinstance(value, float):
-            kind = _FLOATS.get(size)
-        elif isinstance(value, int):
-            kind = _INTEGERS.get(size)
-    if kind is None or not isinstance(value, int | float | np.generic):
+    what = f"argument {declared.name!r}"
+    if scalars.is_known(declared.ctype):
+        made = scalars.scalar(what, declared.ctype, value)
+    elif declared.is_class and not isinstance(value, np.generic):
         raise LaunchError(
-            f"argument {declared.name!r} is a {declared.ctype or f'value of {size} bytes'}; "
-            f"a {type(value).__name__} does not fit: pass its bytes"
+            f"{what} is a {declared.ctype}; a {type(value).__name__} does not fit: "
+            "pass its bytes, or a number of NumPy's with its size"
         )
-    made = np.asarray(_converted(declared, kind, value))
-    return _of_size(declared, size, made)[()]
-
-
-def _converted(declared: Declared, kind: type[np.generic], value: Any) -> Any:
-    dtype = np.dtype(kind)
-    if dtype.kind in "iu":
-        whole = int(value)
-        if (
-            whole != value
-            or not -(1 << (8 * dtype.itemsize - 1)) <= whole < 1 << 8 * dtype.itemsize
-        ):
-            raise LaunchError(
-                f"argument {declared.name!r} is a {declared.ctype or dtype}, which {value!r} is not"
-            )
-        return np.array(whole & ((1 << 8 * dtype.itemsize) - 1), f"u{dtype.itemsize}").view(dtype)
-    return dtype.type(value)
+    else:
+        made = scalars.of_size(what, declared.ctype, size, value)
+    return _of_size(declared, size, np.asarray(made))[()]
 
 
 def _of_size(declared: Declared, size: int, made: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

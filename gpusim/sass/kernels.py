@@ -7,8 +7,8 @@ kernel of the dialect is.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -19,26 +19,41 @@ import numpy as np
 from gpusim import files
 from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.cuda import MachineCode
-from gpusim.errors import InputError, LaunchError
-from gpusim.isa import BankLayout, Link, Program
+from gpusim.errors import InputError, LaunchError, shown_at_the_call
+from gpusim.isa import BankLayout, Program
 from gpusim.launch import ComputeCapability, Launch
 from gpusim.prepared import Prepared
-from gpusim.sass import arguments, compiler, cubin, host, listing, signature
+from gpusim.sass import (
+    arguments,
+    arrays,
+    compiler,
+    cubin,
+    host,
+    listing,
+    signature,
+    symbols,
+    variables,
+)
 from gpusim.sass.aliases import aliases, of_template, resolved
 from gpusim.sass.arguments import Given
 from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
+from gpusim.sass.contents import CONSTANT_BANK, Contents, contents
 from gpusim.sass.includes import includes, read
 from gpusim.sass.signature import Declared
-from gpusim.sass.structures import POINTER_BYTES, Structures, members, structures
-from gpusim.sass.translate import HEAP_BYTES, Code, translate
+from gpusim.sass.structures import POINTER_BYTES, TYPES, Structures, members, structures
+from gpusim.sass.symbols import BUILTIN
+from gpusim.sass.translate import Code, translate
+from gpusim.sass.wheels import CompilerMissingError
 
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
 _KERNEL_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:[^\n]|\\\n)*__global__", re.MULTILINE)
+_ENUMERATION = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)")
+DEFAULT_ARCHITECTURE = "sm_90"
 POINTERS = np.ndarray | ArraySpec | NullPointer
 GRID_BARRIER_WORDS = 8
-KERNEL_BANK, CONSTANT_BANK, ADDRESS_BANK = 2, 3, 4
+KERNEL_BANK, ADDRESS_BANK = 2, 4
 
 
 @dataclass(frozen=True)
@@ -57,7 +72,7 @@ class CodeFile:
         self._variables: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> CodeKernel:
-        return CodeKernel(self, name, dict(self.variables))
+        return CodeKernel(self, name)
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -69,9 +84,32 @@ class CodeFile:
         """The names of the file's kernels."""
         raise NotImplementedError
 
+    @shown_at_the_call
     def set(self, name: str, value: Any) -> None:
-        """Give a `__device__` or `__constant__` variable what it holds in later launches."""
-        self._variables = {**self._variables, name: np.asarray(value)}
+        """Give a `__device__` or `__constant__` variable what it holds in later launches.
+
+        Its name is that of C++, `space::name`. LaunchError where the file has no such variable, and
+        for a value that does not fit.
+        """
+        known = self._known_variables()
+        if known is not None:
+            self.held(name, value, known)
+        self._variables = {**self._variables, name: value}
+
+    def held(
+        self, name: str, value: Any, known: Mapping[str, cubin.Variable]
+    ) -> tuple[cubin.Variable, np.ndarray[Any, Any]]:
+        """Return the variable that a name means, and what it is set to."""
+        one = variables.variable(name, known, self.file)
+        return one, variables.held(name, one, self._type_of(one), value)
+
+    def _known_variables(self) -> Mapping[str, cubin.Variable] | None:
+        """Return the variables by their symbols, None where a launch is the first to know them."""
+        return None
+
+    def _type_of(self, one: cubin.Variable) -> str:
+        """Return a variable's type, its elements' if it is an array; "" where nothing says it."""
+        return ""
 
     @property
     def structures(self) -> Structures:
@@ -81,6 +119,24 @@ class CodeFile:
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
         raise NotImplementedError
+
+    def typed(self, declared: Declared, ctype: str) -> Declared:
+        """Return a parameter in the type that the compiler has for it.
+
+        Types that are classes there may be enumerations, of which numbers are values.
+        """
+        base = ctype.rstrip("*")
+        if base in BUILTIN.values():
+            known = TYPES.get(declared.ctype.rstrip("*[] ")), declared.is_pointer
+            same = known == (TYPES.get(base, ""), ctype.endswith("*"))
+            return declared if same else replace(declared, ctype=ctype)
+        is_class = ctype == base and base.rpartition("::")[2] not in self.enumerations
+        return replace(declared, ctype=declared.ctype or ctype, is_class=is_class)
+
+    @property
+    def enumerations(self) -> Collection[str]:
+        """The names of the file's enumerations."""
+        return ()
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code for a GPU depends on, beside this one."""
@@ -126,6 +182,27 @@ class CudaSource(CodeFile):
     def _aliases(self) -> Mapping[str, Sequence[str]]:
         return aliases(self._declarations, self.options.definitions)
 
+    def _known_variables(self) -> Mapping[str, cubin.Variable] | None:
+        try:
+            return self._compiled(None, DEFAULT_ARCHITECTURE)[1].variables
+        except (compiler.CompileError, CompilerMissingError):
+            return None
+
+    def _type_of(self, one: cubin.Variable) -> str:
+        name = symbols.cpp_name(one.name).rpartition("::")[2]
+        found = self._variable_types.get(name)
+        ctype = resolved(found, self._aliases).ctype if found is not None else ""
+        return ctype if one.size % np.dtype(TYPES.get(ctype, np.uint8)).itemsize == 0 else ""
+
+    @cached_property
+    def enumerations(self) -> Collection[str]:
+        """The names of the file's enumerations."""
+        return frozenset(_ENUMERATION.findall(self._declarations))
+
+    @cached_property
+    def _variable_types(self) -> Mapping[str, Declared]:
+        return variables.declared_types(self._declarations)
+
     @cached_property
     def _declarations(self) -> str:
         """The text with the user's own headers, in which kernels and types may stand as well."""
@@ -165,30 +242,29 @@ class CudaSource(CodeFile):
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
-        made, held = self._compiled(name, cc)
+        made, held = self._compiled(self._instance(name), compiler.architecture(cc))
         symbol = made.names.get(name) or _symbol(name, held, self.file)
         return _code(held, name, symbol, made.listing, made.generator, self.file)
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code depends on, whether or not it compiles."""
         try:
-            found = self._compiled(name, cc)[0].lookups
+            found = self._compiled(self._instance(name), compiler.architecture(cc))[0].lookups
         except compiler.CompileError as error:
             found = error.lookups
         return found or ()
 
-    def _compiled(self, name: str, cc: ComputeCapability) -> tuple[compiler.Compiled, cubin.Cubin]:
+    def _compiled(self, asked: str | None, arch: str) -> tuple[compiler.Compiled, cubin.Cubin]:
         """Return the compiled file; once for all its kernels that are no templates."""
-        arch = compiler.architecture(cc)
-        asked = name if self._is_instance(name) else None
         if (asked, arch) not in self._made:
             named = [] if asked is None else [asked]
             made = compiler.compiled(self._device_text, self.file, named, arch, self.options)
             self._made[asked, arch] = made, cubin.read(made.cubin, self.file)
         return self._made[asked, arch]
 
-    def _is_instance(self, name: str) -> bool:
-        return "<" in name or "::" in name
+    def _instance(self, name: str) -> str | None:
+        """Return the name of a template's instance or in a namespace, None for any other."""
+        return name if "<" in name or "::" in name else None
 
 
 class CubinFile(CodeFile):
@@ -213,6 +289,9 @@ class CubinFile(CodeFile):
             known = ", ".join(self._cubin.kernels) or "none"
             raise InputError(f"{self.file} has no kernel {name!r} (its kernels: {known})")
         return super().__getitem__(name)
+
+    def _known_variables(self) -> Mapping[str, cubin.Variable] | None:
+        return self._cubin.variables
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code; InputError where it is for another GPU."""
@@ -252,26 +331,12 @@ def _code(held: cubin.Cubin, name: str, symbol: str, text: str, generator: str, 
     return Code(name, kernel, held, section, generator)
 
 
-def _initial(held: cubin.Cubin, variable: cubin.Variable) -> np.ndarray[Any, Any]:
-    """Return what a variable holds at first: the system makes room for zeros when they are used."""
-    try:
-        made = np.zeros(variable.size, np.uint8)
-    except MemoryError:
-        raise LaunchError(
-            f"{variable.name} has {variable.size:,} bytes, more than this machine has memory"
-        ) from None
-    first = held.globals[variable.offset : variable.offset + variable.size]
-    made[: len(first)] = np.frombuffer(first, np.uint8)
-    return made
-
-
 class CodeKernel(MachineCode):
     """A kernel in machine code, launched with `kernel[grid, block, stream, shared_bytes]`."""
 
-    def __init__(self, file: CodeFile, name: str, variables: Mapping[str, Any]) -> None:
+    def __init__(self, file: CodeFile, name: str) -> None:
         self.file = file
         self.__name__ = name
-        self._variables = variables
         self._codes: dict[ComputeCapability, Code] = {}
         self._programs: dict[Any, Program] = {}
 
@@ -316,38 +381,54 @@ class CodeKernel(MachineCode):
                 "simulated"
             )
         parameters = code.kernel.parameters
-        declared = self.file.declared(self.__name__, [one.size for one in parameters])
+        declared = self._declared(code)
         given = arguments.given(self.__name__, parameters, declared, self.file.structures, args)
-        bound = {one.name: one.value for one in given} | self._held(code)
+        held = contents(code, self._set(code))
+        # A parameter may bear the name of a variable.
+        given = [
+            one._replace(name=f"{one.name} (argument)") if one.name in held.arrays else one
+            for one in given
+        ]
+        bound = {one.name: one.value for one in given} | held.arrays
         if code.grid_barrier is not None:
             bound[code.grid_barrier[0]] = np.zeros(GRID_BARRIER_WORDS, np.uint32)
-        return Prepared(self.program(given, bound, cc), launch, bound, cc, self.file.file)
+        copies = arrays.in_native_order(bound)
+        swapped = tuple((copy, bound[name]) for name, copy in copies.items())
+        program = self._program(code, given, bound, held, cc)
+        file = self.file.file
+        return Prepared(program, launch, {**bound, **copies}, cc, file, swapped=swapped)
 
-    def _held(self, code: Code) -> dict[str, Any]:
-        """Return arrays for variables and for banks, whose addresses code asks for or holds."""
-        made: dict[str, Any] = {}
-        for name in code.links.reachable:
-            variable = code.cubin.variables[name]
-            given = self._variables.get(name)
-            made[name] = _initial(code.cubin, variable) if given is None else given
-        if code.heap:
-            made[code.heap] = np.zeros(HEAP_BYTES, np.uint8)
-        for name, (bank, begin) in code.images.items():
-            size = len(code.cubin.constants) if bank else code.kernel.parameters_end - begin
-            made[name] = np.zeros(max(size, 1), np.uint8)
-        return made
+    def _declared(self, code: Code) -> tuple[Declared, ...]:
+        """Return the parameters as the source declares them, in types as the compiler has them."""
+        sizes = [one.size for one in code.kernel.parameters]
+        declared = self.file.declared(self.__name__, sizes)
+        types = symbols.parameter_types(code.kernel.name)
+        if types is None or len(types) != len(declared):
+            return declared
+        return tuple(map(self.file.typed, declared, types))
 
-    def program(
-        self, given: Sequence[Given], bound: Mapping[str, Any], cc: ComputeCapability
+    def _set(self, code: Code) -> dict[str, np.ndarray[Any, Any]]:
+        """Return what variables are set to, by their symbols."""
+        known = code.cubin.variables
+        pairs = (self.file.held(*one, known) for one in self.file.variables.items())
+        return {variable.name: array for variable, array in pairs}
+
+    def _program(
+        self,
+        code: Code,
+        given: Sequence[Given],
+        bound: Mapping[str, Any],
+        held: Contents,
+        cc: ComputeCapability,
     ) -> Program:
         """Return the kernel as a program; made once for what the arguments point to."""
-        arrays = tuple(n for n, v in bound.items() if isinstance(v, POINTERS))
-        key = (cc, arrays, tuple(one[:3] for one in given))
+        pointers = tuple(n for n, v in bound.items() if isinstance(v, POINTERS))
+        key = (cc, pointers, tuple(one[:3] for one in given), held.constants)
         if key not in self._programs:
-            self._programs[key] = self._translated(self.code(cc), given)
+            self._programs[key] = self._translated(code, given, held)
         return self._programs[key]
 
-    def _translated(self, code: Code, given: Sequence[Given]) -> Program:
+    def _translated(self, code: Code, given: Sequence[Given], held: Contents) -> Program:
         pointers: dict[tuple[int, int], str] = {}
         for name, offset, size, value in given:
             if isinstance(value, POINTERS) and size == POINTER_BYTES:
@@ -360,9 +441,9 @@ class CodeKernel(MachineCode):
         layout = BankLayout(
             parameters=tuple((name, offset, size) for name, offset, size, _ in given),
             words=code.words,
-            fixed={CONSTANT_BANK: self._constants(code), KERNEL_BANK: code.kernel.constants},
+            fixed={CONSTANT_BANK: held.constants, KERNEL_BANK: code.kernel.constants},
             addresses=code.links.addresses,
-            links=self._links(code),
+            links=held.links,
             images=code.images,
             heap=code.heap,
             functions=code.cubin.functions,
@@ -371,24 +452,6 @@ class CodeKernel(MachineCode):
             shared_start=code.window,
         )
         return translate(code, layout, pointers)
-
-    def _links(self, code: Code) -> dict[str | int, tuple[Link, ...]]:
-        """Return the addresses in initial values that nobody has set to something else."""
-        given, kept = self._variables, dict[str | int, tuple[Link, ...]]()
-        kept |= {name: one for name, one in code.links.of_variables.items() if name not in given}
-        own = tuple(link for name, link in code.links.of_constants if name not in given)
-        return kept | {CONSTANT_BANK: own} if own else kept
-
-    def _constants(self, code: Code) -> bytes:
-        held = bytearray(code.cubin.constants)
-        for name, value in self._variables.items():
-            variable = code.cubin.variables.get(name)
-            if variable is not None and variable.is_constant:
-                given = np.asarray(value).tobytes()
-                if len(given) > variable.size:
-                    raise LaunchError(f"{name} has {variable.size} bytes, not {len(given)}")
-                held[variable.offset : variable.offset + len(given)] = given
-        return bytes(held)
 
 
 def cuda_file(

@@ -24,12 +24,14 @@ _NOT_NAMES = (
 class Declared:
     """A parameter or member as the source declares it; its type is the text before its name.
 
-    `length` is that of an array within a structure, negative where it is no plain number.
+    `length` is that of an array within a structure, negative where it is no plain number. Of a
+    class only its bytes are a value.
     """
 
     name: str
     ctype: str
     length: int = 0
+    is_class: bool = False
 
     @property
     def is_pointer(self) -> bool:
