@@ -6,7 +6,6 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 
 from gpusim.cli import inputs, output
@@ -68,15 +67,15 @@ def operations(chosen: argparse.Namespace) -> int:
 
 def judged(names: Sequence[str], device: str, every: int) -> list[Verdict]:
     """Return what the simulator makes of each N-th operation of some rooms."""
-    work = [(name, one) for name in names for one in room(name)[::every]]
+    work = {name: room(name)[::every] for name in names}
     made: list[Verdict] = []
-    simulator = cache(Simulator)
-    with Bar(len(work), "operations") as bar:
+    with Bar(sum(map(len, work.values())), "operations") as bar:
         bar.start()
-        for name, operation in work:
-            known = record.load(device, name)
-            made.append(judge(name, operation, simulator(name), known))
-            bar.advance()
+        for name, some in work.items():
+            known, simulator = record.load(device, name), Simulator(some)
+            for operation in some:
+                made.append(judge(name, operation, simulator, known))
+                bar.advance()
     return made
 
 

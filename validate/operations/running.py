@@ -21,12 +21,12 @@ SPECIAL_FUNCTIONS = "MUFU"
 
 
 class Simulator:
-    """Runs the operations of a room in the simulator."""
+    """Runs operations in the simulator; they are compiled together."""
 
-    def __init__(self, name: str, cc: str = "9.0") -> None:
+    def __init__(self, operations: Sequence[Operation], cc: str = "9.0") -> None:
         self.cc = ComputeCapability.parse(cc)
-        self.file: CodeFile = cuda_source(source(room(name)))
-        self.generator = self.file.code(room(name)[0].name, self.cc).generator
+        self.file: CodeFile = cuda_source(source(operations))
+        self.generator = self.file.code(operations[0].name, self.cc).generator
 
     def results(self, operation: Operation) -> list[Array]:
         """Return the results, and the operands as the kernel leaves them."""
