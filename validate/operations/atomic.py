@@ -70,7 +70,8 @@ def _apart(name: str, kind: str, given: str) -> Iterator[Operation]:
 
 def _together(name: str, kind: str) -> Iterator[Operation]:
     """Yield the operation on a word of a warp, and of a block."""
-    first = f"{word(kind)} *p = pa - lane; __syncwarp(); {name}(p, b); __syncwarp(); r = *(volatile {word(kind)} *)p;"
+    given = "1000u" if name == "atomicInc" else "b"
+    first = f"{word(kind)} *p = pa - lane; __syncwarp(); {name}(p, {given}); __syncwarp(); r = *(volatile {word(kind)} *)p;"
     yield _one(f"{name}_of_warp", kind, first)
     held = f"__shared__ {word(kind)} s; if (!threadIdx.x) s = a; __syncthreads(); "
-    yield _one(f"{name}_of_block", kind, f"{held}{name}(&s, b); __syncthreads(); r = s;")
+    yield _one(f"{name}_of_block", kind, f"{held}{name}(&s, {given}); __syncthreads(); r = s;")
