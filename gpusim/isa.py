@@ -114,6 +114,11 @@ class Instruction:
         return OPS[self.op].kind == "load"
 
 
+def behind(shared: int) -> int:
+    """Return where memory that the system keeps begins behind so many bytes of a block's own."""
+    return -(-shared // 16) * 16
+
+
 class Link(NamedTuple):
     """At an `offset`, the address of an array and so many bytes more."""
 
@@ -134,7 +139,8 @@ class BankLayout:
     values of variables, by the array that holds them; those within a bank go by its number.
     `images` are arrays with the bytes of a bank, for who reads it by generic address: the bank,
     and where the array begins in it; `heap` is the array from which malloc gives memory. A block's
-    own shared memory begins `shared_start` bytes behind the address that its window has.
+    own shared memory begins `shared_start` bytes behind the address that its window has;
+    `reserved_bytes` more stand behind it where code asks for what the system keeps for it.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
@@ -147,7 +153,9 @@ class BankLayout:
     functions: Mapping[int, str] = field(default_factory=dict)
     grid_barrier: tuple[str, int, int] | None = None
     stack_bytes: int = 0
+    static_shared_bytes: int = 0
     shared_start: int = 0
+    reserved_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -175,6 +183,12 @@ class Program:
     constants: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     layout: BankLayout | None = None
     compiler: str = ""
+
+    def addressable_shared(self, dynamic: int) -> int:
+        """Return the bytes of a block's shared memory that its code may address."""
+        own = self.shared_bytes + dynamic
+        reserved = 0 if self.layout is None else self.layout.reserved_bytes
+        return behind(own) + reserved if reserved else own
 
     @property
     def generator(self) -> str:

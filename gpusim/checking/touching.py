@@ -90,7 +90,7 @@ class Layout:
     def sizes(self) -> dict[str, int]:
         """Elements of global memory, of a block's shared and of a thread's local memory."""
         end = max((one.extent.stop for one in self.allocations.values()), default=FIRST_ADDRESS)
-        shared = self.program.shared_bytes + self.launch.dynamic_shared_bytes
+        shared = self.program.addressable_shared(self.launch.dynamic_shared_bytes)
         sizes = {
             "global": end - FIRST_ADDRESS,
             "shared": shared,

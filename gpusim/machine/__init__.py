@@ -120,6 +120,8 @@ def _is_over(interpreter: Interpreter, quantum: int, step_limit: int, *, can_cha
     """Run a batch for a while; return whether it has finished, or is given up with a fault."""
     if interpreter.run(quantum):
         return True
+    if not can_change and interpreter.yields():
+        return False
     if not can_change:
         interpreter.context.fault(_waits_for_ever(interpreter))
         return True

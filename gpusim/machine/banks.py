@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.arguments import ArraySpec, NullPointer
-from gpusim.isa import BankLayout
+from gpusim.isa import BankLayout, behind
 from gpusim.launch import Launch
 from gpusim.machine.device_heap import Heap
 from gpusim.machine.storage import Allocation, allocate
@@ -26,6 +26,9 @@ _ADDRESSES = 4
 # What the driver sets, by its meaning in a `BankLayout`. Blocks are not in clusters: each is one
 # of its own.
 _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
+    "reserved shared memory": lambda layout, launch: _words(
+        layout.shared_start + behind(layout.static_shared_bytes + launch.dynamic_shared_bytes)
+    ),
     "block size": lambda _, launch: _words(*launch.block),
     "grid size": lambda _, launch: _words(*launch.grid),
     "stack": lambda layout, _: _words(layout.stack_bytes),

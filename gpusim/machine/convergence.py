@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Instruction
+from gpusim.isa import Instruction, Program
 from gpusim.machine.context import Context
+from gpusim.machine.flow import loop_bodies
 from gpusim.machine.group import Group
-from gpusim.machine.state import AT_CONVERGENCE, Batch, lanes_of_bits
+from gpusim.machine.state import AT_CONVERGENCE, READY, Batch, lanes_of_bits
+from gpusim.once import once
 
 Array = np.ndarray[Any, Any]
 NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)
@@ -132,3 +134,32 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
             same = same | (kept == mine[left][:, None])
         complete[left] = ~(lanes_of_bits(absent[:, left]) & same).any(axis=(0, 2))
     return mine, complete
+
+
+def let_go_of_yielding(context: Context) -> bool:
+    """Let splits go on that wait for lanes in loops that yield; return whether there were any.
+
+    A loop that waits for what others write gives way to them by YIELD, also to lanes of its own
+    warp that wait for it at a barrier (independent thread scheduling).
+    """
+    batch, splits = context.batch, context.batch.splits
+    yields = yielding(batch.program)
+    waiting = np.flatnonzero(splits.state == AT_CONVERGENCE)
+    spinning = batch.splits.row[yields[splits.pc] & (splits.state == READY)]
+    going = waiting[np.isin(splits.row[waiting], spinning)]
+    for one in going.tolist():
+        number = int(context.instructions[int(splits.pc[one])].detail)
+        group = Group(batch, np.array([one]))
+        _give(group, number, NO_TOKEN, group.mask)
+    splits.pc[going] += 1
+    splits.state[going] = READY
+    return len(going) > 0
+
+
+@once
+def yielding(program: Program) -> Array:
+    """Return, by pc, whether it lies in a loop that yields."""
+    inside = np.zeros(len(program.instructions), dtype=bool)
+    for body in loop_bodies(program):
+        inside[body] |= any(program.instructions[pc].op == "bits.YIELD" for pc in body)
+    return inside

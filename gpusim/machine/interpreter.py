@@ -14,7 +14,7 @@ import numpy as np
 from gpusim.errors import BarrierError, FaultPlace
 from gpusim.events import Observer
 from gpusim.isa import OPS
-from gpusim.machine import swap_loops
+from gpusim.machine import convergence, swap_loops
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
@@ -111,6 +111,13 @@ class Interpreter:
             except BlocksDisagreeError:
                 self.batch.splits.pc[group.which] = group.pc
                 self.batch.unfold()
+        return True
+
+    def yields(self) -> bool:
+        """Let lanes go on for which those wait that go round for ever; whether there are any."""
+        if not convergence.let_go_of_yielding(self.context):
+            return False
+        self.repetition.begin_again(self.context.executed)
         return True
 
     def _look_for_endless_loops(self) -> None:

@@ -18,6 +18,7 @@ from gpusim.machine.state import Batch
 Array = np.ndarray[Any, Any]
 
 BEGIN = 4096  # instructions after which the first state is kept: nearly all kernels end before
+SHORT = 64  # instructions after which it is kept again where some were let go
 LOOKS_EACH = 16  # times that a pc is come to, once it has been looked at 1, 2, 4, 8 times
 
 
@@ -37,7 +38,7 @@ class Repetition:
     def __init__(self, batch: Batch, changes: Changes) -> None:
         self._batch = batch
         self._changes = changes
-        self._keep_at = BEGIN
+        self._keep_at = self._interval = BEGIN
         self._kept: _State | None = None
         self._arrivals = 0
         self.since = -1
@@ -48,11 +49,18 @@ class Repetition:
         """Whether the batch does the same again until memory changes, or in any case."""
         return self.is_endless or self.since == self._changes.count
 
+    def begin_again(self, executed: int) -> None:
+        """Forget what was found, where somebody has been let go who may change memory."""
+        self.since, self.is_endless, self._kept = -1, False, None
+        self._interval = SHORT
+        self._keep_at = executed + SHORT
+
     def arrive(self, group: Group, executed: int) -> bool:
         """Take note that a group is about to run; return whether that was so before."""
         kept = self._kept
         if executed >= self._keep_at:
-            self._keep_at *= 2
+            self._keep_at = executed + self._interval
+            self._interval *= 2
             self._kept = _State(self._batch, group.pc, self._changes.count)
             self._arrivals = 0
         elif kept is not None and kept.pc == group.pc and kept.changes == self._changes.count:

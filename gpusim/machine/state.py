@@ -166,7 +166,7 @@ class Batch:
         self._tokens_given = 0
         # Threads that came to a named barrier without waiting there, by barrier and block.
         self.arrivals = np.zeros((NAMED_BARRIERS, 1), dtype=np.int64)
-        size = program.shared_bytes + launch.dynamic_shared_bytes
+        size = program.addressable_shared(launch.dynamic_shared_bytes)
         self.shared = np.zeros((len(blocks), -(-size // 16) * 16), dtype=np.uint8)
         self.local: Array | None = None
         if program.local_bytes:
@@ -181,7 +181,7 @@ class Batch:
         if not memory.by_address:
             return dynamic
         if memory.space == "shared":
-            return self.program.shared_bytes + dynamic
+            return self.program.addressable_shared(dynamic)
         return self.program.local_bytes
 
     @property

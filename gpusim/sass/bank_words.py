@@ -13,6 +13,9 @@ from gpusim.sass.listing import Row
 
 # Arrays with the bytes of constant memory and of parameters, for who has their generic address.
 CONSTANTS, PARAMETERS = "constant memory", "kernel parameters"
+# Shared memory that the system keeps for cooperative groups of several warps: 288 bytes (their
+# header). Where it lies is not known; here, behind the block's own.
+RESERVED, RESERVED_BYTES = "reserved shared memory", 288
 
 # Sizes are in bytes.
 _COMMON = {
@@ -24,8 +27,13 @@ _COMMON = {
     0x2C: ("dynamic shared bytes", 4),
 }
 _75 = _COMMON | {0x40: (PARAMETERS, 8), 0x50: (CONSTANTS, 8)}
-_80 = _75 | {0x114: ("reserved shared bytes", 4), 0x118: ("memory descriptor", 8)}
+_80 = _75 | {
+    0x114: ("reserved shared bytes", 4),
+    0x118: ("memory descriptor", 8),
+    0x124: (RESERVED, 4),
+}
 _90 = _COMMON | {
+    0x6C: (RESERVED, 4),
     0xD0: (CONSTANTS, 8),
     0x114: ("reserved shared bytes", 4),
     0x140: ("is in a cluster", 4),

@@ -36,6 +36,7 @@ from gpusim.sass import (
 )
 from gpusim.sass.aliases import aliases, of_template, resolved
 from gpusim.sass.arguments import Given
+from gpusim.sass.bank_words import RESERVED, RESERVED_BYTES
 from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
 from gpusim.sass.contents import CONSTANT_BANK, Contents, contents
@@ -449,7 +450,9 @@ class CodeKernel(MachineCode):
             functions=code.cubin.functions,
             grid_barrier=code.grid_barrier,
             stack_bytes=code.kernel.local_bytes,
+            static_shared_bytes=code.static_shared_bytes,
             shared_start=code.window,
+            reserved_bytes=RESERVED_BYTES if RESERVED in code.words.values() else 0,
         )
         return translate(code, layout, pointers)
 

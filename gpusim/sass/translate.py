@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.isa import OPS, BankLayout, Instruction, Op, Program, as_detail_says
 from gpusim.sass import bank_words
-from gpusim.sass.bank_words import CONSTANTS, PARAMETERS
+from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
 from gpusim.sass.cubin import Cubin, KernelCode
 from gpusim.sass.decode import BankWord, Decoder, Micro, Source, decoded
 from gpusim.sass.flow import edges
@@ -75,6 +75,11 @@ class Code:
         return RESERVED_BYTES if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else 0
 
     @property
+    def static_shared_bytes(self) -> int:
+        """A block's own shared memory."""
+        return max(0, self.kernel.shared_bytes - self.window)
+
+    @property
     def grid_barrier(self) -> tuple[str, int, int] | None:
         """Where bank 0 has the two halves of the address at which all blocks meet, if they do."""
         places = (0x48, 0x44) if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else (0x90, 0x8C)
@@ -111,7 +116,7 @@ class Code:
         return {
             offset: meaning
             for offset, (meaning, _) in bank_words.words(self.cubin.arch).items()
-            if meaning not in (CONSTANTS, PARAMETERS) or offset in asked
+            if meaning not in (CONSTANTS, PARAMETERS, RESERVED) or offset in asked
         }
 
 
@@ -181,7 +186,7 @@ class _Translation:
             immediates=self.immediates,
             initial=self._predicates_at_start(),
             barriers=16,
-            shared_bytes=max(0, kernel.shared_bytes - self.code.window),
+            shared_bytes=self.code.static_shared_bytes,
             local_bytes=kernel.local_bytes,
             register_estimate=self.code.registers,
             lowering="O3",
