@@ -29,9 +29,10 @@ assert translate
 Words = np.ndarray[Any, Any]
 SIGNS = "-~!|"
 # A suffix that no row knows, and those that some do.
-UNKNOWN, SUFFIXES = "FOO", ("H0_NH1", "H1", "B1", "64", "SIGN")
+UNKNOWN, SUFFIXES = "FOO", ("H0_NH1", "H1", "F32", "B1", "64", "SIGN")
 OPERANDS = tuple(map(operand, ("R9", "P3", "0x1", "!P3")))
 LANES = 256
+ALL_LANES = "~URZ"  # where no mask is named, all lanes are meant
 TIMING = frozenset(("NANOSLEEP",))  # operands that say how long something takes
 # Signs that a row takes and that change nothing of what it gives, by its name.
 WITHOUT_EFFECT = {"FLO": "~", "FCHK": "-|"}
@@ -118,7 +119,8 @@ def mutants(row: Row) -> Iterator[tuple[int, str, Row]]:
             # A number may be written in several ways, and with more digits than it has.
             if made.kind not in "IF":
                 yield place, what, replace(row, operands=(*before, made, *after), text=other)
-        yield place, "nothing", replace(row, operands=before + after, text=f"without {text}")
+        if text != ALL_LANES:
+            yield place, "nothing", replace(row, operands=before + after, text=f"without {text}")
     for more in OPERANDS:
         yield -1, "more", replace(row, operands=(*row.operands, more))
         yield -1, "more", replace(row, operands=(more, *row.operands))
@@ -191,3 +193,13 @@ def test_the_texts_of_operands_are_those_of_the_row() -> None:
     assert len(known()) > 1000
     for row, _ in known():
         assert tuple(map(operand, texts_of(row))) == row.operands, row.text
+
+
+# Mnemonics of which compilers write forms that have no row.
+LACKING = frozenset(("ATOM", "ATOMG", "CCTL", "ELECT", "QSPC", "R2UR", "REDG", "VOTE"))
+
+
+def test_what_compilers_write_is_known_but_for_a_few_forms() -> None:
+    refused = [row for row in rows() if meaning(row) is None]
+    assert {row.mnemonic for row in refused} <= LACKING
+    assert len(refused) < 40

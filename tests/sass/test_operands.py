@@ -161,6 +161,13 @@ def test_a_suffix_puts_halves_in_another_order(operand: str, low: float, high: f
     assert made["R0"].view(np.float16).tolist() == [low, high]
 
 
+def test_a_sum_of_halves_may_have_an_operand_of_single_precision() -> None:
+    """1 + 2^-11 lies between two halves, and a bit more above the middle of them."""
+    one = np.array([1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-23], np.float32)
+    made = worked_out("HADD2 R0, R1.F32, -RZ.H0_H0", R1=one)["R0"].view(np.float16)
+    assert made.tolist() == [1, 1, 1 + 2.0**-10, 1 + 2.0**-10]
+
+
 def test_products_of_complex_halves_take_two_rows() -> None:
     """(1 + 2i)(3 + 4i) + 10 is 5 + 10i."""
     a, b, c = halves(1, 2), halves(3, 4), halves(10, 0)

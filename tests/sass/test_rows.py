@@ -287,7 +287,7 @@ def test_units_that_are_not_simulated_are_named(text: str, unit: str) -> None:
 
 
 def test_a_mask_of_all_lanes_may_be_written_as_zeros_turned_round() -> None:
-    for text in ("BRA.DIV ~URZ, `(.L_1)", "BRA.CONV ~URZ, `(.L_1)"):
+    for text in ("BRA.DIV ~URZ, `(.L_1)", "BRA.CONV ~URZ, `(.L_1)", "BRA.DIV `(.L_1)"):
         [micro] = decoded([row_of_text(text)], Decoder(0))
         assert micro.sources == (U32(ONES),)
 

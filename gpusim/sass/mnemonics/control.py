@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.sass.table import add
 
 add("BRA", "cbu", modifiers="U", kind="branch", shape="p?l")
-add("BRA.DIV BRA.CONV", "cbu", kind="branch_if_apart", shape="q?ml")
+add("BRA.DIV BRA.CONV", "cbu", kind="branch_if_apart", shape="q?m?l")
 add("CALL.REL", "cbu", modifiers="NOINC", kind="call", shape="o?l")
 add("RET.REL", "cbu", modifiers="NODEC", kind="return", shape="ol")
 add("CALL.ABS", "cbu", modifiers="NOINC", kind="call_driver", shape="o")

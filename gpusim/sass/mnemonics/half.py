@@ -16,7 +16,7 @@ from gpusim.sass.mnemonics.floating import (
     has_no_magnitudes,
 )
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
-from gpusim.sass.rounding import BRAIN, F64, HALF, U32, Precision, rounded
+from gpusim.sass.rounding import BRAIN, F32, F64, HALF, U32, Precision, rounded
 from gpusim.sass.slots import TURNED
 from gpusim.sass.table import row
 
@@ -47,8 +47,11 @@ def _unsigned(form: Form, value: Array, signs: Signs) -> tuple[Array, Array]:
     """Return both numbers of an operand, the lower first, without its own sign.
 
     The suffix says in which order, and names the upper first; H0_NH1 of a complex number is its
-    product with i.
+    product with i, F32 one number of single precision for both.
     """
+    if "F32" in signs.suffixes:
+        both = value.view(F32).astype(F64)
+        return both, both
     low, high = _half(form, value, False), _half(form, value, True)
     if TURNED in signs.suffixes:
         return np.negative(high), low
@@ -90,7 +93,7 @@ def _operands(form: Form, *values: Array) -> list[tuple[Array, Array]]:
     return [_two(form, value, signs) for value, signs in zip(values, form.signs, strict=False)]
 
 
-@row("HADD2", "fma", "h", "hh", f"F32 FTZ SAT {BRAIN_V2}")
+@row("HADD2", "fma", "h", "hh", f"F32 FTZ SAT {BRAIN_V2}", suffixes="F32")
 def add_halves(form: Form, a: Array, b: Array) -> Array:
     x, y = _operands(form, a, b)
     return _packed(form, *(sum_to_odd(p, q) for p, q in zip(x, y, strict=True)))
