@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gpusim.compiler.ir import Block, Function
@@ -74,6 +74,7 @@ def _in_region(
     order = reverse_postorder(Function(function.name, {}, nodes))
     kept = _leading_to(order, back or [b for b in order if not b.targets][-1:])
     found = post_dominators(Function(function.name, {}, kept)) if kept else {}
+    position = {block: number for number, block in enumerate(kept)}
     originals = {copy: block for block, copy in copies.items() if block not in within}
     originals |= {whole[loop]: loop.header for loop in inner}
     for block, copy in copies.items():
@@ -83,8 +84,8 @@ def _in_region(
             after_loop[within[block]] = point
             continue
         result.whole[block] = point
-        first = _first_reconvergence(copy, kept)
-        if after is not None and first in originals and first not in (None, after):
+        first = None if after is None else _first_reconvergence(copy, after, position)
+        if first in originals:
             result.first[block] = originals[first]
 
 
@@ -105,9 +106,11 @@ def _leading_to(order: list[Block], ends: list[Block]) -> list[Block]:
     return kept
 
 
-def _first_reconvergence(block: Block, order: list[Block]) -> Block | None:
-    """Return the first block in `order` that both paths out of a block lead to."""
+def _first_reconvergence(
+    block: Block, after: Block, position: Mapping[Block, int]
+) -> Block | None:
+    """Return the first block, before `after`, that both paths out of a block lead to."""
     if len(block.targets) != 2:
         return None
-    one, other = (reachable([target], None) for target in block.targets)
-    return next((b for b in order if b in one and b in other), None)
+    one, other = (reachable([target], after) for target in block.targets)
+    return min(one & other, key=position.__getitem__, default=None)

@@ -9,7 +9,9 @@ guarded EXIT.
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import Block
+from collections.abc import Sequence
+
+from gpusim.compiler.ir import Block, Function
 from gpusim.isa import OPS, VECTOR_TWINS
 from gpusim.lowering.analysis.dominators import reverse_postorder
 from gpusim.lowering.analysis.loops import natural_loops
@@ -53,18 +55,38 @@ def _guarded_exit(code: Code, block: Block, headers: set[Block]) -> bool:
 
 def _go_on(code: Code, block: Block, target: Block) -> None:
     """End a block with a jump, and forget blocks that nothing leads to any more."""
+    left = [other for other in block.targets if other is not target]
     set_jump(block, target)
     code.condition.pop(block, None)
     code.divergent.discard(block)
-    function = code.function
-    reached = set(reverse_postorder(function))
-    for other in function.blocks:
-        if other not in reached:
-            for after in other.targets:
-                if after in reached:
-                    remove_edge(other, after)
-            code.rows.pop(other)
-    function.blocks = [b for b in function.blocks if b in reached]
+    gone = _unreachable(code.function, target, left)
+    for other in gone:
+        for after in other.targets:
+            if after not in gone:
+                remove_edge(other, after)
+        code.rows.pop(other)
+    if gone:
+        code.function.blocks = [b for b in code.function.blocks if b not in gone]
+
+
+def _unreachable(function: Function, target: Block, left: Sequence[Block]) -> set[Block]:
+    """Return the blocks to which only a branch led that now goes to `target` alone.
+
+    Blocks are looked at from the branch on; the whole function only where a loop may keep itself.
+    """
+    gone: set[Block] = set()
+    waiting = list(left)
+    while waiting:
+        block = waiting.pop()
+        if block in gone or block is target or block is function.entry:
+            continue
+        if all(before in gone for before in block.preds):
+            gone.add(block)
+            waiting += block.targets
+        elif block.targets and target.targets != (block,):
+            reached = set(reverse_postorder(function))
+            return {one for one in function.blocks if one not in reached}
+    return gone
 
 
 def _convert(code: Code, block: Block, looping: set[Block]) -> bool:

@@ -8,6 +8,9 @@ Loads go as far ahead as there are registers for (`within_registers.py`).
 
 from __future__ import annotations
 
+from collections import defaultdict
+from heapq import heappop, heappush
+
 from gpusim.isa import OPS
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.dependences import checks_first, dependences, with_needs
@@ -94,23 +97,31 @@ def _cycles(rows: list[Row], after: list[set[int]], done: list[int], order: list
 def _spread(rows: list[Row], after: list[set[int]], done: list[int], order: list[int]) -> list[int]:
     """Return each row when what it needs is there, else the one for which it is there first."""
     there = dict.fromkeys(done, 0)
-    left, made = list(order), []
+    position = {place: number for number, place in enumerate(order)}
+    needs = {place: sum(one not in there for one in after[place]) for place in order}
+    users: dict[int, list[int]] = defaultdict(list)
+    for place in order:
+        for one in after[place]:
+            users[one].append(place)
+    waiting = [(0, position[place]) for place in order if not needs[place]]  # by when, and where
+    ready: list[int] = []
+    made: list[int] = []
     now = 0
-    while left:
-        best, best_at = -1, 1 << 60
-        for place in left:
-            if all(needed in there for needed in after[place]):
-                at = max((there[needed] for needed in after[place]), default=0)
-                if at < best_at:
-                    best, best_at = place, at
-                    if at <= now:
-                        break
-        left.remove(best)
+    while len(made) < len(order):
+        while waiting and waiting[0][0] <= now:
+            heappush(ready, heappop(waiting)[1])
+        at, number = (now, heappop(ready)) if ready else heappop(waiting)
+        best = order[number]
         made.append(best)
-        now = there[best] = max(now, best_at)
+        now = there[best] = max(now, at)
         if OPS[rows[best].op].issued:
             there[best] += LATENCY
             now += 1
+        for user in users[best]:
+            needs[user] -= 1
+            if not needs[user]:
+                when = max(there[needed] for needed in after[user])
+                heappush(waiting, (when, position[user]))
     return made
 
 
