@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import signal
 import sys
+from collections.abc import Iterator
+from types import FrameType
+
+ENDING = ("SIGTERM", "SIGHUP")  # signals by which a process is asked to end
+
+
+class _EndedError(BaseException):
+    """Raised where a signal asks the process to end, so that what it has begun is cleared away."""
 
 
 def entry_point() -> None:
@@ -20,13 +30,41 @@ def entry_point() -> None:
     from gpusim.cli.app import INTERRUPTED, main
 
     try:
-        _interrupts_as(handler, signal.default_int_handler)
-        code = main()
-        _interrupts_as(handler, signal.SIG_DFL)
+        with _cleared_when_ended():
+            _interrupts_as(handler, signal.default_int_handler)
+            code = main()
+            _interrupts_as(handler, signal.SIG_DFL)
     except KeyboardInterrupt:  # just before main has begun to listen, or just after
         code = INTERRUPTED
     gc.freeze()  # what is left goes with the process: looking for garbage in it takes 50 ms
     sys.exit(code)
+
+
+@contextlib.contextmanager
+def _cleared_when_ended() -> Iterator[None]:
+    """Let a signal that ends the process unwind it before: temporary files and processes go."""
+    numbers = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
+    asked: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        for one in numbers:
+            signal.signal(one, signal.SIG_IGN)
+        asked.append(number)
+        raise _EndedError
+
+    for one in numbers:
+        if signal.getsignal(one) is signal.SIG_DFL:
+            signal.signal(one, end)
+    try:
+        yield
+    except BaseException:
+        if not asked:
+            raise
+    for one in numbers:
+        if asked or signal.getsignal(one) is end:
+            signal.signal(one, signal.SIG_DFL)
+    if asked:
+        os.kill(os.getpid(), asked[0])
 
 
 def _interrupts_as(before: object, handler: signal._HANDLER) -> None:

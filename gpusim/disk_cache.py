@@ -52,8 +52,13 @@ class DiskCache:
         with contextlib.suppress(OSError, RuntimeError):
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
-                file.write(hashlib.sha256(body).hexdigest().encode() + body)
-            Path(file.name).replace(self.folder / name)
+                try:
+                    file.write(hashlib.sha256(body).hexdigest().encode() + body)
+                    file.flush()
+                    Path(file.name).replace(self.folder / name)
+                except BaseException:
+                    Path(file.name).unlink(missing_ok=True)
+                    raise
             self._shrink()
 
     def _shrink(self) -> None:

@@ -19,6 +19,7 @@ from gpusim.errors import GpusimError, InputError
 from gpusim.launch import ComputeCapability
 from gpusim.sass import cache, wheels
 from gpusim.sass.cache import Lookup
+from gpusim.sass.complaints import without_foreign_lines
 from gpusim.sass.host_headers import host_headers
 from gpusim.sass.includes import includes
 
@@ -33,6 +34,7 @@ LISTING_BYTES = 1 << 26
 MOST_WORDS = 300
 # Of seconds, bytes of output, and patience: what ends a program by force.
 OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
+INCLUDE = "--include-path="
 LEAST_VERSION = (13, 1)
 # Architectures whose machine code the table of mnemonics knows.
 ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0")
@@ -112,7 +114,7 @@ def compiled(
         "--disable-warnings",
         *(f"--define-macro={name}={value}" for name, value in MACROS.items()),
         *(f"--define-macro={definition}" for definition in options.definitions),
-        *(f"--include-path={folder}" for folder in [*folders, *headers]),
+        *(f"{INCLUDE}{folder}" for folder in [*folders, *headers]),
     ]
     stamps = [wheels.stamp(one) for one in (library, program, WORKER, LOOKUPS)]
     searched = [str(Path(folder).resolve()) for folder in folders]
@@ -179,9 +181,15 @@ def answered(
         words = ran.stderr.strip().splitlines()
         raise CompileError(f"the compiler failed on {file}: {words[-1] if words else ''}") from None
     if "error" in answer:
-        raise CompileError(_explained(file, answer["error"].strip()), answer["lookups"])
+        folders = [str(Path(file).resolve().parent), *_folders(arguments)]
+        said = without_foreign_lines(answer["error"].strip(), file, folders)
+        raise CompileError(_explained(file, said), answer["lookups"])
     made: dict[str, Any] = answer
     return made
+
+
+def _folders(arguments: Sequence[str]) -> list[str]:
+    return [one.removeprefix(INCLUDE) for one in arguments if one.startswith(INCLUDE)]
 
 
 def _made(

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import resource
+import signal
 import struct
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +23,7 @@ from gpusim.launch import ComputeCapability
 from gpusim.sass import compiler, cubin, wheels
 from gpusim.sass.kernels import CubinFile, cuda_source
 
+KERNEL = "_Z5firstPid"
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 TEXT = """
 __constant__ int held[4];
@@ -148,3 +155,53 @@ def test_a_variable_outside_of_its_section_is_damage(made: bytes) -> None:
             struct.pack_into("<Q", changed, place + 16, 1 << 40)
     with pytest.raises(InputError, match="counter lies outside of its section"):
         cubin.read(bytes(changed), "x.cubin")
+
+
+WAITS = """
+import sys
+from pathlib import Path
+from gpusim.__main__ import entry_point
+from gpusim.sass import wheels
+wheels.disassembler = lambda: Path(sys.argv[1])
+sys.argv[1:] = ["trace", sys.argv[2], "--grid", "1", "--block", "1"]
+entry_point()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_ends_the_disassembler_too_and_leaves_no_file(
+    made: bytes, tmp_path: Path, number: signal.Signals
+) -> None:
+    """An interrupt is exit code 130; other signals end the process as they would any."""
+    program, begun, room = (tmp_path / name for name in ("nvdisasm", "begun", "room"))
+    program.write_text(f"#!/bin/sh\necho $$ > {begun}.part; mv {begun}.part {begun}\nexec sleep 99")
+    program.chmod(0o755)
+    (tmp_path / "x.cubin").write_bytes(made)
+    room.mkdir()
+    where = os.environ | {"TMPDIR": str(room), "XDG_CACHE_HOME": str(room)}
+    command = [sys.executable, "-c", WAITS, str(program), f"{tmp_path}/x.cubin:{KERNEL}"]
+    process = subprocess.Popen(
+        command, env=where, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    wait_until(begun.exists)
+    process.send_signal(number)
+    _, said = process.communicate()
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert said == ""
+    assert not list(room.iterdir())
+    wait_until(lambda: has_ended(int(begun.read_text())))
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    for _ in range(1500):
+        if holds():
+            return
+        time.sleep(0.02)
+    raise AssertionError
+
+
+def has_ended(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True

@@ -106,9 +106,7 @@ def _leading_to(order: list[Block], ends: list[Block]) -> list[Block]:
     return kept
 
 
-def _first_reconvergence(
-    block: Block, after: Block, position: Mapping[Block, int]
-) -> Block | None:
+def _first_reconvergence(block: Block, after: Block, position: Mapping[Block, int]) -> Block | None:
     """Return the first block, before `after`, that both paths out of a block lead to."""
     if len(block.targets) != 2:
         return None
