@@ -162,7 +162,8 @@ import sys
 from pathlib import Path
 from gpusim.__main__ import entry_point
 from gpusim.sass import wheels
-wheels.disassembler = lambda: Path(sys.argv[1])
+program = Path(sys.argv[1])
+wheels.disassembler = lambda: program
 sys.argv[1:] = ["trace", sys.argv[2], "--grid", "1", "--block", "1"]
 entry_point()
 """
