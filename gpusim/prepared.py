@@ -28,6 +28,8 @@ class Prepared:
     `fallback` says why the lowering made the program where nvcc's code was to be had if possible.
     `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
     arguments that stand for arrays in another byte order, with these.
+    `rehearsal` is the same launch in code that checks indices along each axis of an array, where
+    this code does not: it is run first, on copies of the arrays.
     """
 
     program: Program
@@ -38,6 +40,7 @@ class Prepared:
     fallback: str = ""
     copies: tuple[PagedCopy, ...] = ()
     swapped: tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], ...] = ()
+    rehearsal: Prepared | None = None
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)

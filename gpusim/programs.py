@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -60,15 +62,34 @@ def prepare(
     if code == generators.NVCC:
         if refusal := generators.refusal(cc, level):
             raise LaunchError(refusal)
-        return _compiled(kernel, arguments).prepare(configured.launch, arguments, cc)
+        return _in_nvccs_code(kernel, configured.launch, arguments, cc)
     if code == generators.AUTO and level == generators.OPTIMISED and generators.is_installed():
         made = _compiled_or_refusal(kernel, configured.launch, arguments, cc, level)
         if isinstance(made, Prepared):
             return made
         fallback = made
+    lowered = _lowered(kernel, configured.launch, arguments, cc, level, asks=asks)
+    return replace(lowered, fallback=fallback)
+
+
+def _lowered(
+    kernel: Kernel,
+    launch: Launch,
+    arguments: Mapping[str, Any],
+    cc: ComputeCapability,
+    level: str = "O3",
+    *,
+    asks: bool = False,
+) -> Prepared:
     program = program_for(kernel, arguments, cc, level, asks=asks)
-    launch, file = configured.launch, kernel.source.file
-    return Prepared(program, launch, arguments, cc, file, fallback)
+    return Prepared(program, launch, arguments, cc, kernel.source.file)
+
+
+def _in_nvccs_code(
+    kernel: Kernel, launch: Launch, arguments: Mapping[str, Any], cc: ComputeCapability
+) -> Prepared:
+    lowered = partial(_lowered, kernel, launch, arguments, cc)
+    return written_out(kernel, arguments).prepare(launch, arguments, cc, lowered)
 
 
 def _compiled_or_refusal(
@@ -81,7 +102,7 @@ def _compiled_or_refusal(
     if refusal:
         return refusal
     try:
-        return _compiled(kernel, arguments).prepare(launch, arguments, cc)
+        return _in_nvccs_code(kernel, launch, arguments, cc)
     except GpusimError as error:
         reason = shorten(str(error), LONGEST_REASON)
         if not isinstance(error, LaunchError):  # which another launch need not have
@@ -89,7 +110,7 @@ def _compiled_or_refusal(
         return reason
 
 
-def _compiled(kernel: Kernel, arguments: Mapping[str, Any]) -> WrittenKernel:
+def written_out(kernel: Kernel, arguments: Mapping[str, Any]) -> WrittenKernel:
     """Return the kernel written out as CUDA C++ for these arguments' types; made once for each."""
     from gpusim.sass.from_python import WrittenKernel
 
@@ -104,7 +125,7 @@ def _compiled(kernel: Kernel, arguments: Mapping[str, Any]) -> WrittenKernel:
 def as_cuda(kernel: Kernel, args: Sequence[Any]) -> str:
     """Return a kernel as CUDA C++, for the types of some arguments."""
     arguments = bind(kernel, args)
-    return _compiled(kernel, arguments).written(arguments).text
+    return written_out(kernel, arguments).written(arguments).text
 
 
 def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ joined by the next one: blocks may wait for others, as they do on a GPU that hol
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.repetition import Changes
 from gpusim.machine.state import Batch
+from gpusim.machine.storage import with_copies
 from gpusim.prepared import Prepared
 
 DEFAULT_CC = ComputeCapability(9, 0)
@@ -75,7 +77,11 @@ def run(
     called with each fault instead of its being raised, and what can go on does: lanes do without
     the access, blocks that are stuck are given up. At most `resident` blocks are run at a time:
     others start where some end.
+
+    A launch that has a rehearsal has it before it runs as a whole: faults there are its own.
     """
+    if prepared.rehearsal is not None and blocks is None and on_skip is None:
+        run(_on_copies(prepared.rehearsal), step_limit=step_limit)
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocated(prepared)
     size = blocks_per_chunk or chunk_blocks(program, launch)
@@ -114,6 +120,12 @@ def run(
     prepared.give_back()
     for end in hooks(observers, "end"):
         end()
+
+
+def _on_copies(prepared: Prepared) -> Prepared:
+    """Return a launch that leaves the arrays as they are."""
+    arguments, copies = with_copies(prepared.arguments, prepared.arguments.keys())
+    return replace(prepared, arguments=arguments, copies=copies)
 
 
 def _is_over(interpreter: Interpreter, quantum: int, step_limit: int, *, can_change: bool) -> bool:

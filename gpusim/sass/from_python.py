@@ -77,6 +77,12 @@ class Written:
         own = "\n".join(body)
         self.text = _on_lines([*definitions(own), *frame, *body, "}"])
 
+    @property
+    def may_leave_an_axis(self) -> bool:
+        """Whether an index of several may lie beyond its axis: C++ numbers elements through."""
+        bounds = (value for value in self._function.values() if value.op == "bounds")
+        return any(map(self._intervals.may_leave_an_axis, bounds))
+
     def values(self, arguments: Mapping[str, Any], launch: Launch) -> list[Any]:
         """Return what is passed for the parameters, in order."""
         own = [ArraySpec(a.shape, a.dtype) if is_strided(a) else a for a in arguments.values()]
@@ -323,26 +329,34 @@ class WrittenKernel:
     """A kernel of the dialect that goes through CUDA C++, for one combination of types.
 
     Sums that keep to their types in a launch are C's own, others are made to wrap around: launches
-    that differ in nothing else share their code.
+    that differ in nothing else share their code, which `kernels` hold by its text.
     """
 
     def __init__(self, function: Function, file: str) -> None:
         self._function, self._file = function, file
-        self._kernels: dict[str, CodeKernel] = {}
+        self.kernels: dict[str, CodeKernel] = {}
 
     def written(self, arguments: Mapping[str, Any], launch: Launch | None = None) -> Written:
         """Return the kernel as CUDA C++ for arguments, and for a launch where there is one."""
         return Written(self._function, self._file, Known(arguments, launch))
 
     def prepare(
-        self, launch: Launch, arguments: Mapping[str, Any], cc: ComputeCapability
+        self,
+        launch: Launch,
+        arguments: Mapping[str, Any],
+        cc: ComputeCapability,
+        checked: Callable[[], Prepared],
     ) -> Prepared:
-        """Return the kernel with its arguments as it runs on a GPU of `cc`."""
+        """Return the kernel with its arguments as it runs on a GPU of `cc`.
+
+        `checked` makes the launch in code that checks indices along each axis, where this does not.
+        """
         written = self.written(arguments, launch)
-        kernel = self._kernels.get(written.text)
+        kernel = self.kernels.get(written.text)
         if kernel is None:
             kernel = CudaSource(written.text, self._file, Options())[written.name]
-            self._kernels[written.text] = kernel
+            self.kernels[written.text] = kernel
         made = kernel.prepare(launch, written.values(arguments, launch), cc)
         strided = {_name(name): one for name, one in arguments.items() if is_strided(one)}
-        return replace(made, arguments={**made.arguments, **strided})
+        rehearsal = checked() if written.may_leave_an_axis else None
+        return replace(made, arguments={**made.arguments, **strided}, rehearsal=rehearsal)

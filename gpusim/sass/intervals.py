@@ -65,6 +65,11 @@ class Known:
             return None
         return int(array.size if axis is None else array.shape[axis])
 
+    def of_shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the sizes of an array along its axes."""
+        array = self.parameters.get(name)
+        return None if array is None else tuple(array.shape)
+
     def of_register(self, name: str) -> Interval:
         """Return what a special register holds."""
         kind, _, axis = name.partition(".")
@@ -177,6 +182,16 @@ class Intervals:
     def counts_within(self, value: Value) -> bool:
         """Return whether a shift's count is 0 at least and less than the bits of its type."""
         return self.operand(value, 1).within(_counts(value))
+
+    def may_leave_an_axis(self, bounds: Value) -> bool:
+        """Return whether an index may be below zero, or beyond its axis of an array."""
+        array = bounds.detail
+        sizes = array.shape if array.space != "global" else self._known.of_shape(array.name)
+        if sizes is None:
+            return True
+        indices = (self.operand(bounds, axis) for axis in range(len(bounds.args)))
+        inside = (Interval(0, size - 1) for size in sizes)
+        return not all(one.within(axis) for one, axis in zip(indices, inside, strict=True))
 
     def operand(self, value: Value, position: int) -> Interval:
         """Return what an operand may be where an operation stands."""

@@ -11,6 +11,7 @@ import pytest
 
 from gpusim import cuda
 from gpusim.cuda import Kernel
+from gpusim.errors import OutOfBoundsError
 from gpusim.launch import ComputeCapability
 from gpusim.machine import run
 from gpusim.programs import as_cuda, prepare
@@ -279,3 +280,43 @@ def test_sums_that_keep_to_their_type_are_those_of_c_and_others_wrap() -> None:
     assert "= (int)((unsigned)" in short  # the total, which nobody knows
     assert short.count("unsigned") + 2 == long.count("unsigned")  # and the step of the range
     agreed(sums, 32, out, 1000, 4)
+
+
+@cuda.jit
+def element(out, m, places):
+    row, column = places[0], places[1]
+    out[0] = m[row, column]
+    held = cuda.local.array((2, 4), np.int32)
+    for k in range(8):
+        held[k // 4, k % 4] = k
+    out[1] = held[row, column]
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 40), (3, -1), (4, 0), (1, 3), (0, 5), (-1, 7)])
+def test_an_index_keeps_to_its_own_axis(row: int, column: int) -> None:
+    m, places = np.arange(32, dtype=np.int32).reshape(4, 8), np.array([row, column], np.int32)
+    for level, code in WAYS:
+        out = np.zeros(2, np.int32)
+        launch = prepare(element[1, 1], (out, m, places), HOPPER, level, code=code)
+        if (row, column) == (1, 3):
+            run(launch)
+            assert out.tolist() == [11, 7]
+        else:
+            with pytest.raises(OutOfBoundsError, match="along axis"):
+                run(launch)
+            assert not out.any() or code == "lowering"
+
+
+@cuda.jit
+def transposed(out, m):
+    x, y = cuda.grid(2)
+    if x < m.shape[0] and y < m.shape[1]:
+        out[y, x] = m[x, y]
+
+
+def test_indices_that_a_launch_keeps_within_their_axes_are_not_checked_by_another_run() -> None:
+    m = np.arange(12, dtype=np.int32).reshape(3, 4)
+    launch = prepare(transposed[1, (8, 8)], (np.zeros((4, 3), np.int32), m), HOPPER, code="nvcc")
+    assert launch.rehearsal is None
+    launch = prepare(element[1, 1], (m[0], m, m[0]), HOPPER, code="nvcc")
+    assert launch.rehearsal is not None
