@@ -74,9 +74,7 @@ def test_auto_is_nvccs_code_where_it_serves_and_says_why_it_does_not() -> None:
     maker, why = made(KEPLER)
     assert maker == "gpusim"
     assert why.startswith("machine code for compute capability 3.5 is not known here")
-    maker, why = made(x=np.ones(128, np.int32)[::2])
-    assert maker == "gpusim"
-    assert "stride is not written out as CUDA C++" in why
+    assert made(x=np.ones(128, np.int32)[::2]) == ("NVRTC", "")
 
 
 @needs_compiler
@@ -84,10 +82,14 @@ def test_what_nvcc_does_not_serve_is_tried_once(monkeypatch: pytest.MonkeyPatch)
     from gpusim import programs
 
     asked = []
-    compiled = programs._compiled
-    monkeypatch.setattr(programs, "_compiled", lambda *of: asked.append(of) or compiled(*of))
+
+    def refuse(*of: Any) -> None:
+        asked.append(of)
+        raise InputError("there are no words for it")
+
+    monkeypatch.setattr(programs, "written_out", refuse)
     for _ in range(3):
-        assert made(x=np.ones((64, 2), np.int64)[:, 0])[0] == "gpusim"
+        assert made(x=np.ones(64, np.uint16)) == ("gpusim", "there are no words for it")
     assert len(asked) == 1
 
 
