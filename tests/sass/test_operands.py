@@ -7,7 +7,9 @@ import pytest
 from sass.rows import worked_out
 
 from gpusim.errors import InputError
+from gpusim.sass import wheels
 from gpusim.sass.decode import Decoder, UnknownFormError, decoded
+from gpusim.sass.kernels import cuda_source
 from gpusim.sass.listing import row_of_text, section
 from gpusim.sass.slots import SLOTS
 from gpusim.sass.table import MNEMONICS
@@ -182,3 +184,24 @@ def test_the_sign_of_a_double_is_that_of_its_upper_word() -> None:
     negated = worked_out("MUFU.RCP64H R0, -R1", R1=upper)["R0"]
     assert (plain ^ negated).tolist() == [1 << 31]
     assert worked_out("MUFU.RCP64H R0, |R1|", R1=upper | 1 << 31)["R0"] == plain
+
+
+KERNEL = """
+__global__ void k(long long *twice, double *log_of, const long long *a, const double *x) {
+    int i = threadIdx.x;
+    twice[i] = a[i] * -2LL;
+    log_of[i] = log(x[i]);
+}
+"""
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_numbers_and_carries_of_the_compilers_code() -> None:
+    """The upper half of -inf is a NaN in single precision; 2^32 has a lower word of zero."""
+    twice, logs = np.zeros(4, np.int64), np.zeros(4)
+    a = np.array([1 << 32, 3, 0, -(1 << 62)], np.int64)
+    with np.errstate(divide="ignore"):
+        x = np.array([0.0, 1.0, np.inf, 2.0])
+        cuda_source(KERNEL)["k"][1, 4](twice, logs, a, x)
+        assert twice.tolist() == (a * -2).tolist()
+        assert np.allclose(logs, np.log(x), rtol=1e-15)
