@@ -136,6 +136,7 @@ def test_doubles_keep_the_bits_of_the_last_operand_that_is_none() -> None:
     assert doubles("DADD R0, R2, -R4", one, two) == 0xFFF8000000000001
     assert doubles("DADD R0, -RZ, |R2|", two) == 0xFFF8000000000001
     assert doubles("DFMA R0, R2, R4, R6", 1.0, one, two) == 0x7FF8000000000123
+    assert doubles("DFMA R0, R2, R4, R6", two, 1.0, one) == 0x7FF8000000000123
 
 
 @pytest.mark.parametrize(
@@ -184,6 +185,9 @@ def test_half_precision_and_bfloat16_round_once(
         ("MUFU.EX2 R0, R2", (0xC2FD0000,), 0),  # 2**-126.5
         ("MUFU.SIN R0, R2", (0x4E6E6B28,), 0),  # 10**9 turns
         ("MUFU.COS R0, R2", (0x7E967699,), 0x3F800000),  # 10**38 turns
+        ("MUFU.SIN R0, R2", (0x3F000000,), 0),  # half a turn
+        ("MUFU.SIN R0, R2", (0xB0000000,), 0x80000000),  # 2**-31 turns back (measured)
+        ("MUFU.COS R0, R2", (0x3F400000,), 0),
         ("MUFU.TANH R0, R2", (1,), 1),
         ("MUFU.TANH.F16 R0, R2.H1", (0x7C000000,), 0x3C00),
         ("MUFU.EX2.F16 R0, R2", (0xCC00,), 0x0100),  # 2**-16, subnormal
