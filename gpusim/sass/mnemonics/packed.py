@@ -88,9 +88,9 @@ def _distances(a: Array, b: Array) -> list[Array]:
     return [np.maximum(x, y) - np.minimum(x, y) for x, y in pairs]
 
 
-# A third operand stands for bytes that are left as they are, of which there are none here.
-@row("VABSDIFF4.U8", "alu", "u", "uuu", refuses=lambda form: not form.signs[2].is_zero)
+@row("VABSDIFF4.U8", "alu", "u", "uuu")
 def absolute_differences_of_bytes(form: Form, a: Array, b: Array, c: Array) -> Array:
+    """Give a distance for each byte; none is left to the third operand (PTX ISA, vabsdiff4)."""
     return _packed(_distances(a, b))
 
 
