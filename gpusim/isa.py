@@ -22,6 +22,8 @@ Array = np.ndarray[Any, Any]
 
 
 SPACES = ("shared", "local", "generic")
+# Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
+SHARED_HIGH, LOCAL_HIGH = 0x7FFF, 0x7FFE
 ANY_ARRAY = ""  # the name of what an access by address touches that may mean any array
 
 
@@ -776,6 +778,7 @@ OPS |= {
     "ST": Op("lsu", kind="store", action="global_store"),
     "ATOM": Op("lsu", kind="atomic", action="global_atomic"),
     "bits.B2R.RESULT": Op("adu", as_detail_says),
+    "QSPC": Op("lsu", as_detail_says),  # which memory an address means; nobody has measured it
     "MATCH.LANES": Op("vote", kind="same_lanes", convergent=True, orders_lanes=True),
     "REDUX.LANES": Op("vote", kind="reduce_lanes", convergent=True, orders_lanes=True),
     "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),

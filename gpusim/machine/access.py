@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import FaultPlace, ReadOnlyError
-from gpusim.isa import OPS, SPIN, Instruction, Memory
+from gpusim.isa import LOCAL_HIGH, OPS, SHARED_HIGH, SPIN, Instruction, Memory
 from gpusim.machine import addressed, storage
-from gpusim.machine.banks import LOCAL_HIGH, SHARED_HIGH
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.repetition import BEGIN
@@ -129,9 +128,17 @@ def _operands(group: Group, instruction: Instruction, memory: Memory) -> list[Ar
         return registers
     if memory.dtype.itemsize == WORD_BYTES:
         return [register.view(memory.dtype) for register in registers]
+    if memory.dtype.itemsize > 2 * WORD_BYTES:
+        return [_joined(registers[k : k + 4], memory.dtype) for k in range(0, len(registers), 4)]
     pairs = zip(registers[::2], registers[1::2], strict=True)
     up = np.uint64(8 * WORD_BYTES)
     return [((high.astype(np.uint64) << up) | low).view(memory.dtype) for low, high in pairs]
+
+
+def _joined(registers: Sequence[Array], dtype: np.dtype[Any]) -> Array:
+    """Return registers as one number each of a type with as many words."""
+    words = np.stack(np.broadcast_arrays(*registers), axis=-1)
+    return np.asarray(words.view(dtype)[..., 0])
 
 
 def _give_old(group: Group, instruction: Instruction, result: Array, on: Array) -> None:

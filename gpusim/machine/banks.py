@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.arguments import ArraySpec, NullPointer
-from gpusim.isa import BankLayout, behind
+from gpusim.isa import LOCAL_HIGH, SHARED_HIGH, BankLayout, behind
 from gpusim.launch import Launch
 from gpusim.machine.device_heap import Heap
 from gpusim.machine.storage import Allocation, allocate
@@ -18,9 +18,8 @@ from gpusim.prepared import Prepared
 Array = np.ndarray[Any, Any]
 
 BANK_BYTES = 64 << 10
-# Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
-# Functions of the driver have theirs there too: by where bank 4 holds it.
-SHARED_HIGH, LOCAL_HIGH, FUNCTION_HIGH = 0x7FFF, 0x7FFE, 0x7FFD
+# Functions of the driver have addresses beside shared and local memory: by where bank 4 holds it.
+FUNCTION_HIGH = 0x7FFD
 _ADDRESSES = 4
 
 # What the driver sets, by its meaning in a `BankLayout`. Blocks are not in clusters: each is one

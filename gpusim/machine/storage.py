@@ -17,6 +17,7 @@ from gpusim.arguments import ArraySpec
 from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa import Memory
 from gpusim.launch import Dim3, places_of
+from gpusim.machine import packed_sums
 from gpusim.machine.device_heap import Heap
 from gpusim.paged import PagedCopy
 
@@ -309,6 +310,9 @@ def update_atomically(
     `index` and the operands are one-dimensional; entries with the same index follow one
     another.
     """
+    is_plain = packed_sums.PLAIN.get(operation)
+    if is_plain is not None and is_plain(flat[index], operands[0]):
+        operation = "add"
     if not wants_old and operation in _EXTREMES and flat.dtype.kind == "f":
         _extremes_at(flat, index, operation, operands[0])
         return None
@@ -378,5 +382,6 @@ _APPLY: Mapping[str, Any] = {
     "dec": lambda now, most: np.where((now == 0) | (now > most), most, now - now.dtype.type(1)),
     "exch": lambda now, value: value,
     "cas": lambda now, compare, value: np.where(now == compare, value, now),
+    **packed_sums.SUMS,
 }
 _APPLY_TO_FLOATS: Mapping[str, Any] = {**_APPLY, "min": floats.minimum, "max": floats.maximum}

@@ -158,7 +158,16 @@ def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:
     return np.where(inside, source, LANES), inside
 
 
-_POLLS: Mapping[str, Callable[..., Any]] = {"all": np.all, "any": np.any}
+# What lanes say together, from those that take part and those of them that say yes.
+_POLLS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "all": lambda on, yes: _all(~on | yes),
+    "any": lambda _, yes: np.asarray(yes.any(axis=2, keepdims=True)),
+    "alike": lambda on, yes: _all(~on | yes) | _all(~yes),
+}
+
+
+def _all(lanes: Array) -> Array:
+    return np.asarray(lanes.all(axis=2, keepdims=True))
 
 
 def poll(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -166,8 +175,7 @@ def poll(context: Context, group: Group, instruction: Instruction, on: Array) ->
     mode, wants_lanes, negated = instruction.detail
     predicate = group.read(instruction.src[0], bool)
     yes = on & (~predicate if negated else predicate)
-    deciding = ~on | yes if mode == "all" else yes
-    verdict = _POLLS[mode](deciding, axis=2, keepdims=True)
+    verdict = _POLLS[mode](on, yes)
     results = ((_ballot(yes),) if wants_lanes else ()) + (verdict,)
     for register, result in zip(instruction.dst, results, strict=False):
         group.write(register, result, on)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import GpusimError
-from gpusim.isa import COUNT_UP, SPIN, Memory
+from gpusim.isa import COUNT_UP, LOCAL_HIGH, SHARED_HIGH, SPIN, Memory
 from gpusim.sass import immediates
 from gpusim.sass import operands as written
 from gpusim.sass.form import REGISTERS, Form, Signs, joined
@@ -447,40 +447,102 @@ def _store(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[
     yield Micro(row.mnemonic, place, None, sources, (), row.guard, memory)
 
 
+_WHOLE_OF_16 = np.dtype([("low", "<u8"), ("high", "<u8")])
 _ATOMIC_KINDS = (
     ("F64", np.float64), ("F32", np.float32), ("S64", np.int64), ("U64", np.uint64),
-    ("64", np.uint64), ("S32", np.int32), ("U32", np.uint32),
+    ("64", np.uint64), ("S32", np.int32), ("U32", np.uint32), ("128", _WHOLE_OF_16),
+    ("F32x2", np.uint64), ("F32x4", _WHOLE_OF_16),
 )  # fmt: skip
 _OPERATIONS = {
     "ADD": "add", "MIN": "min", "MAX": "max", "INC": "inc", "DEC": "dec", "AND": "and",
     "OR": "or", "XOR": "xor", "EXCH": "exch", "CAS": "cas",
+}  # fmt: skip
+# Sums of several numbers, and those of which what is below the least normal number is taken for 0.
+_SUMS = {
+    "F16x2": "add_halves", "BF16x2": "add_brain_halves", "F32x2": "add_floats",
+    "F32x4": "add_floats", "FTZ": "add_flushed", "F64": "add_doubles",
 }  # fmt: skip
 
 
 def _atomic_memory(row: Row, space: str) -> tuple[Memory, int, str]:
     kind = next((kind for name, kind in _ATOMIC_KINDS if name in row.modifiers), np.uint32)
     operation = next((o for name, o in _OPERATIONS.items() if name in row.modifiers), "")
-    _expect(bool(operation), row)
+    of_sums = [sum_of for name, sum_of in _SUMS.items() if name in row.modifiers]
+    _expect(operation == "add" or bool(operation and not of_sums), row)
     dtype = np.dtype(kind)
     memory = Memory(space, _NAMES[space], dtype, by_address=True)
-    return memory, dtype.itemsize // 4, operation
+    return memory, dtype.itemsize // 4, of_sums[0] if of_sums else operation
 
 
 def _atomic(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    operands = [operand for operand in row.operands if not operand.is_true]
+    operands, guard = list(row.operands), row.guard
+    served = operands.pop(0) if operands[0].kind == "P" else None
     space = str(found.detail)
     _expect(len(operands) >= 3 and operands[0].kind == "R", row)
     address = _address(operands[1], row, place, _less(decoder, space))
     yield address
     memory, words, operation = _atomic_memory(row, space)
     _expect(len(operands) == 3 + (operation == "cas"), row)
-    code = "U" if words == 2 else "u"
     sources: list[Source] = [*address.results]
     for operand in operands[2:]:
-        sources += _words(operand, code, row)
+        sources += _values(operand, words, row)
+    if served is not None and not served.is_true:
+        _expect(space == "generic", row)
+        yield _where_served(row, place, served, operation in ("cas", "exch"))
+        before, guard = _both(row, place, served)
+        yield from before
     result = operands[0]
     results = () if result.is_zero else several(result.name, words)
-    yield Micro(row.mnemonic, place, operation, tuple(sources), results, row.guard, memory)
+    yield Micro(row.mnemonic, place, operation, tuple(sources), results, guard, memory)
+
+
+def _values(operand: Operand, words: int, row: Row) -> tuple[Source, ...]:
+    """Return the registers of a value of so many words."""
+    if words <= 2:
+        return _words(operand, "U" if words == 2 else "u", row)
+    _expect(operand.kind == "R", row)
+    return (ZERO,) * words if operand.is_zero else several(operand.name, words)
+
+
+def _where_served(row: Row, place: int, served: Operand, also_shared: bool) -> Micro:
+    """Say which lanes an atomic operation by generic address is done for.
+
+    For those in local memory it is not, nor for those in shared memory where the GPU has no such
+    operation there. Lanes that the guard leaves out keep what they had.
+    """
+    others = (LOCAL_HIGH,) if also_shared else (LOCAL_HIGH, SHARED_HIGH)
+    sources: tuple[Source, ...] = (f"A{place}",)
+    signs: tuple[Signs, ...] = (Signs(),)
+    if row.guard is not None:
+        sources += (row.guard.register, served.name)
+        signs += (Signs(negated=row.guard.negated), Signs())
+    codes = "r" + "p" * (len(sources) - 1)
+    form = Form("served", _is_served, frozenset(), codes, "p", signs, numbers=others)
+    return Micro(".PREDICATE", place, form, sources, (served.name,), issued=False)
+
+
+def _is_served(form: Form, address: Any, *guard_and_old: Any) -> Any:
+    window = address >> np.int64(32)
+    served = np.logical_and.reduce([window != other for other in form.numbers])
+    if not guard_and_old:
+        return served
+    guard, old = guard_and_old
+    return np.where(guard, served, old)
+
+
+def _space(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Ask which memory an address means; blocks share none of theirs with others."""
+    verdict, rest, where = row.operands
+    _expect(rest.is_zero, row)
+    yield _address(where, row, place, wide=True)
+    wanted = (SHARED_HIGH,) if found.detail == "shared" else ()
+    form = Form(row.name, _is_in_window, frozenset(), "r", "p", (Signs(),), numbers=wanted)
+    results = () if verdict.is_true else (verdict.name,)
+    yield Micro("QSPC", place, form, (f"A{place}",), results, row.guard)
+
+
+def _is_in_window(form: Form, address: Any) -> Any:
+    return np.isin(address >> np.int64(32), form.numbers)
 
 
 def _reduction(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -488,7 +550,7 @@ def _reduction(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Itera
     address = _address(row.operands[0], row, place)
     yield address
     memory, words, operation = _atomic_memory(row, str(found.detail))
-    sources = (*address.results, *_words(row.operands[1], "U" if words == 2 else "u", row))
+    sources = (*address.results, *_values(row.operands[1], words, row))
     yield Micro("RED", place, operation, sources, (), row.guard, memory)
 
 
@@ -503,16 +565,20 @@ def _count_up(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
 
 def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Swap where the memory holds what is expected, and say by a 1 whether it did."""
-    result, where, expected, value = row.operands
-    address = _address(where, row, place, decoder.window)
+    *verdict, result, where, expected, value = row.operands
+    _expect(all(one.is_true for one in verdict), row)
+    space = str(found.detail)
+    address = _address(where, row, place, _less(decoder, space))
     yield address
     wide = "64" in row.modifiers
-    memory = Memory("shared", "shared", np.dtype(np.uint64 if wide else np.uint32), by_address=True)
+    kind = np.dtype(np.uint64 if wide else np.uint32)
+    memory = Memory(space, _NAMES[space], kind, by_address=True)
     code = "U" if wide else "u"
     words = _words(expected, code, row)
     old = tuple(f"T{place}.{number}" for number in range(len(words)))
     sources = (*address.results, *words, *_words(value, code, row))
-    yield Micro(SPIN, place, "cas", sources, old, row.guard, memory)
+    op = SPIN if space == "shared" else row.mnemonic
+    yield Micro(op, place, "cas", sources, old, row.guard, memory)
     form = Form(row.name, _were_equal, frozenset(), code * 2, code, (Signs(), Signs()))
     results = several(result.name, len(words))
     yield Micro(".SAME", place, form, (*old, *words), results, row.guard, issued=False)
@@ -844,12 +910,15 @@ def _exchange(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
     yield Micro("SHFL.LANES", place, detail, tuple(sources), results, row.guard)
 
 
+_POLLS = {"ALL": "all", "ANY": "any", "EQ": "alike"}
+
+
 def _poll(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     operands = list(row.operands)
     result = operands.pop(0) if operands[0].kind == "R" else None
     _expect(len(operands) == 2 and all(o.kind == "P" for o in operands), row)
     verdict, asked = operands
-    mode = "all" if "ALL" in row.modifiers else "any"
+    mode = next((mode for name, mode in _POLLS.items() if name in row.modifiers), "any")
     wants_lanes = result is not None and not result.is_zero
     results = ((result.name,) if wants_lanes and result else ()) + (
         () if verdict.is_true else (verdict.name,)
@@ -917,6 +986,7 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "commit_copies": _commit_copies,
     "await_copies": _await_copies,
     "cast_spin": _cast_spin,
+    "space": _space,
     "match": _match,
     "redux": _redux,
     "fence": _fence,

@@ -30,7 +30,7 @@ for space, wanted in (("global", "STG"), ("shared", "STS"), ("local", "STL"), ("
     )
 
 OPERATIONS = "ADD MIN MAX INC DEC AND OR XOR EXCH CAS"
-KINDS = "S32 U32 64 S64 U64 F32 F64 FTZ RN"
+KINDS = "S32 U32 64 128 S64 U64 F32 F64 F16x2 BF16x2 F32x2 F32x4 FTZ RN"
 for name, space in (("ATOMG", "global"), ("ATOM", "generic"), ("ATOMS", "shared")):
     add(
         name,
@@ -51,6 +51,17 @@ for name, space in (("RED", "global"), ("REDG", "global")):
     )
 add("ATOMS.POPC.INC.32", "lsu", kind="count_up", detail="shared", shape="oa")
 add("ATOMS.CAST.SPIN", "lsu", modifiers="64", kind="cast_spin", detail="shared", shape="oaww")
+# Behind a QSPC that finds the shared memory of another block: lanes need not try one by one.
+add(
+    "ATOM.CAST.SPIN",
+    "lsu",
+    modifiers=f"E 64 {SCOPES}",
+    kind="cast_spin",
+    detail="generic",
+    shape="qoaww",
+)
+for letter, wanted in (("S", "shared"), ("D", "shared by a cluster")):
+    add(f"QSPC.{letter}", "lsu", modifiers="E", kind="space", detail=wanted, shape="qoa")
 
 add(
     "LDGSTS",
@@ -66,3 +77,4 @@ add("MEMBAR", "lsu", modifiers="SC ALL CTA GPU SYS VC", kind="fence")
 add("FENCE", "lsu", modifiers="VIEW ASYNC", kind="fence")
 add("ERRBAR CGAERRBAR", "lsu", kind="fence")
 add("CCTL", "lsu", modifiers="IVALL", kind="fence")
+add("CCTL.PF1 CCTL.PF2", "lsu", modifiers="E", kind="fence", shape="g")
