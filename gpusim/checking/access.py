@@ -16,13 +16,15 @@ class Access:
     """A row of the program that touches memory, with what the rules ask about it.
 
     It `polls` where a loop repeats it until its value changes; it `guesses` where an atomic
-    compare-and-swap sees whether its value is still true.
+    compare-and-swap sees whether its value is still true. It `must_be_volatile` where the
+    program does not say so, and nothing else can be.
     """
 
     pc: int
     instruction: Instruction
     polls: bool
     guesses: bool
+    must_be_volatile: bool = False
 
     @property
     def kind(self) -> str:
@@ -43,7 +45,8 @@ class Access:
     @property
     def is_volatile(self) -> bool:
         """Whether it is made as it stands, in order."""
-        return self.instruction.memory is not None and self.instruction.memory.volatile
+        memory = self.instruction.memory
+        return self.must_be_volatile or (memory is not None and memory.volatile)
 
     @property
     def is_asynchronous(self) -> bool:

@@ -63,8 +63,9 @@ class Checker(Observer):
         self._follows = bool(program.compiler)  # the source reads what it names, a compiler more
         rows = program.instructions
         waiting, guessing = polls(program), guesses(program)
+        volatile = _polls_of_shared(program, waiting) if self._follows else frozenset()
         accesses = {
-            pc: Access(pc, row, pc in waiting, pc in guessing)
+            pc: Access(pc, row, pc in waiting, pc in guessing, pc in volatile)
             for pc, row in enumerate(rows)
             if row.memory is not None
         }
@@ -364,6 +365,22 @@ class Checker(Observer):
         row, lane = np.nonzero(step.on.any(axis=0))
         batch.gone_at[step.rows[row], lane] = step.pc
         batch.clocks.leave(step)
+
+
+def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]:
+    """Return the loads of shared memory that loops wait for, of a compiler's own code.
+
+    It does not say that they are volatile, but leaves no other load in such a loop. The loop's
+    first one may stand before it, by the same line.
+    """
+    rows = program.instructions
+    loads = [
+        pc
+        for pc, row in enumerate(rows)
+        if OPS[row.op].kind == "load" and row.memory is not None and row.memory.space == "shared"
+    ]
+    lines = {rows[pc].line for pc in loads if pc in polls}
+    return frozenset(pc for pc in loads if rows[pc].line in lines)
 
 
 def _places(step: Step) -> Array:

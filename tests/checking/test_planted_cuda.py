@@ -38,8 +38,12 @@ RULES: dict[str, tuple[str, dict[str, str]]] = {
             "shared-race",
         ),
     ),
+    "planted_scopes.cu": (
+        "block-race",
+        {"flag_within_the_block": "global-race", "tile_without_a_fence": "shared-race"},
+    ),
 }
-TWO_BLOCKS = {"flag_behind_a_barrier_of_some"}
+BLOCKS = {"planted_scopes.cu": 2, "flag_behind_a_barrier_of_some": 2}
 CASES = [(file, name) for file in RULES for name in KERNEL.findall((FOLDER / file).read_text())]
 every_case = pytest.mark.parametrize(("file", "name"), CASES, ids=lambda part: part)
 
@@ -51,7 +55,7 @@ def kernels(file: str, *definitions: str) -> Any:
 
 def checked(file: str, name: str, *definitions: str) -> list[Any]:
     arrays = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
-    launch = kernels(file, *definitions)[name][1 + (name in TWO_BLOCKS), 128]
+    launch = kernels(file, *definitions)[name][BLOCKS.get(name, BLOCKS.get(file, 1)), 128]
     return list(gpusim.check(launch, *arrays).errors)
 
 
