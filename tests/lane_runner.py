@@ -266,10 +266,10 @@ def _dialect(
     def barrier(result: Callable[..., Any]) -> Callable[..., Any]:
         return lambda value=0: of(lane.meet(BLOCK_BARRIER, None, value, result))
 
-    def across(source: Callable[[int, int], int]) -> Callable[..., Any]:
+    def across(source: Callable[[int, int, int], int]) -> Callable[..., Any]:
         def shuffle(mask: int, value: Any, operand: Any, width: int = 32) -> Any:
             def pick(me: Lane, values: dict[int, Any]) -> Any:
-                wanted = source(me.lane, int(operand))
+                wanted = source(me.lane, int(operand) & 31, width)
                 inside = 0 <= wanted < 32 and wanted // width == me.lane // width
                 return values.get(wanted if inside else me.lane, values[me.lane])
 
@@ -335,10 +335,10 @@ def _dialect(
         syncthreads_and=barrier(lambda _, all_: np.int32(all(all_.values()))),
         syncthreads_or=barrier(lambda _, all_: np.int32(any(all_.values()))),
         syncwarp=lambda mask=0xFFFFFFFF: lane.meet(WARP, mask, None, lambda *_: None),
-        shfl_sync=across(lambda me, operand: me // 32 * 32 + operand),
-        shfl_up_sync=across(lambda me, operand: me - operand),
-        shfl_down_sync=across(lambda me, operand: me + operand),
-        shfl_xor_sync=across(lambda me, operand: me ^ operand),
+        shfl_sync=across(lambda me, operand, width: me // width * width + operand % width),
+        shfl_up_sync=across(lambda me, operand, width: me - operand),
+        shfl_down_sync=across(lambda me, operand, width: me + operand),
+        shfl_xor_sync=across(lambda me, operand, width: me ^ operand),
         all_sync=vote(lambda all_: np.bool_(all(all_.values()))),
         any_sync=vote(lambda all_: np.bool_(any(all_.values()))),
         ballot_sync=vote(lambda all_: np.uint32(sum(1 << k for k, v in all_.items() if v))),

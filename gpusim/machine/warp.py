@@ -32,8 +32,11 @@ def shuffle(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def _source(mode: str, lane: Array, width: Array) -> Array:
-    """Return the lane that each lane reads from; its own where that lies outside its segment."""
-    start = LANES & ~(width - 1)
+    """Return the lane that each lane reads from; its own where that lies outside its segment.
+
+    Lanes, distances and masks are taken by their last five bits, as PTX's `shfl` does.
+    """
+    start, lane = LANES & ~(width - 1), lane & 31
     if mode == "idx":
         return np.asarray(start + (lane & (width - 1)))
     source: Array = {"up": LANES - lane, "down": LANES + lane, "bfly": LANES ^ lane}[mode]

@@ -320,3 +320,26 @@ def test_indices_that_a_launch_keeps_within_their_axes_are_not_checked_by_anothe
     assert launch.rehearsal is None
     launch = prepare(element[1, 1], (m[0], m, m[0]), HOPPER, code="nvcc")
     assert launch.rehearsal is not None
+
+
+@cuda.jit
+def shuffles(out, a, far):
+    i = cuda.threadIdx.x
+    n = i * 5
+    out[n] = cuda.shfl_sync(0xFFFFFFFF, a[i], far)
+    out[n + 1] = cuda.shfl_up_sync(0xFFFFFFFF, a[i], far)
+    out[n + 2] = cuda.shfl_down_sync(0xFFFFFFFF, a[i], far, 16)
+    out[n + 3] = cuda.shfl_xor_sync(0xFFFFFFFF, a[i], far)
+    out[n + 4] = cuda.shfl_sync(0xFFFFFFFF, a[i], far, 8)
+
+
+@pytest.mark.parametrize("far", [33, -3, 64])
+def test_shuffles_take_the_last_five_bits_of_lanes_and_distances(far: int) -> None:
+    a = np.arange(32, dtype=np.int32) + 100
+    out = agreed(shuffles, 32, np.zeros(160, np.int32), a, np.int32(far)).reshape(32, 5)
+    near = far % 32
+    lanes = np.arange(32)
+    assert out[:, 0].tolist() == [100 + near] * 32
+    assert out[:, 1].tolist() == (100 + np.where(lanes < near, lanes, lanes - near)).tolist()
+    assert out[:, 3].tolist() == (100 + (lanes ^ near)).tolist()
+    assert out[:, 4].tolist() == (100 + lanes // 8 * 8 + near % 8).tolist()
