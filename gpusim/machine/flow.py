@@ -119,14 +119,20 @@ def _reads(program: Program, instruction: Instruction) -> frozenset[int]:
 
 
 def _within_one_guard(program: Program) -> set[int]:
-    """Return registers that only instructions with one guard, of one basic block, touch."""
+    """Return registers that only instructions with one guard, of one basic block, touch.
+
+    A guard that is written is another one from there on.
+    """
     begin = set(leaders(program))
     guards: dict[int, tuple[int, int, bool] | None] = {}
+    since: dict[int, int] = {}
     block = 0
     for pc, instruction in enumerate(program.instructions):
         block = pc if pc in begin else block
         guard = instruction.guard
-        key = None if guard is None else (block, guard, instruction.negated)
+        known = block if guard is None else max(block, since.get(guard, 0))
+        key = None if guard is None else (known, guard, instruction.negated)
+        since.update(dict.fromkeys(instruction.dst, pc + 1))
         for register in (*instruction.dst, *instruction.src):
             guards[register] = key if guards.get(register, key) == key else None
     return {register for register, key in guards.items() if key is not None}

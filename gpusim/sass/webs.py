@@ -52,8 +52,6 @@ def _write(state: State, name: str, definition: Definition, guard: Guard | None)
         }
         made[definition] = frozenset([opposite])
         state[name] = made
-    if is_predicate(name):
-        _forget(state, name)
 
 
 def is_predicate(name: str) -> bool:
@@ -177,6 +175,8 @@ class Webs:
                 self._join_uses(state, step, micro)
             for place, name in enumerate(micro.results):
                 _write(state, name, (step, place, name), micro.guard)
+            for name in filter(is_predicate, micro.results):
+                _forget(state, name)  # only now: the guard was the value before
 
     def _join_uses(self, state: State, step: int, micro: Micro) -> None:
         for source in micro.sources:

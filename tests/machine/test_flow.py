@@ -60,6 +60,23 @@ def test_what_a_guarded_write_may_leave_stays_live_before_it() -> None:
     assert live_registers(guarded) == [1, 2, 1, 1, 0]
 
 
+def test_what_is_written_under_a_guard_is_not_all_once_the_guard_has_changed() -> None:
+    """R1 from round the loop is read by lanes for which the guard was false at its write."""
+    program = Program(
+        "changed",
+        (
+            Instruction("MOV", (1,), (9,), INT32, guard=2),
+            Instruction("ISETP", (2,), (0, 9), BOOL, ("lt",)),
+            Instruction("IADD3", (3,), (1, 1), INT32, "++", guard=2),
+            Instruction("BRA", guard=4, target=0),
+            Instruction("EXIT"),
+        ),
+        registers=10,
+        immediates={9: np.int32(1)},
+    )
+    assert Liveness(program).is_live(1, 0)
+
+
 @pytest.mark.parametrize("level", ["O0", "O3"])
 @pytest.mark.parametrize("name", ["reduce1", "reduce7", "naive_scan"])
 def test_the_most_that_is_live_is_what_lowering_counted_on_its_own_graph(

@@ -99,3 +99,10 @@ def test_under_a_guard_a_call_knows_what_its_lanes_hold() -> None:
     made = webs(*rows, "EXIT", "MOV R9, R5", "RET.REL.NODEC R20 `(top)", f=5)
     assert made.read(3, "R0") == made.written(1, 0, "R0")
     assert made.read(3, "R0") != made.written(0, 0, "R0")
+
+
+def test_what_is_written_beside_a_guard_was_written_under_its_value_before() -> None:
+    made = webs(
+        "MOV R0, 0x1", "@P0 LOP3.LUT P0, R0, R1, R2, RZ, 0xc0, !PT", "@!P0 MOV R3, R0", "EXIT"
+    )
+    assert made.written(0, 0, "R0") == made.written(1, 1, "R0") == made.read(2, "R0")
