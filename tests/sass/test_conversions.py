@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from sass.rows import worked_out
 
+from gpusim.sass.decode import UnknownFormError
+
 U32 = np.uint32
 NAN = 0x7FC00000
 
@@ -75,8 +77,23 @@ def test_what_is_no_double_becomes_the_sign_bit_of_the_type() -> None:
         ("I2I.U16.S32.SAT R0, R2", 0x00010000, 0, 0xFFFF),
         ("I2IP.S16.S32.SAT R0, R3, R2, RZ", 0xFFFF0000, 0x7FFFFFFF, 0x7FFF8000),
         ("F2FP.BF16.F32.PACK_AB.RZ R0, R3, R2", 0x3F80FFFF, 0xBF80FFFF, 0xBF803F80),
+        ("F2FP.RELU.BF16.F32.MERGE_C R0, R2, RZ", 0x3F808000, 0, 0x3F80),
         ("F2FP.RELU.F16.F32.PACK_AB R0, R3, R2", 0x3F800000, 0xBF800000, 0x00003C00),
     ],
 )
 def test_conversions_round_once(row: str, low: int, high: int, expected: int) -> None:
     assert converted(row, low, high) == expected
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "F2FP.RELU.F16.F32.MERGE_C R0, R2, R3",  # where R3 goes is not known
+        "FMNMX.XORSIGN R0, R2, R3, PT",  # of magnitudes alone
+        "F2I.S16.F16 R0, R2.B1",
+        "F2F.S16.F32 R0, R2",
+    ],
+)
+def test_forms_of_conversions_that_are_not_known_are_refused(row: str) -> None:
+    with pytest.raises(UnknownFormError):
+        converted(row, 0)
