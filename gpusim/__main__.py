@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from types import FrameType
 
@@ -28,7 +29,9 @@ def entry_point() -> None:
     # Imports make thousands of objects that stay; looking for garbage among them takes 45 ms.
     gc.set_threshold(200_000)
     from gpusim.cli.app import INTERRUPTED, main
+    from gpusim.cli.output import told
 
+    warnings.showwarning = told
     try:
         with _cleared_when_ended():
             _interrupts_as(handler, signal.default_int_handler)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -106,6 +107,7 @@ def _interrupts_held_back() -> Iterator[None]:
 def _begin_worker(end: Connection) -> None:
     """Leave an interrupt to the parent, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")  # the parent tells what a user's file warns of
     threading.Thread(target=_leave_with_parent, args=(end,), daemon=True).start()
 
 

@@ -34,19 +34,22 @@ def check(
     device: str | Path | Device = "h200",
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     uninitialised: Collection[str] = (),
+    progress: machine.Progress | None = None,
 ) -> Findings:
     """Run `kernel[grid, block]` with `args` and return what is wrong with it; arrays hold results.
 
     `device` is the GPU: its compute capability decides about the lanes of a warp, its size about
     blocks that wait for each other. `step_limit` is how many instructions a block may run. Arrays
     named in `uninitialised`, by their parameters, hold nothing yet: no element is to be read before
-    it is written. What would stop `gpusim.trace` (an index outside its array, a barrier that some
-    never reach) is a finding, and the rest goes on. Raises GpusimError for a launch, argument or
-    kernel that cannot run.
+    it is written. `progress` is called with the number of blocks that have finished. What would
+    stop `gpusim.trace` (an index outside its array, a barrier that some never reach) is a finding,
+    and the rest goes on. Raises GpusimError for a launch, argument or kernel that cannot run.
     """
     gpu = load(device)
     prepared = prepare(configured, args, gpu.cc, LEVEL, asks=True)
-    return check_prepared(prepared, gpu, step_limit=step_limit, uninitialised=uninitialised)
+    return check_prepared(
+        prepared, gpu, step_limit=step_limit, uninitialised=uninitialised, progress=progress
+    )
 
 
 def check_call(
@@ -54,6 +57,7 @@ def check_call(
     *,
     device: str | Path | Device = "h200",
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
+    progress: machine.Progress | None = None,
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
@@ -63,7 +67,9 @@ def check_call(
     gpu = load(device)
     prepared = prepare(call.configured, call.arguments, gpu.cc, LEVEL, asks=True)
     left_out = LeftOut()
-    found = check_prepared(prepared, gpu, step_limit=step_limit, left_out=left_out)
+    found = check_prepared(
+        prepared, gpu, step_limit=step_limit, progress=progress, left_out=left_out
+    )
     if found.errors:
         return found
     most = None if left_out.instructions < MOST_RUN else elements.MOST_ELEMENTS

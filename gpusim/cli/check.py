@@ -15,6 +15,7 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
+from gpusim.cli.progress import Patience
 from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of
 
 if TYPE_CHECKING:
@@ -128,7 +129,15 @@ def checked(chosen: Namespace) -> Findings:
     if names_a_file(chosen.kernel):
         configured, values = own_kernel(chosen)
         nothing = getattr(chosen, "uninitialised", None) or ()
-        return judge(configured, *values, device=device, step_limit=limit, uninitialised=nothing)
+        patience = Patience(configured.launch.blocks)
+        return judge(
+            configured,
+            *values,
+            device=device,
+            step_limit=limit,
+            uninitialised=nothing,
+            progress=patience,
+        )
     refuse(
         {name: getattr(chosen, field, None) for name, field in OWN.items()},
         "a kernel of the catalogue makes its own arguments",
@@ -136,4 +145,5 @@ def checked(chosen: Namespace) -> Findings:
     from gpusim.catalogue import find
 
     call = selected(find(chosen.kernel), chosen).call()
-    return check_call(call, device=device, step_limit=limit)
+    patience = Patience(call.configured.launch.blocks)
+    return check_call(call, device=device, step_limit=limit, progress=patience)

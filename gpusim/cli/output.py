@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TextIO
 
 from gpusim.errors import GpusimError
@@ -17,6 +18,7 @@ from gpusim.files import shown
 
 MOST_LETTERS = 1000  # of a line of a complaint, which may repeat what was given
 MOST_LINES = 30
+_PACKAGE = str(Path(__file__).parent.parent)
 
 
 class OutputError(GpusimError):
@@ -67,6 +69,22 @@ def complain(message: str) -> None:
         stream.flush()
     except OSError:
         _abandon(stream)
+
+
+def told(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001  what is told goes to standard error
+    line: str | None = None,  # noqa: ARG001  a line of source is not shown
+) -> None:
+    """Tell a warning of a user's own file in a line (as `warnings.showwarning`), and no other.
+
+    What libraries warn of is theirs; Python would show the line of source as well.
+    """
+    if not Path(filename).resolve().is_relative_to(sys.prefix) and _PACKAGE not in filename:
+        complain(f"{filename}, line {lineno}: {category.__name__}: {message}")
 
 
 def has_terminal() -> bool:

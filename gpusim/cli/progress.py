@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any
 
-from gpusim.cli.output import has_terminal
+from gpusim.cli.output import complain, has_terminal
 
 
 class Bar:
@@ -60,3 +61,33 @@ class Bar:
             self._noun, total=self._total, completed=self._done, what=""
         )
         self._bar.start()
+
+
+class Patience:
+    """Says once, of a launch that takes long, how far it is and how long the rest will take."""
+
+    PATIENCE_S = 20.0
+
+    def __init__(self, blocks: int) -> None:
+        self._blocks = blocks
+        self._started = time.monotonic()
+        self._has_said = False
+
+    def __call__(self, finished: int) -> None:
+        """Take note of how many blocks have finished."""
+        seconds = time.monotonic() - self._started
+        if self._has_said or seconds < self.PATIENCE_S or finished >= self._blocks:
+            return
+        self._has_said = True
+        rest = seconds * (self._blocks - finished) / finished
+        complain(
+            f"{finished:,} of {self._blocks:,} blocks have run in {seconds:.0f} s; the rest will "
+            f"take {_duration(rest)}; a smaller grid takes less, gpusim predict runs only a sample"
+        )
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:,.0f} {unit}"
+    return f"about {seconds:.0f} seconds"

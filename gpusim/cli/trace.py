@@ -20,6 +20,7 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
+from gpusim.cli.progress import Patience
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trac
 
     entry = find(chosen.kernel)
     call = selected(entry, chosen).call()
-    made = run_traced(call.configured, *call.arguments, **settings)
+    progress = Patience(call.configured.launch.blocks)
+    made = run_traced(call.configured, *call.arguments, progress=progress, **settings)
     if not entry.defect:
         return made, ""
     from gpusim.reports.runs import known_defect
@@ -153,7 +155,8 @@ def _own_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str
     from gpusim.tracing.trace import trace as run_traced
 
     configured, values = own_kernel(chosen)
-    return run_traced(configured, *values, **settings), ""
+    progress = Patience(configured.launch.blocks)
+    return run_traced(configured, *values, progress=progress, **settings), ""
 
 
 def _document(made: Trace, line: int | None, warp: int | None) -> dict[str, Any]:

@@ -153,6 +153,8 @@ class CudaSource(CodeFile):
 
     def __init__(self, text: str, file: str, options: Options) -> None:
         super().__init__(file)
+        if "\0" in text:
+            raise InputError(f"{file} holds a null character, behind which nothing is compiled")
         self.text = text
         self.options = options
         self._made: dict[tuple[str | None, str], tuple[compiler.Compiled, cubin.Cubin]] = {}

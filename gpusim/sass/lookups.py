@@ -8,6 +8,7 @@ the worker's script, without the package.
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import os
 import stat
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 ABSENT, PRESENT = "absent", "present"
+PIPE = f"no file {stat.S_IFIFO}"
 # What C functions take; each one's path is the argument of type char *.
 _PATH, _INT, _POINTER = ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p
 _STAT = (_INT, _PATH, _POINTER)
@@ -84,15 +86,21 @@ class Lookups:
         _writable(slot)
         entry = ctypes.c_void_p.from_address(slot)
         call, place = kind(entry.value or 0), takes.index(_PATH)
-        callback = kind(self._recorded(call, place, name in READING))
+        failure = None if result is _POINTER else -1
+        callback = kind(self._recorded(call, place, name in READING, failure))
         self._kept.append(callback)
         entry.value = ctypes.cast(callback, ctypes.c_void_p).value
 
-    def _recorded(self, call: Callable[..., Any], place: int, is_read: bool) -> Callable[..., Any]:
+    def _recorded(
+        self, call: Callable[..., Any], place: int, is_read: bool, failure: int | None
+    ) -> Callable[..., Any]:
         def recorded(*given: Any) -> Any:
             asked = os.fsdecode(given[place] or b""), is_read
             if asked not in self.found:
                 self.found[asked] = state(*asked, self.stamped)
+            if is_read and self.found[asked] == PIPE:  # which nobody may ever write into
+                ctypes.set_errno(errno.ENOENT)
+                return failure
             return call(*given)
 
         return recorded

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from gpusim.errors import InputError
 from gpusim.sass import compiler, wheels
 from gpusim.sass.complaints import without_foreign_lines
+from gpusim.sass.kernels import cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 SECRET = 'password = swordfish\n#include "absent.h"\n'
@@ -55,3 +58,14 @@ def test_words_that_quote_a_file_elsewhere_are_cut() -> None:
     kept = without_foreign_lines(words, "a.cu", ["/y"])
     assert "swordfish" not in kept
     assert kept.endswith('a.cu(1): error: identifier "mine" is undefined\n  mine\n  ^')
+
+
+def test_a_header_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.h")
+    (tmp_path / "own").mkdir()
+    assert 'cannot open source file "../pipe.h"' in complaint(tmp_path, "../pipe.h")
+
+
+def test_text_behind_a_null_character_is_not_left_out() -> None:
+    with pytest.raises(InputError, match="holds a null character"):
+        cuda_source(f"{KERNEL}\0 this is not compiled")
