@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 from gpusim import cuda
 
-words = "\d"
+assert (1, "a pair is true")
 warnings.warn("mind the gap")
 np.float32(3e38) * np.float32(3e38)
 
