@@ -229,6 +229,8 @@ class Checker(Observer):
             never = shadow.writer[touch.element] == 0
             if batch.on_their_way is not None:
                 never &= batch.on_their_way.begun[touch.element] == 0
+            if self._layout.keeps_some:
+                never &= self._layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never)
         self._judge(touch, access, shadow, batch.on_their_way)
         if access.is_asynchronous:

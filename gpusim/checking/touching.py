@@ -85,6 +85,17 @@ class Layout:
             found |= (element >= first // each) & (element <= last // each)
         return found
 
+    @property
+    def keeps_some(self) -> bool:
+        """Whether the system keeps some of the shared memory that the program addresses."""
+        return self.program.layout is not None and self.program.layout.reserved_bytes > 0
+
+    def may_hold_nothing(self, element: Array) -> Array:
+        """Return which elements of shared memory are the program's: others the system keeps."""
+        own = self.program.shared_bytes + self.launch.dynamic_shared_bytes
+        each = self.element_bytes["shared"]
+        return np.asarray(element % max(self.sizes["shared"], 1) < -(-own // each))
+
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Elements of global memory, of a block's shared and of a thread's local memory."""
