@@ -83,11 +83,13 @@ def kernels() -> str:
         entries = list(found)
         rows = ((f"`{e.name}`", e.teaches, str(e.block_rule), _remark(e)) for e in entries)
         table = _table(("kernel", "what it teaches", "block", ""), rows)
-        what = f"{entries[0].family.name.capitalize()}s" + (
-            f", `{origin.file}`" if origin.file else ""
-        )
-        parts.append(f"### {origin}\n\n{what}\n\n{table}")
+        about = f"{entries[0].family.name.capitalize()}s. {origin.about} {_link(origin.url)}"
+        parts.append(f"### {origin}\n\n{about.strip()}\n\n{table}")
     return "\n\n".join(parts)
+
+
+def _link(url: str) -> str:
+    return f"[{url.removeprefix('https://')}]({url})" if url else ""
 
 
 def _remark(entry: Entry) -> str:

@@ -149,6 +149,19 @@ def test_links_lead_to_files_that_are_there() -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+SHOWN = ("gpusim", "validate", "docs", "benchmarks")  # and the pages at the top
+
+
+def test_texts_are_named_by_their_titles() -> None:
+    """Not by names of files, such as three digits and a hash, that no user can open."""
+    pages = [*ROOT.glob("*.md"), *(path for name in SHOWN for path in (ROOT / name).rglob("*.*"))]
+    texts = {".py", ".md", ".toml", ".json", ".ipynb", ".cu"}
+    read = [path for path in pages if path.suffix in texts]
+    named = re.compile(rb"\b\d{3}_[0-9a-f]{16}\b")
+    assert len(read) > 500
+    assert [path.name for path in read if named.search(path.read_bytes())] == []
+
+
 def test_the_dialect_has_every_word() -> None:
     page = text("docs/dialect.md")
     words = [f"cuda.{name}" for name in INTRINSICS if hasattr(cuda, name)]

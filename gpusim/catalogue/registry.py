@@ -32,14 +32,17 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a kernel was published: title and author, and the file that holds the text.
+    """A kernel's published text: title, author, a sentence about it and its public address.
 
-    An author who is not named in the text, and a file where there is none, are empty.
+    An author who is not named in the text and an address that is not known are empty. Lists show
+    the texts in order of `place`.
     """
 
     title: str
     author: str = ""
-    file: str = ""
+    about: str = ""
+    url: str = ""
+    place: int = 0
 
     def __str__(self) -> str:
         return f"{self.title} ({self.author})" if self.author else self.title
@@ -253,7 +256,8 @@ class Entry:
             "family": self.family.name,
             "origin": self.origin.title,
             "author": self.origin.author,
-            "seed": self.origin.file,
+            "about": self.origin.about,
+            "url": self.origin.url,
             "teaches": self.teaches,
             "defect": self.defect,
             "fixed_by": self.fixed_by,
@@ -519,7 +523,7 @@ def _reading_order(entry: Entry) -> tuple[Any, ...]:
     """Reductions before scans, text by text, with `step10` after `step2`."""
     parts = re.split(r"(\d+)", entry.name)
     named = tuple(int(part) if part.isdigit() else part for part in parts)
-    return (entry.family.name, entry.origin.file, entry.origin.title, named)
+    return (entry.family.name, entry.origin.place, entry.origin.title, named)
 
 
 @functools.cache

@@ -1,17 +1,32 @@
-"""The texts that the kernels were published in."""
+"""The texts that the kernels were published in, in the order of the list of kernels."""
 
 from gpusim.catalogue import Origin
 
+NVBENCH_NOTES = Origin(
+    "Reduction: five kernels measured with NvBench",
+    "R100001",
+    "Notes to the book Programming Massively Parallel Processors, with bandwidths of several GPUs.",
+    "https://github.com/R100001/Programming-Massively-Parallel-Processors",
+    place=1,
+)
+PATTERNS = Origin(
+    "Parallel Patterns: a reduction in five steps",
+    about="Notes that trace warps through the iterations, thread by thread.",
+    place=2,
+)
+COARSENING_NOTES = Origin(
+    "Course notes on reduction and scan",
+    about="Thread coarsening, and scans of one block after Kogge and Stone.",
+    place=3,
+)
+OPERATOR_NOTES = Origin(
+    "Notes on reduce operators, grid-stride, on an A100",
+    about="Notes in Chinese on loads of four elements and on reductions by warp shuffles.",
+    place=4,
+)
 LECTURE = Origin(
     "Lecture 29, Optimising Reduction Kernels",
     "Soumyajit Dey, IIT Kharagpur",
-    "004_699ad9b2b8ba4118.txt",
-)
-NVBENCH_NOTES = Origin(
-    "Reduction: five kernels measured with NvBench", "R100001", "000_0e69a3c8a2652727.txt"
-)
-PATTERNS = Origin("Parallel Patterns: a reduction in five steps", file="001_759a0d9483e3730a.txt")
-COARSENING_NOTES = Origin("Course notes on reduction and scan", file="002_579b895454b4631c.txt")
-OPERATOR_NOTES = Origin(
-    "Notes on reduce operators, grid-stride, on an A100", file="003_ef70df325764967c.txt"
+    "Transcript of a lecture of the course GPU Architectures and Programming, measured on a K40m.",
+    place=5,
 )

@@ -213,7 +213,9 @@ def test_an_entry_is_ready_for_json() -> None:
     told = catalogue.find("reduce5").to_dict()
     assert told["fixed_by"] == "reduce5_fixed"
     assert told["operations"] == ["sum", "max", "min"]
-    assert told["seed"] == "004_699ad9b2b8ba4118.txt"
+    assert told["about"].startswith("Transcript of a lecture")
+    assert told["url"] == ""
+    assert catalogue.find("reduction5").to_dict()["url"].startswith("https://github.com/")
 
 
 @given(st.integers(1, 2**20), st.sampled_from(REDUCTIONS))

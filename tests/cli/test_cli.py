@@ -135,7 +135,8 @@ def test_list_as_json_has_every_kernel(run: Run) -> None:
     kernels = {kernel["name"]: kernel for kernel in document(run, "list")}
     assert kernels["reduction5"]["defect"]
     assert kernels["reduction5"]["fixed_by"] == "reduction5_fixed"
-    assert {"name", "origin", "seed", "teaches", "defect", "operations"} <= set(kernels["reduce1"])
+    facts = {"name", "origin", "about", "url", "teaches", "defect", "operations"}
+    assert facts <= set(kernels["reduce1"])
 
 
 def test_run_checks_all_passes_against_numpy(run: Run) -> None:
