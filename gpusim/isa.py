@@ -327,7 +327,8 @@ _LONE = (
 _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
     "bounds", "source_branch", "shuffle", "vote", "match", "activemask", "exchange", "poll",
-    "same_lanes", "reduce_lanes", "warpsync", "gather", "bssy", "get_token", "set_token",
+    "same_lanes", "reduce_lanes", "agrees", "warpsync", "gather", "collect", "bssy", "get_token",
+    "set_token",
 )  # fmt: skip
 
 # Of which sources, by position, that move by the same step each time the result does so too, given
@@ -788,6 +789,10 @@ OPS |= {
     "BRX": Op("cbu", kind="jump", redirects=True),
     "RET.REL": Op("cbu", kind="jump", redirects=True),
     "BPT.TRAP": Op("cbu", kind="trap"),
+    "WARPSYNC.COLLECTIVE": Op(
+        "cbu", kind="collect", convergent=True, waits_for_lanes=True, redirects=True
+    ),
+    "R2UR.AGREES": Op("alu", kind="agrees", convergent=True, sets_predicate=True),
     "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
     "CS2R.CLOCK": Op("alu", kind="clock"),
     "BMOV.GET": Op("cbu", kind="get_token"),

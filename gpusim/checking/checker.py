@@ -118,6 +118,7 @@ class Checker(Observer):
         ordering = self._sync_warp if OPS[row.op].orders_lanes else None
         return {
             "gather": self._gather,
+            "collect": self._gather,
             "exchange": self._exchange,
             "barrier": self._arrive,
             "fence": self._fence,

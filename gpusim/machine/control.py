@@ -32,8 +32,22 @@ def branch(context: Context, group: Group, instruction: Instruction, on: Array) 
         context.report(group, instruction, on, taken=on)
         splits.pc[group.which] = instruction.target
         return True
-    goes, stays = group.decided(on), group.decided(group.mask & ~on)
+    ways = group.decided(on), group.decided(group.mask & ~on)
     context.report(group, instruction, on, taken=on)
+    _send(context, group, instruction, on, ways)
+    return True
+
+
+def _send(
+    context: Context,
+    group: Group,
+    instruction: Instruction,
+    on: Array,
+    ways: tuple[Array, Array],
+) -> None:
+    """Have some lanes go on at the target, others behind: `ways` tell which splits have either."""
+    splits = context.batch.splits
+    goes, stays = ways
     splits.pc[group.which] = np.where(goes, instruction.target, group.pc + 1)
     both = goes & stays
     if both.any():
@@ -43,7 +57,6 @@ def branch(context: Context, group: Group, instruction: Instruction, on: Array) 
         splits.pc[which] = group.pc + 1
         splits.remove(which, on[:, both])
         context.batch.splits = splits.extended(leaving)
-    return True
 
 
 def leave(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
@@ -67,15 +80,23 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
 def branch_if_apart(
     context: Context, group: Group, instruction: Instruction, on: Array
 ) -> bool | None:
-    """Branch where not all live lanes that a mask names are here, or where they are together."""
-    apart = warp.misses_lanes(group, group.read(instruction.src[0], np.uint32))
+    """Branch where not all live lanes that a mask names are here, or where they are together.
+
+    Lanes with a guard that is false are not here, and do not branch.
+    """
+    here = on if instruction.guard is not None else None
+    apart = warp.misses_lanes(group, group.read(instruction.src[0], np.uint32), here)
     if instruction.detail == "together":
         apart = ~apart
     taken = on & apart[None, :, None]
+    ways = (group.decided(taken), group.decided(group.mask & ~taken)) if here is not None else None
     context.report(group, instruction, on, taken=taken)
     if not apart.any():
         return None
-    context.batch.splits.pc[group.which] = np.where(apart, instruction.target, group.pc + 1)
+    if ways is not None:
+        _send(context, group, instruction, taken, ways)
+    else:
+        context.batch.splits.pc[group.which] = np.where(apart, instruction.target, group.pc + 1)
     return True
 
 
@@ -108,11 +129,27 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 def part(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Part lanes that name different lanes: each such set goes on by itself."""
-    batch, which = context.batch, group.which
     named = _agreed_words(group, instruction, group.mask)
     context.report(group, instruction, on)
+    _part(context, group, named, group.pc + 1)
+    return True
+
+
+def collect(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Gather the lanes that each lane names, those that name others by themselves."""
+    named = _agreed_words(group, instruction, group.mask)
+    least = np.where(group.mask, named, np.uint32(0xFFFFFFFF)).min(axis=2)
+    if (least == np.where(group.mask, named, np.uint32(0)).max(axis=2)).all():
+        return warp.gather(context, group, instruction, on)
+    _part(context, group, named, group.pc)
+    context.executed -= 1
+    return True
+
+
+def _part(context: Context, group: Group, named: Array, pc: int) -> None:
+    batch, which = context.batch, group.which
     splits = batch.splits
-    splits.pc[which] = group.pc + 1
+    splits.pc[which] = pc
     held = splits.mask[0, which]
     first = held.argmax(axis=1)
     stays = held & (named[0] == np.take_along_axis(named[0], first[:, None], axis=1))
@@ -127,7 +164,6 @@ def part(context: Context, group: Group, instruction: Instruction, on: Array) ->
         splits = splits.extended(going)
         left[some] &= ~alike
     batch.splits = splits
-    return True
 
 
 def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

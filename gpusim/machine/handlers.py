@@ -44,6 +44,8 @@ HANDLERS: Mapping[str, Handler] = {
     "call_driver": driver_calls.call_driver,
     "trap": control.trap,
     "part": control.part,
+    "collect": control.collect,
+    "agrees": warp.agrees,
     "clock": values.clock,
     "get_token": convergence.get_token,
     "set_token": convergence.set_token,

@@ -292,11 +292,24 @@ def gather(context: Context, group: Group, instruction: Instruction, on: Array) 
     return False
 
 
-def misses_lanes(group: Group, mask: Array) -> Array:
-    """Return for which splits a live lane that the mask names is elsewhere."""
+def misses_lanes(group: Group, mask: Array, here: Array | None = None) -> Array:
+    """Return for which splits a live lane that the mask names is elsewhere.
+
+    Lanes that are `here` are all that take part, or some of them.
+    """
     batch = group.batch
-    if not batch.is_diverged():
+    if here is None and not batch.is_diverged():
         return np.zeros(len(group.rows), dtype=bool)
     named = _named(group, mask)
     live = batch.splits.lanes(batch.rows)[:, group.rows]
-    return np.asarray((named & live & ~group.mask).any(axis=(0, 2)))
+    present = group.mask if here is None else here
+    return np.asarray((named & live & ~present).any(axis=(0, 2)))
+
+
+def agrees(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Say for each lane whether it holds what the first of those that take part holds."""
+    value = group.read(instruction.src[0], np.uint32)
+    value = np.broadcast_to(value, np.broadcast_shapes(value.shape, on.shape))
+    first = np.broadcast_to(on, value.shape).argmax(axis=2, keepdims=True)
+    group.write(instruction.dst[0], value == np.take_along_axis(value, first, axis=2), on)
+    context.report(group, instruction, on)

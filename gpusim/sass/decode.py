@@ -827,7 +827,21 @@ def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
     _expect(label.kind == "L" and len(lanes) == ("ALL" not in row.modifiers), row)
     every: tuple[Source, ...] = (np.uint32(0xFFFFFFFF),)
     mask = _words(lanes[0], "u", row) if lanes else every
-    yield Micro("WARPSYNC.MASK", place, None, mask, (), row.guard)
+    yield Micro("WARPSYNC.COLLECTIVE", place, None, mask, (), row.guard)
+
+
+def _to_uniform(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Move to a uniform register, or say which lanes hold what all would be given.
+
+    Compilers ask so for the masks of a vote: who holds another one goes its own way.
+    """
+    if row.operands[0].kind != "P":
+        yield from _compute(decoder, row, place, found)
+        return
+    verdict, result, value = row.operands
+    _expect(result.is_zero and not verdict.is_true, row)
+    sources = _words(value, "u", row)
+    yield Micro("R2UR.AGREES", place, None, sources, (verdict.name,), row.guard)
 
 
 _REDUCTIONS = {"POPC": "count", "AND": "and", "OR": "or"}
@@ -987,6 +1001,7 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "await_copies": _await_copies,
     "cast_spin": _cast_spin,
     "space": _space,
+    "to_uniform": _to_uniform,
     "match": _match,
     "redux": _redux,
     "fence": _fence,

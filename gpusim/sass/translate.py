@@ -43,7 +43,7 @@ def _op(found: Mnemonic) -> Op:
 OPS |= {
     f"bits.{name}": _op(found)
     for name, found in MNEMONICS.items()
-    if found.kind == "compute" and not found.op
+    if (found.kind == "compute" or found.evaluate is not None) and not found.op
 }
 
 # Shared memory that the system keeps at the start of a block's, from compute capability 9.0 on.

@@ -318,7 +318,8 @@ def select(form: Form, a: Array, b: Array, condition: Array) -> Array:
     return np.where(condition, a, b)
 
 
-@row("MOV UMOV R2UR", "alu", "u", "u", affine="sum")
+@row("R2UR", "alu", "u", "u", affine="sum", kind="to_uniform", shape="q?oo")
+@row("MOV UMOV", "alu", "u", "u", affine="sum")
 def move(form: Form, a: Array) -> Array:
     return a
 
