@@ -2,9 +2,9 @@
 
 No lane reads what another may be writing, indices stay within their arrays, loops end, and
 lanes that meet are all there. Floats are added or multiplied, never both in one kernel: at -O3 a
-product and a sum are joined, as by nvcc; nobody looks at the sign of a NaN. What exponentials, roots and their like give goes to
-`out_near` alone, for their last bits are nobody's promise; what depends on the order in which lanes
-come is in `UNORDERED`, to be compared as a heap of numbers.
+product and a sum are joined, as by nvcc. The sign of a NaN decides nothing. What exponentials,
+roots and their like give goes to `out_near` alone, for their last bits are nobody's promise; what
+depends on the order in which lanes come is in `UNORDERED`, to be compared as a heap of numbers.
 """
 
 from __future__ import annotations
@@ -247,7 +247,8 @@ class _Writer:
         form = self.random.choice(
             ("min({}, {})", "max({}, {})", "abs({})", "(-{})", "math.sqrt({})",
              "cuda.fma({}, {}, {})", "max({}, 0.0, {})", "math.floor({})", "math.ceil({})",
-             "math.trunc({})", "math.fabs({})", "math.copysign({0}, 0.5 if math.isnan({1}) else {1})", "math.fmod({}, {})")
+             "math.trunc({})", "math.fabs({})",
+             "math.copysign({0}, 0.5 if math.isnan({1}) else {1})", "math.fmod({}, {})")
         )  # fmt: skip
         return form.format(*(self._float(depth) for _ in range(3)))
 
