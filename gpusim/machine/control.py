@@ -11,7 +11,8 @@ from gpusim.isa import Instruction
 from gpusim.machine import barrier, convergence, named_barrier, warp
 from gpusim.machine.addressed import lanes_of
 from gpusim.machine.context import Context
-from gpusim.machine.group import Group, agreed
+from gpusim.machine.group import Group
+from gpusim.machine.parting import agreed_words, part_by
 
 Array = np.ndarray[Any, Any]
 ROW_BYTES = 16  # of machine code
@@ -103,7 +104,7 @@ def branch_if_apart(
 def jump(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Go on where a register says: at an address, which lanes may disagree about."""
     batch = context.batch
-    rows = _agreed_words(group, instruction, on) // np.uint32(ROW_BYTES)
+    rows = agreed_words(group, instruction, on) // np.uint32(ROW_BYTES)
     on = on[:1]
     places = np.array(instruction.detail, dtype=np.int64)
     wanted = np.unique(rows[np.broadcast_to(on, rows.shape)])
@@ -129,41 +130,10 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 def part(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Part lanes that name different lanes: each such set goes on by itself."""
-    named = _agreed_words(group, instruction, group.mask)
+    named = agreed_words(group, instruction, group.mask)
     context.report(group, instruction, on)
-    _part(context, group, named, group.pc + 1)
+    part_by(group, named, group.pc + 1)
     return True
-
-
-def collect(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Gather the lanes that each lane names, those that name others by themselves."""
-    named = _agreed_words(group, instruction, group.mask)
-    least = np.where(group.mask, named, np.uint32(0xFFFFFFFF)).min(axis=2)
-    if (least == np.where(group.mask, named, np.uint32(0)).max(axis=2)).all():
-        return warp.gather(context, group, instruction, on)
-    _part(context, group, named, group.pc)
-    context.executed -= 1
-    return True
-
-
-def _part(context: Context, group: Group, named: Array, pc: int) -> None:
-    batch, which = context.batch, group.which
-    splits = batch.splits
-    splits.pc[which] = pc
-    held = splits.mask[0, which]
-    first = held.argmax(axis=1)
-    stays = held & (named[0] == np.take_along_axis(named[0], first[:, None], axis=1))
-    left = held & ~stays
-    splits.remove(which, left[None])
-    while left.any():
-        some = np.flatnonzero(left.any(axis=1))
-        first = left[some].argmax(axis=1)
-        alike = named[0][some] == np.take_along_axis(named[0][some], first[:, None], axis=1)
-        going = splits.take(which[some])
-        going.mask = (left[some] & alike)[None]
-        splits = splits.extended(going)
-        left[some] &= ~alike
-    batch.splits = splits
 
 
 def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -174,13 +144,3 @@ def trap(context: Context, group: Group, instruction: Instruction, on: Array) ->
         block, thread, place = lanes_of(group).first(on, np.zeros_like(on), "", line)
         text = f"line {line}: the kernel gives up with a trap (block {block}, thread {thread})"
         context.fault(KernelFault(text, place))
-
-
-def _agreed_words(group: Group, instruction: Instruction, lanes: Array) -> Array:
-    """Return what some lanes hold in the first operand, which all blocks of the group agree on.
-
-    Shaped (1, rows, 32). Raises BlocksDisagreeError where they do not.
-    """
-    held = group.read(instruction.src[0], np.uint32)
-    found = agreed(np.where(lanes, held, np.uint32(0)))
-    return np.broadcast_to(found, (1, len(group.rows), 32))

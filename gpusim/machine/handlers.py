@@ -44,7 +44,7 @@ HANDLERS: Mapping[str, Handler] = {
     "call_driver": driver_calls.call_driver,
     "trap": control.trap,
     "part": control.part,
-    "collect": control.collect,
+    "collect": warp.collect,
     "agrees": warp.agrees,
     "clock": values.clock,
     "get_token": convergence.get_token,

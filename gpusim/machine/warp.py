@@ -11,6 +11,7 @@ from gpusim.isa import Instruction
 from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
+from gpusim.machine.parting import agreed_words, part_by
 from gpusim.machine.state import AT_WARP, union_of_runs
 
 Array = np.ndarray[Any, Any]
@@ -290,6 +291,17 @@ def gather(context: Context, group: Group, instruction: Instruction, on: Array) 
         return True
     context.report(group, instruction, on, mask=mask)
     return False
+
+
+def collect(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Gather the lanes that each lane names, those that name others by themselves."""
+    named = agreed_words(group, instruction, group.mask)
+    least = np.where(group.mask, named, np.uint32(0xFFFFFFFF)).min(axis=2)
+    if (least == np.where(group.mask, named, np.uint32(0)).max(axis=2)).all():
+        return gather(context, group, instruction, on)
+    part_by(group, named, group.pc)
+    context.executed -= 1
+    return True
 
 
 def misses_lanes(group: Group, mask: Array, here: Array | None = None) -> Array:
