@@ -3,6 +3,7 @@
 `from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
 a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` says how long
 it takes on a GPU, and why, and `gpusim.check(kernel[grid, block], *args)` whether it is correct.
+`gpusim.rank` orders kernels by their time, `gpusim.sweep` makes a table of predictions.
 `gpusim.cuda_file("kernels.cu")["name"]` is a kernel of CUDA C++.
 """
 
@@ -14,6 +15,7 @@ TYPE_CHECKING = False  # importing it takes longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
+    from gpusim import cuda
     from gpusim.arguments import array_spec
     from gpusim.checking.check import check
     from gpusim.checking.findings import Findings
@@ -31,23 +33,34 @@ if TYPE_CHECKING:
         uint64,
         void,
     )
+    from gpusim.device import Device
     from gpusim.errors import GpusimError
+    from gpusim.events import Observer
+    from gpusim.launch import ComputeCapability
+    from gpusim.prediction.clock.spans import SpanObserver
     from gpusim.prediction.predict import predict
+    from gpusim.prediction.rankings import rank
     from gpusim.prediction.records import Prediction
+    from gpusim.prediction.sweeps import sweep
     from gpusim.sass.kernels import cuda_file, cuda_source
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
 
 __version__ = "0.1.0"
 __all__ = [
+    "ComputeCapability",
+    "Device",
     "Findings",
     "GpusimError",
+    "Observer",
     "Prediction",
+    "SpanObserver",
     "Trace",
     "__version__",
     "array_spec",
     "boolean",
     "check",
+    "cuda",
     "cuda_file",
     "cuda_source",
     "float32",
@@ -57,6 +70,8 @@ __all__ = [
     "int32",
     "int64",
     "predict",
+    "rank",
+    "sweep",
     "trace",
     "uint8",
     "uint16",
@@ -68,15 +83,21 @@ __all__ = [
 # Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine, and an
 # interrupt before `__main__` runs is a traceback.
 _LAZY = {
+    "ComputeCapability": "gpusim.launch",
+    "Device": "gpusim.device",
     "Findings": "gpusim.checking.findings",
     "GpusimError": "gpusim.errors",
+    "Observer": "gpusim.events",
     "Prediction": "gpusim.prediction.records",
+    "SpanObserver": "gpusim.prediction.clock.spans",
     "Trace": "gpusim.tracing.records",
     "array_spec": "gpusim.arguments",
     "check": "gpusim.checking.check",
     "cuda_file": "gpusim.sass.kernels",
     "cuda_source": "gpusim.sass.kernels",
     "predict": "gpusim.prediction.predict",
+    "rank": "gpusim.prediction.rankings",
+    "sweep": "gpusim.prediction.sweeps",
     "trace": "gpusim.tracing.trace",
     # numba's types, as in `from numba import float32`.
     **dict.fromkeys(
@@ -87,7 +108,16 @@ _LAZY = {
 }  # fmt: skip
 
 
+_UNLISTED = {"TYPE_CHECKING", "annotations", "importlib"}  # for this file alone
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - _UNLISTED)
+
+
 def __getattr__(name: str) -> Any:
+    if name == "cuda":
+        return importlib.import_module("gpusim.cuda")
     if name not in _LAZY:
         raise AttributeError(f"module 'gpusim' has no attribute {name!r}")
     return getattr(importlib.import_module(_LAZY[name]), name)

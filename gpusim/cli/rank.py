@@ -31,7 +31,6 @@ from gpusim.cli.timing import (
     how,
     with_corrections,
 )
-from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
@@ -48,31 +47,26 @@ def rank(chosen: Namespace) -> int:
     passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without, chosen.changed)
     from gpusim.cli.selection import step_limit
-    from gpusim.prediction.jobs import Forecast, job_of
+    from gpusim.prediction.rankings import rank as ranking_of
 
     names = list(dict.fromkeys(chosen.kernels)) or with_corrections(SERIES)
     limit, requests = step_limit(chosen), [_request(name, chosen) for name in names]
-    forecasts: list[Forecast] = []
-    errors: list[tuple[str, GpusimError]] = []
     with Bar(len(requests), "kernels") as bar:
         bar.start()
-        for request in requests:
-            try:
-                job = job_of(request).in_code(chosen.code)
-                forecasts.append(job.on(device, l2=l2, step_limit=limit))
-            except GpusimError as error:
-                errors.append((request.kernel, error))
-            bar.advance(request.kernel)
-    if not forecasts:
-        raise errors[0][1]
-    from gpusim.reports.ranking import Ranking, ranking_document, ranking_report
+        ranking = ranking_of(
+            requests,
+            device=device,
+            l2=l2,
+            code=chosen.code,
+            step_limit=limit,
+            progress=bar.advance,
+        )
+    from gpusim.reports.ranking import ranking_document, ranking_report
 
-    failures = [(name, str(error)) for name, error in errors]
-    ranking = Ranking.of(forecasts, failures, passes)
     if chosen.json:
         print_json(ranking_document(ranking))
     else:
-        print_lines(lambda width: ranking_report(ranking, width))
+        print_lines(lambda width: ranking_report(ranking, passes, width))
     return 0
 
 

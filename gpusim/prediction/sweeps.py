@@ -19,7 +19,7 @@ from gpusim import device as devices
 from gpusim import generators
 from gpusim.catalogue import Request
 from gpusim.device import Device, Value
-from gpusim.errors import GpusimError, InputError
+from gpusim.errors import GpusimError, InputError, shown_at_the_call
 from gpusim.files import refusing, shown, write_whole
 from gpusim.journal import opened
 from gpusim.machine import DEFAULT_STEP_LIMIT
@@ -143,6 +143,7 @@ class Swept:
         return sum(row["reason"] is not None for row in self.rows)
 
 
+@shown_at_the_call
 def sweep(
     cases: Sequence[Case],
     output: Path | None = None,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from gpusim.catalogue import Entry
 from gpusim.prediction.jobs import Forecast
+from gpusim.prediction.rankings import Ranking
 from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of, fallback_lines
@@ -19,31 +19,6 @@ from gpusim.reports.layout import BAD, DIM, TITLE, size
 from gpusim.reports.ordinary_numbers import supposed_lines
 from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Forecasts from slow to fast, and (kernel, reason) for what cannot run."""
-
-    forecasts: Sequence[Forecast]
-    failures: Sequence[tuple[str, str]]
-    passes: str
-
-    @classmethod
-    def of(
-        cls, forecasts: Sequence[Forecast], failures: Sequence[tuple[str, str]], passes: str
-    ) -> Ranking:
-        """Return the forecasts in order, those of equal time by name."""
-        ordered = sorted(forecasts, key=lambda one: (-one.time_us, one.job.name))
-        return cls(ordered, failures, passes)
-
-    def step(self, place: int) -> float:
-        """Return how many times as fast a kernel is as the one before it."""
-        return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
-
-    def changes(self, place: int) -> list[str]:
-        """Return what changed from the kernel before."""
-        return changes(self.forecasts[place - 1].first, self.forecasts[place].first)
 
 
 def ranking_document(ranking: Ranking) -> dict[str, Any]:
@@ -55,16 +30,21 @@ def ranking_document(ranking: Ranking) -> dict[str, Any]:
                 "rank": len(ranking.forecasts) - place,
                 **forecast.to_dict(),
                 "step": ranking.step(place) if place else None,
-                "reasons": ranking.changes(place) if place else [],
+                "reasons": _changes(ranking, place) if place else [],
             }
         )
     cannot = [{"kernel": name, "reason": reason} for name, reason in ranking.failures]
     return {"kernels": kernels, "cannot_run": cannot}
 
 
-def ranking_report(ranking: Ranking, width: int) -> Iterator[Text]:
+def _changes(ranking: Ranking, place: int) -> list[str]:
+    """Return the differences to the kernel before."""
+    return changes(ranking.forecasts[place - 1].first, ranking.forecasts[place].first)
+
+
+def ranking_report(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
     """Yield the ranking as lines of at most `width` columns."""
-    yield from _title(ranking, width)
+    yield from _title(ranking, passes, width)
     yield Text()
     yield from _table(ranking).lines(width)
     for entry in map(_entry, ranking.forecasts):
@@ -82,7 +62,7 @@ def _entry(forecast: Forecast) -> Entry | None:
     return setup.entry if setup is not None else None
 
 
-def _title(ranking: Ranking, width: int) -> Iterator[Text]:
+def _title(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
     one = ranking.forecasts[0]
     setups = [forecast.job.launches[0].setup for forecast in ranking.forecasts]
     setup = next(filter(None, setups), None)
@@ -93,12 +73,12 @@ def _title(ranking: Ranking, width: int) -> Iterator[Text]:
     else:
         title.append(f"  block {size(one.first.launch.block)}", "not bold")
     yield title
-    passes = "all passes" if ranking.passes == "all" else "one pass"
+    launches = "all passes" if passes == "all" else "one pass"
     imagined = imagination(one.device)
     peak = rate(one.device.bandwidth.dram_peak_gbps)
     codes = dict.fromkeys(code_of(one.first.prepared.program) for one in ranking.forecasts)
     state = f"{one.first.l2} L2{f', {imagined}' if imagined else ''}, {' and '.join(codes)}"
-    for part in wrap(f"{passes}, {state}; DRAM peak {peak}; slowest first", width):
+    for part in wrap(f"{launches}, {state}; DRAM peak {peak}; slowest first", width):
         yield Text(part, DIM)
 
 
@@ -127,7 +107,7 @@ def _table(ranking: Ranking) -> Columns:
         is_wrong = entry is not None and entry.defect is not None
         style = TITLE if place == last else ""
         if place:
-            step, why = f"{ranking.step(place):.2f}x", "; ".join(ranking.changes(place))
+            step, why = f"{ranking.step(place):.2f}x", "; ".join(_changes(ranking, place))
         else:
             step, why = "", f"{forecast.first.bound.name} binds"
         made.row(

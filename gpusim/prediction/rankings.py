@@ -1,0 +1,81 @@
+"""`gpusim.rank`: kernels in order of their time on a device.
+
+The reasons of a step from one kernel to the next are found by the reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpusim import device as devices
+from gpusim.catalogue import Request
+from gpusim.cuda import ConfiguredKernel
+from gpusim.device import Device
+from gpusim.errors import GpusimError, InputError, shown_at_the_call
+from gpusim.machine import DEFAULT_STEP_LIMIT
+from gpusim.prediction.jobs import Asked, Forecast, Job, job_of, own_job
+from gpusim.workers import ignored
+
+Ranked = str | Request | Asked | ConfiguredKernel
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Forecasts from slow to fast, and (kernel, reason) of each kernel that cannot run."""
+
+    forecasts: Sequence[Forecast]
+    failures: Sequence[tuple[str, str]] = ()
+
+    def step(self, place: int) -> float:
+        """Return how many times as fast a kernel is as the one before it."""
+        return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
+
+
+@shown_at_the_call
+def rank(
+    kernels: Sequence[Ranked],
+    *args: Any,
+    device: str | Path | Device = "h200",
+    l2: str = "cold",
+    code: str | None = None,
+    step_limit: int = DEFAULT_STEP_LIMIT,
+    progress: Callable[[str], None] = ignored,
+) -> Ranking:
+    """Return kernels in order of their time on `device`, slowest first.
+
+    `kernels` are names of the catalogue, a `Request` each where size or block matter, or launches
+    `kernel[grid, block]`, all of them with `args`. The other arguments are those of
+    `gpusim.predict`; `progress` is called with the name of each kernel that is done. A kernel
+    that cannot run is among the `failures`; raises its GpusimError where none can.
+    """
+    if not kernels:
+        raise InputError("there are no kernels to rank; name one at least")
+    gpu = devices.load(device)
+    forecasts: list[Forecast] = []
+    errors: list[tuple[str, GpusimError]] = []
+    for kernel in kernels:
+        try:
+            job = _job(kernel, args).in_code(code)
+            forecasts.append(job.on(gpu, l2=l2, step_limit=step_limit))
+        except GpusimError as error:
+            errors.append((_name(kernel), error))
+        progress(_name(kernel))
+    if not forecasts:
+        raise errors[0][1]
+    forecasts.sort(key=lambda one: (-one.time_us, one.job.name))
+    return Ranking(forecasts, [(name, str(error)) for name, error in errors])
+
+
+def _job(kernel: Ranked, args: Sequence[Any]) -> Job:
+    if isinstance(kernel, ConfiguredKernel):
+        return own_job(kernel, args)
+    return job_of(Request(kernel) if isinstance(kernel, str) else kernel)
+
+
+def _name(kernel: Ranked) -> str:
+    if isinstance(kernel, ConfiguredKernel):
+        return kernel.kernel.__name__
+    return kernel if isinstance(kernel, str) else kernel.kernel
