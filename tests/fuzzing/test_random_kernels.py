@@ -38,7 +38,7 @@ def test_thousands_of_random_kernels_give_what_the_lanes_give_one_by_one() -> No
 
 @needs_compiler
 def test_random_kernels_give_in_nvccs_code_what_the_lanes_give_one_by_one() -> None:
-    assert list(compiled.differences(range(SEED, SEED + 6), "9.0")) == []
+    assert list(compiled.differences(range(SEED, SEED + 4), "9.0")) == []
 
 
 @needs_compiler
