@@ -39,7 +39,9 @@ def call_driver(context: Context, group: Group, instruction: Instruction, on: Ar
         return
     offsets, low, high = (group.read(source, np.uint32) for source in instruction.src)
     wide = np.asarray(high.astype(np.uint64) << np.uint64(_HALF) | low)
-    offsets, wide, here = np.broadcast_arrays(offsets, wide, on)
+    # Also with equal arguments, each block of a folded batch has a result of its own.
+    each_block = np.zeros((len(context.batch.block_of_row), 1, 1), bool)
+    offsets, wide, here, _ = np.broadcast_arrays(offsets, wide, on, each_block)
     results = wide.copy()
     for number in np.unique(offsets[here]).tolist():
         _call(context, group, instruction, int(number), here & (offsets == number), results)

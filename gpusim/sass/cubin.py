@@ -28,6 +28,7 @@ _DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIt
 _MOST_SHARED, _MOST_LOCAL, _BANK_BYTES = 1 << 20, 1 << 20, 1 << 16
 _UNKNOWN = 0xFFFFFFFF  # the size of a stack that functions calling themselves may need
 STACK_BYTES = 1024  # which the driver gives a thread then (cudaLimitStackSize as it is at first)
+_STACK_UNIT = 16  # where a stack begins: whatever lies in it is aligned to its width
 _STALL_COUNT = 41  # bits above the lower half of an instruction
 _SIZED = 4  # the format of an attribute that says how many bytes follow
 
@@ -262,7 +263,8 @@ class _Reader:
 
     def _stack(self, name: str) -> int:
         size = self._stacks.get(name, 0)
-        return STACK_BYTES if size == _UNKNOWN else size
+        size = STACK_BYTES if size == _UNKNOWN else size
+        return -(-size // _STACK_UNIT) * _STACK_UNIT
 
     def _attributes(self, section: str) -> Iterator[tuple[int, bytes]]:
         found = self._named(section)

@@ -280,3 +280,24 @@ def test_lanes_wait_for_those_that_are_still_in_calls_of_the_same_function() -> 
     out = np.zeros(32, I32)
     cuda_source(ACKERMANN)["k"][1, 32](out, m, n)
     assert out.tolist() == [ackermann(int(a), int(b)) for a, b in zip(m, n, strict=True)]
+
+
+METHODS = """
+struct Base { int k; __device__ virtual int f() { return k; } __device__ int h() { return -k; } };
+struct Derived : Base { __device__ int f() override { return k * 5; } };
+__global__ void methods(int *out) {
+  int t = threadIdx.x;
+  Base base; base.k = t; Derived derived; derived.k = t;
+  int (Base::*table[3])() = {&Base::f, &Base::h, &Base::f};
+  Base *one = t & 1 ? &derived : &base;
+  out[t] = (one->*table[t % 3])();
+}
+"""
+
+
+def test_a_stack_begins_where_the_widest_access_is_aligned() -> None:
+    """Functions with frames of 8 bytes are called by one with accesses of 16 bytes."""
+    out = np.zeros(32, I32)
+    cuda_source(METHODS)["methods"][1, 32](out)
+    called = np.where(LANES % 2, 5 * LANES, LANES)
+    assert (out == np.where(LANES % 3 == 1, -LANES, called)).all()

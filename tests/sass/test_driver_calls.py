@@ -35,6 +35,13 @@ __global__ void again(int *out) {
   }
   out[threadIdx.x] = found;
 }
+__global__ void of_blocks(int *out) {
+  int *p = (int *)malloc(16);
+  *p = blockIdx.x * blockDim.x + threadIdx.x;
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = *p;
+  free(p);
+}
 __global__ void too_much(int *out) { out[threadIdx.x] = malloc(size_t(1) << 30) == nullptr; }
 __global__ void twice(int *out) {
   int *p = (int *)malloc(4);
@@ -44,9 +51,9 @@ __global__ void twice(int *out) {
 """
 
 
-def run(name: str, threads: int = 4) -> list[int]:
-    out = np.zeros(threads, np.int32)
-    gpusim.cuda_source(CODE)[name][1, threads](out)
+def run(name: str, threads: int = 4, blocks: int = 1) -> list[int]:
+    out = np.zeros(blocks * threads, np.int32)
+    gpusim.cuda_source(CODE)[name][blocks, threads](out)
     return out.tolist()
 
 
@@ -57,6 +64,10 @@ def test_printf_gives_the_number_of_arguments_of_its_format() -> None:
 
 def test_each_thread_has_memory_of_its_own_from_malloc() -> None:
     assert run("allocates") == [100, 101, 102, 103]
+
+
+def test_threads_of_all_blocks_have_memory_of_their_own() -> None:
+    assert run("of_blocks", blocks=3) == list(range(12))
 
 
 def test_memory_that_is_freed_is_given_again_and_a_heap_ends() -> None:
