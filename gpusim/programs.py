@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -213,7 +214,7 @@ def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:
     if array.dtype not in DTYPES:
         known = ", ".join(str(d) for d in DTYPES)
         raise LaunchError(f"array {name!r} is of {array.dtype}; kernels have {known}")
-    if isinstance(array, np.ma.MaskedArray):
+    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):  # 20 ms to import
         raise LaunchError(
             f"array {name!r} is masked, and a kernel does not see the mask; pass {name}.filled(...)"
         )
