@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -154,8 +154,14 @@ def _check(source: KernelSource) -> None:
     arguments = source.tree.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
         raise source.error("a kernel takes plain positional parameters", source.tree)
-    for statement in source.tree.body:
-        _check_statement(source, statement)
+    waiting: list[ast.AST] = list(reversed(source.tree.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            _check_statement(source, node)
+            waiting += reversed(list(_parts(node)))
+        elif isinstance(node, ast.expr):
+            _check_expression(source, node)
 
 
 def _check_statement(source: KernelSource, node: ast.stmt) -> None:
@@ -163,17 +169,19 @@ def _check_statement(source: KernelSource, node: ast.stmt) -> None:
         raise source.error(f"kernels do not have {_what(node)}", node)
     if isinstance(node, ast.For | ast.While) and node.orelse:
         raise source.error("kernels do not have else after a loop", node.orelse[0])
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        if isinstance(node.value.value, str):
-            return
+    if (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and not isinstance(node.value.value, str)
+    ):
         raise source.error("a constant on its own does nothing", node)
+
+
+def _parts(node: ast.stmt) -> Iterator[ast.AST]:
+    """Yield what a statement is made of, but for an annotation."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt):
-            _check_statement(source, child)
-        elif isinstance(child, ast.expr):
-            if isinstance(node, ast.AnnAssign) and child is node.annotation:
-                continue
-            _check_expression(source, child)
+        if not (isinstance(node, ast.AnnAssign) and child is node.annotation):
+            yield child
 
 
 def _check_expression(source: KernelSource, root: ast.expr) -> None:

@@ -9,6 +9,7 @@ from gpusim.compiler import arrays, names
 from gpusim.compiler.arithmetic import BINARY, binary
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.conditions import branch, static_condition
+from gpusim.compiler.ir import Block
 
 NO_TARGET = "kernels assign to variables and to elements of arrays"
 
@@ -83,20 +84,28 @@ def leave(builder: Builder, node: ast.Return) -> None:
 
 
 def choose(builder: Builder, node: ast.If) -> None:
-    """Branch to the statements that the condition chooses."""
-    known = static_condition(builder, node.test)
-    if known is not None:
-        builder.statements(node.body if known else node.orelse)
-        return
+    """Branch to the statements that the condition chooses; a chain of elif is gone through."""
     graph = builder.graph
-    then, after = graph.new_block(), graph.new_block()
-    other = graph.new_block() if node.orelse else after
-    branch(builder, node.test, then, other)
-    graph.enter(then)
-    builder.statements(node.body)
-    graph.jump(after)
-    if node.orelse:
-        graph.enter(other)
-        builder.statements(node.orelse)
+    afters: list[Block] = []
+    last: list[ast.stmt] = [node]
+    while len(last) == 1 and isinstance(last[0], ast.If) and graph.block is not None:
+        one = last[0]
+        builder.mark(one)
+        known = static_condition(builder, one.test)
+        if known is not None:
+            last = one.body if known else one.orelse
+            break
+        then, after = graph.new_block(), graph.new_block()
+        other = graph.new_block() if one.orelse else after
+        branch(builder, one.test, then, other)
+        graph.enter(then)
+        builder.statements(one.body)
         graph.jump(after)
-    graph.enter(after)
+        afters.append(after)
+        if one.orelse:
+            graph.enter(other)
+        last = one.orelse
+    builder.statements(last)
+    for after in reversed(afters):
+        graph.jump(after)
+        graph.enter(after)

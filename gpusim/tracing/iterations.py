@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gpusim.tracing.records import Execution
 
@@ -19,13 +20,26 @@ CONTROLS = (".IF", "BRA", *SYNCHRONISES)
 _Controller = tuple[int, int] | None  # line of a condition, and its iteration
 
 
+class _Ran(NamedTuple):
+    """How often something ran, and how often it decided, branched or waited."""
+
+    times: int = 0
+    controls: int = 0
+
+
+NOTHING = _Ran()
+
+
 @dataclass
 class _Latest:
-    """State of a warp's latest iteration of a line."""
+    """State of a warp's latest iteration of a line.
+
+    `own` is what the line ran, `others` what other lines had run when the iteration began.
+    """
 
     number: int = -1
-    left: bool = True  # another line has run since
-    closed: bool = True  # another line has decided, branched or waited since
+    own: _Ran = NOTHING
+    others: _Ran = NOTHING
     lanes_by_pc: dict[int, list[tuple[bool, ...]]] = field(default_factory=dict)
     kinds: set[tuple[str, str | None]] = field(default_factory=set)
 
@@ -46,25 +60,27 @@ def iterations(executions: Sequence[Execution]) -> list[int]:
     """
     latest: dict[int, dict[int, _Latest]] = {}
     latest_condition: dict[int, _Condition | None] = {}
+    ran: dict[int, _Ran] = {}  # by a warp
     own: list[int] = []
     controllers: list[_Controller] = []
     for execution in executions:
         warp, line = execution.warp, execution.line
         of_warp = latest.setdefault(warp, {})
         current = of_warp.setdefault(line, _Latest())
-        if _begins_again(current, execution):
+        whole = ran.get(warp, NOTHING)
+        others = _Ran(whole.times - current.own.times, whole.controls - current.own.controls)
+        if _begins_again(current, execution, others):
             current.number += 1
-            current.closed = current.left = False
+            current.others = others
             current.lanes_by_pc.clear()
             current.kinds.clear()
         current.lanes_by_pc.setdefault(execution.pc, []).append(execution.active)
         current.kinds.add((execution.op, execution.array))
         own.append(current.number)
         controllers.append(_controller(latest_condition.get(warp), execution))
-        for other_line, other in of_warp.items():
-            if other_line != line:
-                other.left = True
-                other.closed = other.closed or execution.op in CONTROLS
+        is_control = execution.op in CONTROLS
+        ran[warp] = _Ran(whole.times + 1, whole.controls + is_control)
+        current.own = _Ran(current.own.times + 1, current.own.controls + is_control)
         if execution.op == ".IF":
             latest_condition[warp] = _Condition(line, current.number, execution.taken or ())
         elif execution.op in SYNCHRONISES:
@@ -79,8 +95,11 @@ def _controller(condition: _Condition | None, execution: Execution) -> _Controll
     return None
 
 
-def _begins_again(latest: _Latest, execution: Execution) -> bool:
-    """Return whether a lane comes by again, or the line does again what it did before."""
+def _begins_again(latest: _Latest, execution: Execution, others: _Ran) -> bool:
+    """Return whether a lane comes by again, or the line does again what it did before.
+
+    `others` is what other lines have run.
+    """
     if latest.number < 0:
         return True
     for lanes in latest.lanes_by_pc.get(execution.pc, ()):
@@ -90,8 +109,9 @@ def _begins_again(latest: _Latest, execution: Execution) -> bool:
     # another line's work in between, and have branches on either side of its body.
     done_before = (execution.op, execution.array) in latest.kinds
     if execution.op == ".IF":
-        return latest.left and done_before
-    return latest.closed and done_before and execution.array is not None
+        return others.times > latest.others.times and done_before
+    is_closed = others.controls > latest.others.controls
+    return is_closed and done_before and execution.array is not None
 
 
 def _aligned(

@@ -450,8 +450,7 @@ def test_a_comment_may_stand_left_of_its_kernel(tmp_path: Path) -> None:
 
 
 def test_what_stands_too_deep_in_one_another_is_refused(tmp_path: Path) -> None:
-    """A chain of `elif` is one `if` within another to Python, as deep as it is long."""
-    rows = [f"    elif x == {i}:\n        out[0] = {i}\n" for i in range(600)]
-    text = "@cuda.jit\ndef made(out, x):\n    if x < 0:\n        out[0] = 1\n" + "".join(rows)
+    choices = "".join(f"{i} if x == {i} else " for i in range(600))
+    text = f"@cuda.jit\ndef made(out, x):\n    out[0] = {choices}x\n"
     with pytest.raises(KernelSourceError, match="stand too deep in one another"):
         built(kernel_of(tmp_path / "deep.py", text), INTS, 3)

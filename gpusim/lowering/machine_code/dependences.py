@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Container
+
 from gpusim.isa import OPS
 from gpusim.lowering.code import Row
 
@@ -39,13 +42,21 @@ def dependences(rows: list[Row]) -> list[set[int]]:
     return after
 
 
-def with_needs(place: int, after: list[set[int]], done: dict[int, None]) -> None:
-    """Add a row to what is done, behind all that has to come before it."""
-    if place in done:
+def with_needs(
+    place: int, after: list[set[int]], done: dict[int, None], before: Container[int] = ()
+) -> None:
+    """Add a row to what is done, behind all that has to come before it and is not done `before`."""
+    if place in done or place in before:
         return
-    for needed in sorted(after[place]):
-        with_needs(needed, after, done)
-    done[place] = None
+    waiting = [(place, iter(sorted(after[place])))]
+    while waiting:
+        last, needs = waiting[-1]
+        needed = next((one for one in needs if one not in done and one not in before), None)
+        if needed is None:
+            done[last] = None
+            waiting.pop()
+        else:
+            waiting.append((needed, iter(sorted(after[needed]))))
 
 
 def checks_first(rows: list[Row], after: list[set[int]], order: list[int]) -> list[int]:
@@ -53,14 +64,16 @@ def checks_first(rows: list[Row], after: list[set[int]], order: list[int]) -> li
 
     What is never issued moves for it, nothing else.
     """
-    checks = [place for place, row in enumerate(rows) if OPS[row.op].kind == "bounds"]
+    left = [place for place, row in enumerate(rows) if OPS[row.op].kind == "bounds"]
     made: dict[int, None] = {}
     for place in order:
-        for check in checks:
-            if rows[place].memory is not None and check < place and check not in made:
-                wanted = dict(made)
-                with_needs(check, after, wanted)
-                moved = [p for p in wanted if p not in made]
-                made |= {} if any(OPS[rows[p].op].issued for p in moved) else wanted
+        if rows[place].memory is not None and left:
+            end = bisect_left(left, place)
+            for check in left[:end]:
+                moved: dict[int, None] = {}
+                with_needs(check, after, moved, made)
+                if not any(OPS[rows[p].op].issued for p in moved):
+                    made |= moved
+            left[:end] = [check for check in left[:end] if check not in made]
         made.setdefault(place)
     return list(made)

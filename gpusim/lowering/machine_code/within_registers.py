@@ -7,7 +7,7 @@ for; then comes what frees registers, in its order, and the next load as soon as
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 
 from gpusim.compiler.ir import Block
 from gpusim.isa import OPS
@@ -69,15 +69,16 @@ class _Stretch:
         """Return the registers that rows need with loads ahead up to a limit, and their order."""
         use = _Use(self._rows, self.into, self._out, self._widths)
         ahead: dict[int, None] = {}
-        loads = [place for place, row in enumerate(self._rows) if OPS[row.op].kind == "load"]
+        loads = deque(place for place, row in enumerate(self._rows) if OPS[row.op].kind == "load")
         for load in loads:
             with_needs(load, after, ahead)
-        rest = [place for place in range(len(self._rows)) if place not in ahead]
+        rest = deque(place for place in range(len(self._rows)) if place not in ahead)
         done: dict[int, None] = {}
         peak = 0
         while len(done) < len(self._rows):
-            loads = [place for place in loads if place not in done]
-            rest = [place for place in rest if place not in done]
+            for left in (loads, rest):
+                while left and left[0] in done:
+                    left.popleft()
             wanted = _missing(loads[0], after, done) if loads else []
             if rest and (not wanted or use.peak(wanted) > limit):
                 wanted = _missing(rest[0], after, done)
@@ -88,9 +89,9 @@ class _Stretch:
 
 def _missing(place: int, after: list[set[int]], done: dict[int, None]) -> list[int]:
     """Return a row behind all that has to come before it and is not done."""
-    found = dict(done)
-    with_needs(place, after, found)
-    return list(found)[len(done) :]
+    found: dict[int, None] = {}
+    with_needs(place, after, found, done)
+    return list(found)
 
 
 class _Use:
