@@ -18,6 +18,11 @@ def operations() -> Iterator[Operation]:
             if source != target:
                 yield _made(f"cast_{source}_{target}", source, target, f"({word(target)})a")
     yield from _intrinsics()
+    for mode in ("rp", "rm", "rz"):
+        body = f'unsigned short t; asm("cvt.{mode}.ftz.f16.f32 %0, %1;" : "=h"(t) : "f"(a)); r = t;'
+        yield _made(f"half_of_flushed_{mode}", "float", "uint", body)
+    widened = 'asm("cvt.ftz.f64.f32 %0, %1;" : "=d"(r) : "f"(a));'
+    yield _made("double_of_flushed", "float", "double", widened)
     for one, called in (("half", "half"), ("bf16", "bfloat16")):
         yield from _halves(one, called)
     for target in ("char", "uchar", "short", "ushort"):

@@ -129,6 +129,9 @@ def operations() -> Iterator[Operation]:
         for op in ("add", "mul"):
             body = f'asm("{op}{said}.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));'
             yield Operation(f"ptx_{op}_{name}", "float", ("float", "float"), body, exact=True)
+    for text in ("fma.rn.ftz.f32", "fma.rz.ftz.sat.f32", "fma.rm.ftz.f32"):
+        body = f'asm("{text} %0, %1, %2, %3;" : "=f"(r) : "f"(a), "f"(b), "f"(c));'
+        yield Operation("ptx_" + text.replace(".", "_"), "float", ("float",) * 3, body, exact=True)
     for text in ("ex2.approx.f32", "ex2.approx.ftz.f32", "lg2.approx.f32", "lg2.approx.ftz.f32",
                  "rcp.approx.f32", "rcp.approx.ftz.f32", "rsqrt.approx.f32",
                  "rsqrt.approx.ftz.f32", "sqrt.approx.f32", "sqrt.approx.ftz.f32",
