@@ -129,10 +129,10 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
     left = np.flatnonzero(~complete)
     if len(left):  # lanes of their warps may have other tokens, or none
         same = (tokens[:, left] if tokens.shape[1] > 1 else tokens) == mine[left][:, None]
-        for level in batch.set_aside:
-            kept = level.take(rows[left], axis=1) if level.shape[1] > 1 else level
-            same = same | (kept == mine[left][:, None])
         complete[left] = ~(lanes_of_bits(absent[:, left]) & same).any(axis=(0, 2))
+    for level in batch.set_aside:  # also lanes that wait here, in a call of the function by itself
+        kept = (level.take(rows, axis=1) if level.shape[1] > 1 else level) == mine[:, None]
+        complete &= ~(lanes_of_bits(live[:, rows]) & kept).any(axis=(0, 2))
     return mine, complete
 
 

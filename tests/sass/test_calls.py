@@ -25,6 +25,37 @@ def test_a_function_that_calls_itself_has_a_stack(cc: str) -> None:
     assert (out[12:24] == out[:12]).all()
 
 
+ACKERMANN = """
+__device__ __noinline__ int f(int m, int n) {
+    return m == 0 ? n + 1 : n == 0 ? f(m - 1, 1) : f(m - 1, f(m, n - 1));
+}
+__global__ void k(int *o, const int *m, const int *n) {
+    o[threadIdx.x] = f(m[threadIdx.x], n[threadIdx.x]);
+}"""
+
+
+def ackermann(m: int, n: int) -> int:
+    if m == 0:
+        return n + 1
+    return ackermann(m - 1, 1 if n == 0 else ackermann(m, n - 1))
+
+
+@pytest.mark.parametrize(
+    ("m", "n"),
+    [
+        # Lane 2 comes to a barrier in a call within the one whose lanes wait there for it.
+        ([2, 0, 1, 0, 1], [0, 1, 1, 2, 0]),
+        ([lane % 3 for lane in range(32)], [lane // 3 % 4 for lane in range(32)]),
+    ],
+)
+def test_lanes_wait_for_others_that_are_deeper_in_the_same_function(
+    m: list[int], n: list[int]
+) -> None:
+    out = np.zeros(len(m), I32)
+    cuda_source(ACKERMANN)["k"][1, len(m)](out, np.array(m, I32), np.array(n, I32))
+    assert out.tolist() == [ackermann(*pair) for pair in zip(m, n, strict=True)]
+
+
 def test_lanes_call_what_their_pointers_say(cc: str) -> None:
     a, b, c = LANES.astype(F32), np.full(32, 3, F32), np.zeros(32, F32)
     which = (LANES % 3).astype(I32)
