@@ -286,33 +286,6 @@ def test_an_assertion_may_fail_in_some_blocks() -> None:
         cuda_source(BY_BLOCK)["asserted"][4, 64](np.zeros(256, I32))
 
 
-ACKERMANN = """
-__device__ __noinline__ int ackermann(int m, int n) {
-  if (m == 0) return n + 1;
-  if (n == 0) return ackermann(m - 1, 1);
-  return ackermann(m - 1, ackermann(m, n - 1));
-}
-__global__ void k(int *out, const int *m, const int *n) {
-  int i = threadIdx.x;
-  out[i] = ackermann(m[i], n[i]);
-}
-"""
-
-
-def ackermann(m: int, n: int) -> int:
-    if m == 0:
-        return n + 1
-    return ackermann(m - 1, 1 if n == 0 else ackermann(m, n - 1))
-
-
-def test_lanes_wait_for_those_that_are_still_in_calls_of_the_same_function() -> None:
-    """A barrier that a call keeps in a register is one at which its lanes are still awaited."""
-    m, n = (LANES % 3).astype(I32), (LANES // 3 % 4).astype(I32)
-    out = np.zeros(32, I32)
-    cuda_source(ACKERMANN)["k"][1, 32](out, m, n)
-    assert out.tolist() == [ackermann(int(a), int(b)) for a, b in zip(m, n, strict=True)]
-
-
 METHODS = """
 struct Base { int k; __device__ virtual int f() { return k; } __device__ int h() { return -k; } };
 struct Derived : Base { __device__ int f() override { return k * 5; } };
