@@ -35,7 +35,8 @@ class Memory:
     "generic" where the address says which of them;
     `name` is the array in the source, `size` its number of elements (None for a parameter or
     dynamic shared memory, whose size the launch knows) and `base` its first byte within the
-    block's or thread's memory. Of `volatile` accesses each is made, in order.
+    block's or thread's memory. Of `volatile` accesses each is made, in order; those `of_block`
+    are strong for the threads of their block alone.
     Where it is `by_address`, lanes touch whatever lies at their addresses, and `name` is the one
     array that these were made from, or ANY_ARRAY: one of `among`, or any where that is empty.
     """
@@ -50,6 +51,7 @@ class Memory:
     volatile: bool = False
     by_address: bool = False
     among: frozenset[str] = frozenset()
+    of_block: bool = False
 
     @property
     def width_bytes(self) -> int:

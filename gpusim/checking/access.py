@@ -54,9 +54,15 @@ class Access:
         return OPS[self.instruction.op].asynchronous
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether it is strong, or atomic, for the threads of its block alone."""
+        memory = self.instruction.memory
+        return memory is not None and memory.of_block and memory.space != "shared"
+
+    @property
     def manner(self) -> tuple[bool, ...]:
         """All that decides, beside kind and thread, whether it races with another one."""
-        return self.kind == "atomic", self.is_volatile, self.polls, self.guesses
+        return self.kind == "atomic", self.is_volatile, self.polls, self.guesses, self.is_narrow
 
     @property
     def is_strong(self) -> bool:

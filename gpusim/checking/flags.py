@@ -34,7 +34,9 @@ class Flags:
         """Take note of an access to what may be a flag."""
         acquires, releases = _acquires(access), self._publishes(access)
         if (acquires or releases) and _memory(access).may_touch(self._acquired):
-            self._releases.visit(touch, acquires=acquires, releases=releases)
+            self._releases.visit(
+                touch, acquires=acquires, releases=releases, is_narrow=access.is_narrow
+            )
 
     def _publishes(self, access: Access) -> bool:
         if access.kind == "store":

@@ -28,7 +28,7 @@ def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
     if _names_lanes(program) or _joins_some(program):
         return True
     rows = list(accesses)
-    if any(access.polls or access.guesses for access in rows):
+    if any(access.polls or access.guesses or access.is_narrow for access in rows):
         return True
     if len({access.is_volatile for access in rows}) > 1:
         return True

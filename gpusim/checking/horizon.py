@@ -6,8 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.checking.knowledge import BARRIER, HEARD, PAIRS, PLACE, THREAD, TIME, TURN, WARP_SYNC
-from gpusim.checking.touch import BLOCK_SHIFT, Array
+from gpusim.checking.knowledge import (
+    BARRIER,
+    HEARD,
+    NARROW,
+    PAIRS,
+    PLACE,
+    THREAD,
+    TIME,
+    TURN,
+    WARP_SYNC,
+)
+from gpusim.checking.touch import BLOCK_SHIFT, LOCATION_SHIFT, Array
 
 # How threads are put together, and the column that says up to when such a group is known.
 LEVELS = ((0, TIME), (5, WARP_SYNC), (BLOCK_SHIFT, BARRIER))
@@ -50,22 +60,60 @@ class Horizon:
 
 @dataclass(frozen=True)
 class Sights:
-    """Places of memory, sorted, and the turn at which each was seen last."""
+    """Places of memory, sorted, and the turn at which each was seen last.
+
+    What only a block sees, or has done for itself alone, is seen within it: `own` are places of
+    global memory by block.
+    """
+
+    wide: Turns
+    own: Turns | None
+
+    @classmethod
+    def of(cls, seen: Array) -> Sights:
+        """Return what acquisitions have seen."""
+        wide, mine = seen[:, NARROW] == 0, seen[:, PLACE] >> LOCATION_SHIFT == 0
+        places, turns = seen[:, PLACE], seen[:, TURN]
+        own = _within(places, seen[:, THREAD])[mine]
+        return cls(
+            Turns.of(places[wide], turns[wide]),
+            Turns.of(own, turns[mine]) if mine.any() else None,
+        )
+
+    def covers(self, accesses: Array) -> Array:
+        """Return which accesses had their turn before their place was seen."""
+        thread, _, where, turns, narrow = accesses
+        found = (narrow == 0) & self.wide.come_after(where, turns)
+        if self.own is not None:
+            mine = where >> LOCATION_SHIFT == 0
+            found |= mine & self.own.come_after(_within(where, thread), turns)
+        return np.asarray(found)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Places, sorted, and turns that they had."""
 
     places: Array
     turns: Array
 
     @classmethod
-    def of(cls, seen: Array) -> Sights:
-        """Return what acquisitions have seen."""
-        order = np.lexsort((seen[:, TURN], seen[:, PLACE]))
-        return cls(seen[order, PLACE], seen[order, TURN])
+    def of(cls, places: Array, turns: Array) -> Turns:
+        """Return the turns of places."""
+        order = np.lexsort((turns, places))
+        return cls(places[order], turns[order])
 
-    def covers(self, accesses: Array) -> Array:
-        """Return which accesses had their turn before their place was seen."""
-        _, _, where, turns = accesses
+    def come_after(self, where: Array, turns: Array) -> Array:
+        """Return which of other turns at places one of these comes after."""
         last = np.searchsorted(self.places, where, side="right") - 1
+        if not len(self.places):
+            return np.zeros(len(where), dtype=bool)
         return np.asarray((last >= 0) & (self.places[last] == where) & (self.turns[last] > turns))
+
+
+def _within(places: Array, threads: Array) -> Array:
+    """Return places of global memory as those of threads' blocks."""
+    return np.asarray(((threads >> BLOCK_SHIFT) + 1) << LOCATION_SHIFT | places)
 
 
 def _key(threads: Array, shift: int) -> Array:

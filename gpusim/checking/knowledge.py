@@ -7,9 +7,10 @@ import numpy as np
 from gpusim.checking.touch import BLOCK_SHIFT, LOCATION_SHIFT, Array, Touch, warp_of
 
 # Columns. KEY is what a row is looked up by; TURN counts flags' accesses, those of one step too;
+# NARROW is 1 for those that only their block sees as such;
 # from PAIRS on stands when the thread met each lane of its warp, where that differs by lane, and
 # from HEARD on up to when it knows of each warp of its block, where barriers join some of them.
-KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, PAIRS = range(8)
+KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, PAIRS = range(9)
 HEARD = PAIRS + 32
 
 

@@ -50,6 +50,7 @@ class Races:
         self._lines = lines
         self._releases = releases
         self._is_lockstep = is_lockstep
+        self._has_narrow = any(access.is_narrow for access in accesses.values())
 
     def touch(self, shadow: Shadow, touch: Touch, now: Access, name: Name) -> None:
         """Hold one step against those before it, and enter it into the shadow.
@@ -68,6 +69,8 @@ class Races:
             shadow.read(touch)
         elif kind == "atomic":
             shadow.update(touch)
+            if now.is_narrow:
+                self._narrow_at_once(touch, now, name)
         else:
             lost = shadow.write(touch)
             if lost is not None:
@@ -94,6 +97,8 @@ class Races:
 
     def _against_history(self, history: History, touch: Touch, now: Access, name: Name) -> None:
         def may_race(before: Access) -> bool:
+            if _are_narrow(before, now):
+                return True
             return (before.kind, now.kind) not in HARMLESS and not _may_overlap(before, now)
 
         for entries, earlier in history.against(touch, may_race):
@@ -102,7 +107,7 @@ class Races:
     def _against(self, earlier: Array, touch: Touch, now: Access, name: Name) -> None:
         if not earlier.any():
             return
-        if now.kind == "atomic":
+        if now.kind == "atomic" and not self._has_narrow:
             earlier = np.where(earlier & ATOMIC, 0, earlier)
         found = unordered(earlier, touch)
         if found is None:
@@ -120,9 +125,11 @@ class Races:
         pcs = self._timeline.pcs_at(time_of(earlier[which]))
         for pc in np.unique(pcs).tolist():
             before = self._accesses[pc]
-            if _may_overlap(before, now):
-                continue
             some = which[pcs == pc]
+            if _may_overlap(before, now):
+                if not _are_narrow(before, now):
+                    continue
+                some = some[_in_other_blocks(thread_of(earlier[some]), touch.thread[some])]
             some = some[~self._are_ordered(earlier[some], touch.take(some), before)]
             if len(some):
                 self._report(some, earlier, touch, before, now, space, name)
@@ -132,7 +139,9 @@ class Races:
         thread, time = thread_of(earlier), time_of(earlier)
         by_atomic = before.kind == "atomic"
         if self._releases is not None:
-            return self._releases.orders(thread, time, touch, by_atomic=by_atomic)
+            return self._releases.orders(
+                thread, time, touch, by_atomic=by_atomic, is_narrow=before.is_narrow
+            )
         if by_atomic and before.instruction.dst:
             # It gives the old value: it comes after all others on its element so far.
             return knows(knowledge(touch), thread, time)
@@ -177,6 +186,23 @@ class Races:
         if not time or (first is not None and first < time):
             return 0
         return self._lines[self._timeline.pc_at(time)]
+
+    def _narrow_at_once(self, touch: Touch, now: Access, name: Name) -> None:
+        """Report blocks that update one element in one instruction, each for itself alone."""
+        order = np.lexsort((touch.thread, touch.element))
+        element, thread = touch.element[order], touch.thread[order]
+        pair = (element[1:] == element[:-1]) & _in_other_blocks(thread[1:], thread[:-1])
+        if not pair.any():
+            return
+        at = int(np.argmax(pair))
+        since = self._since(touch, order[at])
+        both = (thread_named(thread[at]), thread_named(thread[at + 1]))
+        places = (
+            Place(now.line, _does(now), both[0], since),
+            Place(now.line, _does(now), both[1], since),
+        )
+        count = int(np.count_nonzero(pair)) * touch.blocks
+        self._add("block-race", places, now, now, name(order[at]), count)
 
     def at_once(self, lost: Array, touch: Touch, now: Access, name: Name) -> None:
         """Report threads that store to one element in one and the same instruction."""
@@ -230,6 +256,15 @@ def _alike(stored: Array) -> Array:
     nan = stored != stored
     same: Array = (stored[1:] == stored[:-1]) | (nan[1:] & nan[:-1])
     return same
+
+
+def _are_narrow(before: Access, now: Access) -> bool:
+    """Return whether one of two accesses, not both loads, is strong for its block alone."""
+    return (before.is_narrow or now.is_narrow) and (before.kind, now.kind) != ("load", "load")
+
+
+def _in_other_blocks(thread: Array, other: Array) -> Array:
+    return np.asarray((thread ^ other) >> BLOCK_SHIFT != 0)
 
 
 def _does(access: Access) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from gpusim.checking.horizon import Horizon, Sights
 from gpusim.checking.knowledge import (
     KEY,
+    NARROW,
     PLACE,
     THREAD,
     TIME,
@@ -41,7 +42,7 @@ class Releases:
         self._acquired = Ledger()
         self._turn = 0
         self._last_released: dict[int, int] = {}
-        self._last_seen: dict[tuple[int, int], int] = {}
+        self._last_seen: dict[tuple[int, int, int], int] = {}
         self._reaches: dict[tuple[int, ...], _Reach] = {}
 
     def fence(self, touch: Touch, scope: str) -> None:
@@ -49,10 +50,16 @@ class Releases:
         for fences in self._fences[: 1 if scope == "block" else 2]:
             fences.add(knowledge(touch))
 
-    def visit(self, touch: Touch, *, acquires: bool, releases: bool) -> None:
-        """Take note of accesses to flags; those of one step take turns."""
+    def visit(
+        self, touch: Touch, *, acquires: bool, releases: bool, is_narrow: bool = False
+    ) -> None:
+        """Take note of accesses to flags; those of one step take turns.
+
+        Narrow ones are flags for the threads of their block alone.
+        """
         rows = knowledge(touch)
         rows[:, PLACE] = locations(touch)
+        rows[:, NARROW] = is_narrow
         rows[:, TURN] = self._turn + 2 * np.arange(1, len(rows) + 1)
         self._turn += 2 * len(rows)
         if acquires:
@@ -67,23 +74,26 @@ class Releases:
     def _is_news(self, rows: Array) -> Array:
         """Return which loads of flags see what their thread has not seen: others only wait."""
         news = []
-        for thread, place in rows[:, [THREAD, PLACE]].tolist():
+        for thread, place, narrow in rows[:, [THREAD, PLACE, NARROW]].tolist():
             there = self._last_released.get(place, 0)
-            news.append(there > self._last_seen.get((thread, place), 0))
-            self._last_seen[thread, place] = there
+            news.append(there > self._last_seen.get((thread, place, narrow), 0))
+            self._last_seen[thread, place, narrow] = there
         return np.array(news, dtype=bool)
 
-    def orders(self, thread: Array, time: Array, touch: Touch, *, by_atomic: bool) -> Array:
+    def orders(
+        self, thread: Array, time: Array, touch: Touch, *, by_atomic: bool, is_narrow: bool = False
+    ) -> Array:
         """Return which earlier accesses, one for each entry of a touch, are known there.
 
-        An earlier atomic is known, too, to those who have seen its element since.
+        An earlier atomic is known, too, to those who have seen its element since; a narrow one to
+        those of its block.
         """
         found = np.zeros(len(thread), dtype=bool)
         if not (by_atomic or self._fences[0]):
             return found
         where = locations(touch)
         turns = self._turns(where, thread, time) if by_atomic else np.full(len(where), NEVER)
-        accesses = np.stack([thread, time, where, turns])
+        accesses = np.stack([thread, time, where, turns, np.full(len(where), is_narrow)])
         for entries, seen in self._acquired_by(knowledge(touch)):
             found[entries] = self._reach(seen).covers(accesses[:, entries])
         return found
@@ -128,7 +138,7 @@ class Releases:
 
     def _walk(self, seen: Array) -> Iterator[Horizon | Sights]:
         """Yield what acquisitions tell, going back from flag to flag."""
-        done: dict[tuple[int, int], int] = {}
+        done: dict[tuple[int, int, int], int] = {}
         while len(seen):
             yield Sights.of(seen)
             found = []
@@ -141,18 +151,20 @@ class Releases:
             before = [self._acquired_before(fences) for fences in found]
             seen = np.concatenate([rows for rows in before if len(rows)] or before[:1])
 
-    def _fences_behind(self, seen: Array, done: dict[tuple[int, int], int]) -> Iterator[Array]:
+    def _fences_behind(self, seen: Array, done: dict[tuple[int, int, int], int]) -> Iterator[Array]:
         """Yield the fences whose release some acquisitions see, the latest releases first."""
         order = np.lexsort((-seen[:, TURN], seen[:, PLACE], seen[:, KEY]))
-        for block, place, turn in seen[order][:, [KEY, PLACE, TURN]].tolist():
-            known = done.get((block, place), 0)
+        for block, place, turn, narrow in seen[order][:, [KEY, PLACE, TURN, NARROW]].tolist():
+            known = done.get((block, place, narrow), 0)
             if turn <= known:
                 continue
-            done[block, place] = turn
+            done[block, place, narrow] = turn
             _, rows = self._released.find(np.array([place]))
             if not len(rows):
                 continue
             rows = rows[(rows[:, TURN] > known) & (rows[:, TURN] < turn)]
+            wide = (rows[:, NARROW] | narrow) == 0
+            rows = rows[wide | (rows[:, THREAD] >> BLOCK_SHIFT == block)]
             rows = rows[np.argsort(-rows[:, TURN])]
             first, size = 0, FIRST_LOOKED_AT
             while first < len(rows):

@@ -407,14 +407,21 @@ _SMALL = {"U8": np.uint8, "S8": np.int8, "U16": np.uint16, "S16": np.int16}
 
 def _accessed(row: Row, space: str) -> tuple[Memory, int]:
     """Return what memory a row touches, and how many registers it fills."""
-    name, volatile = _NAMES[space], "STRONG" in row.modifiers
+    name, volatile, narrow = _NAMES[space], "STRONG" in row.modifiers, _is_of_block(row)
     for modifier, kind in _SMALL.items():
         if modifier in row.modifiers:
-            memory = Memory(space, name, np.dtype(kind), volatile=volatile, by_address=True)
+            held = np.dtype(kind)
+            memory = Memory(space, name, held, volatile=volatile, by_address=True, of_block=narrow)
             return memory, 1
     words = 4 if "128" in row.modifiers else 2 if "64" in row.modifiers else 1
     dtype = np.dtype(np.uint32)
-    return Memory(space, name, dtype, words, volatile=volatile, by_address=True), words
+    memory = Memory(space, name, dtype, words, volatile=volatile, by_address=True, of_block=narrow)
+    return memory, words
+
+
+def _is_of_block(row: Row) -> bool:
+    """Return whether an access is strong for its block alone (PTX .cta), which is on one SM."""
+    return "SM" in row.modifiers or "CTA" in row.modifiers
 
 
 _NAMES = {"global": "", "shared": "shared", "local": "local", "generic": "generic"}
@@ -470,7 +477,7 @@ def _atomic_memory(row: Row, space: str) -> tuple[Memory, int, str]:
     of_sums = [sum_of for name, sum_of in _SUMS.items() if name in row.modifiers]
     _expect(operation == "add" or bool(operation and not of_sums), row)
     dtype = np.dtype(kind)
-    memory = Memory(space, _NAMES[space], dtype, by_address=True)
+    memory = Memory(space, _NAMES[space], dtype, by_address=True, of_block=_is_of_block(row))
     return memory, dtype.itemsize // 4, of_sums[0] if of_sums else operation
 
 
@@ -572,7 +579,7 @@ def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Itera
     yield address
     wide = "64" in row.modifiers
     kind = np.dtype(np.uint64 if wide else np.uint32)
-    memory = Memory(space, _NAMES[space], kind, by_address=True)
+    memory = Memory(space, _NAMES[space], kind, by_address=True, of_block=_is_of_block(row))
     code = "U" if wide else "u"
     words = _words(expected, code, row)
     old = tuple(f"T{place}.{number}" for number in range(len(words)))

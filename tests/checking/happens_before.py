@@ -21,12 +21,21 @@ NO_FENCE, FENCE_OF_BLOCK, FENCE = 0, 1, 2
 
 @dataclass(frozen=True)
 class Access:
-    """Threads, in order, that load, store or update an element each, by one instruction."""
+    """Threads, in order, that load, store or update an element each, by one instruction.
+
+    A strong one is `narrow` where its scope is the block.
+    """
 
     kind: str  # load, store, atomic
     volatile: bool
     gives_old: bool
     lanes: tuple[tuple[Thread, int], ...]
+    narrow: bool = False
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether other blocks do not see it as a flag's access."""
+        return self.narrow and self.is_strong
 
     @property
     def is_strong(self) -> bool:
@@ -114,17 +123,21 @@ def against(
     known = {state[:2] for state in reached} | after_sights | set(seen)
     for later in range(number, len(history)):
         event = history[later]
-        if not isinstance(event, Access) or not conflict(first, event):
+        if not isinstance(event, Access):
             continue
         for place, (other, its) in enumerate(event.lanes):
             is_later = later > number or place > position
-            if is_later and its == element and other != thread and (later, other) not in known:
+            meets = is_later and its == element and other != thread
+            needs = conflict(first, event, apart=other[0] != thread[0])
+            if meets and needs and (later, other) not in known:
                 yield later
 
 
-def conflict(first: Access, second: Access) -> bool:
-    """Return whether two accesses to one element need an order."""
+def conflict(first: Access, second: Access, *, apart: bool) -> bool:
+    """Return whether two accesses to one element need an order; `apart` are other blocks."""
     kinds = (first.kind, second.kind)
+    if apart and (first.is_narrow or second.is_narrow) and kinds != ("load", "load"):
+        return True
     if kinds in (("load", "load"), ("atomic", "atomic")):
         return False
     return not (first.is_strong and second.is_strong and "atomic" in kinds)
@@ -134,12 +147,16 @@ def sights(
     history: Sequence[Event], number: int, position: int, element: int
 ) -> list[tuple[int, Thread]]:
     """Return the accesses that have seen an element after an atomic on it."""
+    first = history[number]
+    assert isinstance(first, Access)
+    block = first.lanes[position][0][0]
     return [
         (later, thread)
         for later in range(number, len(history))
         if isinstance(event := history[later], Access) and event.acquires
         for place, (thread, its) in enumerate(event.lanes)
         if its == element and (later > number or place > position)
+        if thread[0] == block or not (first.is_narrow or event.is_narrow)
     ]
 
 

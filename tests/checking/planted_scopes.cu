@@ -1,5 +1,5 @@
-// Flags and the scopes of fences: kernels with one planted bug each, in the lines that end in <-,
-// and with FIXED the same kernels corrected. Two blocks of 128 threads.
+// Flags, atomic operations and their scopes: kernels with one planted bug each, in the lines that end
+// in <- (a second pair in <+), and with FIXED the same kernels corrected. Two blocks of 128 threads.
 
 #ifdef FIXED
 #define CORRECTED(is, was) is
@@ -12,6 +12,27 @@ __global__ void plain_store_against_an_atomic(int *x, int *out) {
         if (blockIdx.x == 0) CORRECTED(atomicExch(x, 5), x[0] = 5);  // <-
         else atomicAdd(x, 1);  // <-
     }
+}
+
+__global__ void atomic_of_the_block_against_another_block(int *x, int *out) {
+    if (threadIdx.x == 0) CORRECTED(atomicAdd(x, 1), atomicAdd_block(x, 1));  // <-
+}
+
+__global__ void old_value_of_an_atomic_of_the_block(int *x, int *out) {
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = CORRECTED(atomicAdd(x, 1), atomicAdd_block(x, 1));  // <-
+}
+
+__global__ void atomics_of_two_scopes(int *x, int *out) {
+    if (threadIdx.x == 0) {
+        if (blockIdx.x == 0) CORRECTED(atomicAdd, atomicAdd_block)(x, 1);  // <-
+        else atomicAdd(x, 1);  // <-
+    }
+}
+
+__global__ void atomics_of_one_block_each(int *x, int *out) {
+    int t = threadIdx.x;
+    atomicAdd_block(x + CORRECTED(blockIdx.x, 0), t);  // <-
 }
 
 __global__ void fence_of_the_block_behind_another(int *x, int *out) {
@@ -31,10 +52,10 @@ __global__ void release_to_the_block_alone(int *x, int *out) {
     if (threadIdx.x != 0) return;
     if (blockIdx.x == 0) {
         out[0] = 5;  // <-
-        asm volatile(CORRECTED("st.release.gpu.s32", "st.release.cta.s32") " [%0], 1;" ::"l"(x + 9) : "memory");
+        asm volatile(CORRECTED("st.release.gpu.s32", "st.release.cta.s32") " [%0], 1;" ::"l"(x + 9) : "memory");  // <+
     } else {
         int seen = 9;
-        while (seen != 1) asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(seen) : "l"(x + 9) : "memory");
+        while (seen != 1) asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(seen) : "l"(x + 9) : "memory");  // <+
         out[1] = out[0];  // <-
     }
 }

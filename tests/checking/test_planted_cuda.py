@@ -51,6 +51,7 @@ RULES: dict[str, tuple[str, dict[str, str]]] = {
         {"flag_within_the_block": "global-race", "tile_without_a_fence": "shared-race"},
     ),
 }
+MARKS = ("// <-", "// <+")
 # Headers that not every installation of the compiler has.
 NEEDS = {"planted_copies.cu": "cuda_pipeline.h", "planted_groups.cu": "cooperative_groups.h"}
 BLOCKS = {"planted_scopes.cu": 2, "flag_behind_a_barrier_of_some": 2}
@@ -72,19 +73,22 @@ def checked(file: str, name: str, *definitions: str) -> list[Any]:
     return list(gpusim.check(launch, *arrays).errors)
 
 
-def marked_lines(file: str, name: str) -> set[int]:
-    """Return the lines of a kernel that bear the mark."""
+def marked_lines(file: str, name: str) -> set[frozenset[int]]:
+    """Return the lines of a kernel that bear a mark, mark by mark."""
     lines = (FOLDER / file).read_text().splitlines()
     first = next(at for at, line in enumerate(lines) if f" {name}(" in line)
     last = lines.index("}", first)
-    return {at + 1 for at in range(first, last) if lines[at].endswith("<-")}
+    marked = {
+        mark: [at + 1 for at in range(first, last) if lines[at].endswith(mark)] for mark in MARKS
+    }
+    return {frozenset(found) for found in marked.values() if found}
 
 
 @every_case
 def test_a_planted_bug_is_found_at_its_lines_and_nothing_else(file: str, name: str) -> None:
     rule, others = RULES[file]
     found = {(f.rule, frozenset(f.lines)) for f in checked(file, name)}
-    assert found == {(others.get(name, rule), frozenset(marked_lines(file, name)))}
+    assert found == {(others.get(name, rule), lines) for lines in marked_lines(file, name)}
 
 
 @every_case

@@ -82,8 +82,8 @@ fences = st.builds(
 PLAINLY = st.just(False)
 
 
-def accesses(kinds: Sequence[str], volatile: Any = PLAINLY) -> Any:
-    return st.builds(Access, st.sampled_from(kinds), volatile, st.booleans(), of_elements)
+def accesses(kinds: Sequence[str], volatile: Any = PLAINLY, narrow: Any = PLAINLY) -> Any:
+    return st.builds(Access, st.sampled_from(kinds), volatile, st.booleans(), of_elements, narrow)
 
 
 PLAIN = st.lists(st.one_of(accesses(["load", "store"]), barriers), max_size=12)
@@ -91,12 +91,13 @@ PLAIN = st.lists(st.one_of(accesses(["load", "store"]), barriers), max_size=12)
 
 def release(thread: Thread, of_block: bool, how: Access) -> list[Event]:
     """A fence, then an access that others may see."""
-    return [Fence((thread,), of_block), Access(how.kind, True, how.gives_old, ((thread, 2),))]
+    flag = Access(how.kind, True, how.gives_old, ((thread, 2),), how.narrow)
+    return [Fence((thread,), of_block), flag]
 
 
-def acquire(thread: Thread, kind: str) -> list[Event]:
+def acquire(thread: Thread, kind: str, narrow: bool = False) -> list[Event]:
     """An access that sees what was released."""
-    return [Access(kind, True, True, ((thread, 2),))]
+    return [Access(kind, True, True, ((thread, 2),), narrow)]
 
 
 def in_parts(*parts: Any) -> Any:
@@ -107,11 +108,13 @@ def in_parts(*parts: Any) -> Any:
 
 PARTS = (
     accesses(["load", "store"]).map(lambda one: [one]),
-    accesses(["load", "store", "atomic"], st.booleans()).map(lambda one: [one]),
-    accesses(["atomic"]).map(lambda one: [one]),
+    accesses(["load", "store", "atomic"], st.booleans(), st.booleans()).map(lambda one: [one]),
+    accesses(["atomic"], PLAINLY, st.booleans()).map(lambda one: [one]),
     st.one_of(barriers, some_lanes, fences).map(lambda one: [one]),
-    st.builds(release, threads, st.booleans(), accesses(["store", "atomic"])),
-    st.builds(acquire, threads, st.sampled_from(["load", "atomic"])),
+    st.builds(
+        release, threads, st.booleans(), accesses(["store", "atomic"], PLAINLY, st.booleans())
+    ),
+    st.builds(acquire, threads, st.sampled_from(["load", "atomic"]), st.booleans()),
 )
 EVERYTHING = in_parts(*PARTS)
 BARRIERS = st.lists(st.one_of(accesses(["load", "store"]), barriers, named, named), max_size=14)
@@ -121,7 +124,14 @@ EVERY_BARRIER = in_parts(*PARTS, named.map(lambda one: [one]), named.map(lambda 
 def row(event: Event, number: int, space: str) -> Instruction:
     """An event as an instruction, in a line of its own."""
     if isinstance(event, Access):
-        memory = Memory(space, "x", np.dtype(np.int32), size=ELEMENTS, volatile=event.volatile)
+        memory = Memory(
+            space,
+            "x",
+            np.dtype(np.int32),
+            size=ELEMENTS,
+            volatile=event.volatile,
+            of_block=event.is_narrow,
+        )
         dst = (7,) if event.kind == "load" or event.gives_old else ()
         return Instruction(OPS[space][event.kind], dst, (5,), memory=memory, line=number)
     if isinstance(event, Fence):
@@ -195,6 +205,7 @@ def in_shared(history: Sequence[Event]) -> set[tuple[int, int]]:
             event.volatile,
             event.gives_old,
             tuple((who, element + ELEMENTS * who[0]) for who, element in event.lanes),
+            event.narrow,
         )
         if isinstance(event, Access)
         else event
