@@ -774,6 +774,7 @@ OPS |= {
     "bits.ENDCOLLECTIVE": Op("cbu"),
     ".SAME": Op("none", as_detail_says, issued=False),
     ".STS": Op("none", kind="store", issued=False, asynchronous=True),
+    ".LDG": Op("none", kind="load", issued=False, asynchronous=True),
     "LDGSTS": Op("lsu", kind="load", action="global_load", copies="begins", asynchronous=True),
     "LDGDEPBAR": Op("lsu", copies="commits"),
     "DEPBAR": Op("adu", copies="awaits"),

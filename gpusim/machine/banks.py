@@ -34,6 +34,7 @@ _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
     "dynamic shared bytes": lambda _, launch: _words(launch.dynamic_shared_bytes),
     "shared window": lambda *_: _words(0, SHARED_HIGH),
     "local window": lambda *_: _words(0, LOCAL_HIGH),
+    "multiprocessors": lambda *_: _words(1),
     "memory descriptor": lambda *_: _words(0, 0),
     "reserved shared bytes": lambda *_: _words(0),
     "is in a cluster": lambda *_: _words(0),
@@ -100,8 +101,8 @@ def allocated(prepared: Prepared) -> dict[str, Allocation]:
             made[name].bytes_at(offset, 8)[:] = _address(made[array].address + added)
     held = banks(layout, prepared.launch, arguments, made) if layout.images else {}
     for name, (number, begin) in layout.images.items():
-        size = made[name].array.nbytes
-        made[name].bytes_at(0, size)[:] = held[number][begin : begin + size]
+        image = held[number][begin : begin + made[name].array.nbytes]
+        made[name].bytes_at(0, len(image))[:] = image  # none, where constants are asked for alone
     return made
 
 

@@ -55,6 +55,7 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "cga": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
     "shared_window": lambda *_: np.full((1, 1, 1), SHARED_HIGH, dtype=np.int32),
     "shared_bytes": lambda group, _: _shared_bytes(group),
+    "warp_place": lambda group, _: _warp(group) << 8,
     "zero": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
     "lanes_lt": lambda *_: _lane_masks(np.less),
     "lanes_le": lambda *_: _lane_masks(np.less_equal),
@@ -62,6 +63,11 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "lanes_ge": lambda *_: _lane_masks(np.greater_equal),
     "lanes_eq": lambda *_: _lane_masks(np.equal),
 }
+
+
+def _warp(group: Group) -> Array:
+    """Return the number of each warp within its block, as if that had the multiprocessor alone."""
+    return np.asarray(group.of_rows(group.batch.thread_number() // 32).astype(np.int32))
 
 
 def _shared_bytes(group: Group) -> Array:
@@ -89,6 +95,7 @@ def clock(context: Context, group: Group, instruction: Instruction, on: Array) -
     """Read a clock: the instructions that the batch has run, for no time passes here."""
     now = np.uint64(context.executed)
     words = (now & np.uint64(0xFFFFFFFF), now >> np.uint64(32))
+    words = words[::-1] if instruction.detail == "upper" else words
     for register, word in zip(instruction.dst, words, strict=False):
         group.write(register, np.asarray(word, np.uint32).reshape(1, 1, 1), on)
     context.report(group, instruction, on)

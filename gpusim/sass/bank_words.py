@@ -25,6 +25,7 @@ _COMMON = {
     0x20: ("local window", 8),
     0x28: ("stack", 4),
     0x2C: ("dynamic shared bytes", 4),
+    0x10C: ("multiprocessors", 4),
 }
 _75 = _COMMON | {0x40: (PARAMETERS, 8), 0x50: (CONSTANTS, 8)}
 _80 = _75 | {

@@ -96,13 +96,19 @@ SPECIAL_REGISTERS = {
     "SR_SWINHI": "shared_window",
     "SR_CgaCtaId": "zero",
     "SR_SMEMSZ": "shared_bytes",
+    "SR_VIRTID": "warp_place",
+    "SR_VIRTUALSMID": "zero",  # all blocks run on the one multiprocessor that there is
     "SRZ": "zero",
     **{f"SR_{which}MASK": f"lanes_{which.lower()}" for which in ("LT", "LE", "GT", "GE", "EQ")},
 }
 
 
 FIRST_ARGUMENT = ("R4", "R5")  # of a call: its lower and upper half; the result comes there
-CLOCKS = ("SR_CLOCKLO", "SR_GLOBALTIMERLO")
+# By which half of the time comes first.
+CLOCKS = {
+    "SR_CLOCKLO": "lower", "SR_GLOBALTIMERLO": "lower",
+    "SR_CLOCKHI": "upper", "SR_GLOBALTIMERHI": "upper",
+}  # fmt: skip
 
 
 def pair(name: str) -> tuple[str, str]:
@@ -542,14 +548,24 @@ def _space(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[
     verdict, rest, where = row.operands
     _expect(rest.is_zero, row)
     yield _address(where, row, place, wide=True)
-    wanted = (SHARED_HIGH,) if found.detail == "shared" else ()
-    form = Form(row.name, _is_in_window, frozenset(), "r", "p", (Signs(),), numbers=wanted)
+    wanted, inside = _WINDOWS[str(found.detail)]
+    signs = (Signs(inverted=not inside),)
+    form = Form(row.name, _is_in_window, frozenset(), "r", "p", signs, numbers=wanted)
     results = () if verdict.is_true else (verdict.name,)
     yield Micro("QSPC", place, form, (f"A{place}",), results, row.guard)
 
 
+# The windows in which a memory's addresses lie, or outside of which they lie.
+_WINDOWS = {
+    "shared": ((SHARED_HIGH,), True),
+    "local": ((LOCAL_HIGH,), True),
+    "shared by a cluster": ((), True),
+    "global": ((SHARED_HIGH, LOCAL_HIGH), False),
+}
+
+
 def _is_in_window(form: Form, address: Any) -> Any:
-    return np.isin(address >> np.int64(32), form.numbers)
+    return np.isin(address >> np.int64(32), form.numbers, invert=form.signs[0].inverted)
 
 
 def _reduction(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -609,7 +625,9 @@ def _were_equal(form: Form, old: Any, expected: Any) -> Any:
 def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Copy from global to shared memory without a register between; it is there at once.
 
-    Lanes for which a third operand, a predicate, is false store zeros.
+    Lanes for which a third operand, a predicate, is false store zeros. With ZFILL the address
+    says how much of a copy is zeros: it lies so many bytes behind what is copied from (PTX ISA,
+    cp.async with a size of the source; how compilers write it).
     """
     _expect(len(row.operands) in (2, 3), row)
     to, origin, *wanted = row.operands
@@ -617,15 +635,20 @@ def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> 
     yield source
     held, words = _accessed(row, "global")
     passing = tuple(f"T{place}.{number}" for number in range(words))
-    guard = row.guard
+    guard, fills = row.guard, "ZFILL" in row.modifiers
     for predicate in wanted:
         _expect(predicate.kind == "P", row)
         before, guard = _both(row, place, predicate)
         yield from before
-        zeros = Form("zero", _itself, frozenset(), "u", "u", (Signs(),))
-        for name in passing:
-            yield Micro(".SAME", place, zeros, (ZERO,), (name,), row.guard, issued=False)
-    yield Micro("LDGSTS", place, None, source.results, passing, guard, held)
+    if wanted or fills:
+        yield from _zeros(row, place, passing)
+    if fills:
+        parts = _in_parts(row, place, source.results, guard, 4 * words)
+        yield from parts.before
+        yield Micro("LDGSTS", place, None, source.results, passing, parts.whole, held)
+        yield from parts.behind
+    else:
+        yield Micro("LDGSTS", place, None, source.results, passing, guard, held)
     target = replace(
         _address(to, row, place, decoder.window, wide=False), results=(f"A{place}.to",)
     )
@@ -634,6 +657,87 @@ def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> 
     yield Micro(
         ".STS", place, None, (*target.results, *passing), (), row.guard, shared, issued=False
     )
+
+
+def _zeros(row: Row, place: int, names: tuple[str, ...]) -> Iterator[Micro]:
+    zeros = Form("zero", _itself, frozenset(), "u", "u", (Signs(),))
+    for name in names:
+        yield Micro(".SAME", place, zeros, (ZERO,), (name,), row.guard, issued=False)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A copy of which lanes want all or the first bytes: steps around it, and who wants all."""
+
+    before: tuple[Micro, ...]
+    whole: Guard
+    behind: tuple[Micro, ...]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a copy begins of which an address says how many bytes it lacks, and a byte of it."""
+
+    width: int
+    byte: int
+
+    def computed(self, address: Any) -> Any:
+        """Return the address of the byte."""
+        return (address & np.int64(-self.width)) + np.int64(self.byte)
+
+
+def _in_parts(
+    row: Row, place: int, address: tuple[Source, ...], guard: Guard | None, width: int
+) -> Parts:
+    """Return how lanes copy that want fewer bytes than there are: byte by byte."""
+    first = _covered(place, "whole", address, guard, (width, -1))
+    behind: list[Micro] = []
+    memory = Memory("global", "", np.dtype(np.uint8), by_address=True)
+    for byte in range(width - 1):
+        name, where, value = (f"{letter}{place}.{byte}" for letter in "QAB")
+        behind.append(_covered(place, str(byte), address, guard, (width, byte)))
+        start = Start(width, byte)
+        behind.append(Micro(".ADDRESS", place, start, address, (where,), issued=False))
+        behind += _zeros(replace(row, guard=None), place, (value,))
+        load = Micro(".LDG", place, None, (where,), (value,), Guard(name, False), memory)
+        behind.append(replace(load, issued=False))
+    for word in range(width // 4):
+        held = f"T{place}.{word}"
+        count = min(4, width - 1 - 4 * word)
+        sources = (held, *(f"B{place}.{4 * word + byte}" for byte in range(count)))
+        codes, signs = "u" * len(sources), (Signs(),) * len(sources)
+        form = Form("joined", _with_bytes, frozenset(), codes, "u", signs)
+        behind.append(Micro(".SAME", place, form, sources, (held,), issued=False))
+    return Parts((first,), Guard(f"Q{place}.whole", False), tuple(behind))
+
+
+def _covered(
+    place: int,
+    name: str,
+    address: tuple[Source, ...],
+    guard: Guard | None,
+    numbers: tuple[int, int],
+) -> Micro:
+    """Say which lanes copy a byte for itself, or -1 for all bytes at once."""
+    predicates = () if guard is None else (guard,)
+    sources = (*address, *(one.register for one in predicates))
+    signs = (Signs(), *(Signs(negated=one.negated) for one in predicates))
+    codes = "r" + "p" * len(predicates)
+    form = Form("covered", _is_covered, frozenset(), codes, "p", signs, numbers=numbers)
+    return Micro(".PREDICATE", place, form, sources, (f"Q{place}.{name}",), issued=False)
+
+
+def _is_covered(form: Form, address: Any, *wanted: Any) -> Any:
+    width, byte = form.numbers
+    lacking = address & np.int64(width - 1)
+    covered = lacking == 0 if byte < 0 else (lacking != 0) & (lacking < width - byte)
+    return np.logical_and(covered, wanted[0]) if wanted else covered
+
+
+def _with_bytes(form: Form, word: Any, *parts: Any) -> Any:
+    for place, part in enumerate(parts):
+        word = word | part << np.uint32(8 * place)
+    return word
 
 
 _BANK_TYPES = {"U8": (1, False), "S8": (1, True), "U16": (2, False), "S16": (2, True)}
@@ -661,7 +765,9 @@ def _special(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
     wide = row.mnemonic == "CS2R" and "32" not in row.modifiers
     results = several(result.name, 2 if wide else 1)
     if source.name in CLOCKS:
-        yield Micro("CS2R.CLOCK", place, None, (), results, row.guard)
+        half = CLOCKS[source.name]
+        _expect(half == "lower" or not wide, row)
+        yield Micro("CS2R.CLOCK", place, half, (), results, row.guard)
         return
     _expect(name is not None and (not wide or name == "zero"), row)
     yield Micro(row.mnemonic, place, name, (), results, row.guard)

@@ -60,13 +60,18 @@ add(
     detail="generic",
     shape="qoaww",
 )
-for letter, wanted in (("S", "shared"), ("D", "shared by a cluster")):
+for letter, wanted in (
+    ("S", "shared"),
+    ("D", "shared by a cluster"),
+    ("L", "local"),
+    ("G", "global"),
+):
     add(f"QSPC.{letter}", "lsu", modifiers="E", kind="space", detail=wanted, shape="qoa")
 
 add(
     "LDGSTS",
     "lsu",
-    modifiers=f"{WIDTHS} {SCOPES} {CACHING} BYPASS",
+    modifiers=f"{WIDTHS} {SCOPES} {CACHING} BYPASS ZFILL",
     kind="copy_to_shared",
     shape="agp?",
 )
@@ -77,4 +82,4 @@ add("MEMBAR", "lsu", modifiers="SC ALL CTA GPU SYS VC", kind="fence")
 add("FENCE", "lsu", modifiers="VIEW ASYNC", kind="fence")
 add("ERRBAR CGAERRBAR", "lsu", kind="fence")
 add("CCTL", "lsu", modifiers="IVALL", kind="fence")
-add("CCTL.PF1 CCTL.PF2", "lsu", modifiers="E", kind="fence", shape="g")
+add("CCTL.PF1 CCTL.PF2 CCTL.PML2 CCTLL.PF1", "lsu", modifiers="E", kind="fence", shape="g")
