@@ -15,7 +15,7 @@ REGISTERS = [
     "nclusterid.y", "cluster_ctaid.x", "cluster_ctaid.y", "cluster_nctaid.x", "cluster_nctaid.z",
     "cluster_ctarank", "cluster_nctarank",
 ]  # fmt: skip
-UNKNOWN = ["nsmid", "envreg3", "aggr_smem_size", "reserved_smem_offset_end"]
+UNKNOWN = ["envreg3", "aggr_smem_size", "reserved_smem_offset_end"]
 
 
 def kernel(register: str) -> str:
