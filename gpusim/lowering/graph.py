@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from gpusim.compiler.dominators import reachable
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.analysis.dominators import reachable
 from gpusim.lowering.analysis.loops import Loop
 
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpusim.compiler.dominators import dominators
 from gpusim.compiler.ir import Block, DType, Function, Value
 from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
 from gpusim.launch import Launch
-from gpusim.lowering.analysis.dominators import dominators
 
 DEPTH = 24  # operands further back are not asked
 

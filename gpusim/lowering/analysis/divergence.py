@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpusim.compiler.dominators import reachable, reverse_postorder
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.def_use import users
-from gpusim.lowering.analysis.dominators import reachable, reverse_postorder
 from gpusim.lowering.analysis.loops import natural_loops
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpusim.compiler.dominators import Dominators
 from gpusim.compiler.ir import Block, Value
-from gpusim.lowering.analysis.dominators import Dominators
 from gpusim.lowering.analysis.evaluate import evaluate
 from gpusim.lowering.analysis.loops import Loop
 

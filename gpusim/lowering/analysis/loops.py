@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block, Function
-from gpusim.lowering.analysis.dominators import Dominators, dominators
 
 
 @dataclass(eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gpusim.compiler.dominators import post_dominators, reachable, reverse_postorder
 from gpusim.compiler.ir import Block, Function
-from gpusim.lowering.analysis.dominators import post_dominators, reachable, reverse_postorder
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 
 

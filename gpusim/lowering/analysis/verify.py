@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import BOOL, INT64, UINT32, Array, Block, Function, Value
 from gpusim.compiler.operations import OPERATIONS
 from gpusim.lowering.analysis.def_use import definitions
-from gpusim.lowering.analysis.dominators import Dominators, dominators
 
 NOWHERE = frozenset(("const",))  # operations that stand in no block and are there everywhere
 

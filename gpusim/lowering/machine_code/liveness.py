@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block
-from gpusim.lowering.analysis.dominators import reverse_postorder
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.copies import Copy
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import (
     INT64,
     UINT32,
@@ -23,7 +24,6 @@ from gpusim.compiler.ir import (
 from gpusim.lowering.analysis.algebra import power_of_two
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.analysis.def_use import users
-from gpusim.lowering.analysis.dominators import Dominators, dominators
 from gpusim.lowering.analysis.index_sums import Scaled, scaled
 from gpusim.lowering.analysis.indices import split_constant
 from gpusim.lowering.analysis.live_values import live_values

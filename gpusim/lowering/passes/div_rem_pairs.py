@@ -7,10 +7,10 @@ bits are set where `b` is zero. By a power of two both are shifts and masks, whi
 
 from __future__ import annotations
 
+from gpusim.compiler.dominators import dominators
 from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
 from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.algebra import number, power_of_two, type_of
-from gpusim.lowering.analysis.dominators import dominators
 from gpusim.lowering.passes.gvn import value_key
 
 WIDE = 8

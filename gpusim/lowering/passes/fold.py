@@ -6,9 +6,9 @@ the rules.
 
 from __future__ import annotations
 
+from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.algebra import same, type_of
-from gpusim.lowering.analysis.dominators import reverse_postorder
 from gpusim.lowering.graph import remove_unreachable, remove_values, replace_uses, set_jump
 from gpusim.lowering.passes.fold_rules import RULES
 from gpusim.lowering.passes.folder import Folder

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 
+from gpusim.compiler.dominators import dominators
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.analysis.dominators import dominators
 from gpusim.lowering.analysis.iteration_count import constant_iteration_count
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.graph import add_edge, clone_region, remove_edge, remove_unreachable, set_jump

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpusim.compiler.dominators import dominators
 from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
-from gpusim.lowering.analysis.dominators import dominators
 from gpusim.lowering.graph import remove_values, replace_uses
 
 

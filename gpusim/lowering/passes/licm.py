@@ -6,9 +6,9 @@ made in any case.
 
 from __future__ import annotations
 
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.alias import clobbers, is_plain_load
-from gpusim.lowering.analysis.dominators import Dominators, dominators
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.graph import make_preheader
 

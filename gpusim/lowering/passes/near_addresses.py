@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpusim.compiler.dominators import Dominators
 from gpusim.compiler.ir import Block, Value
-from gpusim.lowering.analysis.dominators import Dominators
 from gpusim.lowering.analysis.index_sums import IndexSum, index_sum
 
 # An access adds 24 bits to its address, with a sign.

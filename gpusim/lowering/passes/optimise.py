@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Function
-from gpusim.lowering.analysis.dominators import reverse_postorder
 from gpusim.lowering.passes.common_code_motion import common_code_motion
 from gpusim.lowering.passes.disjoint_or import disjoint_or
 from gpusim.lowering.passes.div_rem_pairs import div_rem_pairs

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpusim.compiler.dominators import Dominators, dominators, reachable
 from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
 from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
 from gpusim.lowering.analysis.def_use import definitions, users
-from gpusim.lowering.analysis.dominators import Dominators, dominators, reachable
 from gpusim.lowering.analysis.live_values import live_values
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.graph import remove_values, replace_uses

@@ -6,9 +6,9 @@ itself, the loop does not synchronise with other threads, and stores to it in an
 
 from __future__ import annotations
 
+from gpusim.compiler.dominators import dominators
 from gpusim.compiler.ir import Function, Value
 from gpusim.lowering.analysis.alias import array_of, clobbers, location_of, reads
-from gpusim.lowering.analysis.dominators import dominators
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.graph import make_preheader, remove_values, split_edge
 from gpusim.lowering.passes.ssa_repair import Variable, insert_phis

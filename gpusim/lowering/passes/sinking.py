@@ -6,9 +6,9 @@ more than are saved would have to be kept until then: a sum of many loads stays 
 
 from __future__ import annotations
 
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.def_use import definitions
-from gpusim.lowering.analysis.dominators import Dominators, dominators
 from gpusim.lowering.analysis.loops import natural_loops
 
 MOST_KEPT = 1  # values for a block, beyond those that are saved

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.isa import OPS
 from gpusim.launch import ComputeCapability
 from gpusim.lowering.analysis.def_use import definitions
 from gpusim.lowering.analysis.divergence import Divergence
-from gpusim.lowering.analysis.dominators import Dominators, dominators
 from gpusim.lowering.analysis.live_values import live_values
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.code import Code
