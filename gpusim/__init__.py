@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "ComputeCapability",
     "Device",
