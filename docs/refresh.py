@@ -41,6 +41,7 @@ os.environ[VARIABLE] = LOWERING  # what the pages show needs no compiler
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
     ROOT / "benchmarks" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
 )

@@ -1,0 +1,58 @@
+"""The guide for contributors names what is there, and workflows run what it says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKFLOWS = ROOT / ".github" / "workflows"
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_files_that_the_guide_names_are_there() -> None:
+    named = re.findall(r"`([\w./-]+/[\w./-]*)`", text("CONTRIBUTING.md"))
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_extras_that_pages_name_are_declared() -> None:
+    declared = tomllib.loads(text("pyproject.toml"))["project"]["optional-dependencies"]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *WORKFLOWS.glob("*.yml")]
+    named = {
+        extra
+        for page in pages
+        for group in re.findall(r"'(?:\.|gpusim)\[([\w,]+)\]'", page.read_text(encoding="utf-8"))
+        for extra in group.split(",")
+    }
+    assert {"test", "docs", "fast", "nvcc"} <= named <= set(declared)
+
+
+def test_the_workflow_runs_the_checks_of_the_guide() -> None:
+    checks = re.search(r"^```sh\n(ruff.*?)^```", text("CONTRIBUTING.md"), re.M | re.S)
+    assert checks is not None
+    workflow = text(".github/workflows/tests.yml")
+    for command in re.split(r" && |\n", checks[1].strip()):
+        assert f"- run: {command}\n" in workflow
+    assert "- run: mkdocs build --strict\n" in workflow
+
+
+def test_a_release_needs_no_secret() -> None:
+    for workflow in WORKFLOWS.glob("*.yml"):
+        assert "secrets" not in workflow.read_text(encoding="utf-8")
+    assert "id-token: write" in text(".github/workflows/release.yml")
+
+
+def test_hooks_before_a_commit_fetch_nothing() -> None:
+    assert re.findall(r"repo: (\S+)", text(".pre-commit-config.yaml")) == ["local"]
+
+
+def test_the_changelog_has_a_section_of_this_version() -> None:
+    import gpusim
+
+    sections = re.findall(r"^## \[?([\w.]+)", text("CHANGELOG.md"), re.MULTILINE)
+    assert sections[:2] == ["Unreleased", gpusim.__version__]
