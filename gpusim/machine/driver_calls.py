@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import KernelFault
+from gpusim.errors import KernelFault, OutOfBoundsError
 from gpusim.isa import Instruction
 from gpusim.machine.addressed import lanes_of
 from gpusim.machine.context import Context
@@ -23,13 +23,20 @@ from gpusim.machine.group import Group
 Array = np.ndarray[Any, Any]
 # A conversion in a format, and a width or precision that is an argument too.
 _CONVERSION = re.compile(rb"%[-+ #0]*(\*|\d+)?(?:\.(\*|\d*))?(?:hh?|ll?|[Lqjzt])?(.)", re.DOTALL)
-NO_FORMAT = -1
 LONGEST_FORMAT = 1 << 16
 _HALF = 32
 
 
 class RefusedCallError(Exception):
     """A call that ends the kernel, and why."""
+
+    fault: type[KernelFault] = KernelFault
+
+
+class NullFormatError(RefusedCallError):
+    """A format of printf at address 0, which a GPU reads: an illegal memory access."""
+
+    fault = OutOfBoundsError
 
 
 def call_driver(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -67,13 +74,14 @@ def _call(
             first[position] = True
             block, thread, where = lanes_of(group).first(first, results, name, line)
             text = f"line {line}: {refused} (block {block}, thread {thread})"
-            context.fault(KernelFault(text, where))
+            context.fault(refused.fault(text, where))
             return
 
 
 def _print(context: Context, address: int) -> int:
-    found = NO_FORMAT if not address else arguments_of(_text(context, address))
-    return found & (1 << 64) - 1
+    if not address:
+        raise NullFormatError("address 0x0 is out of bounds: the format of printf is null")
+    return arguments_of(_text(context, address))
 
 
 def arguments_of(text: bytes) -> int:

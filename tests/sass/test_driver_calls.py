@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.errors import KernelFault
+from gpusim.errors import KernelFault, OutOfBoundsError
 from gpusim.machine.driver_calls import arguments_of
 from gpusim.sass import wheels
 
@@ -16,6 +16,7 @@ __global__ void prints(int *out) {
   int t = threadIdx.x;
   out[t] = t & 1 ? printf("hello %%\\n") : printf("%*d %5.2f %s %lld\\n", 4, t, 1.0, "a", 5LL);
 }
+__global__ void prints_nothing(int *out) { out[0] = printf((const char *)0, 1); }
 __global__ void allocates(int *out) {
   int t = threadIdx.x;
   int *p = (int *)malloc(4 * t + 8), *q = new int[3];
@@ -60,6 +61,12 @@ def run(name: str, threads: int = 4, blocks: int = 1) -> list[int]:
 def test_printf_gives_the_number_of_arguments_of_its_format() -> None:
     assert run("prints") == [5, 0, 5, 0]
     assert [arguments_of(text) for text in (b"", b"%d", b"%%%", b"%-08.*lf%s%hhd")] == [0, 1, 0, 4]
+
+
+def test_a_null_format_of_printf_is_an_address_out_of_bounds() -> None:
+    text = r"line \d+: address 0x0 is out of bounds: the format of printf is null"
+    with pytest.raises(OutOfBoundsError, match=text):
+        run("prints_nothing")
 
 
 def test_each_thread_has_memory_of_its_own_from_malloc() -> None:
