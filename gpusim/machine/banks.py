@@ -36,7 +36,11 @@ _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
     "local window": lambda *_: _words(0, LOCAL_HIGH),
     "multiprocessors": lambda *_: _words(1),
     "memory descriptor": lambda *_: _words(0, 0),
-    "reserved shared bytes": lambda *_: _words(0),
+    "reserved shared bytes": lambda layout, _: _words(layout.shared_start),
+    "reserved shared end": lambda *_: _words(288),  # seen on an H200
+    "shared bytes with the reserved": lambda layout, launch: _words(
+        layout.shared_start + layout.static_shared_bytes + launch.dynamic_shared_bytes
+    ),
     "is in a cluster": lambda *_: _words(0),
     "cluster size": lambda *_: _words(1, 1, 1),
     "cluster size, inverted": lambda *_: np.ones(3, "<f4").view(np.uint8),

@@ -71,9 +71,11 @@ def _warp(group: Group) -> Array:
 
 
 def _shared_bytes(group: Group) -> Array:
-    """Return the shared memory of a block, in units of what is given to blocks (PTX ISA)."""
+    """Return the shared memory of a block with the system's, in units given to blocks (PTX ISA)."""
     batch = group.batch
-    size = batch.program.shared_bytes + batch.launch.dynamic_shared_bytes
+    layout = batch.program.layout
+    reserved = 0 if layout is None else layout.shared_start
+    size = reserved + batch.program.shared_bytes + batch.launch.dynamic_shared_bytes
     return np.full((1, 1, 1), -(-size // SHARED_UNIT) * SHARED_UNIT, dtype=np.int32)
 
 

@@ -34,9 +34,11 @@ _80 = _75 | {
     0x124: (RESERVED, 4),
 }
 _90 = _COMMON | {
+    0x68: ("reserved shared end", 4),
     0x6C: (RESERVED, 4),
     0xD0: (CONSTANTS, 8),
     0x114: ("reserved shared bytes", 4),
+    0x13C: ("shared bytes with the reserved", 4),
     0x140: ("is in a cluster", 4),
     0x144: ("cluster size", 12),
     0x150: ("cluster size, inverted", 12),

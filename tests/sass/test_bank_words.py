@@ -13,9 +13,10 @@ pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 REGISTERS = [
     "dynamic_smem_size", "total_smem_size", "clusterid.x", "clusterid.y", "nclusterid.x",
     "nclusterid.y", "cluster_ctaid.x", "cluster_ctaid.y", "cluster_nctaid.x", "cluster_nctaid.z",
-    "cluster_ctarank", "cluster_nctarank",
+    "cluster_ctarank", "cluster_nctarank", "aggr_smem_size", "reserved_smem_offset_begin",
+    "reserved_smem_offset_end", "reserved_smem_offset_cap",
 ]  # fmt: skip
-UNKNOWN = ["envreg3", "aggr_smem_size", "reserved_smem_offset_end"]
+UNKNOWN = ["envreg3", "envreg4"]
 
 
 def kernel(register: str) -> str:
@@ -51,6 +52,10 @@ def test_a_block_without_a_cluster_is_a_cluster_of_its_own() -> None:
         "cluster_nctaid.z": [1] * 6,
         "cluster_ctarank": [0] * 6,
         "cluster_nctarank": [1] * 6,
+        "aggr_smem_size": [1324] * 6,
+        "reserved_smem_offset_begin": [0] * 6,
+        "reserved_smem_offset_end": [288] * 6,
+        "reserved_smem_offset_cap": [1024] * 6,
     }
 
 
