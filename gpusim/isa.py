@@ -329,8 +329,8 @@ _LONE = (
 _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
     "bounds", "source_branch", "shuffle", "vote", "match", "activemask", "exchange", "poll",
-    "same_lanes", "reduce_lanes", "agrees", "warpsync", "gather", "collect", "bssy", "get_token",
-    "set_token",
+    "elect", "same_lanes", "reduce_lanes", "agrees", "warpsync", "gather", "collect", "bssy",
+    "get_token", "set_token",
 )  # fmt: skip
 
 # Of which sources, by position, that move by the same step each time the result does so too, given
@@ -809,6 +809,7 @@ OPS |= {
     "LDC.BANK": Op("constants", kind="bank", action="constant"),
     "ULDC.BANK": Op("uniform", kind="bank"),
     "SHFL.LANES": Op("lsu", kind="exchange", action="shuffle", convergent=True, orders_lanes=True),
+    "ELECT.LANES": Op("vote", kind="elect", convergent=True, orders_lanes=True),
     "VOTE.LANES": Op("vote", kind="poll", convergent=True, orders_lanes=True),
 }
 

@@ -31,6 +31,7 @@ HANDLERS: Mapping[str, Handler] = {
     "activemask": warp.activemask,
     "exchange": warp.exchange,
     "poll": warp.poll,
+    "elect": warp.elect,
     "same_lanes": warp.same_lanes,
     "reduce_lanes": warp.reduce_lanes,
     "warpsync": warp.warpsync,

@@ -186,6 +186,21 @@ def poll(context: Context, group: Group, instruction: Instruction, on: Array) ->
     context.report(group, instruction, on)
 
 
+def elect(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Give the number of the lowest lane that takes part, and say of each whether it is that one.
+
+    Seen on an H200; PTX leaves open which lane `elect.sync` takes.
+    """
+    wants_number, wants_verdict = instruction.detail
+    first = on.argmax(axis=2, keepdims=True)
+    results = ((first.astype(np.uint32),) if wants_number else ()) + (
+        (first == LANES,) if wants_verdict else ()
+    )
+    for register, result in zip(instruction.dst, results, strict=True):
+        group.write(register, result, on)
+    context.report(group, instruction, on)
+
+
 def _named(group: Group, mask: Array) -> Array:
     """Return the lanes that a mask operand names, shaped (copies, splits, 32)."""
     bits = mask.astype(np.uint32)

@@ -45,7 +45,7 @@ REFUSED = {
         "tensor cores are": "HMMA IMMA DMMA BMMA QMMA OMMA HGMMA IGMMA QGMMA BGMMA LDSM STSM MOVM "
         "WARPGROUP WARPGROUPSET UTCHMMA UTCIMMA LDTM STTM",
         "the tensor memory accelerator and its barriers are": "UTMALDG UTMASTG UTMAPF UTMAREDG "
-        "UTMACCTL UTMACMDFLUSH UBLKCP UBLKRED UBLKPF SYNCS ELECT",
+        "UTMACCTL UTMACMDFLUSH UBLKCP UBLKRED UBLKPF SYNCS",
         "clusters of blocks are": "UCGABAR_ARV UCGABAR_WAIT UCGABAR_GET UCGABAR_SET MAPA STAS",
     }.items()
     for name in names.split()
@@ -1055,6 +1055,17 @@ def _poll(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[M
     yield Micro("VOTE.LANES", place, detail, source, results, row.guard)
 
 
+def _elect(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Give the number of the first lane that takes part, and which lane it is."""
+    verdict, number, asked = row.operands
+    _expect(asked.is_true and not asked.negated, row)
+    results = (() if number.is_zero else (number.name,)) + (
+        () if verdict.is_true else (verdict.name,)
+    )
+    detail = (not number.is_zero, not verdict.is_true)
+    yield Micro("ELECT.LANES", place, detail, (), results, row.guard)
+
+
 def _match(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     operands = list(row.operands)
     verdict = operands.pop(0) if operands[0].kind == "P" else None
@@ -1106,6 +1117,7 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "arrive": _arrive,
     "warpsync": _warpsync,
     "collective": _collective,
+    "elect": _elect,
     "barrier": _barrier,
     "barrier_reduction": _barrier_reduction,
     "barrier_result": _barrier_result,

@@ -196,7 +196,7 @@ def test_the_texts_of_operands_are_those_of_the_row() -> None:
 
 
 # Mnemonics of which compilers write forms that have no row.
-LACKING = frozenset(("ATOM", "ATOMG", "CCTL", "ELECT", "QSPC", "R2UR", "REDG", "VOTE"))
+LACKING = frozenset(("ATOM", "ATOMG", "CCTL", "QSPC", "R2UR", "REDG", "VOTE"))
 
 
 def test_what_compilers_write_is_known_but_for_a_few_forms() -> None:
