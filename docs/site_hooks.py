@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ _LINK = re.compile(
     rf"(?P<code>{_FENCE}|`[^`\n]+`)|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)",
     re.MULTILINE | re.DOTALL,
 )
+_EQUATION = re.compile(r'<div class="equation">(?P<latex>.*?)</div>', re.DOTALL)
+_SIDES = {"l": r"\left", "r": r"\right"}
 _TOP_FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -61,6 +64,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Return a page as Python-Markdown reads it, with links that hold on the site."""
     source = OUTSIDE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     return indented(titled(linked(markdown, source)))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Return a page with its equations as MathML, which browsers show without a script."""
+    from latex2mathml.converter import convert
+
+    def equation(block: re.Match[str]) -> str:
+        return str(convert(stretched(unescape(block["latex"])), display="block"))
+
+    return _EQUATION.sub(equation, html)
+
+
+def stretched(latex: str) -> str:
+    """Return an equation with delimiters that grow by themselves, as MathML's do."""
+    return re.sub(r"\\[bB]ig([lr])", lambda big: _SIDES[big[1]], latex)
 
 
 def linked(markdown: str, source: str) -> str:

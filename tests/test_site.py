@@ -65,6 +65,12 @@ def test_files_of_examples_are_titles_and_items_hold_their_blocks() -> None:
     assert site_hooks.indented("```\n   b\n```\n") == "```\n   b\n```\n"
 
 
+def test_large_delimiters_of_equations_grow_by_themselves() -> None:
+    assert site_hooks.stretched(r"\Bigl\lfloor \tfrac{B}{R} \Bigr\rfloor") == (
+        r"\left\lfloor \tfrac{B}{R} \right\rfloor"
+    )
+
+
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra 'docs' is not installed")
 def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
@@ -75,3 +81,7 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     assert 'href="tour/"' in page
     assert 'src="pictures/banks-reduce2.svg"' in page
     assert 'id="gpusim.tracing.trace.trace"' in (tmp_path / "reference" / "index.html").read_text()
+    model = (tmp_path / "model" / "index.html").read_text(encoding="utf-8")
+    written = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
+    assert model.count("<math ") == written.count("```math")
+    assert not re.search(r"\\(lfloor|frac|text)", model)
