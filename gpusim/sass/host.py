@@ -13,7 +13,8 @@ from typing import Any
 from gpusim.errors import InputError
 
 INSTALL = "pip install tree-sitter tree-sitter-cuda"
-_HOST = re.compile(r"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|\bstd::")
+_STD = r"(?<!cuda::)\bstd::"  # the standard library within cuda:: is the device's too
+_HOST = re.compile(rf"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|{_STD}")
 _DEVICE = re.compile(
     rb"\b(__global__|__device__|__constant__|__shared__|__managed__|constexpr|consteval)\b"
 )
@@ -26,7 +27,8 @@ _GROUPS = (
     "namespace_definition", "linkage_specification", "declaration_list", "preproc_if",
     "preproc_ifdef", "preproc_else", "preproc_elif",
 )  # fmt: skip
-_ONLY_HOST = re.compile(rb"\bstd::|\bcuda[A-Z]\w*|\bdim3\b|\bprintf\b|namespace\s+std\b")
+_NOT_OF_DEVICES = re.compile(rf"{_STD}|\bcuda[A-Z]\w*|namespace\s+std\b".encode())
+_ONLY_HOST = re.compile(_NOT_OF_DEVICES.pattern + rb"|\bdim3\b|\bprintf\b")
 _LAMBDA = re.compile(r"(?<=\])\s*(?:__(?:host|device)__[^\S\n]*)+(?=[({]|mutable)")
 _KEPT = (b"const ", b"extern ", b"static const ", b"struct ", b"class ", b"enum ", b"union ")
 
@@ -95,7 +97,8 @@ def _is_host_variable(child: Any, body: bytes) -> bool:
 
 
 def _uses_host_library(child: Any, body: bytes) -> bool:
-    return _ONLY_HOST.search(body) is not None
+    words = _NOT_OF_DEVICES if _DEVICE.search(body) else _ONLY_HOST
+    return words.search(body) is not None
 
 
 # By the grammar's names for what stands at the top of a file: whether only the host needs it.

@@ -62,6 +62,10 @@ def test_without_the_grammar_it_is_said_what_to_install(monkeypatch: pytest.Monk
         "typedef struct __builtin_align__(8) { int a, b; } Pair;",
         "template <typename T> struct __align__(16) Four { T x[4]; };",
         "__managed__ int count;",
+        "struct Held { cuda::std::array<int, 3> x; };",
+        "template <typename T> using Pair = cuda::std::pair<T, T>;",
+        "using cuda::std::span;",
+        "struct Says { __device__ void hello() { printf(\"hello\"); } };",
         "KERNEL(one, 1)",
     ],
 )
