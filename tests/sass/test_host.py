@@ -65,7 +65,7 @@ def test_without_the_grammar_it_is_said_what_to_install(monkeypatch: pytest.Monk
         "struct Held { cuda::std::array<int, 3> x; };",
         "template <typename T> using Pair = cuda::std::pair<T, T>;",
         "using cuda::std::span;",
-        "struct Says { __device__ void hello() { printf(\"hello\"); } };",
+        'struct Says { __device__ void hello() { printf("hello"); } };',
         "KERNEL(one, 1)",
     ],
 )

@@ -9,7 +9,27 @@ from .operation import Operation
 CUB = "cub/cub.cuh"
 STD = tuple(
     f"cuda/std/{name}"
-    for name in ["array", "bit", "bitset", "cmath", "complex", "cstdint", "functional", "limits", "numeric", "optional", "ratio", "span", "tuple", "type_traits", "utility", "variant", "expected", "chrono", "algorithm"]
+    for name in [
+        "array",
+        "bit",
+        "bitset",
+        "cmath",
+        "complex",
+        "cstdint",
+        "functional",
+        "limits",
+        "numeric",
+        "optional",
+        "ratio",
+        "span",
+        "tuple",
+        "type_traits",
+        "utility",
+        "variant",
+        "expected",
+        "chrono",
+        "algorithm",
+    ]
 )
 ATOMIC, BARRIER, PIPELINE = "cuda/atomic", "cuda/barrier", "cuda/pipeline"
 GROUPS, COPIES = "cooperative_groups.h", "cooperative_groups/memcpy_async.h"
