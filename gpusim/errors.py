@@ -48,6 +48,10 @@ def shown_at_the_call(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+class GpusimWarning(RuntimeWarning):
+    """A remark of gpusim's own, as that a slower evaluator runs."""
+
+
 class InputError(GpusimError):
     """A value, file or option that cannot be used as given."""
 

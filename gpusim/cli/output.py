@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-from gpusim.errors import GpusimError
+from gpusim.errors import GpusimError, GpusimWarning
 from gpusim.files import shown
 
 MOST_LETTERS = 1000  # of a line of a complaint, which may repeat what was given
@@ -79,11 +79,13 @@ def told(
     file: TextIO | None = None,  # noqa: ARG001  what is told goes to standard error
     line: str | None = None,  # noqa: ARG001  a line of source is not shown
 ) -> None:
-    """Tell a warning of a user's own file in a line (as `warnings.showwarning`), and no other.
+    """Tell gpusim's own warnings and those of a user's file, a line each, and no other.
 
-    What libraries warn of is theirs; Python would show the line of source as well.
+    It takes the place of `warnings.showwarning`, which would show the line of source as well.
     """
-    if not Path(filename).resolve().is_relative_to(sys.prefix) and _PACKAGE not in filename:
+    if issubclass(category, GpusimWarning):
+        complain(str(message))
+    elif not Path(filename).resolve().is_relative_to(sys.prefix) and _PACKAGE not in filename:
         complain(f"{filename}, line {lineno}: {category.__name__}: {message}")
 
 

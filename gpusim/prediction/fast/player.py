@@ -8,7 +8,7 @@ import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpusim.errors import InputError
+from gpusim.errors import GpusimWarning, InputError
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.fast import room
 
@@ -76,4 +76,4 @@ atexit.register(clock.cache_clear)  # wasmtime cannot give back what outlives it
 
 @cache
 def _say(message: str) -> None:
-    warnings.warn(message, RuntimeWarning, stacklevel=2)
+    warnings.warn(message, GpusimWarning, stacklevel=2)
