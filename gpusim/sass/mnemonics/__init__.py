@@ -4,6 +4,7 @@ from gpusim.sass.mnemonics import (
     control,
     conversion,
     double,
+    eight_bits,
     floating,
     half,
     integer,
@@ -13,4 +14,6 @@ from gpusim.sass.mnemonics import (
 )
 
 # Each adds its rows to the table.
-ROOMS = (control, conversion, double, floating, half, integer, memory, packed, predicate)
+ROOMS = (
+    control, conversion, double, eight_bits, floating, half, integer, memory, packed, predicate,
+)  # fmt: skip
