@@ -24,7 +24,7 @@ def _magnitudes(fraction: int, finite: int) -> Array:
     exponent, rest = bits >> fraction, bits & (1 << fraction) - 1
     bias = (1 << 6 - fraction) - 1
     significand = rest + np.where(exponent > 0, 1 << fraction, 0)
-    return np.ldexp(significand.astype(F64), np.maximum(exponent, 1) - bias - fraction)
+    return np.asarray(np.ldexp(significand.astype(F64), np.maximum(exponent, 1) - bias - fraction))
 
 
 _OF = {"E4M3": _magnitudes(3, 0x7E), "E5M2": _magnitudes(2, 0x7B)}
