@@ -20,7 +20,7 @@ from validate.operations import record, recording, running
 from validate.operations.operands import edges, operands
 from validate.operations.operation import THREADS, TYPES, Operation
 from validate.operations.record import Record
-from validate.operations.rooms import ROOMS, UNMEASURED, room
+from validate.operations.rooms import ROOMS, room
 from validate.operations.verdict import difference
 
 SUM = Operation("sum", "int", ("int", "int"), "a + b", exact=True)
@@ -93,14 +93,6 @@ def test_each_room_has_a_result_for_each_of_its_operations(name: str) -> None:
     exact = {one.name for one in room(name) if one.exact}
     assert set(held.checksums) == exact
     assert set(held.values) == {one.name for one in room(name)} - exact
-
-
-@pytest.mark.parametrize("name", list(UNMEASURED))
-def test_a_room_without_a_record_is_known_by_its_name_alone(name: str) -> None:
-    assert name not in ROOMS
-    assert len(room(name)) > 50
-    with pytest.raises(InputError, match=f"no results of {name}"):
-        record.load("h200", name)
 
 
 @needs_compiler
