@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa import Instruction, Program
+from gpusim.machine import warp
 from gpusim.machine.context import Context
 from gpusim.machine.flow import loop_bodies
 from gpusim.machine.group import Group
-from gpusim.machine.state import AT_CONVERGENCE, READY, Batch, lanes_of_bits
+from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, Batch, lanes_of_bits
 from gpusim.once import once
 
 Array = np.ndarray[Any, Any]
@@ -104,17 +105,28 @@ def release(context: Context, rows: Array) -> None:
     waiting = np.flatnonzero((splits.state == AT_CONVERGENCE) & of_rows[splits.row])
     if not len(waiting):
         return
-    pc, row = splits.pc[waiting], splits.row[waiting]
+    mine, complete = _tokens(context, waiting)
+    _go_on(batch, waiting[complete], mine[complete])
+
+
+def _go_on(batch: Batch, going: Array, tokens: Array) -> None:
+    """Have splits go on behind their BSYNC, those of a warp with the same token as one."""
+    splits = batch.splits
+    splits.pc[going] += 1
+    batch.splits = splits.joined(going, tokens, splits.pc[going], splits.row[going])
+
+
+def _tokens(context: Context, waiting: Array) -> tuple[Array, Array]:
+    """Return the tokens of splits at a BSYNC, and whether no live lane with them is elsewhere."""
+    batch, pc = context.batch, context.batch.splits.pc[waiting]
     mine = np.zeros(len(waiting), dtype=np.int64)
     complete = np.zeros(len(waiting), dtype=bool)
-    live = splits.lane_bits(batch.rows)
+    live = batch.splits.lane_bits(batch.rows)
     for place in set(pc.tolist()):
         at = np.flatnonzero(pc == place)
         tokens = batch.tokens[int(context.instructions[place].detail)]
         mine[at], complete[at] = _waited_for(batch, tokens, waiting[at], live)
-    going = waiting[complete]
-    splits.pc[going] += 1
-    batch.splits = splits.joined(going, mine[complete], pc[complete], row[complete])
+    return mine, complete
 
 
 def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[Array, Array]:
@@ -136,24 +148,34 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
     return mine, complete
 
 
-def let_go_of_yielding(context: Context) -> bool:
-    """Let splits go on that wait for lanes in loops that yield; return whether there were any.
+def let_go(context: Context) -> bool:
+    """Let splits go on at a BSYNC for which lanes of their warp wait; return whether any did.
 
-    A loop that waits for what others write gives way to them by YIELD, also to lanes of its own
-    warp that wait for it at a barrier (independent thread scheduling).
+    A loop that waits for what others write gives way to them by YIELD, and a WARPSYNC waits for
+    the lanes that its mask names: also to and for lanes of their own warp that wait for them at a
+    convergence barrier (independent thread scheduling; on an H200, these go on together).
     """
     batch, splits = context.batch, context.batch.splits
-    yields = yielding(batch.program)
     waiting = np.flatnonzero(splits.state == AT_CONVERGENCE)
-    spinning = batch.splits.row[yields[splits.pc] & (splits.state == READY)]
-    going = waiting[np.isin(splits.row[waiting], spinning)]
+    going = waiting[np.isin(splits.row[waiting], _rows_that_wait_for_lanes(batch))]
+    tokens, _ = _tokens(context, going)
     for one in going.tolist():
         number = int(context.instructions[int(splits.pc[one])].detail)
         group = Group(batch, np.array([one]))
         _give(group, number, NO_TOKEN, group.mask)
-    splits.pc[going] += 1
-    splits.state[going] = READY
+    _go_on(batch, going, tokens)
     return len(going) > 0
+
+
+def _rows_that_wait_for_lanes(batch: Batch) -> Array:
+    """Return the rows with lanes in a loop that yields, or at a WARPSYNC while no lane runs."""
+    splits = batch.splits
+    runs = splits.state == READY
+    spinning = splits.row[yielding(batch.program)[splits.pc] & runs]
+    waits = np.flatnonzero(splits.state == AT_WARP)
+    waits = waits[warp.corresponding(batch.program)[splits.pc[waits]] < 0]
+    gathering = np.setdiff1d(splits.row[waits], splits.row[runs])
+    return np.concatenate([spinning, gathering])
 
 
 @once

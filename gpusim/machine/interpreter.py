@@ -99,8 +99,9 @@ class Interpreter:
                 return False
             group = self._next_group()
             if group is None:
-                self.context.fault(self._standstill())
-                return True
+                if not self._goes_on():
+                    return True
+                continue
             if self.repetition.arrive(group, self.context.executed):
                 return False
             if self._loops is not None and group.pc in self._loops.heads:
@@ -113,9 +114,20 @@ class Interpreter:
                 self.batch.unfold()
         return True
 
+    def _goes_on(self) -> bool:
+        """Let lanes go on where all wait, if a warp's own wait for each other; tell of it.
+
+        CUDA leaves this undefined. It is run as on a GPU, and told to those who look for faults.
+        """
+        standstill = self._standstill()
+        goes_on = convergence.let_go(self.context)
+        if not goes_on or self.context.on_fault is not None:
+            self.context.fault(standstill)
+        return goes_on
+
     def yields(self) -> bool:
         """Let lanes go on for which those wait that go round for ever; whether there are any."""
-        if not convergence.let_go_of_yielding(self.context):
+        if not convergence.let_go(self.context):
             return False
         self.repetition.begin_again(self.context.executed)
         return True

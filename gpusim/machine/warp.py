@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Instruction
+from gpusim.isa import OPS, Instruction, Program
 from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
 from gpusim.machine.parting import agreed_words, part_by
 from gpusim.machine.state import AT_WARP, union_of_runs
+from gpusim.once import once
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
+# Instructions that only wait for lanes, by kind: which of them correspond, wherever they stand.
+# Seen on an H200 for collective ones around nothing; around a shuffle or a barrier, none does here.
+CORRESPONDING = {"warpsync": -1, "gather": -1, "collect": -2}
+EMPTY = ["NOP", "bits.ENDCOLLECTIVE"]
 LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
 
 
@@ -235,7 +240,9 @@ def _waits(context: Context, group: Group, mask: Array) -> bool:
 def release(context: Context) -> None:
     """Join and let go the splits of which all live lanes that their mask names are there.
 
-    Lanes join those that name the same lanes at the same instruction.
+    Lanes join those that name the same lanes at the same instruction. Lanes that name the same
+    ones at another warp barrier are there as well, and go on by themselves (CUDA C++ Programming
+    Guide, `__syncwarp`: any of that mask corresponds, from compute capability 7.0 on).
     """
     batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_WARP)
@@ -248,11 +255,44 @@ def release(context: Context) -> None:
         mask = here.read(context.instructions[int(place)].src[0])
         named[pc == place] = _named(here, mask)[0]
     bits = _ballot(named[None])[0, :, 0]
-    union, order, first, sizes = union_of_runs(splits.mask[:, waiting], bits, pc, row)
+    what = corresponding(batch.program)[pc]
+    union, order, first, sizes = union_of_runs(splits.mask[:, waiting], bits, what, row)
     live = splits.lanes(batch.rows)[:, row[first]]
     complete = ~(named[first] & live & ~union).any(axis=(0, 2))
     going = np.sort(order[np.repeat(complete, sizes)])
+    apart = np.repeat(complete, sizes) & (pc[order] != np.repeat(pc[first], sizes))
+    if apart.any():
+        others = np.isin(row, row[order[apart]])
+        _pass(context, waiting[going[others[going]]])
     batch.splits = splits.joined(waiting[going], bits[going], pc[going], row[going])
+
+
+def _pass(context: Context, which: Array) -> None:
+    """Have splits go on behind barriers at several places, which would not find them together."""
+    splits = context.batch.splits
+    for place in np.unique(splits.pc[which]).tolist():
+        instruction = context.instructions[place]
+        here = Group(context.batch, which[splits.pc[which] == place])
+        here.pc = place
+        context.report(here, instruction, here.mask, mask=here.read(instruction.src[0]))
+    splits.pc[which] += 1
+
+
+@once
+def corresponding(program: Program) -> Array:
+    """Return, by pc, a number that instructions have alike for which lanes wait together.
+
+    It is negative for those that only wait, and the pc for others.
+    """
+    rows = program.instructions
+    kinds = ["" if _has_body(rows, pc) else OPS[one.op].kind for pc, one in enumerate(rows)]
+    return np.array([CORRESPONDING.get(kind, pc) for pc, kind in enumerate(kinds)], dtype=np.int64)
+
+
+def _has_body(rows: Sequence[Instruction], pc: int) -> bool:
+    """Return whether lanes are collected there for more than a NOP."""
+    is_collective = OPS[rows[pc].op].kind == "collect"
+    return is_collective and [one.op for one in rows[pc + 1 : pc + 3]] != EMPTY
 
 
 def same_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
