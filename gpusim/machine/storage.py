@@ -17,7 +17,7 @@ from gpusim.arguments import ArraySpec
 from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa import Memory
 from gpusim.launch import Dim3, places_of
-from gpusim.machine import packed_sums
+from gpusim.machine import barrier_words, packed_sums
 from gpusim.machine.device_heap import Heap
 from gpusim.paged import PagedCopy
 
@@ -383,5 +383,6 @@ _APPLY: Mapping[str, Any] = {
     "exch": lambda now, value: value,
     "cas": lambda now, compare, value: np.where(now == compare, value, now),
     **packed_sums.SUMS,
+    **barrier_words.UPDATES,
 }
 _APPLY_TO_FLOATS: Mapping[str, Any] = {**_APPLY, "min": floats.minimum, "max": floats.maximum}

@@ -607,6 +607,70 @@ def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Itera
     yield Micro(".SAME", place, form, (*old, *words), results, row.guard, issued=False)
 
 
+# -- barriers in shared memory ---------------------------------------------------------------
+
+
+def _barrier_memory(kind: Any, words: int = 1) -> Memory:
+    return Memory(
+        "shared", "shared", np.dtype(kind), words, volatile=True, by_address=True, of_block=True
+    )
+
+
+def _fenced(row: Row, place: int) -> Micro:
+    """An arrival releases what its thread has written, a wait acquires what others have."""
+    return Micro("MEMBAR", place, "block", (), (), row.guard, issued=False)
+
+
+def _set_barrier(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Set a barrier, which the uniform datapath does once for a warp."""
+    result, where, value = row.operands
+    _expect(result.is_zero, row)
+    address = _address(where, row, place, decoder.window)
+    yield address
+    first = Operand("P", name=f"E{place}")
+    yield Micro("ELECT.LANES", place, (False, True), (), (first.name,), row.guard, issued=False)
+    before, guard = _both(row, place, first)
+    yield from before
+    sources = (*address.results, *_words(value, "U", row))
+    yield Micro("STS", place, None, sources, (), guard, _barrier_memory(np.uint32, 2))
+
+
+def _arrive_at_word(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    result, where, *rest = row.operands
+    many = "ART0" in row.modifiers
+    _expect(many or all(operand.is_zero for operand in rest), row)
+    count = _words(rest[0], "u", row) if many else (np.uint32(1),)
+    address = _address(where, row, place, decoder.window)
+    yield address
+    yield _fenced(row, place)
+    in_halves, drops = row.mnemonic == "ATOMS", "OPTOUT" in row.modifiers
+    how = "arrive_in_halves" if in_halves else "arrive_and_drop" if drops else "arrive"
+    results = () if result.is_zero else several(result.name, 2)
+    sources: tuple[Source, ...] = (*address.results, *count, ZERO)
+    yield Micro("ATOMS", place, how, sources, results, row.guard, _barrier_memory(np.uint64))
+
+
+def _ask_for_phase(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Say whether a barrier is in another phase than the highest bit of a register says."""
+    verdict, where, phase = row.operands
+    address = _address(where, row, place, decoder.window - _UPPER_HALF)
+    yield address
+    held = (f"T{place}.0",)
+    yield Micro("LDS", place, None, address.results, held, row.guard, _barrier_memory(np.uint32))
+    yield _fenced(row, place)
+    form = Form(row.name, _phases_differ, frozenset(), "uu", "p", (Signs(), Signs()))
+    sources = (*held, *_words(phase, "u", row))
+    results = () if verdict.is_true else (verdict.name,)
+    yield Micro(".PREDICATE", place, form, sources, results, row.guard, issued=False)
+
+
+_UPPER_HALF = 4  # bytes from a word of 64 bits to its phase
+
+
+def _phases_differ(form: Form, word: Any, phase: Any) -> Any:
+    return np.asarray((word ^ phase) >> np.uint32(31), bool)
+
+
 def _commit_copies(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     yield Micro("LDGDEPBAR", place, None, (), (), row.guard)
 
@@ -1125,6 +1189,9 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "commit_copies": _commit_copies,
     "await_copies": _await_copies,
     "cast_spin": _cast_spin,
+    "set_barrier": _set_barrier,
+    "arrive_at_word": _arrive_at_word,
+    "ask_for_phase": _ask_for_phase,
     "space": _space,
     "to_uniform": _to_uniform,
     "match": _match,

@@ -79,7 +79,17 @@ add("LDC", "constants", modifiers=WIDTHS, kind="bank", shape="oc")
 add("ULDC", "uniform", modifiers=WIDTHS, kind="bank", shape="oc")
 
 add("MEMBAR", "lsu", modifiers="SC ALL CTA GPU SYS VC", kind="fence")
-add("FENCE", "lsu", modifiers="VIEW ASYNC", kind="fence")
+add("FENCE", "lsu", modifiers="VIEW ASYNC S", kind="fence")
 add("ERRBAR CGAERRBAR", "lsu", kind="fence")
 add("CCTL", "lsu", modifiers="IVALL", kind="fence")
 add("CCTL.PF1 CCTL.PF2 CCTL.PML2 CCTLL.PF1", "lsu", modifiers="E", kind="fence", shape="g")
+
+# Barriers in shared memory. Those that count bytes of copies are of the tensor memory accelerator.
+add("SYNCS.EXCH.64", "lsu", kind="set_barrier", shape="oao")
+add(
+    "SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.ARRIVE.TRANS64.ART0", "lsu", modifiers="OPTOUT",
+    kind="arrive_at_word", shape="oao",
+)  # fmt: skip
+add("ATOMS.ARRIVE.64", "lsu", kind="arrive_at_word", shape="oa")
+add("SYNCS.PHASECHK.TRANS64", "lsu", modifiers="TRYWAIT", kind="ask_for_phase", shape="qao")
+add("SYNCS.CCTL", "lsu", modifiers="IV", kind="fence", shape="a")

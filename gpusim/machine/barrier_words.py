@@ -1,0 +1,52 @@
+"""Barriers that are words of shared memory (mbarrier): what an arrival makes of one.
+
+Both counts stand in a word as what is missing to a power of two, so that the last arrival carries
+into the phase, which is the highest bit; the pending count begins anew then. Since compute
+capability 9.0 they have 20 bits each, from bit 43 and from bit 1 on, before 31 and 30 bits of the
+two halves, as the code that compilers write for mbarrier.init and mbarrier.pending_count says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+U64 = np.uint64
+COUNT = U64((1 << 20) - 1)
+PENDING, EXPECTED = U64(43), U64(1)
+HALF, LOW = U64(32), U64((1 << 30) - 1)
+PHASE = U64(63)
+
+
+def _phase_changes(now: Array, after: Array) -> Array:
+    return np.asarray((now ^ after) >> PHASE, bool)
+
+
+def arrive(now: Array, count: Array) -> Array:
+    """Return words after so many arrivals."""
+    after = now + (count << PENDING)
+    anew = after + ((now >> EXPECTED & COUNT) << PENDING)
+    return np.asarray(np.where(_phase_changes(now, after), anew, after))
+
+
+def arrive_and_drop(now: Array, count: Array) -> Array:
+    """Return words after arrivals of threads that later phases do not expect."""
+    dropped = (now >> EXPECTED & COUNT) + count & COUNT
+    return arrive(now & ~(COUNT << EXPECTED) | dropped << EXPECTED, count)
+
+
+def arrive_in_halves(now: Array, count: Array) -> Array:
+    """Return words after so many arrivals, with counts in the two halves."""
+    after = now + (count << HALF)
+    anew = after + ((now & LOW) + LOW + U64(1) << HALF)
+    return np.asarray(np.where(_phase_changes(now, after), anew, after))
+
+
+UPDATES: Mapping[str, Callable[[Array, Array], Array]] = {
+    "arrive": arrive,
+    "arrive_and_drop": arrive_and_drop,
+    "arrive_in_halves": arrive_in_halves,
+}
