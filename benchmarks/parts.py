@@ -72,8 +72,8 @@ SWEEP_STEP = 101
 
 def speed() -> dict[str, Any]:
     """Run the seven reductions with every counter on and with none, medians of a few runs."""
-    import gpusim
     from gpusim import catalogue
+    from gpusim.tracing.trace import trace
 
     data = catalogue.sample(ELEMENTS, "int32")
     rows = []
@@ -83,9 +83,9 @@ def speed() -> dict[str, Any]:
             traced, plain, instructions = [], [], 0
             for _ in range(REPEATS):
                 started = time.process_time()
-                trace = gpusim.trace(call.configured, *call.arguments)
+                counted = trace(call.configured, *call.arguments)
                 traced.append(time.process_time() - started)
-                instructions = trace.counters["instructions"]
+                instructions = counted.counters["instructions"]
                 started = time.process_time()
                 call.run()
                 plain.append(time.process_time() - started)
@@ -140,12 +140,11 @@ def _counted(launch: Any, code: str) -> dict[str, Any]:
     from others.compare import configured
 
     from gpusim import machine
-    from gpusim.launch import ComputeCapability
-    from gpusim.programs import prepare
+    from gpusim.codegen.programs import prepare
     from gpusim.tracing.copies import LastCopies
     from gpusim.tracing.counting import Counters
 
-    cc = ComputeCapability(9, 0)
+    cc = machine.DEFAULT_CC
 
     def seconds(*observers: Counters) -> float:
         prepared = prepare(configured(launch, code), launch.copied(), cc)
@@ -170,12 +169,12 @@ def _counted(launch: Any, code: str) -> dict[str, Any]:
 
 def memory() -> dict[str, Any]:
     """Trace a large launch, and say how much memory the process had at most."""
-    import gpusim
     from gpusim import catalogue
+    from gpusim.tracing.trace import trace
 
     call = catalogue.find(MEMORY_KERNEL).call(catalogue.sample(MEMORY_ELEMENTS, "int32"))
     started = time.perf_counter()
-    gpusim.trace(call.configured, *call.arguments)
+    trace(call.configured, *call.arguments)
     seconds = time.perf_counter() - started
     # Kilobytes on Linux, bytes on a Mac.
     unit = 1 if sys.platform == "darwin" else 1024
@@ -265,7 +264,7 @@ def clock() -> dict[str, Any]:
     Each play is played twice, by SimPy and compiled, and must come out the same.
     """
     from gpusim.catalogue import Request
-    from gpusim.prediction import jobs
+    from gpusim.prediction.sweeps import jobs
 
     def predicted(name: str, elements: int, grid: int | None = None) -> float:
         started = time.process_time()
@@ -301,7 +300,7 @@ def clock() -> dict[str, Any]:
 def _plays() -> Iterator[list[tuple[int, float, float]]]:
     """Yield instructions and seconds, by SimPy and compiled, of what is played within."""
     from gpusim.prediction import sampling
-    from gpusim.prediction.fast.player import SWITCH
+    from gpusim.prediction.compiled.player import SWITCH
 
     simulate, plays = sampling.simulate, []
 
@@ -332,13 +331,14 @@ def _rates(plays: list[tuple[int, float, float]]) -> dict[str, float]:
 
 def planning() -> dict[str, Any]:
     """Prepare each kernel of the catalogue for a device, up to the clock's first tick."""
-    from gpusim import catalogue, device
+    from gpusim import catalogue
     from gpusim.catalogue import Request
     from gpusim.errors import GpusimError
-    from gpusim.occupancy import occupancy
-    from gpusim.prediction import jobs
+    from gpusim.gpu import device
+    from gpusim.gpu.occupancy import occupancy
     from gpusim.prediction.sampling import FIRST_ITERATIONS
     from gpusim.prediction.streams import classify
+    from gpusim.prediction.sweeps import jobs
     from gpusim.prediction.workload import Workload
 
     gpu = device.load("h200")
@@ -368,10 +368,10 @@ def planning() -> dict[str, Any]:
 
 def sweep() -> dict[str, Any]:
     """Predict every so many-th of a large sweep's cases, on one core."""
-    from gpusim import device
     from gpusim.catalogue import Request
     from gpusim.errors import GpusimError
-    from gpusim.prediction import jobs
+    from gpusim.gpu import device
+    from gpusim.prediction.sweeps import jobs
 
     gpus = device.names()[:SWEEP_GPUS]
     cases = list(product(SWEEP_KERNELS, SWEEP_BLOCKS, SWEEP_SIZES, gpus))

@@ -14,7 +14,7 @@ from pathlib import Path
 import diagram
 
 from gpusim.cli.app import main as gpusim
-from gpusim.generators import LOWERING, VARIABLE
+from gpusim.codegen.generators import LOWERING, VARIABLE
 
 os.environ[VARIABLE] = LOWERING  # the code of the pages around them
 FOLDER = Path(__file__).parent / "pictures"

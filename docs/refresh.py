@@ -34,7 +34,7 @@ import tables
 
 from gpusim.cli.app import INPUT_ERROR
 from gpusim.cli.app import main as gpusim
-from gpusim.generators import LOWERING, VARIABLE
+from gpusim.codegen.generators import LOWERING, VARIABLE
 from gpusim.sass import wheels
 
 os.environ[VARIABLE] = LOWERING  # what the pages show needs no compiler

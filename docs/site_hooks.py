@@ -122,7 +122,7 @@ def reference() -> str:
 
 def _sections() -> Iterator[str]:
     import gpusim
-    import gpusim.testing
+    import gpusim.testing.assertions
 
     yield (
         "All of it is found by `import gpusim`. The words of kernels, `gpusim.cuda`, are listed "

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import gpusim
-from gpusim import catalogue, device
+from gpusim import catalogue
 from gpusim.catalogue import Call, Entry
 from gpusim.checking.rules import RULES
 from gpusim.cli.plot import PICTURES
 from gpusim.cli.validation import measured_gbps
-from gpusim.device import KEYS
 from gpusim.errors import GpusimError
+from gpusim.gpu import device
+from gpusim.gpu.device import KEYS
 from gpusim.lowering.passes.optimise import PASSES
 from gpusim.lowering.passes.simplify import simplify
-from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.traffic import PREDICTED
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace

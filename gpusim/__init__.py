@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import importlib
 
+from gpusim.version import __version__
+
 TYPE_CHECKING = False  # importing it takes longer than all else here
 if TYPE_CHECKING:
     from typing import Any
 
     from gpusim import cuda
-    from gpusim.arguments import array_spec
     from gpusim.checking.check import check
     from gpusim.checking.findings import Findings
     from gpusim.compiler.signatures import (
@@ -33,20 +34,20 @@ if TYPE_CHECKING:
         uint64,
         void,
     )
-    from gpusim.device import Device
     from gpusim.errors import GpusimError
-    from gpusim.events import Observer
-    from gpusim.launch import ComputeCapability
+    from gpusim.gpu.device import Device
+    from gpusim.launch.arguments import array_spec
+    from gpusim.launch.events import Observer
+    from gpusim.launch.grid import ComputeCapability
     from gpusim.prediction.clock.spans import SpanObserver
     from gpusim.prediction.predict import predict
     from gpusim.prediction.rankings import rank
     from gpusim.prediction.records import Prediction
-    from gpusim.prediction.sweeps import sweep
+    from gpusim.prediction.sweeps.sweep import sweep
     from gpusim.sass.kernels import cuda_file, cuda_source
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
 
-__version__ = "0.2.0"
 __all__ = [
     "ComputeCapability",
     "Device",
@@ -83,21 +84,21 @@ __all__ = [
 # Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine, and an
 # interrupt before `__main__` runs is a traceback.
 _LAZY = {
-    "ComputeCapability": "gpusim.launch",
-    "Device": "gpusim.device",
+    "ComputeCapability": "gpusim.launch.grid",
+    "Device": "gpusim.gpu.device",
     "Findings": "gpusim.checking.findings",
     "GpusimError": "gpusim.errors",
-    "Observer": "gpusim.events",
+    "Observer": "gpusim.launch.events",
     "Prediction": "gpusim.prediction.records",
     "SpanObserver": "gpusim.prediction.clock.spans",
     "Trace": "gpusim.tracing.records",
-    "array_spec": "gpusim.arguments",
+    "array_spec": "gpusim.launch.arguments",
     "check": "gpusim.checking.check",
     "cuda_file": "gpusim.sass.kernels",
     "cuda_source": "gpusim.sass.kernels",
     "predict": "gpusim.prediction.predict",
     "rank": "gpusim.prediction.rankings",
-    "sweep": "gpusim.prediction.sweeps",
+    "sweep": "gpusim.prediction.sweeps.sweep",
     "trace": "gpusim.tracing.trace",
     # numba's types, as in `from numba import float32`.
     **dict.fromkeys(

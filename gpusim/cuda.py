@@ -20,11 +20,11 @@ from gpusim.compiler.signatures import Signature, signatures
 from gpusim.compiler.source import KernelSource, read_source
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
 from gpusim.errors import GpusimError, KernelSourceError, LaunchError, shown_at_the_call
-from gpusim.launch import ComputeCapability, Launch
-from gpusim.prepared import Prepared
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.prepared import Prepared
 
 # What runs `kernel[grid, block](*args)`, by name: the dialect does not know the machine.
-BACKEND = "gpusim.machine:execute"
+BACKEND = "gpusim.tracing.execute:execute"
 THREADS_FOR_ALL = 128  # as numba falls back to
 # Options of numba's that steer its compiler and change no result.
 STEERING = ("debug", "opt", "fastmath", "inline", "lineinfo", "cache", "max_registers")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from gpusim.cli.app import main
-from gpusim.generators import LOWERING, VARIABLE
+from gpusim.codegen.generators import LOWERING, VARIABLE
 
 # What tests count and time is the lowering's code, wherever they run; others ask for nvcc's.
 os.environ[VARIABLE] = LOWERING

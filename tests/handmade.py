@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gpusim.launch import Launch
+from gpusim.launch.grid import Launch
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Execution, LineCounters, Trace, WarpCounters
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import gpusim
 from gpusim import catalogue
-from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.reports.page.sections import Subject
 from gpusim.tracing.block_steps import BlockSteps
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gpusim import device
-from gpusim.device import ABLATIONS, GROUPS, KEYS, KINDS, DeviceError
 from gpusim.errors import InputError
-from gpusim.launch import SHARED_BYTES_PER_BLOCK
+from gpusim.gpu import device
+from gpusim.gpu.device import ABLATIONS, GROUPS, KEYS, KINDS, DeviceError
+from gpusim.launch.grid import SHARED_BYTES_PER_BLOCK
 
 FOLDER = Path(device.__file__).parent / "devices"
 DEVICES = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -440,6 +440,7 @@ def test_every_key_says_what_it_means_once() -> None:
 
 
 def test_importing_loads_no_numpy_and_no_parser() -> None:
-    code = "import sys, gpusim.device; print([m for m in ('numpy', 'tomllib') if m in sys.modules])"
+    loaded = "[m for m in ('numpy', 'tomllib') if m in sys.modules]"
+    code = f"import sys, gpusim.gpu.device; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

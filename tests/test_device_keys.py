@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gpusim
-from gpusim.device import GROUPS, KEYS, load
+from gpusim.gpu.device import GROUPS, KEYS, load
 from validate.probes import PROBES
 
 HOUSE = Path(gpusim.__file__).parent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusim.disk_cache import DiskCache, key
+from gpusim.host.disk_cache import DiskCache, key
 
 
 @pytest.fixture

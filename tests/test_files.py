@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpusim import files
 from gpusim.errors import InputError
+from gpusim.host import files
 
 
 class OtherError(InputError):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim import fused
+from gpusim.isa import fused
 
 INF = math.inf
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from conftest import Run
 
-from gpusim import cuda, generators
+from gpusim import cuda
 from gpusim.catalogue import Request, find, sample
+from gpusim.codegen import generators
+from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, LaunchError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.predict import predict
-from gpusim.prediction.sweeps import Case, row_of, sweep
-from gpusim.programs import prepare
+from gpusim.prediction.sweeps.sweep import Case, row_of, sweep
 from gpusim.sass import wheels
 from gpusim.tracing.trace import trace
 
@@ -79,7 +80,7 @@ def test_auto_is_nvccs_code_where_it_serves_and_says_why_it_does_not() -> None:
 
 @needs_compiler
 def test_what_nvcc_does_not_serve_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gpusim import programs
+    from gpusim.codegen import programs
 
     asked = []
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim import memory
+from gpusim.gpu import memory
 
 LANES = np.arange(32)
 EVERY = np.ones(32, dtype=bool)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpusim.isa import Instruction, Program
-from gpusim.once import MOST_KEPT, once
+from gpusim.isa.ops import Instruction, Program
+from gpusim.program.once import MOST_KEPT, once
 
 
 def program_of(*ops: str) -> Program:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import catalogue, device
+from gpusim import catalogue
 from gpusim.catalogue import Request
 from gpusim.errors import LaunchError
-from gpusim.isa import Instruction, Memory, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.gpu import device
+from gpusim.isa.ops import Instruction, Memory, Program
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.predict import predict_prepared
-from gpusim.prepared import Prepared
 from gpusim.tracing.trace import trace_prepared
 
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)

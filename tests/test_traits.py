@@ -18,8 +18,8 @@ from gpusim.compiler.intrinsics import INTRINSICS
 from gpusim.compiler.ir import INT32, Array, Function
 from gpusim.compiler.operations import OPERATIONS
 from gpusim.errors import KernelSourceError
-from gpusim.isa import AFFINE, OPS, VECTOR_TWINS
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import AFFINE, OPS, VECTOR_TWINS
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
 from gpusim.machine import barrier, warp
 from gpusim.machine.handlers import HANDLERS
@@ -44,7 +44,7 @@ LOCAL = {
     "lowering/selection/division.py": "the steps that a division and a remainder share",
     "lowering/selection/fuse.py": "the operations that one instruction joins",
     "lowering/selection/memory.py": "the instructions that are chosen for each space",
-    "machine/verify.py": "which instructions have a target, and which name a barrier",
+    "program/verify.py": "which instructions have a target, and which name a barrier",
     "machine/storage.py": "atomic operations, which are details of an op",
 }
 
@@ -72,7 +72,7 @@ def collections(tree: ast.AST) -> Iterator[list[str]]:
 
 def test_no_module_keeps_a_set_of_ops_of_its_own() -> None:
     keepers = {}
-    for package in ("lowering", "machine", "tracing", "checking", "prediction"):
+    for package in ("lowering", "program", "machine", "tracing", "checking", "prediction"):
         for path in sorted((PACKAGE / package).rglob("*.py")):
             for members in collections(ast.parse(path.read_text(encoding="utf-8"))):
                 ops = [member for member in members if member in NAMES]
@@ -113,7 +113,7 @@ def test_what_threads_do_together_is_convergent(name: str) -> None:
 def test_rows_of_a_compilers_own_code_are_there_before_any_is_read() -> None:
     """Programs made by hand, or by another process, have them: nothing else is imported first."""
     script = (
-        "import sys; from gpusim.isa import OPS; "
+        "import sys; from gpusim.isa.ops import OPS; "
         "print(OPS['.ADDRESS'].affine, OPS['BRX'].kind, 'gpusim.sass' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from gpusim import workers
+from gpusim.host import workers
 
 
 def process(_: int) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import fmean, median
 
+from gpusim.codegen.generators import LOWERING
 from gpusim.errors import GpusimError
-from gpusim.generators import LOWERING
+from gpusim.host.workers import Listener, ignored, worked_out
 from gpusim.prediction.traffic import PREDICTED
-from gpusim.workers import Listener, ignored, worked_out
 
 from .predicted import predictions
 from .records import Case, Counts

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpusim import device as devices
 from gpusim.cli import output
-from gpusim.device import GROUPS, KEYS, Device, Fact
 from gpusim.errors import GpusimError, InputError, did_you_mean
-from gpusim.files import shown
+from gpusim.gpu import device as devices
+from gpusim.gpu.device import GROUPS, KEYS, Device, Fact
+from gpusim.host.files import shown
 
 from .backend import PycudaBackend
 from .bench import Bench
@@ -162,7 +162,7 @@ def _of_type(value: float, kind: str) -> Any:
 
 
 def toml(facts: Mapping[str, Fact], title: str) -> str:
-    """Return a device file that `gpusim.device.load` reads."""
+    """Return a device file that `gpusim.gpu.device.load` reads."""
     lines = [f"# {title}"]
     for group in GROUPS:
         lines += ["", f"[{group}]"]

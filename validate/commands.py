@@ -14,14 +14,14 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gpusim import device as devices
-from gpusim import files as documents
-from gpusim import generators
 from gpusim.catalogue import find
 from gpusim.cli import inputs, output
 from gpusim.cli.options import Parser, print_json
 from gpusim.cli.progress import Bar
+from gpusim.codegen import generators
 from gpusim.errors import InputError
+from gpusim.gpu import device as devices
+from gpusim.host import files as documents
 from gpusim.reports.plots import canvas
 
 from . import calibrate as calibration

@@ -13,11 +13,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from gpusim import trace
+from gpusim.codegen.generators import LOWERING
 from gpusim.errors import GpusimError
-from gpusim.generators import LOWERING
+from gpusim.host.workers import Listener, ignored, worked_out
 from gpusim.tracing.counters import COUNTERS
-from gpusim.workers import Listener, ignored, worked_out
+from gpusim.tracing.trace import trace
 
 from . import twins
 from .arrays import random_data

@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpusim import files as documents
-from gpusim.arguments import MAX_ELEMENTS
 from gpusim.catalogue import NUMBERS, entries, oracle
 from gpusim.errors import InputError
-from gpusim.files import shown
+from gpusim.host import files as documents
+from gpusim.host.files import shown
+from gpusim.launch.arguments import MAX_ELEMENTS
 
 from .records import L2_STATES, SCOPES, Case, Counts, Machine, Measurement, Measurements
 

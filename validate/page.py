@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
-from gpusim.generators import LOWERING, NVCC
+from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.prediction.traffic import PREDICTED
 
 from .caches import Caches, is_rate

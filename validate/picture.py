@@ -8,19 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import device as devices
 from gpusim.catalogue import find
 from gpusim.errors import InputError
+from gpusim.gpu import device as devices
 from gpusim.reports.plots.accuracy import Timed, draw_times
-from gpusim.reports.plots.canvas import (
-    MARKERS,
-    THEMES,
-    Theme,
-    canvas,
-    plain_numbers,
-    save,
-    title,
-)
+from gpusim.reports.plots.canvas import MARKERS, THEMES, Theme, canvas, plain_numbers, save, title
 
 from .predicted import Compared
 from .records import launch_name

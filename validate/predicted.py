@@ -8,14 +8,14 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from gpusim import device as devices
 from gpusim.catalogue import Request, find
+from gpusim.codegen.generators import LOWERING
 from gpusim.errors import GpusimError
-from gpusim.generators import LOWERING
-from gpusim.prediction.jobs import catalogue_job
+from gpusim.gpu import device as devices
+from gpusim.host.workers import Listener, ignored, worked_out
 from gpusim.prediction.predict import predict
 from gpusim.prediction.records import Prediction, total_time_us
-from gpusim.workers import Listener, ignored, worked_out
+from gpusim.prediction.sweeps.jobs import catalogue_job
 
 from . import twins
 from .records import Case, Measurement

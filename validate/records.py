@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpusim.catalogue import REDUCTION, Entry, Request, Setup, find
-from gpusim.generators import LOWERING
+from gpusim.codegen.generators import LOWERING
 
 L2_STATES = ("cold", "warm")
 

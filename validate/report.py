@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from gpusim import device as devices
-from gpusim import generators
-from gpusim.generators import AUTO, LOWERING, NVCC, OPTIMISED
+from gpusim.codegen import generators
+from gpusim.codegen.generators import AUTO, LOWERING, NVCC, OPTIMISED
+from gpusim.gpu import device as devices
+from gpusim.host.workers import Listener, ignored
 from gpusim.prediction.traffic import PREDICTED
-from gpusim.workers import Listener, ignored
 
 from . import caches, compare, counted, defects, predicted
 from .caches import Caches

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.catalogue import oracle
 from gpusim.catalogue.oracle import Array, DType, Expected
 from gpusim.errors import InputError, LaunchError, did_you_mean
-from gpusim.launch import Launch
+from gpusim.launch.arguments import MAX_ELEMENTS, ArraySpec, array_spec
+from gpusim.launch.grid import Launch
 
 Kernel = Any  # what cuda.jit returns; the catalogue does not import the dialect
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.checking.touch import Array
-from gpusim.isa import OPS, Instruction
+from gpusim.isa.ops import OPS, Instruction
 
 
 @dataclass(frozen=True)

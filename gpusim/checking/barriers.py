@@ -8,8 +8,8 @@ from gpusim.checking.clocks import Clocks, names
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.sink import Sink
 from gpusim.checking.touch import Array
-from gpusim.events import BarrierOpened, Placement, Step
-from gpusim.isa import OPS, Program
+from gpusim.isa.ops import OPS, Program
+from gpusim.launch.events import BarrierOpened, Placement, Step
 
 STAYED = -1
 NOWHERE = np.int64(2**31)  # behind all lines

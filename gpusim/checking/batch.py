@@ -18,7 +18,7 @@ from gpusim.checking.origins import Origins
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.touch import Array
 from gpusim.checking.touching import threads_of
-from gpusim.events import Placement, Step
+from gpusim.launch.events import Placement, Step
 
 
 @dataclass

@@ -14,13 +14,13 @@ from gpusim.checking.checker import Checker
 from gpusim.checking.faults import finding_of
 from gpusim.checking.findings import Findings, order
 from gpusim.checking.sink import Sink
+from gpusim.codegen.programs import prepare
 from gpusim.cuda import ConfiguredKernel
-from gpusim.device import Device, load
 from gpusim.errors import InputError
-from gpusim.events import Skip
+from gpusim.gpu.device import Device, load
+from gpusim.launch.events import Skip
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
-from gpusim.prepared import Prepared
-from gpusim.programs import prepare
 
 # The accesses as the source has them: an optimising compiler may merge those that race.
 LEVEL = "O0"

@@ -24,11 +24,11 @@ from gpusim.checking.sink import Sink
 from gpusim.checking.touch import LATEST_TIME, MOST_BLOCKS, Array, Touch
 from gpusim.checking.touching import Layout, Spread, by_memory, owners, touch_of
 from gpusim.errors import InputError
-from gpusim.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
-from gpusim.isa import OPS, Instruction, Program
-from gpusim.launch import ComputeCapability, Launch
-from gpusim.machine.polling import guesses, polls
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
+from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
+from gpusim.program.polling import guesses, polls
 
 INDEPENDENT_THREADS = 7  # compute capability from which lanes of a warp run independently
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.checking.meetings import Meetings
-from gpusim.events import BarrierOpened, Placement, Step
+from gpusim.launch.events import BarrierOpened, Placement, Step
 from gpusim.machine.state import NAMED_BARRIERS
 
 Array = np.ndarray[Any, Any]

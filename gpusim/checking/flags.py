@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gpusim.checking.access import Access
 from gpusim.checking.releases import Releases
 from gpusim.checking.touch import Touch
-from gpusim.isa import Memory
+from gpusim.isa.ops import Memory
 
 
 class Flags:

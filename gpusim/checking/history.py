@@ -16,7 +16,7 @@ import numpy as np
 from gpusim.checking.access import Access, Timeline
 from gpusim.checking.ledger import Ledger, last_of_each
 from gpusim.checking.touch import Array, Touch, thread_of, time_of, unordered
-from gpusim.isa import OPS, Program
+from gpusim.isa.ops import OPS, Program
 
 ALL_LANES = 0xFFFFFFFF
 

@@ -18,8 +18,8 @@ from gpusim.checking.findings import Finding
 from gpusim.checking.races import Name
 from gpusim.checking.remarks import never_written
 from gpusim.checking.touch import Array, Touch
-from gpusim.events import Placement, Step
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
+from gpusim.launch.events import Placement, Step
 
 Lanes = tuple[Array, Array, Array]  # copies, rows of the batch, lanes
 MOST_READINGS = 64  # that are kept before those are looked for of which no register holds any more

@@ -11,7 +11,7 @@ from gpusim.checking.rules import RULES
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.touch import ATOMIC, Array, Touch, thread_of
 from gpusim.checking.touching import Spread
-from gpusim.events import Step
+from gpusim.launch.events import Step
 
 
 def never_written(

@@ -14,11 +14,11 @@ import numpy as np
 
 from gpusim import machine
 from gpusim.checking.findings import Finding, Place
-from gpusim.device import Device
 from gpusim.errors import KernelFault, NoProgressError
-from gpusim.machine.polling import polls
-from gpusim.occupancy import occupancy
-from gpusim.prepared import Prepared
+from gpusim.gpu.device import Device
+from gpusim.gpu.occupancy import occupancy
+from gpusim.launch.prepared import Prepared
+from gpusim.program.polling import polls
 
 # Blocks are run in groups of this share of what the GPU holds: others start where a group ends.
 GROUPS = 8

@@ -10,9 +10,9 @@ import numpy as np
 
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.touch import BLOCK_SHIFT, Array, Heard, Touch
-from gpusim.events import Placement, Step
-from gpusim.isa import ANY_ARRAY, LOCAL_HIGH, OPS, SHARED_HIGH, Instruction, Memory, Program
-from gpusim.launch import Launch
+from gpusim.isa.ops import ANY_ARRAY, LOCAL_HIGH, OPS, SHARED_HIGH, Instruction, Memory, Program
+from gpusim.launch.events import Placement, Step
+from gpusim.launch.grid import Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 LARGEST_ELEMENT = 8

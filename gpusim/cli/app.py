@@ -11,10 +11,10 @@ import importlib
 import sys
 from collections.abc import Iterable, Sequence
 
-from gpusim import __version__
 from gpusim.cli import output
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError, InputError, did_you_mean
+from gpusim.version import __version__
 
 INPUT_ERROR = 2
 INTERRUPTED = 130

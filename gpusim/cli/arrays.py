@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from gpusim import files
-from gpusim.arguments import MAX_ELEMENTS
 from gpusim.cli.inputs import DTYPES, MAX_LETTERS, DType, fits, number
 from gpusim.errors import InputError
-from gpusim.files import shown
+from gpusim.host import files
+from gpusim.host.files import shown
+from gpusim.launch.arguments import MAX_ELEMENTS
 
 Array = np.ndarray[Any, Any]
 Row = tuple[int, list[str]]  # the number of a line, and its words

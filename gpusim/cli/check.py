@@ -6,14 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
-from gpusim.cli.options import (
-    JSON,
-    STEP_LIMIT,
-    Command,
-    Option,
-    print_json,
-    print_lines,
-)
+from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_json, print_lines
 from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
 from gpusim.cli.progress import Patience
 from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of

@@ -12,13 +12,8 @@ def devices(chosen: Namespace) -> int:
 
     A file of your own is checked and shown as a built-in one is.
     """
-    from gpusim import device
-    from gpusim.reports.devices import (
-        device_document,
-        device_list,
-        device_report,
-        device_summary,
-    )
+    from gpusim.gpu import device
+    from gpusim.reports.devices import device_document, device_list, device_report, device_summary
 
     if chosen.device is not None:
         one = device.load(chosen.device)

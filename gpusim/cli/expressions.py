@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from gpusim.cli.inputs import number, whole_number
 from gpusim.errors import InputError, did_you_mean
-from gpusim.files import shown
+from gpusim.host.files import shown
 
 MOST_TOKENS = 100
 MOST = 2**64

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import MAX_ELEMENTS
 from gpusim.errors import InputError, did_you_mean
-from gpusim.files import shown
+from gpusim.host.files import shown
+from gpusim.launch.arguments import MAX_ELEMENTS
 
 DType = np.dtype[Any]
 

@@ -104,10 +104,10 @@ arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= nam
 def _lowered(chosen: Namespace) -> Lowered:
     from gpusim.cli.inputs import lowering_level
     from gpusim.cli.user_files import names_a_file
+    from gpusim.codegen.generators import LOWERING
+    from gpusim.codegen.programs import bind, prepare, program_in_stages
     from gpusim.cuda import MachineCode
-    from gpusim.generators import LOWERING
-    from gpusim.launch import ComputeCapability, Launch
-    from gpusim.programs import bind, prepare, program_in_stages
+    from gpusim.launch.grid import ComputeCapability, Launch
     from gpusim.reports.lowered import Lowered
 
     level = lowering_level(chosen.level)
@@ -144,9 +144,9 @@ def _own_kernel(chosen: Namespace) -> tuple[Kernel | MachineCode, list[Any]]:
 def _as_cuda(chosen: Namespace) -> str:
     """Return a Python kernel as CUDA C++."""
     from gpusim.cli.user_files import names_a_file
+    from gpusim.codegen.programs import as_cuda
     from gpusim.cuda import Kernel
     from gpusim.errors import InputError
-    from gpusim.programs import as_cuda
 
     kernel, values = (_own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel)(chosen)
     if not isinstance(kernel, Kernel):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from gpusim.errors import GpusimError, GpusimWarning
-from gpusim.files import shown
+from gpusim.host.files import shown
 
 MOST_LETTERS = 1000  # of a line of a complaint, which may repeat what was given
 MOST_LINES = 30

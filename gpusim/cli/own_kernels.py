@@ -9,16 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
-from gpusim.cli.options import (
-    BLOCK,
-    COARSE,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    INPUT,
-    OPERATION,
-    Option,
-)
+from gpusim.cli.options import BLOCK, COARSE, COUNT, DATA_TYPE, GRID, INPUT, OPERATION, Option
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:

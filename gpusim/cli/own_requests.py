@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim import files
 from gpusim.cli.code_files import parted
 from gpusim.cli.own_kernels import depends_on, kernel_of, own_kernel
 from gpusim.cli.user_files import python_file
 from gpusim.errors import InputError
+from gpusim.host import files
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
     from gpusim.cuda import Kernel, MachineCode
-    from gpusim.launch import ComputeCapability
-    from gpusim.prediction.jobs import Job
+    from gpusim.launch.grid import ComputeCapability
+    from gpusim.prediction.sweeps.jobs import Job
 
 # What is read of the command line; only some of it is offered, the rest is of the catalogue.
 TAKEN = ("grid", "arg", "shared_bytes", "include", "define", "std", "op", "dtype", "coarse")
@@ -67,7 +67,7 @@ class OwnRequest:
 
     def job(self) -> Job:
         """Return its launch, ready to be predicted; GpusimError where it cannot be."""
-        from gpusim.prediction.jobs import own_job
+        from gpusim.prediction.sweeps.jobs import own_job
 
         configured, values = own_kernel(self._chosen(), with_elements=False)
         return replace(own_job(configured, values), name=self.kernel)

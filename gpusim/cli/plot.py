@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.options import (
-    LEVEL,
-    STEP_LIMIT,
-    Command,
-    Option,
-)
+from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
 from gpusim.cli.own_kernels import LAUNCHING, refuse
 from gpusim.cli.timing import (
     DEVICE,
@@ -28,11 +23,11 @@ from gpusim.cli.timing import (
     how,
     one_of,
 )
+from gpusim.codegen.generators import LOWERING
 from gpusim.errors import InputError
-from gpusim.generators import LOWERING
 
 if TYPE_CHECKING:
-    from gpusim.prediction.jobs import Forecast
+    from gpusim.prediction.sweeps.jobs import Forecast
 
 
 DEFAULT_SIZES = "2^16,2^18,2^20,2^22,2^24,2^26"
@@ -160,10 +155,10 @@ NOT_OF_ACCURACY = {
 
 def _accuracy(chosen: Namespace) -> Any:
     """Draw what was measured of the launches that the options name, beside its prediction."""
-    from gpusim import generators
     from gpusim.catalogue import find
     from gpusim.cli.user_files import names_a_file
     from gpusim.cli.validation import beside_predictions
+    from gpusim.codegen import generators
     from gpusim.reports.plots.accuracy import Timed, plot_times
 
     refuse(

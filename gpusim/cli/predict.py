@@ -30,9 +30,9 @@ from gpusim.cli.timing import DEVICE, L2, PASSES, SET, WITHOUT, device_of, how
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.device import Device
-    from gpusim.prediction.ablation import Ablation
-    from gpusim.prediction.jobs import Forecast, Job
+    from gpusim.gpu.device import Device
+    from gpusim.prediction.sweeps.ablation import Ablation
+    from gpusim.prediction.sweeps.jobs import Forecast, Job
 
 
 def predict(chosen: Namespace) -> int:
@@ -142,7 +142,7 @@ def _write_events(made: Forecast, name: str) -> None:
 def _why(chosen: Namespace, made: Forecast) -> list[Ablation]:
     """Return the job's time without each mechanism that it meets."""
     from gpusim.cli.selection import step_limit
-    from gpusim.prediction.ablation import ablations, suspects
+    from gpusim.prediction.sweeps.ablation import ablations, suspects
 
     names, limit = list(suspects(made)), step_limit(chosen)
     with Bar(len(names), "mechanisms") as bar:
@@ -157,7 +157,7 @@ def _catalogue_job(chosen: Namespace, passes: str) -> Job:
     )
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected
-    from gpusim.prediction.jobs import catalogue_job
+    from gpusim.prediction.sweeps.jobs import catalogue_job
 
     request = selected(find(chosen.kernel), chosen).request
     return catalogue_job(replace(request, passes=passes))
@@ -166,7 +166,7 @@ def _catalogue_job(chosen: Namespace, passes: str) -> Job:
 def _own_job(chosen: Namespace) -> Job:
     if chosen.passes != "one":
         raise InputError(f"--passes all is for reductions of the catalogue, not {chosen.kernel}")
-    from gpusim.prediction.jobs import own_job
+    from gpusim.prediction.sweeps.jobs import own_job
 
     configured, values = own_kernel(chosen, with_elements=False)
     return own_job(configured, values)

@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.options import (
-    LEVEL,
-    STEP_LIMIT,
-    Command,
-    Option,
-)
+from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
 from gpusim.cli.own_kernels import LAUNCHING
 from gpusim.cli.timing import L2, PASSES, WITHOUT, device_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.checking.findings import Finding
-    from gpusim.device import Device
+    from gpusim.gpu.device import Device
     from gpusim.reports.page.sections import Remark, Subject
 
 

@@ -28,7 +28,7 @@ from gpusim.cli.output import has_terminal
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call
-    from gpusim.prepared import Prepared
+    from gpusim.launch.prepared import Prepared
 
 WRONG_RESULT = 1
 
@@ -91,7 +91,7 @@ COMMAND = Command(
 def _launch(call: Call, code: str | None, step_limit: int, progress: Progress) -> Prepared:
     """Run one launch, and return what ran."""
     from gpusim import machine
-    from gpusim.programs import prepare
+    from gpusim.codegen.programs import prepare
 
     prepared = prepare(call.configured, call.arguments, machine.DEFAULT_CC, code=code)
     machine.run(prepared, step_limit=step_limit, progress=progress.launch())

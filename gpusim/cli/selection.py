@@ -11,7 +11,7 @@ from typing import Any
 from gpusim.catalogue import REDUCTION, Call, Entry, Request, find, sample
 from gpusim.cli import inputs
 from gpusim.errors import InputError
-from gpusim.launch import Launch
+from gpusim.launch.grid import Launch
 from gpusim.machine import DEFAULT_STEP_LIMIT
 
 

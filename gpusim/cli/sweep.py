@@ -46,9 +46,9 @@ def sweep(chosen: Namespace) -> int:
     from gpusim.cli import inputs
     from gpusim.cli.own_requests import request_of
     from gpusim.cli.selection import step_limit
-    from gpusim.generators import chosen as code_chosen
-    from gpusim.prediction.sweeps import crossed
-    from gpusim.prediction.sweeps import sweep as run_sweep
+    from gpusim.codegen.generators import chosen as code_chosen
+    from gpusim.prediction.sweeps.sweep import crossed
+    from gpusim.prediction.sweeps.sweep import sweep as run_sweep
     from gpusim.reports.sweeps import sweep_summary, sweep_table
 
     gpus = inputs.listed(chosen.devices, "--devices")

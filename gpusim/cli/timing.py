@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.options import Option
 from gpusim.errors import InputError, did_you_mean
-from gpusim.files import shown
+from gpusim.host.files import shown
 
 if TYPE_CHECKING:
-    from gpusim.device import Device, Value
+    from gpusim.gpu.device import Device, Value
 
 # The reductions that are ranked where none are named, published one by one as steps of one
 # optimisation; a corrected one comes beside its original.
@@ -51,7 +51,7 @@ def device_of(
     name: str, without: Iterable[str] | None, changed: Iterable[str] | None = None
 ) -> Device:
     """Return a device by name or file, without the mechanisms named, with other numbers."""
-    from gpusim import device
+    from gpusim.gpu import device
 
     found = device.load(name).having(dict(map(_setting, changed or ())))
     return found.without(*without) if without else found
@@ -60,7 +60,7 @@ def device_of(
 def _setting(text: str) -> tuple[str, Value]:
     """Return the key and the number that KEY=VALUE gives it, which the device judges."""
     from gpusim.cli.inputs import number, whole_number
-    from gpusim.device import KEYS
+    from gpusim.gpu.device import KEYS
 
     key, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not key or not value:

@@ -24,7 +24,7 @@ from gpusim.cli.progress import Patience
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.events import Observer
+    from gpusim.launch.events import Observer
     from gpusim.tracing.records import Trace
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
-from gpusim import files
 from gpusim.cli import numba_files
 from gpusim.cli.code_files import parted
 from gpusim.cuda import Kernel, refused_when_used
 from gpusim.errors import GpusimError, InputError, did_you_mean
-from gpusim.files import shown
+from gpusim.host import files
+from gpusim.host.files import shown
 
 MAX_SOURCE_BYTES = 2**22  # hundreds of times what anybody writes
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import floats
 from gpusim.compiler import arrays
 from gpusim.compiler.arguments import floats_of, need, value_of
 from gpusim.compiler.builder import Builder, Operand, common_type, type_of
@@ -20,6 +19,7 @@ from gpusim.compiler.ir import BOOL, FLOAT64, Array, DType, Value
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.symbols import Intrinsic
 from gpusim.compiler.types import Number, dtype_of, promoted
+from gpusim.isa import floats
 
 # Arguments that may be named, in the order in which calls take them.
 KEYWORDS = ("shape", "dtype", "mask")

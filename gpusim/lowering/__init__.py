@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import Function
 from gpusim.errors import LaunchError
-from gpusim.garbage import uncollected
-from gpusim.isa import Program
-from gpusim.launch import ComputeCapability
+from gpusim.host.garbage import uncollected
+from gpusim.isa.ops import Program
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.analysis.divergence import Divergence, is_end
 from gpusim.lowering.analysis.reconvergence import reconvergence
 from gpusim.lowering.code import Code

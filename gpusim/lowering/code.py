@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler.ir import Block, DType, Function
-from gpusim.isa import OPS, Instruction, Memory
+from gpusim.isa.ops import OPS, Instruction, Memory
 
 
 @dataclass(eq=False, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from gpusim.compiler.dump import Line, Names
 from gpusim.compiler.dump import listing as ssa_listing
 from gpusim.compiler.ir import Function
-from gpusim.isa import Program
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import Program
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
 from gpusim.lowering.code import Code
 from gpusim.lowering.machine_code.listing import listing as code_listing

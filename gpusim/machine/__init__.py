@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from gpusim import programs
-from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import FaultPlace, NoProgressError
-from gpusim.events import Observer, hooks
-from gpusim.isa import OPS, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.isa.ops import OPS, Program
+from gpusim.launch.events import Observer, hooks
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.context import OnFault
-from gpusim.machine.flow import Liveness, loop_bodies
 from gpusim.machine.heap import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.repetition import Changes
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import with_copies
-from gpusim.prepared import Prepared
+from gpusim.program.flow import Liveness, loop_bodies
 
 DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
@@ -184,8 +181,3 @@ def _loop_line(program: Program, pc: int) -> int:
     body = instructions[head : last + 1]
     exits = (row.line for row in body if OPS[row.op].kind == "branch" and row.guard is not None)
     return next(exits, instructions[last].line)
-
-
-def execute(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
-    """Run `kernel[grid, block](*args)` as it is, with nobody listening."""
-    run(programs.prepare(configured, args, DEFAULT_CC))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import FaultPlace, ReadOnlyError
-from gpusim.isa import LOCAL_HIGH, OPS, SHARED_HIGH, SPIN, Instruction, Memory
+from gpusim.gpu.memory import WORD_BYTES, first_of_each
+from gpusim.isa.ops import LOCAL_HIGH, OPS, SHARED_HIGH, SPIN, Instruction, Memory
 from gpusim.machine import addressed, storage
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.repetition import BEGIN
 from gpusim.machine.touched import Touched, TouchedAlike
-from gpusim.memory import WORD_BYTES, first_of_each
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)

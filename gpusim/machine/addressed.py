@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import NullPointer
 from gpusim.errors import MisalignedError, OutOfBoundsError
-from gpusim.isa import Instruction, Memory
+from gpusim.isa.ops import Instruction, Memory
+from gpusim.launch.arguments import NullPointer
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.storage import Allocation, Lanes, Misfit, element_index

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import ArraySpec, NullPointer
-from gpusim.isa import LOCAL_HIGH, SHARED_HIGH, BankLayout, behind
-from gpusim.launch import Launch
+from gpusim.isa.ops import LOCAL_HIGH, SHARED_HIGH, BankLayout, behind
+from gpusim.launch.arguments import ArraySpec, NullPointer
+from gpusim.launch.grid import Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.device_heap import Heap
 from gpusim.machine.storage import Allocation, allocate
-from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 

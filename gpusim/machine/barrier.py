@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Instruction
+from gpusim.isa.ops import Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.state import AT_BARRIER, READY

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import KernelFault
-from gpusim.events import BarrierArrived, BarrierOpened, Observer, Step, hooks
-from gpusim.isa import Instruction
+from gpusim.isa.ops import Instruction
+from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Step, hooks
 from gpusim.machine.banks import banks, word
 from gpusim.machine.group import Group
 from gpusim.machine.repetition import Changes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import KernelFault
-from gpusim.isa import Instruction
+from gpusim.isa.ops import Instruction
 from gpusim.machine import barrier, convergence, named_barrier, warp
 from gpusim.machine.addressed import lanes_of
 from gpusim.machine.context import Context

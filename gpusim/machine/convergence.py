@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Instruction, Program
+from gpusim.isa.ops import Instruction, Program
 from gpusim.machine import warp
 from gpusim.machine.context import Context
-from gpusim.machine.flow import loop_bodies
 from gpusim.machine.group import Group
 from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, Batch, lanes_of_bits
-from gpusim.once import once
+from gpusim.program.flow import loop_bodies
+from gpusim.program.once import once
 
 Array = np.ndarray[Any, Any]
 NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)

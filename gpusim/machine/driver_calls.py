@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import KernelFault, OutOfBoundsError
-from gpusim.isa import Instruction
+from gpusim.isa.ops import Instruction
 from gpusim.machine.addressed import lanes_of
 from gpusim.machine.context import Context
 from gpusim.machine.device_heap import Heap

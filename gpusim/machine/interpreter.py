@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import BarrierError, FaultPlace
-from gpusim.events import Observer
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
+from gpusim.launch.events import Observer
 from gpusim.machine import convergence, swap_loops
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
-from gpusim.machine.lone_loops import lone_loops
 from gpusim.machine.loops import Loops, MaySkip, OnSkip
-from gpusim.machine.polling import polls
 from gpusim.machine.repetition import Changes, Repetition
 from gpusim.machine.state import (
     AT_BARRIER,
@@ -31,6 +29,8 @@ from gpusim.machine.state import (
     Batch,
 )
 from gpusim.machine.storage import Allocation
+from gpusim.program.lone_loops import lone_loops
+from gpusim.program.polling import polls
 
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",

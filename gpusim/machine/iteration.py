@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.events import Step
-from gpusim.isa import AFFINE, ANY_ARRAY, OPS, Instruction, Memory, Op
+from gpusim.gpu.memory import LINE_BYTES
+from gpusim.isa.ops import AFFINE, ANY_ARRAY, OPS, Instruction, Memory, Op
+from gpusim.launch.events import Step
 from gpusim.machine import values
 from gpusim.machine.context import Context
-from gpusim.machine.decisions import Decisions
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
-from gpusim.memory import LINE_BYTES
+from gpusim.program.decisions import Decisions
 
 Array = np.ndarray[Any, Any]
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Skip, Step
-from gpusim.isa import Program
+from gpusim.isa.ops import Program
+from gpusim.launch.events import Skip, Step
 from gpusim.machine.context import Context
-from gpusim.machine.decisions import decisions
-from gpusim.machine.flow import loop_bodies
 from gpusim.machine.group import Group
 from gpusim.machine.iteration import ENDLESS, DiffersError, Recurrence, follow
-from gpusim.once import once
+from gpusim.program.decisions import decisions
+from gpusim.program.flow import loop_bodies
+from gpusim.program.once import once
 
 Array = np.ndarray[Any, Any]
 

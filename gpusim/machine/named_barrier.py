@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Instruction
-from gpusim.launch import WARP_SIZE
+from gpusim.isa.ops import Instruction
+from gpusim.launch.grid import WARP_SIZE
 from gpusim.machine.barrier import barrier, held
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import FaultPlace, LaneMaskError
-from gpusim.isa import OPS, Instruction
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 

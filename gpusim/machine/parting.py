@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Instruction
+from gpusim.isa.ops import Instruction
 from gpusim.machine.group import Group, agreed
 
 Array = np.ndarray[Any, Any]

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Placement
-from gpusim.isa import Memory, Program
-from gpusim.launch import WARP_SIZE, Launch
-from gpusim.machine.flow import Liveness
+from gpusim.isa.ops import Memory, Program
+from gpusim.launch.events import Placement
+from gpusim.launch.grid import WARP_SIZE, Launch
+from gpusim.program.flow import Liveness
 
 Array = np.ndarray[Any, Any]
 

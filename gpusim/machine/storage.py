@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import floats
-from gpusim.arguments import ArraySpec
 from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsError
-from gpusim.isa import Memory
-from gpusim.launch import Dim3, places_of
+from gpusim.isa import floats
+from gpusim.isa.ops import Memory
+from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.grid import Dim3, places_of
+from gpusim.launch.paged import PagedCopy
 from gpusim.machine import barrier_words, packed_sums
 from gpusim.machine.device_heap import Heap
-from gpusim.paged import PagedCopy
 
 Array = np.ndarray[Any, Any]
 

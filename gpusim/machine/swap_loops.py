@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import SPIN, Program
-from gpusim.machine.flow import loop_bodies
-from gpusim.once import once
+from gpusim.isa.ops import SPIN, Program
+from gpusim.program.flow import loop_bodies
+from gpusim.program.once import once
 
 Array = np.ndarray[Any, Any]
 

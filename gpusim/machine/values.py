@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import KernelFault
-from gpusim.isa import OPS, SHARED_HIGH, Instruction
-from gpusim.launch import Dim3, places_of
+from gpusim.isa.ops import OPS, SHARED_HIGH, Instruction
+from gpusim.launch.grid import Dim3, places_of
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 

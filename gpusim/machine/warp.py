@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
 from gpusim.machine.parting import agreed_words, part_by
 from gpusim.machine.state import AT_WARP, union_of_runs
-from gpusim.once import once
+from gpusim.program.once import once
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)

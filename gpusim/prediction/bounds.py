@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.prepared import Prepared
+from gpusim.prediction.arithmetic.inner import inner
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.costs import instruction_costs
-from gpusim.prediction.inner import inner
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import BlockStream, Classes, WarpStream
-from gpusim.prediction.ticks import TICKS
 from gpusim.prediction.traffic import Traffic
-from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim import device as devices
 from gpusim import machine
+from gpusim.codegen.programs import prepare
 from gpusim.cuda import ConfiguredKernel
-from gpusim.device import Device
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
-from gpusim.events import require_observers
-from gpusim.isa import OPS, Instruction
-from gpusim.machine.polling import spins
-from gpusim.occupancy import occupancy
+from gpusim.gpu import device as devices
+from gpusim.gpu.device import Device
+from gpusim.gpu.occupancy import occupancy
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.launch.events import require_observers
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.bounds import WAITING, Bound, bounds_of
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
@@ -29,13 +30,12 @@ from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
-from gpusim.prediction.usual_paths import with_usual_paths
 from gpusim.prediction.workload import Workload
-from gpusim.prepared import Prepared
-from gpusim.programs import prepare
+from gpusim.program.polling import spins
+from gpusim.program.usual_paths import with_usual_paths
 
 if TYPE_CHECKING:
-    from gpusim.prediction.waiting import Watched
+    from gpusim.prediction.spinning import Watched
 
 L2_STATES = ("cold", "warm")
 
@@ -132,7 +132,7 @@ def _waiting(
     """Return what blocks do that wait for others; None where the program has no such loop."""
     if not spins(prepared.program):
         return None
-    from gpusim.prediction.waiting import watched  # with a machine of its own: 15 ms
+    from gpusim.prediction.spinning import watched  # with a machine of its own: 15 ms
 
     return watched(prepared, gpu, resident, l2, step_limit)
 

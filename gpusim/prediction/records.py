@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.device import Device
-from gpusim.launch import Launch
-from gpusim.occupancy import Occupancy
+from gpusim.gpu.device import Device
+from gpusim.gpu.occupancy import Occupancy
+from gpusim.launch.grid import Launch
+from gpusim.launch.prepared import Prepared
+from gpusim.launch.views import View
 from gpusim.prediction.bounds import Bound
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline
 from gpusim.prediction.traffic import Traffic
-from gpusim.prepared import Prepared
-from gpusim.views import View
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 
-from gpusim.device import Device
-from gpusim.garbage import uncollected
+from gpusim.gpu.device import Device
+from gpusim.host.garbage import uncollected
 from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS
+from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.isa.ops import OPS
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import Allocation, allocate
-from gpusim.memory import SECTOR_BYTES
 from gpusim.prediction.clock.code_fetch import code_bytes
-from gpusim.prediction.measured import (
+from gpusim.prediction.memory import MemoryShare
+from gpusim.prediction.memory.measured import (
     CODE_PIECE_BYTES,
     CODE_READ_AGAIN,
     LAUNCH_DRAM_BYTES,
     LAUNCH_SECTORS,
 )
-from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import Classes
-from gpusim.prepared import Prepared
 
 CACHED = ("global", "local")  # memory that the L1 has lines of
 

@@ -10,16 +10,16 @@ from operator import itemgetter
 
 import numpy as np
 
-from gpusim.device import Device
+from gpusim.gpu.device import Device
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.constant_fetch import ConstantFetch
+from gpusim.prediction.clock.dispatch import blocks_of_busiest
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import Seen, steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
-from gpusim.prediction.dispatch import blocks_of_busiest
-from gpusim.prediction.stand_ins import stand_ins
 from gpusim.prediction.streams import BlockStream, Classes
-from gpusim.prepared import Prepared
+from gpusim.prediction.streams.representatives import stand_ins
 
 MOST_ADDED_UP = 1 << 20  # blocks of which each is looked at to find the SM with the most work
 FIRST_ITERATIONS = 32  # of a loop that are simulated, before it is known whether they settle

@@ -13,7 +13,7 @@ from typing import Any
 from rich.text import Text
 
 from gpusim.errors import InputError
-from gpusim.memory import SECTOR_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
 from gpusim.tracing import lanes

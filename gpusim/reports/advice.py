@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gpusim.isa import OPS
-from gpusim.prediction.ablation import Ablation
+from gpusim.isa.ops import OPS
 from gpusim.prediction.bounds import WAITING
-from gpusim.prediction.jobs import Forecast
 from gpusim.prediction.records import Prediction
+from gpusim.prediction.sweeps.ablation import Ablation
+from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.reports.quantities import duration, percent
 
 SENTENCES = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpusim.prediction.ablation import conflict_wavefronts
 from gpusim.prediction.records import Prediction
+from gpusim.prediction.sweeps.ablation import conflict_wavefronts
 from gpusim.reports.quantities import interval
 
 MOST_CHANGES = 3

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.device import ABLATIONS, GROUPS, KEYS, KINDS, Device, Value
+from gpusim.gpu.device import ABLATIONS, GROUPS, KEYS, KINDS, Device, Value
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import DIM, KIND_STYLES, TITLE, heading
 

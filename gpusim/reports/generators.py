@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from gpusim.isa import Program
+from gpusim.isa.ops import Program
 from gpusim.reports.layout import DIM
 
 

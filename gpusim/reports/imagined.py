@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.device import KEYS, Device
+from gpusim.gpu.device import KEYS, Device
 
 
 def imagination(device: Device) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from gpusim.memory import SECTOR_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.memory import SAMPLED
 from gpusim.prediction.traffic import Fetch
 from gpusim.reports.quantities import percent, volume

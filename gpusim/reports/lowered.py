@@ -12,12 +12,12 @@ from difflib import unified_diff
 from linecache import getline
 from textwrap import dedent
 
-from gpusim.device import Device
 from gpusim.errors import InputError, did_you_mean
-from gpusim.isa import Program, text_of
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import Program, text_of
 from gpusim.lowering.stages import Stage
-from gpusim.machine.flow import live_registers
 from gpusim.prediction.clock.stall_counts import StallCount, stall_counts
+from gpusim.program.flow import live_registers
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
 from gpusim.prediction.clock.stall_counts import StallCount
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from gpusim.prediction.jobs import Forecast
+from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.reports.layout import DIM
 
 SUPPOSED = (

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpusim.files import write_whole
-from gpusim.isa import Instruction, Program, text_of
+from gpusim.host.files import write_whole
+from gpusim.isa.ops import Instruction, Program, text_of
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.timeline import Timeline, WarpLife
 from gpusim.tracing.block_steps import BlockSteps

@@ -10,11 +10,11 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.device import ABLATIONS
-from gpusim.prediction.ablation import Ablation
+from gpusim.gpu.device import ABLATIONS
 from gpusim.prediction.bounds import WAITING
-from gpusim.prediction.jobs import COMPULSORY, Forecast
 from gpusim.prediction.records import Prediction
+from gpusim.prediction.sweeps.ablation import Ablation
+from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.columns import Column, Columns

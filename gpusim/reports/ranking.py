@@ -9,8 +9,8 @@ from typing import Any
 from rich.text import Text
 
 from gpusim.catalogue import Entry
-from gpusim.prediction.jobs import Forecast
 from gpusim.prediction.rankings import Ranking
+from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of, fallback_lines

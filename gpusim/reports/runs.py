@@ -13,7 +13,7 @@ from rich.text import Text
 from gpusim.catalogue import REDUCTION, Call, Entry
 from gpusim.catalogue.oracle import Expected
 from gpusim.catalogue.reduction import expected
-from gpusim.prepared import Prepared
+from gpusim.launch.prepared import Prepared
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, plural
 

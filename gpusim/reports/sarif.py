@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gpusim import __version__
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.checking.rules import RULES, Rule
+from gpusim.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

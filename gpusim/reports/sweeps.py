@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.prediction.sweeps import Swept
-from gpusim.prediction.tables import Row
+from gpusim.prediction.sweeps.sweep import Swept
+from gpusim.prediction.sweeps.tables import Row
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines
 from gpusim.reports.layout import BAD, DIM, plural

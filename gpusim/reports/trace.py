@@ -7,20 +7,11 @@ from textwrap import dedent, wrap
 
 from rich.text import Text
 
-from gpusim.memory import SECTOR_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports import line_counts
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines, made_by
-from gpusim.reports.layout import (
-    BAD,
-    DIM,
-    KIND_STYLES,
-    TITLE,
-    heading,
-    integer,
-    plural,
-    size,
-)
+from gpusim.reports.layout import BAD, DIM, KIND_STYLES, TITLE, heading, integer, plural, size
 from gpusim.reports.quantities import volume
 from gpusim.reports.warps import warp_lines
 from gpusim.tracing.counters import COUNTERS

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.errors import LaunchError
+from gpusim.launch.arguments import ArraySpec, NullPointer
 from gpusim.sass import arrays, scalars
 from gpusim.sass.cubin import Parameter
 from gpusim.sass.signature import Declared

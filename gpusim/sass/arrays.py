@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import ArraySpec
 from gpusim.errors import LaunchError
+from gpusim.launch.arguments import ArraySpec
 from gpusim.sass.signature import Declared
 from gpusim.sass.structures import TYPES, Member, Structures, members
 

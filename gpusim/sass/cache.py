@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from gpusim.disk_cache import DiskCache, key
+from gpusim.host.disk_cache import DiskCache, key
 from gpusim.sass.lookups import state, within
 
 Asked = tuple[str, bool]  # a path that was looked up, and whether for its content

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from gpusim.disk_cache import key
 from gpusim.errors import GpusimError, InputError
-from gpusim.launch import ComputeCapability
+from gpusim.host.disk_cache import key
+from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, wheels
 from gpusim.sass.cache import Lookup
 from gpusim.sass.complaints import without_foreign_lines

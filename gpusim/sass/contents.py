@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.errors import LaunchError
-from gpusim.isa import Link
+from gpusim.isa.ops import Link
 from gpusim.sass.cubin import Cubin, Variable
 from gpusim.sass.translate import HEAP_BYTES, Code
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import GpusimError
-from gpusim.isa import COUNT_UP, LOCAL_HIGH, SHARED_HIGH, SPIN, Memory
+from gpusim.isa.ops import COUNT_UP, LOCAL_HIGH, SHARED_HIGH, SPIN, Memory
 from gpusim.sass import immediates
 from gpusim.sass import operands as written
 from gpusim.sass.form import REGISTERS, Form, Signs, joined

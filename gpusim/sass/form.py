@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Array, Instruction
+from gpusim.isa.ops import Array, Instruction
 
 WORD = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

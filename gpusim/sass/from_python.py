@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.arguments import ArraySpec
 from gpusim.compiler.calls import MATH_NAMES
 from gpusim.compiler.ir import Array, Block, Function, Value
 from gpusim.errors import InputError
-from gpusim.launch import ComputeCapability, Launch
-from gpusim.prepared import Prepared
+from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.sass import c_atomics
 from gpusim.sass.c_arithmetic import ARITHMETIC
 from gpusim.sass.c_functions import definitions

@@ -16,7 +16,7 @@ import numpy as np
 from gpusim.compiler.dominators import dominators
 from gpusim.compiler.ir import Block, DType, Function, Value
 from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
-from gpusim.launch import Launch
+from gpusim.launch.grid import Launch
 
 DEPTH = 24  # operands further back are not asked
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import files
-from gpusim.arguments import ArraySpec, NullPointer
 from gpusim.cuda import MachineCode
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
-from gpusim.isa import BankLayout, Program
-from gpusim.launch import ComputeCapability, Launch
-from gpusim.prepared import Prepared
+from gpusim.host import files
+from gpusim.isa.ops import BankLayout, Program
+from gpusim.launch.arguments import ArraySpec, NullPointer
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.sass import (
     arguments,
     arrays,

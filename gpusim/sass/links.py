@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from gpusim import isa
 from gpusim.errors import InputError
+from gpusim.isa import ops as isa
 from gpusim.sass import cubin
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.cubin import Cubin, Variable

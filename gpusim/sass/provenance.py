@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpusim.isa import Instruction
+from gpusim.isa.ops import Instruction
 
 # Where a pointer came from: a constant bank and an offset in it.
 Origin = tuple[int, int]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
 from gpusim.sass.decode import Micro
 from gpusim.sass.listing import Row
 from gpusim.sass.operands import Operand

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Array
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form
 
 F16, F32, F64 = np.float16, np.float32, np.float64

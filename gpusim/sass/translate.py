@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS, BankLayout, Instruction, Op, Program, as_detail_says
+from gpusim.isa.ops import OPS, BankLayout, Instruction, Op, Program, as_detail_says
 from gpusim.sass import bank_words
 from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
 from gpusim.sass.cubin import Cubin, KernelCode

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.sass.form import REGISTERS, Form
 
 # Codes of operands that say what bits are; the others are those of whatever has 32 or 64 bits.

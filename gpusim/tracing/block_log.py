@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Observer, Step
-from gpusim.isa import OPS, Instruction, Program
-from gpusim.launch import Launch
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.events import Observer, Step
+from gpusim.launch.grid import Launch
 from gpusim.tracing.block_part import part_of
 
 Array = np.ndarray[Any, Any]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.events import Array, Step
-from gpusim.launch import WARP_SIZE
+from gpusim.launch.events import Array, Step
+from gpusim.launch.grid import WARP_SIZE
 
 
 @dataclass(frozen=True)

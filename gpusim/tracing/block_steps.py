@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Array, BarrierOpened, Observer, Step
-from gpusim.isa import OPS, Program
-from gpusim.launch import Launch
+from gpusim.isa.ops import OPS, Program
+from gpusim.launch.events import Array, BarrierOpened, Observer, Step
+from gpusim.launch.grid import Launch
 from gpusim.tracing.block_part import BlockPart, part_of
 
 MOST_STEPS = 4000

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.events import Step
-from gpusim.memory import LINE_BYTES
+from gpusim.gpu.memory import LINE_BYTES
+from gpusim.launch.events import Step
 
 Array = np.ndarray[Any, Any]
 

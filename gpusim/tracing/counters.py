@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
 from gpusim.tracing.tally import Tally
 
 Array = np.ndarray[Any, Any]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Observer, Placement, Step
-from gpusim.isa import Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.isa.ops import Program
+from gpusim.launch.events import Observer, Placement, Step
+from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.tally import Access, Seen, Tally

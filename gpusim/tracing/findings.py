@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpusim.memory import SECTOR_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.records import Execution, Finding, LineCounters, Trace

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Observer, Step
-from gpusim.isa import ANY_ARRAY, OPS, Instruction, Program
-from gpusim.launch import Launch
+from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
+from gpusim.launch.events import Observer, Step
+from gpusim.launch.grid import Launch
 from gpusim.machine.storage import Allocation
-from gpusim.memory import SECTOR_BYTES
 from gpusim.tracing.copies import LastCopies
 
 Array = np.ndarray[Any, Any]

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpusim import __version__
-from gpusim.launch import Launch
+from gpusim.launch.grid import Launch
+from gpusim.launch.views import View
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.footprint import Footprint
-from gpusim.views import View
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class Trace:
     is_complete: bool = True
     findings: list[Finding] = field(default_factory=list)
     compiler: str = ""
-    generator: str = f"gpusim {__version__}"
+    generator: str = ""
     fallback: str = ""
     arrays: dict[str, str] = field(default_factory=dict)
     footprints: list[Footprint] = field(default_factory=list)

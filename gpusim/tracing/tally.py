@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gpusim import memory
-from gpusim.events import Step
-from gpusim.isa import OPS, Instruction
+from gpusim.gpu import memory
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.launch.events import Step
 from gpusim.tracing.copies import LastCopies
 
 Array = np.ndarray[Any, Any]

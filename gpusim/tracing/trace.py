@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import machine, memory
+from gpusim import machine
+from gpusim.codegen.programs import prepare
 from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import InputError, shown_at_the_call
-from gpusim.events import Array, Observer, require_observers
-from gpusim.launch import ComputeCapability
+from gpusim.gpu import memory
+from gpusim.launch.events import Array, Observer, require_observers
+from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
-from gpusim.prepared import Prepared
-from gpusim.programs import prepare
 from gpusim.tracing.block_log import BlockLog, Entry
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters

@@ -15,9 +15,9 @@ import gpusim
 from gpusim import cuda
 from gpusim.catalogue import Entry, entries, find, sample
 from gpusim.checking.check import LeftOut, check_call, check_prepared
-from gpusim.device import load
-from gpusim.launch import ComputeCapability
-from gpusim.programs import prepare
+from gpusim.codegen.programs import prepare
+from gpusim.gpu.device import load
+from gpusim.launch.grid import ComputeCapability
 
 RIGHT = [entry for entry in entries() if entry.defect is None]
 WRONG = [entry for entry in entries() if entry.defect is not None]

@@ -12,7 +12,7 @@ import pytest
 
 import gpusim
 from gpusim import cuda
-from gpusim.testing import (
+from gpusim.testing.assertions import (
     assert_at_most,
     assert_correct,
     assert_no_bank_conflicts,
@@ -142,7 +142,15 @@ def test_the_plugin_checks_launches_where_a_fixture_or_the_option_asks(
 ) -> None:
     (tmp_path / "test_them.py").write_text(TESTS)
     (tmp_path / "test_plugin_kernels.py").write_text(KERNELS)
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "gpusim.pytest_plugin", "test_them.py"]
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "gpusim.testing.pytest_plugin",
+        "test_them.py",
+    ]
     environment = {
         **os.environ,
         "PYTHONPATH": str(Path(gpusim.__file__).parent.parent),
@@ -157,7 +165,7 @@ def test_the_plugin_checks_launches_where_a_fixture_or_the_option_asks(
 
 
 def test_the_plugin_imports_nothing_heavy() -> None:
-    code = "import sys, gpusim.pytest_plugin; print({'numpy', 'rich'} & sys.modules.keys())"
+    code = "import sys, gpusim.testing.pytest_plugin; print({'numpy', 'rich'} & sys.modules.keys())"
     environment = {**os.environ, "PYTHONPATH": str(Path(gpusim.__file__).parent.parent)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

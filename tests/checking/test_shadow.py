@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 from gpusim.checking.checker import Checker
 from gpusim.checking.sink import Sink
-from gpusim.events import BarrierArrived, BarrierOpened, Placement, Step
-from gpusim.isa import Instruction, Memory, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.isa.ops import Instruction, Memory, Program
+from gpusim.launch.events import BarrierArrived, BarrierOpened, Placement, Step
+from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.storage import FIRST_ADDRESS, allocate
 
 ELEMENTS, BLOCKS, WARPS = 3, 2, 3

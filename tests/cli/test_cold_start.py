@@ -20,7 +20,7 @@ ATTEMPTS = 10  # a neighbour on the machine makes a process slower, never faster
 # What other commands are for; numpy.ma comes with np.unique, 20 ms for the pc of a barrier.
 UNNEEDED = (
     "matplotlib", "jinja2", "simpy", "numpy.ma", "numpy.random",
-    "gpusim.checking", "gpusim.prediction", "gpusim.sass", "gpusim.device",
+    "gpusim.checking", "gpusim.prediction", "gpusim.sass", "gpusim.gpu.device",
     "gpusim.compiler.undefined", "gpusim.lowering.stages",
     "gpusim.reports.page", "gpusim.reports.plots", "gpusim.reports.prediction",
     "gpusim.cli.plot", "gpusim.cli.predict", "gpusim.cli.report", "gpusim.cli.sweep",
@@ -52,8 +52,13 @@ def test_code_of_nvcc_comes_without_the_lowering() -> None:
 @pytest.mark.skipif(find_spec("wasmtime") is None, reason="the extra 'fast' is not installed")
 def test_a_prediction_that_is_played_by_the_compiled_clock_comes_without_simpy() -> None:
     modules = loaded(PREDICT)
-    assert "gpusim.prediction.fast.clock" in modules
-    unneeded = {"simpy", "importlib.metadata", "gpusim.lowering.lower", "gpusim.prediction.waiting"}
+    assert "gpusim.prediction.compiled.clock" in modules
+    unneeded = {
+        "simpy",
+        "importlib.metadata",
+        "gpusim.lowering.lower",
+        "gpusim.prediction.spinning",
+    }
     assert not unneeded & set(modules)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpusim import device
 from gpusim.compiler.ir import INT32
-from gpusim.isa import Instruction, Program
+from gpusim.gpu import device
+from gpusim.isa.ops import Instruction, Program
 from gpusim.reports.lowered import Lowered
 from gpusim.reports.lowering import lowered_report
 from gpusim.sass import wheels

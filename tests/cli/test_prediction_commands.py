@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from gpusim import device
 from gpusim.catalogue import Request, find
 from gpusim.cli.progress import Bar
-from gpusim.device import ABLATIONS, KEYS
+from gpusim.gpu import device
+from gpusim.gpu.device import ABLATIONS, KEYS
 from gpusim.prediction.clock.stalls import STALLS
-from gpusim.prediction.jobs import catalogue_job
+from gpusim.prediction.sweeps.jobs import catalogue_job
 
 Run = Callable[..., tuple[int, str, str]]
 

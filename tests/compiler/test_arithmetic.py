@@ -10,11 +10,11 @@ import pytest
 
 import gpusim
 from gpusim import cuda
+from gpusim.codegen.programs import bind, parameter_types
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import INT32
 from gpusim.cuda import Kernel
 from gpusim.errors import KernelSourceError
-from gpusim.programs import bind, parameter_types
 
 LEVELS = ("O0", "O3")
 NAN, INF = math.nan, math.inf

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from gpusim import cuda
+from gpusim.codegen.programs import bind, parameter_types
 from gpusim.compiler import ir
 from gpusim.compiler.build import build
 from gpusim.compiler.types import common, unify, weak_common
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, KernelSourceError, LaunchError
-from gpusim.programs import bind, parameter_types
 
 INTS = np.zeros(8, dtype=np.int32)
 FLOATS = np.zeros(8, dtype=np.float32)

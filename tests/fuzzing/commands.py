@@ -11,10 +11,11 @@ from random import Random
 import numpy as np
 from fuzzing.damage import NUMBERS
 
-from gpusim import catalogue, device
+from gpusim import catalogue
 from gpusim.cli.app import MODULES, main
 from gpusim.cli.app import command as command_of
 from gpusim.cli.options import Command, Option
+from gpusim.gpu import device
 
 MOST_LINES = 20  # of a complaint
 VALIDATE = Command(

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from fuzzing.kernels import is_as_it_should_be, reference
 from random_kernels import RandomKernel, random_kernel
 
+from gpusim.codegen.programs import bind, prepare, written_out
 from gpusim.errors import GpusimError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.programs import bind, prepare, written_out
 from gpusim.sass import c_functions
 from gpusim.sass.compiler import Options
 from gpusim.sass.kernels import CudaSource

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from fuzzing.damage import damaged, stir_tree
 
-from gpusim import device
 from gpusim.catalogue import Request
 from gpusim.cli import arrays
 from gpusim.cli.inputs import DTYPES
 from gpusim.errors import GpusimError
-from gpusim.prediction import sweeps
-from gpusim.prediction.jobs import catalogue_job
-from gpusim.prediction.sweeps import crossed, row_of, sweep
-from gpusim.prediction.tables import Row, table
+from gpusim.gpu import device
+from gpusim.prediction.sweeps import sweep as sweeps
+from gpusim.prediction.sweeps.jobs import catalogue_job
+from gpusim.prediction.sweeps.sweep import crossed, row_of, sweep
+from gpusim.prediction.sweeps.tables import Row, table
 from validate import files as measurements
 
 MOST_LETTERS = 10_000  # of what is said of a file
@@ -158,7 +158,7 @@ class Swept:
 def _swept() -> Swept:
     from tempfile import TemporaryDirectory
 
-    from gpusim.journal import opened
+    from gpusim.host.journal import opened
 
     cases = crossed([Request("reduce3"), Request("reduce6")], [64, 96], [2**10, 2**12], ["h200"])
     rows = {case: row_of(case) for case in cases}

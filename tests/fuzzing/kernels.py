@@ -12,10 +12,10 @@ from c_numbers import C
 from random_kernels import NEAR, UNORDERED, RandomKernel, random_kernel
 
 import gpusim
-from gpusim.generators import LOWERING
-from gpusim.launch import ComputeCapability
+from gpusim.codegen.generators import LOWERING
+from gpusim.codegen.programs import prepare
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.programs import prepare
 
 DEVICES = ("k40m", "v100", "gtx1650", "rtx3080", "rtx4090", "h200")
 PREDICTED = ("cycles", "stalls", "lines", "bounds", "instructions", "traffic")

@@ -15,7 +15,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from gpusim.catalogue import Request
-from gpusim.prediction.sweeps import crossed, sweep
+from gpusim.prediction.sweeps.sweep import crossed, sweep
 
 ROOT = Path(__file__).parent.parent.parent
 PATHS = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]  # what else is installed there

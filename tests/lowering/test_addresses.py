@@ -14,8 +14,8 @@ from verified import verified
 from gpusim import cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import FLOAT32, INT32, INT64, UINT32, Array, DType, Value, constant
-from gpusim.isa import OPS, Program
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import OPS, Program
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.analysis.index_sums import index_sum
 
 HOPPER = ComputeCapability(9, 0)

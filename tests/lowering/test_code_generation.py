@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from verified import verified
 
 from gpusim import catalogue, cuda
+from gpusim.codegen.programs import bind, parameter_types, prepare
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import FLOAT32, FLOAT64, INT32, UINT8, UINT32, Array, DType, Function
-from gpusim.events import Observer
-from gpusim.isa import OPS, Instruction, Program
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.events import Observer
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
 from gpusim.lowering.code import Code
 from gpusim.lowering.selection.division import Emitter, divide
 from gpusim.machine import run
-from gpusim.programs import bind, parameter_types, prepare
 
 HOPPER = ComputeCapability(9, 0)
 NUMBERS = Array("numbers", "global", FLOAT32)

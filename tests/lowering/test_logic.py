@@ -17,9 +17,9 @@ from verified import verified
 from gpusim import cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import UINT32, Array
-from gpusim.isa import OPS, Program
-from gpusim.launch import ComputeCapability
-from gpusim.lookup_tables import looked_up
+from gpusim.isa.lookup_tables import looked_up
+from gpusim.isa.ops import OPS, Program
+from gpusim.launch.grid import ComputeCapability
 
 WORDS = Array("words", "global", UINT32)
 BITS = [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]

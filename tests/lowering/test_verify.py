@@ -10,13 +10,13 @@ import pytest
 from verified import verified
 
 from gpusim import catalogue
+from gpusim.codegen.programs import bind, parameter_types
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import BOOL, INT32, UINT32, Array, Block, Function, Value, constant
-from gpusim.isa import Instruction, Program
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import Instruction, Program
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.analysis import verify as ssa
-from gpusim.machine import verify as machine
-from gpusim.programs import bind, parameter_types
+from gpusim.program import verify as machine
 
 OUT = Array("out", "global", INT32)
 

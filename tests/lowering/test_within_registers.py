@@ -7,7 +7,7 @@ from lowering.test_passes import NUMBERS, OUT, optimised
 
 from gpusim import cuda
 from gpusim.compiler.ir import FLOAT32, INT64, Block, Function
-from gpusim.isa import Memory
+from gpusim.isa.ops import Memory
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.list_scheduling import list_scheduling
 from gpusim.lowering.machine_code.liveness import peak_registers

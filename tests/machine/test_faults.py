@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import cuda
+from gpusim.codegen.programs import prepare
 from gpusim.errors import (
     BarrierError,
     KernelFault,
@@ -15,9 +16,8 @@ from gpusim.errors import (
     OutOfBoundsError,
     ReadOnlyError,
 )
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.programs import prepare
 
 CC = ComputeCapability(9, 0)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gpusim import catalogue
+from gpusim.codegen.programs import bind, program_for
 from gpusim.compiler.ir import BOOL, FLOAT64, INT32
-from gpusim.isa import Instruction, Program
-from gpusim.launch import ComputeCapability
-from gpusim.machine.flow import Liveness, leaders, live_registers, successors
-from gpusim.programs import bind, program_for
+from gpusim.isa.ops import Instruction, Program
+from gpusim.launch.grid import ComputeCapability
+from gpusim.program.flow import Liveness, leaders, live_registers, successors
 
 # R0 = tid; R1 = R0 < 5; @!R1 exit; loop: R3 += R3; R1 = R3 < 5; @R1 loop; R4 = (double) R3; exit
 LOOP = Program(

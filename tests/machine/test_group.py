@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.compiler.ir import INT32
-from gpusim.isa import Instruction, Program
-from gpusim.launch import Launch
-from gpusim.machine.flow import Liveness
+from gpusim.isa.ops import Instruction, Program
+from gpusim.launch.grid import Launch
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
+from gpusim.program.flow import Liveness
 
 # R2 = R0 + R1, which is read behind it; R0 and R1 are not.
 PROGRAM = Program(

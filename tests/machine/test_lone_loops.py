@@ -7,9 +7,9 @@ import pytest
 
 from gpusim import cuda
 from gpusim.compiler.ir import INT32
-from gpusim.events import Observer, Step
-from gpusim.isa import Instruction, Memory, Program
-from gpusim.machine.lone_loops import lone_loops
+from gpusim.isa.ops import Instruction, Memory, Program
+from gpusim.launch.events import Observer, Step
+from gpusim.program.lone_loops import lone_loops
 from gpusim.tracing.trace import trace
 
 GLOBAL = Memory("global", "x", np.dtype(np.int32))

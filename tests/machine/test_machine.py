@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 
 import gpusim
 from gpusim import cuda
-from gpusim.errors import BarrierError, KernelFault, LaunchError, NoProgressError, OutOfBoundsError
-from gpusim.events import Observer, Step
-from gpusim.isa import Instruction, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.errors import (
+    BarrierError,
+    KernelFault,
+    LaunchError,
+    NoProgressError,
+    OutOfBoundsError,
+)
+from gpusim.isa.ops import Instruction, Program
+from gpusim.launch.events import Observer, Step
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.machine import chunk_blocks, run
-from gpusim.prepared import Prepared
 
 LEVELS = ["O0", "O3"]
 both_levels = pytest.mark.parametrize("level", LEVELS)

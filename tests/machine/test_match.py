@@ -13,8 +13,8 @@ from gpusim import cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.ir import FLOAT64, INT32, UINT32, Array, DType
 from gpusim.errors import LaunchError
-from gpusim.isa import OPS
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import OPS
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
 
 FULL = 0xFFFFFFFF

@@ -10,11 +10,11 @@ import pytest
 
 import gpusim
 from gpusim import cuda
+from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, LaunchError
-from gpusim.events import BarrierOpened, Observer, Placement, Step, hooks
-from gpusim.launch import ComputeCapability
+from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, hooks
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.programs import prepare
 
 
 class Openings(Observer):

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from gpusim import cuda, machine
-from gpusim.launch import ComputeCapability
+from gpusim.codegen.programs import prepare
+from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.paged import PAGE_BYTES, PagedCopy
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate, with_copies
-from gpusim.paged import PAGE_BYTES, PagedCopy
-from gpusim.prepared import Prepared
-from gpusim.programs import prepare
 
 Array = np.ndarray[Any, Any]
 WORDS = PAGE_BYTES // 4

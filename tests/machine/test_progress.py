@@ -13,11 +13,11 @@ import pytest
 
 import gpusim
 from gpusim import cuda
+from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
 from gpusim.errors import KernelSourceError, NoProgressError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.streams import classify
-from gpusim.programs import prepare
 
 
 @cuda.jit

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from gpusim import cuda
-from gpusim.events import Observer, Step
+from gpusim.launch.events import Observer, Step
 from gpusim.machine.interpreter import LONG
 from gpusim.tracing.trace import trace
 

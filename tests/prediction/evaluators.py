@@ -6,7 +6,7 @@ from typing import Any
 
 from gpusim.prediction.clock import processes
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
-from gpusim.prediction.fast import player
+from gpusim.prediction.compiled import player
 
 
 def snapshot(sm: StreamingMultiprocessor) -> list[Any]:

@@ -7,14 +7,14 @@ import pytest
 
 import gpusim
 from gpusim import cuda
-from gpusim.arguments import array_spec
+from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
-from gpusim.launch import ComputeCapability
-from gpusim.prediction import stand_ins
+from gpusim.launch.arguments import array_spec
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.streams import Classes, classify
+from gpusim.prediction.streams import representatives as stand_ins
 from gpusim.prediction.streams.cells import Cells
 from gpusim.prediction.streams.strata import strata
-from gpusim.programs import prepare
 
 Size = int | tuple[int, ...]
 

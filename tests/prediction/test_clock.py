@@ -10,9 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpusim import device
-from gpusim.device import Device
-from gpusim.isa import Instruction, Memory, Program
+from gpusim.gpu import device
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import Instruction, Memory, Program
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.issue import issues
@@ -36,7 +37,6 @@ from gpusim.prediction.memory import (
 )
 from gpusim.prediction.memory.fences import Fences
 from gpusim.prediction.streams import WarpStream
-from gpusim.prediction.ticks import TICKS
 
 INT32, FLOAT32 = np.dtype(np.int32), np.dtype(np.float32)
 SHARED = Memory("shared", "shared", INT32, size=1024)

@@ -11,13 +11,13 @@ import pytest
 from prediction.test_clock import EXIT, LOAD, alu, plain_device, simulate
 
 from gpusim.catalogue import Request
-from gpusim.device import Device, load
-from gpusim.isa import Instruction, Program
+from gpusim.gpu.device import Device, load
+from gpusim.isa.ops import Instruction, Program
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.code_fetch import CodeFetch
-from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.streams.stream import COLUMNS
-from gpusim.prediction.ticks import TICKS
+from gpusim.prediction.sweeps.jobs import catalogue_job
 
 LINE = 8  # instructions of 16 bytes
 

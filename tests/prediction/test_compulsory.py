@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import gpusim
 from gpusim import array_spec, cuda
-from gpusim.launch import Launch
-from gpusim.prediction.jobs import own_job
-from gpusim.prediction.memory import compulsory
-from gpusim.prediction.memory.compulsory import Intervals, compulsory_of
-from gpusim.prediction.memory.patterns import Pattern, Patterns, coordinates
+from gpusim.launch.grid import Launch
+from gpusim.prediction.locality import compulsory
+from gpusim.prediction.locality.compulsory import Intervals, compulsory_of
+from gpusim.prediction.locality.patterns import Pattern, Patterns, coordinates
 from gpusim.prediction.streams.stretches import LOAD, STORE, Stretches
+from gpusim.prediction.sweeps.jobs import own_job
 
 
 @cuda.jit

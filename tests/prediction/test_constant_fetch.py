@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from prediction.test_clock import EXIT, plain_device
 
-from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.streams.stream import COLUMNS
-from gpusim.prediction.ticks import TICKS
 
 LINE, PIECE = 64, 256
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy import float32
 
 from gpusim import cuda, predict
-from gpusim.prediction.dispatch import blocks_of_busiest
+from gpusim.prediction.clock.dispatch import blocks_of_busiest
 
 
 def test_blocks_that_take_equally_long_go_to_the_sms_in_turn() -> None:

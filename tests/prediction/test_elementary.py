@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim.prediction.elementary import exp, log, power
+from gpusim.prediction.arithmetic.elementary import exp, log, power
 
 FEW_LAST_BITS = 1e-15
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim.prediction.evenly import spread
+from gpusim.prediction.arithmetic.evenly import spread
 from gpusim.prediction.memory import SAMPLED
 
 Array = np.ndarray[Any, Any]

@@ -18,23 +18,24 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prediction.test_clock import Spans, plain_device, simulate
 
-from gpusim import device
 from gpusim.catalogue import Request
-from gpusim.isa import Instruction, Memory
-from gpusim.memory import LINE_BYTES
-from gpusim.prediction import elementary, jobs
+from gpusim.gpu import device
+from gpusim.gpu.memory import LINE_BYTES
+from gpusim.isa.ops import Instruction, Memory
+from gpusim.prediction.arithmetic import elementary
 from gpusim.prediction.clock import simulation
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.policies import POLICIES
-from gpusim.prediction.fast import player
-from gpusim.prediction.fast.image import Image
+from gpusim.prediction.compiled import player
+from gpusim.prediction.compiled.image import Image
 from gpusim.prediction.memory import MemoryShare, Source, Sources, Stored
+from gpusim.prediction.sweeps import jobs
 
 wasmtime = pytest.importorskip("wasmtime")
 
-from gpusim.prediction.fast import clock as fast_clock  # noqa: E402
-from gpusim.prediction.fast import module as fast_module  # noqa: E402
-from gpusim.prediction.fast.sources import NotTranslatedError  # noqa: E402
+from gpusim.prediction.compiled import clock as fast_clock  # noqa: E402
+from gpusim.prediction.compiled import module as fast_module  # noqa: E402
+from gpusim.prediction.compiled.sources import NotTranslatedError  # noqa: E402
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -404,7 +405,7 @@ def with_a_foreign_number(a: int) -> int:
         (with_a_text, "Constant is not played", '"text"'),
         (with_a_library, "sin> is not played", "math.sin(a)"),
         (with_two_kinds, "this is float, where int is expected", "2.5 * a"),
-        (with_a_foreign_number, "a number of gpusim.memory is not known", "LINE_BYTES"),
+        (with_a_foreign_number, "a number of gpusim.gpu.memory is not known", "LINE_BYTES"),
     ],
 )
 def test_what_is_not_played_is_refused_with_line_and_caret(
@@ -601,7 +602,7 @@ def test_a_limit_on_addresses_is_kept_to(empty_cache: Path) -> None:
 SHORT = """
 import resource
 import gpusim.cli.predict
-import gpusim.prediction.jobs
+import gpusim.prediction.sweeps.jobs
 with open("/proc/self/statm") as taken:
     most = int(taken.read().split()[0]) * resource.getpagesize() + (60 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (most, most))

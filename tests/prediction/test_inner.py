@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim.prediction.inner import MOST_AT_ONCE, inner
+from gpusim.prediction.arithmetic.inner import MOST_AT_ONCE, inner
 
 
 @pytest.mark.parametrize("length", [0, 1, MOST_AT_ONCE, MOST_AT_ONCE + 1, 3 * MOST_AT_ONCE - 1])

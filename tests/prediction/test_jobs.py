@@ -6,24 +6,18 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import catalogue, cuda, device
-from gpusim.arguments import ArraySpec, array_spec
+from gpusim import catalogue, cuda
 from gpusim.catalogue import Request
 from gpusim.errors import InputError, LaunchError
-from gpusim.prediction import ablation
+from gpusim.gpu import device
+from gpusim.launch.arguments import ArraySpec, array_spec
 from gpusim.prediction.clock.stalls import STALLS as REASONS
-from gpusim.prediction.jobs import catalogue_job, own_job
+from gpusim.prediction.sweeps import ablation
+from gpusim.prediction.sweeps.jobs import catalogue_job, own_job
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.changes import changes
 from gpusim.reports.prediction import Answer, prediction_report
-from gpusim.reports.quantities import (
-    bar,
-    duration,
-    interval,
-    percent,
-    rate,
-    tenths_of_a_percent,
-)
+from gpusim.reports.quantities import bar, duration, interval, percent, rate, tenths_of_a_percent
 
 
 def test_the_public_names_are_there() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim import cuda, predict
-from gpusim.arguments import array_spec
+from gpusim.launch.arguments import array_spec
 from gpusim.prediction.records import Prediction
 
 SMS, THREADS = 132, 2048  # of an H200; threads that run on each at a time

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim.prediction.memory import lookup
-from gpusim.prediction.memory.lookup import Dimension, Wanted, latest
+from gpusim.prediction.locality import lookup
+from gpusim.prediction.locality.lookup import Dimension, Wanted, latest
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
 STEPS = 16

@@ -8,17 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusim import catalogue, cuda, device
-from gpusim.arguments import array_spec
+from gpusim import catalogue, cuda
 from gpusim.catalogue import Request
+from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
-from gpusim.launch import ComputeCapability
-from gpusim.prediction import jobs, sampling
-from gpusim.prediction.jobs import KernelLaunch
+from gpusim.gpu import device
+from gpusim.launch.arguments import array_spec
+from gpusim.launch.grid import ComputeCapability
+from gpusim.prediction import sampling
 from gpusim.prediction.predict import predict
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.streams import BlockStream, Classes, classify
-from gpusim.programs import prepare
+from gpusim.prediction.sweeps import jobs
+from gpusim.prediction.sweeps.jobs import KernelLaunch
 
 CC = ComputeCapability(9, 0)
 COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes")

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import cuda, device, predict
-from gpusim.arguments import ArraySpec, array_spec
-from gpusim.isa import OPS
-from gpusim.launch import ComputeCapability, Launch
-from gpusim.prediction.memory import MemoryShare, memory_share, patterns
-from gpusim.prediction.memory.carve_out import l1_left
-from gpusim.prediction.memory.chance import (
+from gpusim import cuda, predict
+from gpusim.codegen.programs import prepare
+from gpusim.gpu import device
+from gpusim.isa.ops import OPS
+from gpusim.launch.arguments import ArraySpec, array_spec
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.prediction.locality import patterns
+from gpusim.prediction.locality.lookup import Wanted
+from gpusim.prediction.locality.patterns import Pattern, merged
+from gpusim.prediction.locality.random_access import (
     Asked,
     Pieces,
     Rates,
@@ -25,14 +28,13 @@ from gpusim.prediction.memory.chance import (
     pieces_of,
     rates,
 )
-from gpusim.prediction.memory.course import Course
-from gpusim.prediction.memory.hits import Source
-from gpusim.prediction.memory.lookup import Wanted
-from gpusim.prediction.memory.patterns import Pattern, merged
-from gpusim.prediction.memory.sample import Sample, sampled
+from gpusim.prediction.locality.sample import Sample, sampled
+from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.memory import MemoryShare, memory_share
+from gpusim.prediction.memory.carve_out import l1_left
+from gpusim.prediction.memory.miss_ratios import Source
 from gpusim.prediction.streams import classify
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
-from gpusim.programs import prepare
 
 Array = np.ndarray[Any, Any]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gpusim.isa import Instruction, Memory, Program
-from gpusim.prediction.streams.missing import data_lines
+from gpusim.isa.ops import Instruction, Memory, Program
+from gpusim.program.taint import data_lines
 
 ADDRESS, VALUE, CONDITION, OTHER = range(4)
 DATA = Memory("global", "data", np.dtype(np.int32))

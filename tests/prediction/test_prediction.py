@@ -10,18 +10,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusim import catalogue, cuda, device
-from gpusim.arguments import array_spec
+from gpusim import catalogue, cuda
+from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
 from gpusim.errors import InputError, LaunchError
-from gpusim.launch import ComputeCapability
-from gpusim.occupancy import occupancy
+from gpusim.gpu import device
+from gpusim.gpu.occupancy import occupancy
+from gpusim.launch.arguments import array_spec
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction import sampling
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.predict import predict
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prediction.streams import Classes, classify
-from gpusim.programs import prepare
 
 CC = ComputeCapability(9, 0)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpusim import device
 from gpusim.compiler.ir import BOOL, INT32
-from gpusim.isa import Instruction, Memory, Program
+from gpusim.gpu import device
+from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.prediction.clock.stall_counts import stall_counts
 
 DATA = Memory("global", "data", INT32)

@@ -10,17 +10,17 @@ import pytest
 
 from gpusim import cuda
 from gpusim.catalogue import Request
-from gpusim.device import load
-from gpusim.launch import ComputeCapability
+from gpusim.codegen.programs import prepare
+from gpusim.gpu.device import load
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction import workload
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock import step_builder
 from gpusim.prediction.clock.builder import Builder
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.steps import Action, Step, WarpSteps
-from gpusim.prediction.jobs import catalogue_job
 from gpusim.prediction.streams import classify
-from gpusim.prediction.ticks import TICKS
-from gpusim.programs import prepare
+from gpusim.prediction.sweeps.jobs import catalogue_job
 
 FIELDS = [one.name for one in fields(Step) if one.name != "next"]
 

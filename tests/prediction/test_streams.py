@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from gpusim import cuda
-from gpusim.arguments import array_spec
-from gpusim.device import load
-from gpusim.launch import ComputeCapability
+from gpusim.codegen.programs import prepare
+from gpusim.gpu.device import load
+from gpusim.launch.arguments import array_spec
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
 from gpusim.prediction.memory import draws
 from gpusim.prediction.streams import BlockStream, classify, distances
-from gpusim.programs import prepare
 
 LANES = np.arange(32)
 EVERY = np.ones(32, dtype=bool)

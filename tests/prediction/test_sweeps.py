@@ -16,16 +16,16 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from gpusim import journal as journals
 from gpusim.catalogue import Request
 from gpusim.cli.app import main
 from gpusim.errors import InputError
-from gpusim.files import write_whole
-from gpusim.journal import Journal, opened
-from gpusim.prediction import sweeps
-from gpusim.prediction.jobs import catalogue_job
-from gpusim.prediction.sweeps import Case, crossed, row_of, sweep
-from gpusim.prediction.tables import COLUMNS, Row, table
+from gpusim.host import journal as journals
+from gpusim.host.files import write_whole
+from gpusim.host.journal import Journal, opened
+from gpusim.prediction.sweeps import sweep as sweeps
+from gpusim.prediction.sweeps.jobs import catalogue_job
+from gpusim.prediction.sweeps.sweep import Case, crossed, row_of, sweep
+from gpusim.prediction.sweeps.tables import COLUMNS, Row, table
 
 ROOT = Path(__file__).parents[2]
 SMALL = crossed([Request("reduce3"), Request("reduce6")], [64, 128], [2**12, 2**14], ["h200"])
@@ -150,7 +150,7 @@ def test_rows_of_another_model_or_device_are_not_taken_over(
     assert before != sweeps._key(SMALL[1])
     monkeypatch.setattr(sweeps, "_model", lambda: "another")
     assert before != sweeps._key(SMALL[0])
-    source = (ROOT / "gpusim" / "devices" / "h200.toml").read_text()
+    source = (ROOT / "gpusim" / "gpu" / "devices" / "h200.toml").read_text()
     keys = []
     for clock in (1980, 1755):
         path = tmp_path / "gpu.toml"

@@ -8,27 +8,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import cuda, device, predict
+from gpusim import cuda, predict
+from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError
-from gpusim.events import Observer, Placement, Skip, Step
-from gpusim.isa import Instruction
-from gpusim.launch import ComputeCapability
-from gpusim.machine.polling import spins
+from gpusim.gpu import device
+from gpusim.isa.ops import Instruction
+from gpusim.launch.events import Observer, Placement, Skip, Step
+from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import FIRST_ADDRESS, allocate
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.bounds import WAITING
 from gpusim.prediction.clock.agenda import NEVER
 from gpusim.prediction.predict import predict_prepared
-from gpusim.prediction.ticks import TICKS, ticks
-from gpusim.prediction.waiting import Ends, Grid
-from gpusim.prediction.waiting.ends import is_even
-from gpusim.prediction.waiting.focus import Focus
-from gpusim.prediction.waiting.interpreter import heads
-from gpusim.prediction.waiting.iteration import Iteration
-from gpusim.prediction.waiting.lines import Lines
-from gpusim.prediction.waiting.pace import paces
-from gpusim.prediction.waiting.words import Words
-from gpusim.prepared import Prepared
-from gpusim.programs import prepare
+from gpusim.prediction.spinning import Ends, Grid
+from gpusim.prediction.spinning.ends import is_even
+from gpusim.prediction.spinning.focus import Focus
+from gpusim.prediction.spinning.interpreter import heads
+from gpusim.prediction.spinning.iteration import Iteration
+from gpusim.prediction.spinning.lines import Lines
+from gpusim.prediction.spinning.pace import paces
+from gpusim.prediction.spinning.words import Words
+from gpusim.program.polling import spins
 
 Array = np.ndarray[Any, Any]
 

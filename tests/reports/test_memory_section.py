@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from gpusim import cuda
-from gpusim.arguments import array_spec
-from gpusim.prediction.jobs import Forecast, own_job
+from gpusim.launch.arguments import array_spec
+from gpusim.prediction.sweeps.jobs import Forecast, own_job
 from gpusim.prediction.traffic import Fetch
 from gpusim.reports.line_fetches import MOST_ROWS, LineFetches, by_line
 from gpusim.reports.notebook import prediction_html

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from gpusim import device as devices
 from gpusim.catalogue import Request
 from gpusim.cli.app import main
 from gpusim.cli.timing import SERIES, corrected
 from gpusim.cli.validation import measured_gbps
 from gpusim.errors import InputError
-from gpusim.prediction.jobs import Forecast, catalogue_job
+from gpusim.gpu import device as devices
+from gpusim.prediction.sweeps.jobs import Forecast, catalogue_job
 from gpusim.reports.plots.accuracy import Timed, plot_times
 from gpusim.reports.plots.bandwidth import Rates, plot_bandwidth
 from gpusim.reports.plots.gains import MOST_REASON, fitting

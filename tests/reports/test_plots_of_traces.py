@@ -14,13 +14,13 @@ import gpusim
 from gpusim import catalogue, cuda
 from gpusim.cli.app import main
 from gpusim.errors import InputError
+from gpusim.launch.views import View
 from gpusim.reports.plots.banks import bank_use
 from gpusim.reports.plots.canvas import THEMES, save
 from gpusim.reports.plots.divergence import ABSENT, NOT_TAKEN, TAKEN, decisions
 from gpusim.reports.plots.strides import law, strides
 from gpusim.reports.plots.tree import Addition, tree_steps
 from gpusim.tracing.records import Trace
-from gpusim.views import View
 
 PICTURES = ("tree", "divergence", "banks", "strides")
 

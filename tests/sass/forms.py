@@ -16,7 +16,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from gpusim.errors import GpusimError  # noqa: E402
-from gpusim.launch import ComputeCapability  # noqa: E402
+from gpusim.launch.grid import ComputeCapability  # noqa: E402
 from gpusim.sass import compiler, cubin, host, listing  # noqa: E402
 from gpusim.sass.listing import Row  # noqa: E402
 from gpusim.sass.operands import Operand  # noqa: E402

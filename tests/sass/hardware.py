@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE.parent.parent), str(HERE)]
 
 def pack(folder: Path) -> None:
     """Write the cubin of each file of the corpus, with the names of its kernels there."""
-    from gpusim.launch import ComputeCapability
+    from gpusim.launch.grid import ComputeCapability
     from gpusim.sass import compiler, cubin
 
     arch = compiler.architecture(ComputeCapability(9, 0))

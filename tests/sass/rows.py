@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS, Instruction
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.sass import translate
 from gpusim.sass.decode import BankWord, Decoder
 from gpusim.sass.listing import row_of_text

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from gpusim.catalogue import entries  # noqa: E402
 from gpusim.errors import GpusimError  # noqa: E402
-from gpusim.launch import ComputeCapability  # noqa: E402
+from gpusim.launch.grid import ComputeCapability  # noqa: E402
 from gpusim.sass import compiler, host, listing  # noqa: E402
 from gpusim.sass.mnemonics import ROOMS  # noqa: E402
 from gpusim.sass.table import MNEMONICS, find  # noqa: E402

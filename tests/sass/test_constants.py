@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim.arguments import array_spec
+from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.arguments import array_spec
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.predict import predict
 from gpusim.prediction.streams import BlockStream, classify
-from gpusim.programs import prepare
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_source
 

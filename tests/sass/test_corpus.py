@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpusim.errors import LaunchError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
 from gpusim.prediction.predict import predict
 from gpusim.sass import wheels

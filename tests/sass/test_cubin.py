@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from gpusim.errors import InputError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import compiler, cubin, wheels
 from gpusim.sass.kernels import CubinFile, cuda_source
 

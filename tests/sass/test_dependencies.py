@@ -13,7 +13,7 @@ import pytest
 
 import gpusim
 from gpusim.cli.own_requests import OwnRequest
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, compiler, lookups, wheels
 from gpusim.sass.includes import includes
 

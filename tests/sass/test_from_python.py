@@ -10,10 +10,10 @@ import pytest
 
 from gpusim import cuda
 from gpusim.catalogue import entries, find, sample
+from gpusim.codegen.programs import as_cuda, prepare
 from gpusim.errors import GpusimError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.programs import as_cuda, prepare
 from gpusim.sass import wheels
 from gpusim.sass.from_python import literal
 from gpusim.tracing.trace import trace

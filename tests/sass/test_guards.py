@@ -3,7 +3,7 @@
 import numpy as np
 
 import gpusim
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.launch.grid import ComputeCapability, Launch
 
 # The predicates are all in use, so that they are packed into registers and written again.
 SCAN = """

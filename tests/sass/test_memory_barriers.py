@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
 from gpusim.machine.barrier_words import arrive, arrive_and_drop, arrive_in_halves
 from gpusim.sass import wheels

@@ -17,7 +17,7 @@ import pytest
 from sass.forms import LABEL, rows
 
 from gpusim.errors import GpusimError
-from gpusim.isa import OPS, Instruction
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.sass import translate
 from gpusim.sass.decode import BankWord, Decoder, Micro, decoded
 from gpusim.sass.form import Form

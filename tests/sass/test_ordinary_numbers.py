@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim.arguments import array_spec
 from gpusim.errors import InputError
+from gpusim.launch.arguments import array_spec
 from gpusim.prediction.predict import predict
 from gpusim.prediction.records import Prediction
 from gpusim.sass import wheels

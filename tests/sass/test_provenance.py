@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.isa import ANY_ARRAY, Instruction, Memory
+from gpusim.isa.ops import ANY_ARRAY, Instruction, Memory
 from gpusim.sass.provenance import named
 
 X, Y, Z = (0, 520), (0, 528), (0, 536)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gpusim import machine
-from gpusim.isa import OPS, BankLayout, Instruction
-from gpusim.launch import ComputeCapability, Launch
-from gpusim.prepared import Prepared
+from gpusim.isa.ops import OPS, BankLayout, Instruction
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.sass.cubin import Cubin, KernelCode, Parameter
 from gpusim.sass.decode import Decoder, Micro, decoded
 from gpusim.sass.listing import Place, Row, Section, row_of_text

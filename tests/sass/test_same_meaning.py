@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from gpusim import cuda
+from gpusim.codegen.programs import as_cuda, prepare
 from gpusim.cuda import Kernel
 from gpusim.errors import OutOfBoundsError
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.programs import as_cuda, prepare
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)

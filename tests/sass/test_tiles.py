@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_source

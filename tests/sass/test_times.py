@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim import device
+from gpusim.gpu import device
 from gpusim.prediction.predict import predict
 from gpusim.sass import wheels
 from gpusim.sass.cubin import KernelCode

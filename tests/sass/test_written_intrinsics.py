@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from gpusim import cuda
+from gpusim.codegen.programs import as_cuda
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
-from gpusim.programs import as_cuda
 
 # A statement with each word, and CUDA C++ that it becomes. `x` and `y` are arrays of int32,
 # `f` is of float32, `i` an int32.

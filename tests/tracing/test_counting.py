@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim.events import Placement, Step
-from gpusim.isa import Instruction, Memory, Program
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.isa.ops import Instruction, Memory, Program
+from gpusim.launch.events import Placement, Step
+from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.tracing import counting
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.tally import MOST_COMPARED_BYTES, Seen

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
 
-from gpusim import device as devices
 from gpusim.cli.app import main
-from gpusim.device import KEYS
+from gpusim.gpu import device as devices
+from gpusim.gpu.device import KEYS
 from validate import backend as backends
 from validate import calibrate as calibration
 from validate import compilers

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpusim import generators
 from gpusim.cli.app import main
+from gpusim.codegen import generators
 from gpusim.sass import wheels
 from validate import files
 from validate.compare import KINDS, ORDER, TAU, TIME, kendall_tau, misses, summary, wrong_pairs

@@ -12,7 +12,7 @@ import pytest
 
 from gpusim.cli.app import main
 from gpusim.errors import InputError
-from gpusim.launch import ComputeCapability, Launch
+from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine import run
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CubinFile

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
 
-from gpusim import device
 from gpusim.catalogue import Setup, entries, find
+from gpusim.gpu import device
 from validate import backend as backends
 from validate import files, nvrtc, twins
 from validate.backend import PycudaBackend

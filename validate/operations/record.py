@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import files
 from gpusim.errors import InputError
+from gpusim.host import files
 
 from .operands import Array
 from .operation import THREADS, TYPES, Operation

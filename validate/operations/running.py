@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpusim.launch import ComputeCapability, Launch
-from gpusim.machine import run
+from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import compiler, cubin
 from gpusim.sass.kernels import CodeFile, cuda_source
 
@@ -18,27 +17,26 @@ from .rooms import room
 
 GRID = THREADS // BLOCK
 SPECIAL_FUNCTIONS = "MUFU"
+COMPUTE_CAPABILITY = ComputeCapability(9, 0)
 
 
 class Simulator:
     """Runs operations in the simulator; they are compiled together."""
 
-    def __init__(self, operations: Sequence[Operation], cc: str = "9.0") -> None:
-        self.cc = ComputeCapability.parse(cc)
+    def __init__(self, operations: Sequence[Operation]) -> None:
         self.file: CodeFile = cuda_source(source(operations))
-        self.generator = self.file.code(operations[0].name, self.cc).generator
+        self.generator = self.file.code(operations[0].name, COMPUTE_CAPABILITY).generator
 
     def results(self, operation: Operation) -> list[Array]:
         """Return the results, and the operands as the kernel leaves them."""
         arrays = [empty(operation.result), *operands(operation)]
-        launch = Launch.of(GRID, BLOCK, operation.dynamic_bytes)
-        run(self.file[operation.name].prepare(launch, arrays, self.cc))
+        self.file[operation.name][GRID, BLOCK, 0, operation.dynamic_bytes](*arrays)
         return arrays
 
 
-def pack(names: Sequence[str], folder: Path, cc: str = "9.0") -> None:
+def pack(names: Sequence[str], folder: Path) -> None:
     """Write machine code of rooms, and the names of kernels with special functions in them."""
-    arch = compiler.architecture(ComputeCapability.parse(cc))
+    arch = compiler.architecture(COMPUTE_CAPABILITY)
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         made = compiler.compiled(source(room(name)), f"{name}.cu", [], arch)

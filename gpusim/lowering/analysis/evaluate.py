@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler.ir import FLOAT64, DType, Value
-from gpusim.isa import OPS, Instruction
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.lowering.choices import CHOICES, Choice, type_class
 
 # Operations that selection writes out in ways of its own; these rows compute the same.

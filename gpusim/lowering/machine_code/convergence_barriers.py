@@ -10,11 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpusim.compiler.dominators import (
-    Dominators,
-    dominators,
-    reachable,
-)
+from gpusim.compiler.dominators import Dominators, dominators, reachable
 from gpusim.compiler.ir import Block
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.analysis.reconvergence import reconvergence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Container
 
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
 from gpusim.lowering.code import Row
 
 

@@ -9,8 +9,8 @@ same lanes, and an instruction gathers the warp for votes.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block
-from gpusim.isa import OPS
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import OPS
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.code import Code, Row
 
 ALL_LANES = 0xFFFFFFFF

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block, Function
-from gpusim.isa import OPS, VECTOR_TWINS
+from gpusim.isa.ops import OPS, VECTOR_TWINS
 from gpusim.lowering.analysis.loops import natural_loops
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.graph import remove_edge, set_jump

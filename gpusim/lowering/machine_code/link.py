@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpusim.compiler.ir import Array, Block
-from gpusim.isa import Program
+from gpusim.isa.ops import Program
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.block_layout import layout
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from heapq import heappop, heappush
 
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.dependences import checks_first, dependences, with_needs
 from gpusim.lowering.machine_code.within_registers import within_registers

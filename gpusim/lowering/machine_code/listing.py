@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusim.compiler.dump import Line, Names, heading
 from gpusim.compiler.ir import Block
-from gpusim.isa import text_of
+from gpusim.isa.ops import text_of
 from gpusim.lowering.code import Code
 
 

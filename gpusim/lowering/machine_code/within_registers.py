@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from gpusim.compiler.ir import Block
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.dependences import checks_first, dependences, with_needs
 from gpusim.lowering.machine_code.liveness import Liveness, Widths, peak_registers

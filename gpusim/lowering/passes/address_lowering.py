@@ -12,15 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpusim.compiler.dominators import Dominators, dominators
-from gpusim.compiler.ir import (
-    INT64,
-    UINT32,
-    Array,
-    Block,
-    Function,
-    Value,
-    constant,
-)
+from gpusim.compiler.ir import INT64, UINT32, Array, Block, Function, Value, constant
 from gpusim.lowering.analysis.algebra import power_of_two
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.analysis.def_use import users

@@ -6,12 +6,7 @@ A phi becomes a select where nothing is done on either side of the branch before
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.graph import (
-    remove_edge,
-    remove_unreachable,
-    replace_uses,
-    set_jump,
-)
+from gpusim.lowering.graph import remove_edge, remove_unreachable, replace_uses, set_jump
 
 
 def simplify_cfg(function: Function) -> bool:

@@ -7,12 +7,7 @@ nothing since can have changed them. Several such paths join in a phi.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.analysis.alias import (
-    array_of,
-    clobbers,
-    is_plain_load,
-    location_of,
-)
+from gpusim.lowering.analysis.alias import array_of, clobbers, is_plain_load, location_of
 from gpusim.lowering.passes.ssa_repair import Variable, insert_phis
 
 Key = tuple[object, ...]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler.ir import BOOL, FLOAT32, INT32, UINT32, DType
-from gpusim.isa import OPS
+from gpusim.isa.ops import OPS
 from gpusim.lowering.code import Code, Row
 
 SHARED = frozenset(("SHF", "LEA.HI", "IABS"))

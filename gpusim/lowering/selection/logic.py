@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.compiler.ir import INT32, UINT32, Block, Value
-from gpusim.isa import LOGIC
-from gpusim.lookup_tables import INPUTS
+from gpusim.isa.lookup_tables import INPUTS
+from gpusim.isa.ops import LOGIC
 from gpusim.lowering.passes.gvn import value_key
 from gpusim.lowering.selection.selection import Selection
 

@@ -6,7 +6,7 @@ import math
 
 from gpusim.compiler.ir import INT32, INT64, UINT32, Array, DType, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
-from gpusim.isa import COUNT_UP, OPS, Memory
+from gpusim.isa.ops import COUNT_UP, OPS, Memory
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.code import Row
 from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusim.compiler.ir import BOOL, Block, Function, Value
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.analysis.divergence import Divergence
 from gpusim.lowering.choices import CHOICES, type_class

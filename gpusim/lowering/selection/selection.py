@@ -6,8 +6,8 @@ from functools import cached_property
 
 from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.isa import OPS
-from gpusim.launch import ComputeCapability
+from gpusim.isa.ops import OPS
+from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.analysis.def_use import definitions
 from gpusim.lowering.analysis.divergence import Divergence
 from gpusim.lowering.analysis.live_values import live_values

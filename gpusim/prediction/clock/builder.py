@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gpusim.isa import OPS, Instruction
-from gpusim.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.copies import Copies
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.steps import READS, Action, Step
-from gpusim.prediction.measured import ISSUED_BEHIND_A_BARRIER, LATENCY
 from gpusim.prediction.memory import NO_ACCESS, Access, draws
+from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER, LATENCY
 from gpusim.prediction.streams import MOST_BEHIND
-from gpusim.prediction.ticks import TICKS, ticks
 
 SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE)

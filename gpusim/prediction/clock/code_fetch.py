@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
-from gpusim.device import Device
-from gpusim.isa import OPS, Program
-from gpusim.launch import ComputeCapability
-from gpusim.memory import LINE_BYTES
+from gpusim.gpu.device import Device
+from gpusim.gpu.memory import LINE_BYTES
+from gpusim.isa.ops import OPS, Program
+from gpusim.launch.grid import ComputeCapability
+from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.last_used import LastUsed
 from gpusim.prediction.streams import WarpStream
-from gpusim.prediction.ticks import ticks
 
 # NVIDIA's binary utilities: 128 bits an instruction from compute capability 7.0 on, 64 before.
 _WIDE_FROM_CC_MAJOR, _WIDE_BYTES, _NARROW_BYTES = 7, 16, 8

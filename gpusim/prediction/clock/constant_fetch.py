@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.device import Device
-from gpusim.isa import Program
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import Program
+from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.last_used import LastUsed
 from gpusim.prediction.streams import WarpStream, constants
-from gpusim.prediction.ticks import ticks
 
 
 class ConstantFetch:

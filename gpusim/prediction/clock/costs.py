@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.operand_reads import slots_with_reads
-from gpusim.prediction.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
-from gpusim.prediction.ticks import ticks
+from gpusim.prediction.memory.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
 
 # What a scheduler's instructions wait for while another keeps it, by number; special functions have
 # a unit that one may wait for, and what needs no pipe finds it free.

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpusim.device import Device
-from gpusim.isa import OPS, Instruction, Op, Program
-from gpusim.memory import WORD_BYTES
+from gpusim.gpu.device import Device
+from gpusim.gpu.memory import WORD_BYTES
+from gpusim.isa.ops import OPS, Instruction, Op, Program
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.costs import Cost, instruction_costs
 from gpusim.prediction.clock.steps import Action
-from gpusim.prediction.ticks import TICKS, ticks
 
 
 class Issue(NamedTuple):

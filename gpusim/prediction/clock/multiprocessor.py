@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusim.device import Device
+from gpusim.gpu.device import Device
+from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.agenda import Agenda
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Scheduler
@@ -19,7 +20,6 @@ from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp, scheduler_of
 from gpusim.prediction.clock.watch import Unwatched
 from gpusim.prediction.memory import MemoryShare, Requester
-from gpusim.prediction.ticks import ticks
 
 
 class StreamingMultiprocessor:

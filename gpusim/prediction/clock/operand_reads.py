@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusim.isa import OPS, Instruction
-from gpusim.prediction.ticks import TICKS
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.prediction.arithmetic.ticks import TICKS
 
 
 def slots_with_reads(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.stalls import REASONS, SELECTED, WAIT
 from gpusim.prediction.clock.steps import MARKS, Step, WarpSteps, floats
-from gpusim.prediction.ticks import TICKS
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import insort
 from typing import Protocol
 
-from gpusim.device import Device
+from gpusim.gpu.device import Device
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.agenda import NEVER, Agenda
 from gpusim.prediction.clock.costs import NO_PIPE, XU
 from gpusim.prediction.clock.policies import CHOOSE, GREEDY, NAMES
@@ -24,7 +25,6 @@ from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp
 from gpusim.prediction.clock.watch import Unwatched
-from gpusim.prediction.ticks import TICKS, ticks
 
 # Bound once: to look a member up in its class takes longer than to compare it.
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE

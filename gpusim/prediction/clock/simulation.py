@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusim.device import Device
+from gpusim.gpu.device import Device
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.runs import Extrapolated, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.steps import WarpSteps
 from gpusim.prediction.clock.watch import Unwatched, Watched
-from gpusim.prediction.fast.player import is_played, is_wanted
+from gpusim.prediction.compiled.player import is_played, is_wanted
 from gpusim.prediction.memory import MemoryShare
-from gpusim.prediction.ticks import TICKS
 
 
 @dataclass

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.device import Device
-from gpusim.isa import OPS, Program
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import OPS, Program
+from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.streams.stream import COLUMNS, WarpStream
-from gpusim.prediction.ticks import TICKS
 
 
 @dataclass(frozen=True)

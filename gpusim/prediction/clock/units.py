@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpusim.device import Device
+from gpusim.gpu.device import Device
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.steps import READS, Action
-from gpusim.prediction.measured import DATA_STAGE_SLOTS
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
-from gpusim.prediction.ticks import TICKS, ticks
+from gpusim.prediction.memory.measured import DATA_STAGE_SLOTS
 
 
 class Units:

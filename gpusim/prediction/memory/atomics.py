@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.device import Bandwidth, Device
-from gpusim.isa import OPS, Program
-from gpusim.prediction.measured import ATOMIC_UNIT_BYTES
-from gpusim.prediction.memory.course import Course
-from gpusim.prediction.memory.patterns import Patterns, coordinates
+from gpusim.gpu.device import Bandwidth, Device
+from gpusim.isa.ops import OPS, Program
+from gpusim.prediction.locality.patterns import Patterns, coordinates
+from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.memory.measured import ATOMIC_UNIT_BYTES
 from gpusim.prediction.streams.stretches import ATOMIC, Stretches
 
 Array = np.ndarray[Any, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.launch import ComputeCapability
+from gpusim.launch.grid import ComputeCapability
 
 # KB of shared memory that an SM can have, by the first generation with these sizes (CUDA C++
 # Programming Guide, "Compute Capabilities").

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpusim.device import Device
-from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.elementary import exp
-from gpusim.prediction.measured import BANDWIDTH_WINDOW_CYCLES
+from gpusim.gpu.device import Device
+from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.prediction.arithmetic.elementary import exp
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
+from gpusim.prediction.memory.measured import BANDWIDTH_WINDOW_CYCLES
 from gpusim.prediction.memory.share import MemoryShare
-from gpusim.prediction.ticks import TICKS, ticks
 
 WINDOW = BANDWIDTH_WINDOW_CYCLES * TICKS
 

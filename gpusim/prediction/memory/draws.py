@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from gpusim.prediction.measured import (
+from gpusim.prediction.memory.measured import (
     BOTH_HALVES,
     LATENCY,
     LATENCY_BY_DISTANCE,

@@ -7,8 +7,8 @@ begin while the last answers are on their way back. All times are in ticks.
 
 from __future__ import annotations
 
-from gpusim.device import Device
-from gpusim.prediction.ticks import ticks
+from gpusim.gpu.device import Device
+from gpusim.prediction.arithmetic.ticks import ticks
 
 
 class Fences:

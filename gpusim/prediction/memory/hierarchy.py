@@ -9,18 +9,18 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 
-from gpusim.device import Device
-from gpusim.memory import SECTOR_BYTES
-from gpusim.prediction.elementary import exp
-from gpusim.prediction.measured import COPY_GIVEN_UP_CYCLES, FAR_PASSES, SECTORS_OF_A_HALF
+from gpusim.gpu.device import Device
+from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.prediction.arithmetic.elementary import exp
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
-from gpusim.prediction.memory.hits import Source
 from gpusim.prediction.memory.latency import FetchLatency
+from gpusim.prediction.memory.measured import COPY_GIVEN_UP_CYCLES, FAR_PASSES, SECTORS_OF_A_HALF
+from gpusim.prediction.memory.miss_ratios import Source
 from gpusim.prediction.memory.share import MemoryShare
 from gpusim.prediction.memory.stores import Stored
-from gpusim.prediction.ticks import TICKS, ticks
 
 
 class GlobalMemory:

@@ -6,19 +6,19 @@ same for the same fetch, spread evenly over blocks and as if drawn at random ove
 
 from __future__ import annotations
 
-from gpusim.device import Device
-from gpusim.prediction.elementary import exp, log, power
-from gpusim.prediction.evenly import FETCHES_APART, MOST_DRAWN
-from gpusim.prediction.measured import (
+from gpusim.gpu.device import Device
+from gpusim.prediction.arithmetic.elementary import exp, log, power
+from gpusim.prediction.arithmetic.evenly import FETCHES_APART, MOST_DRAWN
+from gpusim.prediction.arithmetic.ticks import ticks
+from gpusim.prediction.memory.access import Access, Requester
+from gpusim.prediction.memory.dram import Dram
+from gpusim.prediction.memory.measured import (
     L2_LATENCY_GROWTH_BY_STORES,
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
     SHARED_LATENCY_LINES,
 )
-from gpusim.prediction.memory.access import Access, Requester
-from gpusim.prediction.memory.dram import Dram
-from gpusim.prediction.memory.hits import Source
-from gpusim.prediction.ticks import ticks
+from gpusim.prediction.memory.miss_ratios import Source
 
 # Fractions of the golden ratio's multiples lie evenly, however many there are; of its multiples by
 # squares as if drawn at random.

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpusim.device import Device
-from gpusim.prediction.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
+from gpusim.gpu.device import Device
+from gpusim.launch.prepared import Prepared
+from gpusim.prediction.locality.compulsory import Compulsory, compulsory_of
+from gpusim.prediction.locality.patterns import patterns_of
+from gpusim.prediction.locality.reuse import touches_of
+from gpusim.prediction.locality.schedule import Course
 from gpusim.prediction.memory.atomics import answering_atomics, concurrent_atomics
 from gpusim.prediction.memory.carve_out import l1_left
-from gpusim.prediction.memory.compulsory import Compulsory, compulsory_of
-from gpusim.prediction.memory.course import Course
-from gpusim.prediction.memory.hits import Caches, Capacity, Sources
-from gpusim.prediction.memory.patterns import patterns_of
-from gpusim.prediction.memory.reuse import touches_of
+from gpusim.prediction.memory.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
+from gpusim.prediction.memory.miss_ratios import Caches, Capacity, Sources
 from gpusim.prediction.memory.stores import Stored, stores_of
 from gpusim.prediction.streams import Classes
-from gpusim.prepared import Prepared
 
 
 @dataclass(frozen=True)

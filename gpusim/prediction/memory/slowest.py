@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from gpusim.device import Device
+from gpusim.gpu.device import Device
 from gpusim.prediction.memory.share import MemoryShare
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.inner import inner
-from gpusim.prediction.memory.hits import Caches, mean
+from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.arithmetic.inner import inner
+from gpusim.prediction.memory.miss_ratios import Caches, mean
 from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,6 @@ same streams form a class.
 from gpusim.prediction.streams import constants
 from gpusim.prediction.streams.classes import BlockClass, Classes, nearest
 from gpusim.prediction.streams.classification import classify
-from gpusim.prediction.streams.missing import refuse_missing_elements
 from gpusim.prediction.streams.probe import touched_by, without_results
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import (
@@ -18,6 +17,7 @@ from gpusim.prediction.streams.stream import (
     WarpStream,
 )
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
+from gpusim.program.taint import refuse_missing_elements
 
 __all__ = [
     "MOST_BEHIND",

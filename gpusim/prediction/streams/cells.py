@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.launch import Dim3, places_of
+from gpusim.launch.grid import Dim3, places_of
 
 Array = np.ndarray[Any, Any]
 Places = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from gpusim import machine
-from gpusim.once import Same
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.lattice import between, corners, exceptions
 from gpusim.prediction.streams.meeting import meet
-from gpusim.prediction.streams.missing import refuse_missing_elements
 from gpusim.prediction.streams.probe import Probe, UnsoundError
 from gpusim.prediction.streams.strata import Strata, strata
-from gpusim.prepared import Prepared
+from gpusim.program.once import Same
+from gpusim.program.taint import refuse_missing_elements
 
 FIRST_PROBES = 10  # along a single axis
 MAX_PROBES = 256

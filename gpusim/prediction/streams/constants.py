@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS, Instruction, Program
+from gpusim.isa.ops import OPS, Instruction, Program
 
 Array = np.ndarray[Any, Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.memory import LINE_BYTES, NOWHERE, in_order
-from gpusim.prediction.measured import MIDDLE_BYTES, NEAR_BYTES, SHARED_LATENCY_LINES
+from gpusim.gpu.memory import LINE_BYTES, NOWHERE, in_order
+from gpusim.prediction.memory.measured import MIDDLE_BYTES, NEAR_BYTES, SHARED_LATENCY_LINES
 
 Array = np.ndarray[Any, Any]
 

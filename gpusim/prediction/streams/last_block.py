@@ -14,10 +14,10 @@ import numpy as np
 
 from gpusim import machine
 from gpusim.errors import GpusimError
-from gpusim.isa import ANY_ARRAY, OPS, Program
+from gpusim.isa.ops import ANY_ARRAY, OPS, Program
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.classes import Classes
 from gpusim.prediction.streams.probe import Probe, without_results
-from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.launch import Dim3, places_of
+from gpusim.launch.grid import Dim3, places_of
 from gpusim.prediction.streams.cells import Cells, is_line
 
 Array = np.ndarray[Any, Any]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import memory
-from gpusim.events import Step
-from gpusim.launch import WARP_SIZE
-from gpusim.prepared import Prepared
+from gpusim.gpu import memory
+from gpusim.launch.events import Step
+from gpusim.launch.grid import WARP_SIZE
+from gpusim.launch.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.classes import Classes
 from gpusim.prediction.streams.last_block import MOST_WORDS, left_by_last, wanted_of_atomics
-from gpusim.prediction.streams.missing import data_lines
-from gpusim.prepared import Prepared
+from gpusim.program.taint import data_lines
 
 # All blocks are run where they do no more than this, each by itself: it takes a second or two.
 MOST_INSTRUCTIONS = 8_000_000

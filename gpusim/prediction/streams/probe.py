@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from gpusim import machine
-from gpusim.events import Observer
-from gpusim.isa import ANY_ARRAY, OPS
+from gpusim.isa.ops import ANY_ARRAY, OPS
+from gpusim.launch.events import Observer
+from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import with_copies
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
-from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 

@@ -10,18 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim import memory
-from gpusim.events import Observer, Placement, Skip, Step
-from gpusim.isa import OPS
+from gpusim.gpu import memory
+from gpusim.isa.ops import OPS
+from gpusim.launch.events import Observer, Placement, Skip, Step
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import constants, distances
 from gpusim.prediction.streams.local_rows import LocalRows
-from gpusim.prediction.streams.stream import (
-    MOST_BEHIND,
-    BlockStream,
-    Loop,
-    WarpStream,
-    rolled,
-)
+from gpusim.prediction.streams.stream import MOST_BEHIND, BlockStream, Loop, WarpStream, rolled
 from gpusim.prediction.streams.touches import (
     NOTHING,
     Skipped,
@@ -30,7 +25,6 @@ from gpusim.prediction.streams.touches import (
     joined,
     sectors_touched,
 )
-from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 

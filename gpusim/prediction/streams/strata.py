@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.launch import Dim3
-from gpusim.prediction.evenly import multipliers
+from gpusim.launch.grid import Dim3
+from gpusim.prediction.arithmetic.evenly import multipliers
 from gpusim.prediction.streams.cells import Cells
 
 Array = np.ndarray[Any, Any]

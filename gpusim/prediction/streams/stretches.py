@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.events import Observer, Skip, Step
-from gpusim.isa import OPS
-from gpusim.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.isa.ops import OPS
+from gpusim.launch.events import Observer, Skip, Step
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.local_rows import BEYOND, EVERYWHERE, LocalRows
-from gpusim.prepared import Prepared
 
 Array = np.ndarray[Any, Any]
 

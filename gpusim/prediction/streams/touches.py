@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.memory import SECTOR_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.streams.local_rows import BEYOND
 
 Array = np.ndarray[Any, Any]

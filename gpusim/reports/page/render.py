@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.errors import InputError
-from gpusim.files import write_whole
+from gpusim.host.files import write_whole
 from gpusim.reports.page.sections import Subject, comparison, section
 from gpusim.reports.page.stepper import MOST_CHARACTERS
 from gpusim.reports.plots.canvas import THEMES, matplotlib, save_to

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-from gpusim.isa import OPS, text_of
-from gpusim.prediction.jobs import Forecast
+from gpusim.isa.ops import OPS, text_of
+from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.traffic import Fetch
 from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.generators import made_by

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import OPS, Program, text_of
+from gpusim.isa.ops import OPS, Program, text_of
 from gpusim.tracing.block_steps import BlockStep, BlockSteps, WarpPart, Written
 from gpusim.tracing.records import Trace
 

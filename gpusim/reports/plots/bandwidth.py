@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.device import Device
+from gpusim.gpu.device import Device
 from gpusim.reports.plots.canvas import MARKERS, canvas, matplotlib, plain_numbers, title
 
 Point = tuple[int, float]  # elements, GB/s of useful bytes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import InputError
-from gpusim.launch import WARP_SIZE
+from gpusim.launch.grid import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusim.device import Device
-from gpusim.memory import SECTOR_BYTES
+from gpusim.gpu.device import Device
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.records import Prediction
 from gpusim.reports.plots.canvas import MARKERS, canvas, plain_numbers, title
 

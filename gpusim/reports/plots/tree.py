@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusim.errors import InputError
-from gpusim.launch import WARP_SIZE
+from gpusim.launch.grid import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.fused import exact_sum, sum_to_odd
-from gpusim.isa import Array
+from gpusim.isa.fused import exact_sum, sum_to_odd
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form
 from gpusim.sass.mnemonics.double import with_quiet_nans
 from gpusim.sass.mnemonics.floating import flushed

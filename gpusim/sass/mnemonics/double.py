@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.fused import fused_multiply_add, left_out
-from gpusim.isa import Array
+from gpusim.isa.fused import fused_multiply_add, left_out
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form
-from gpusim.sass.mnemonics.floating import (
-    COMPARES,
-    ORDERED,
-    least_or_most,
-)
+from gpusim.sass.mnemonics.floating import COMPARES, ORDERED, least_or_most
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
 from gpusim.sass.rounding import F64, ROUNDINGS, SINGLE, is_directed, towards
 from gpusim.sass.table import row

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.isa import Array
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form
 from gpusim.sass.rounding import F16, F64, HALF, U16, U32, rounded
 from gpusim.sass.table import row

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.fused import fused_multiply_add, sum_to_odd
-from gpusim.isa import Array
+from gpusim.isa.fused import fused_multiply_add, sum_to_odd
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
 from gpusim.sass.rounding import (

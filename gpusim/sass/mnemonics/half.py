@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.fused import sum_to_odd
-from gpusim.isa import Array
+from gpusim.isa.fused import sum_to_odd
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.mnemonics.floating import (
     ORDERED,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Array
-from gpusim.lookup_tables import looked_up
+from gpusim.isa.lookup_tables import looked_up
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.table import add, row
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa import Array
+from gpusim.isa.ops import Array
 from gpusim.sass.form import Form
 from gpusim.sass.table import row
 

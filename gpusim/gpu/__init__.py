@@ -1,0 +1,1 @@
+"""A GPU in numbers: device files, occupancy, banks and sectors."""

@@ -1,0 +1,1024 @@
+"""A GPU as numbers: read strictly from a TOML file, each number with its unit and its source.
+
+The dataclasses below are the one table of what a device file holds: key, type, meaning, unit
+and what is possible. Errors, `gpusim devices` and the documentation read it; what the numbers
+do to a kernel is the clock's business. A key may have a rule for files that lack it.
+
+A number is `exact` (a data sheet, white paper or programming guide gives it), `measured` (by a
+microbenchmark on this GPU, or on one with the same chip) or `estimated` (from other GPUs or by
+reasoning; the source says how).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import InputError, did_you_mean
+from gpusim.host import files
+from gpusim.host.files import shown
+from gpusim.launch.grid import SHARED_BYTES_PER_BLOCK, WARP_SIZE, ComputeCapability
+
+Value = int | float | bool | str
+
+KINDS = {
+    "exact": "from a data sheet, white paper or programming guide",
+    "measured": "by a microbenchmark on this GPU, or on one with the same chip",
+    "estimated": "from other GPUs or by reasoning",
+}
+
+ABLATIONS = {
+    "bank-conflicts": "a shared-memory access takes no more wavefronts than its width needs",
+    "barriers": "a barrier holds no warp up",
+    "divergence": "a warp whose lanes part pays for its longest side alone",
+    "bandwidth": "L2 and DRAM deliver any number of bytes at once",
+    "atomics": "atomics on one address do not wait for each other",
+    "block-launch": "blocks start and end in no time",
+    "launch-overhead": "the host and the launch itself take no time",
+}
+
+_DIRECTORY = Path(__file__).parent / "devices"
+_MOST_SHOWN = 12
+_LONGEST_TEXT = 2000  # ten times the longest source
+_LEAF = ("value", "kind", "source")
+_LEAF_FORM = '{ value = ..., kind = "measured", source = "..." }'
+
+
+class DeviceError(InputError):
+    """A device that does not exist, or a device file that cannot be used as it is."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number of a device; `kind` is a name of KINDS. Its file gives it, or `is_by_rule`."""
+
+    value: Value
+    unit: str
+    kind: str
+    source: str
+    is_by_rule: bool = False
+
+
+@dataclass(frozen=True)
+class Default:
+    """What a key is in a file that lacks it: a rule over keys without one, and why it holds."""
+
+    rule: Callable[[Mapping[str, Any]], Value]
+    source: str
+
+    def fact(self, unit: str, values: Mapping[str, Any]) -> Fact:
+        """Return the key's fact for a device of these values; it is estimated."""
+        return Fact(self.rule(values), unit, "estimated", self.source, is_by_rule=True)
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a key of a device file means, its unit, which values are possible, and its default."""
+
+    doc: str
+    unit: str
+    type: str
+    least: float | None
+    most: float | None
+    choices: tuple[int | str, ...]
+    multiple_of: int
+    default: Default | None
+
+    @property
+    def expected(self) -> str:
+        """The possible values and their unit, in words."""
+        noun = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+        words = noun.get(self.type, "a text")
+        if self.choices:
+            words = " or ".join(map(str, self.choices))
+        if self.least is not None:
+            words += f" from {self.least:,} to {self.most:,}"
+        words += f", a multiple of {self.multiple_of}" if self.multiple_of > 1 else ""
+        return words + (f" ({self.unit})" if self.unit else "")
+
+    def allows(self, value: object) -> bool:
+        """Whether a file may give `value`."""
+        if self.type == "bool":
+            return isinstance(value, bool)
+        if self.type == "str":
+            return _is_text(value) and (not self.choices or value in self.choices)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if isinstance(value, float) and (self.type == "int" or not math.isfinite(value)):
+            return False
+        return (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (not self.choices or value in self.choices)
+            and (self.multiple_of == 1 or value % self.multiple_of == 0)
+        )
+
+
+def _is_text(value: object) -> bool:
+    """Whether this is a text that a line can show."""
+    is_line = isinstance(value, str) and value.isprintable() and bool(value.strip())
+    return is_line and len(str(value)) <= _LONGEST_TEXT
+
+
+def _key(
+    doc: str,
+    unit: str = "",
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    choices: tuple[int | str, ...] = (),
+    multiple_of: int = 1,
+    default: Default | None = None,
+) -> Any:
+    limits = {"least": least, "most": most, "choices": choices, "multiple_of": multiple_of}
+    return field(metadata={"doc": doc, "unit": unit, "default": default, **limits})
+
+
+# How large a number may be that could be meant. Each bound leaves what is built far behind, and
+# keeps a slip of the pen, such as a latency in picoseconds, from a clock that runs for hours.
+
+
+def _count(doc: str, unit: str, *, most: int, **limits: Any) -> Any:
+    return _key(doc, unit, **{"least": 1, "most": most, **limits})
+
+
+def _bytes(doc: str, *, most: int, **limits: Any) -> Any:
+    return _key(doc, "bytes", **{"least": 1, "most": most, **limits})
+
+
+def _latency(
+    doc: str, unit: str = "cycles", least: float = 0, default: Default | None = None
+) -> Any:
+    # At most: a hundred times that of loaded DRAM.
+    return _key(doc, unit, least=least, most=100_000, default=default)
+
+
+def _interval(
+    doc: str, unit: str = "cycles per warp instruction", default: Default | None = None
+) -> Any:
+    # At least: no unit serves a hundred warps in a cycle. At most: twenty times the slowest,
+    # atomics of an 8800 GTX.
+    return _key(doc, unit, least=0.01, most=10_000, default=default)
+
+
+def _gbps(doc: str, default: Default | None = None) -> Any:
+    # At least: a thousandth of a serial line's. At most: a hundred times the L2 of an H200.
+    return _key(doc, "GB/s", least=0.001, most=1_000_000, default=default)
+
+
+# Rules for what was measured on an H200 alone: as it is there, or in proportion to another key.
+
+
+def _as_measured(value: Value) -> Default:
+    return Default(lambda _: value, f"as on an H200, where a microbenchmark shows {value}")
+
+
+def _in_proportion(factor: float, key: str) -> Default:
+    return Default(lambda values: factor * values[key], f"{factor:g} times {key}, as on an H200")
+
+
+def _l2_bytes_per_cycle(values: Mapping[str, Any]) -> float:
+    return float(values["bandwidth.l2_gbps"] * 1000 / values["gpu.sm_clock_mhz"])
+
+
+def _one_for_l2_bytes(per_cycle: int) -> Default:
+    return Default(
+        lambda values: float(max(1, round(_l2_bytes_per_cycle(values) / per_cycle))),
+        f"one for {per_cycle} bytes per cycle of bandwidth.l2_gbps, as on an H200",
+    )
+
+
+def _has_l2_parts(values: Mapping[str, Any]) -> bool:
+    return values["gpu.compute_capability"] in ("8.0", "9.0")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The whole chip and its memory."""
+
+    name: str = _key("what the maker calls it")
+    compute_capability: str = _key("generation of the instruction set, such as 9.0")
+    sms: int = _count("streaming multiprocessors", "SMs", most=1024)  # the largest have 150
+    sm_clock_mhz: float = _key(
+        "SM clock under load, used for predictions",
+        "MHz",
+        least=1,
+        most=100_000,  # light crosses 3 mm in such a cycle
+    )
+    memory_bytes: int = _bytes("global memory", most=2**50)  # thousands of times the largest
+
+
+@dataclass(frozen=True)
+class Sm:
+    """What one streaming multiprocessor holds and issues."""
+
+    schedulers: int = _count("warp schedulers of an SM", "schedulers", most=16)  # four are most
+    issue_width: int = _count(
+        "instructions that a scheduler issues in a cycle, from one warp",
+        "instructions per cycle",
+        most=4,  # two were the most, of Kepler
+    )
+    policy: str = _key(
+        "which of its ready warps a scheduler serves",
+        choices=("greedy-then-oldest", "greedy-then-youngest", "loose-round-robin"),
+    )
+    max_threads: int = _count(
+        "threads resident on an SM",
+        "threads",
+        multiple_of=WARP_SIZE,
+        most=8192,  # four times the most
+    )
+    max_blocks: int = _count("blocks resident on an SM", "blocks", most=256)  # 32 are most
+    registers: int = _count("32-bit registers of an SM", "registers", most=2**20)  # 65,536
+    register_unit: int = _count(
+        "registers are given to a warp in units of",
+        "registers",
+        most=8160,  # all that a warp's 32 lanes can name
+    )
+    shared_bytes: int = _bytes(
+        "shared memory of an SM, for all its blocks",
+        most=2**24,  # seventy times the largest
+    )
+    shared_reserved_bytes: int = _bytes(
+        "shared memory the system keeps for each block", least=0, most=2**20
+    )
+    shared_unit_bytes: int = _bytes("shared memory is given to a block in units of", most=2**20)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Cycles from issue until a dependent instruction may issue."""
+
+    alu: float = _latency("integer addition, logic, comparison, move", least=1)
+    fma: float = _latency("floating-point add, multiply, multiply-add of 32 bits", least=1)
+    imad: float = _latency("integer multiply and multiply-add", least=1)
+    imad_wide: float = _latency("integer multiplication with a result of 64 bits", least=1)
+    fp64: float = _latency("floating point of 64 bits", least=1)
+    predicate: float = _latency("a comparison, until a guard or branch may use it", least=1)
+    other_pipe: float = _latency("added where another pipe takes a pipe's result")
+    xu: float = _latency("special functions and conversions", least=1)
+    uniform: float = _latency("the uniform datapath; the ALU where there is none", least=1)
+    uniform_constant: float = _latency(
+        "a constant loaded by ULDC, in its cache",
+        least=1,
+        default=_in_proportion(0.5, "latency_cycles.uniform"),
+    )
+    constant: float = _latency("a constant loaded by LDC, in its cache", least=1)
+    constant_l15: float = _latency(
+        "added to either where only the L1.5 has the constant", default=_as_measured(70.0)
+    )
+    special_register: float = _latency("S2R: thread index and the like", least=1)
+    shared_load: float = _latency("a shared-memory load of one wavefront", least=1)
+    shared_wavefront: float = _latency(
+        "added by each further wavefront of a shared-memory load", "cycles per wavefront"
+    )
+    shuffle: float = _latency("a shuffle between the lanes of a warp", least=1)
+    vote: float = _latency("ballot, any, all", least=1)
+    l1: float = _latency("a global load that hits L1", least=1)
+    l2: float = _latency("a global load that hits L2", least=1)
+    dram: float = _latency("a global load from idle DRAM, seen from the SM: the mean", least=1)
+    dram_least: float = _latency("a global load from idle DRAM: the shortest", least=1)
+    dram_deviation: float = _latency(
+        "what a sum of n loads from idle DRAM deviates by, over the root of n"
+    )
+    barrier: float = _latency("a barrier after its last warp came: the fixed part")
+    barrier_per_warp: float = _latency(
+        "a barrier: added for each warp of the block", "cycles per warp"
+    )
+    barrier_per_queued_warp: float = _latency(
+        "a barrier: added for each warp once schedulers' queues are full of those of other blocks",
+        "cycles per warp",
+        default=Default(
+            lambda values: values["latency_cycles.barrier_per_warp"] / 2,
+            "half of latency_cycles.barrier_per_warp, as a microbenchmark on an H200 shows",
+        ),
+    )
+    branch: float = _latency("lost to the warp after a taken branch")
+    control: float = _latency("lost to the warp after a branch that is not taken, and its like")
+    block_start: float = _latency("from a block's launch to its first instruction")
+    warp_start: float = _latency("between the first instructions of a block's warps")
+    cold_start: float = _latency("added to the first special registers and arguments of a launch")
+    launch_spread: float = _latency("from a launch's first block to the first of a typical SM")
+    launch_last: float = _latency(
+        "from a launch's first block to the first of the last SM, where blocks load and store",
+        default=_in_proportion(5.4, "latency_cycles.launch_spread"),
+    )
+    block_end: float = _latency("from a block's last exit until its place is free")
+    shared_atomic: float = _latency("an atomic on shared memory, nobody else there", least=1)
+    global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)
+    l2_far: float = _latency(
+        "added to latency_cycles.l2 where only the far part of the L2 has the line",
+        default=Default(
+            lambda values: 0.62 * values["latency_cycles.l2"] if _has_l2_parts(values) else 0.0,
+            "0.62 times latency_cycles.l2, as on an H200, where the L2 has two parts",
+        ),
+    )
+    l2_places: float = _latency(
+        "how much earlier or later than the mean a line of the L2 may be, by where it lies",
+        default=_as_measured(30.0),
+    )
+    fence: float = _latency(
+        "a fence between blocks right behind another",
+        default=_in_proportion(0.7, "latency_cycles.global_atomic"),
+    )
+    fence_of_one_line: float = _latency(
+        "a fence between blocks behind what was asked of one line: the mean",
+        default=_in_proportion(1.3, "latency_cycles.global_atomic"),
+    )
+    fence_of_many_lines: float = _latency(
+        "a fence between blocks behind what was asked of many lines",
+        default=_in_proportion(1.65, "latency_cycles.global_atomic"),
+    )
+    fence_overlap: float = _latency(
+        "for so long the next fences of an SM may begin before one of them has ended",
+        default=_in_proportion(0.6, "latency_cycles.global_atomic"),
+    )
+    flag: float = _latency(
+        "from a word's store until a warp of another SM that asks again and again has it",
+        default=_in_proportion(2.1, "latency_cycles.l2"),
+    )
+    fenced_flag: float = _latency(
+        "from a fence behind which a word is stored until such a warp has the word",
+        default=_in_proportion(3.2, "latency_cycles.global_atomic"),
+    )
+    last_store: float = _latency(
+        "from a launch's last store until its end, beyond what a launch without stores takes",
+        default=_in_proportion(1.25, "latency_cycles.l2"),
+    )
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Cycles for which one warp instruction occupies the unit that serves it."""
+
+    alu: float = _interval("ALU of a scheduler")
+    fma: float = _interval("FMA pipe of a scheduler: 32-bit floating point")
+    imad: float = _interval("integer multiply and multiply-add of a scheduler")
+    imad_wide: float = _interval("integer multiplication with 64-bit results of a scheduler")
+    fp64: float = _interval("64-bit floating point, per scheduler")
+    xu: float = _interval("special functions and conversions, per scheduler")
+    xu_dispatch: float = _interval("the scheduler itself, by a special function")
+    imad_wide_dispatch: float = _interval("the scheduler itself, by a wide multiplication")
+    exit: float = _interval("the scheduler itself, by a warp that ends", default=_as_measured(6.0))
+    uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
+    adu: float = _interval("special registers of the SM, and so constants")
+    lsu_scheduler: float = _interval(
+        "port of a scheduler to memory, by a load that reads one register: its address"
+    )
+    store_scheduler: float = _interval(
+        "port of a scheduler to memory, by a store that reads two: what they differ by is for each"
+    )
+    lsu_sm: float = _interval("memory requests of the whole SM")
+    l1_miss_line: float = _interval(
+        "the SM itself, by a load: lines that its L1 lacks go to the L2 one after the other",
+        "cycles per line",
+        default=_as_measured(1.0),
+    )
+    shared_wavefront: float = _interval(
+        "data stage of shared memory, whole SM", "cycles per wavefront"
+    )
+    shared_store_conflict: float = _interval(
+        "data stage of shared memory: a wavefront that a store's conflicts add",
+        "cycles per wavefront",
+    )
+    store_packet: float = _interval(
+        "global stores, whole SM: each 128-byte line, and each sector of it", "cycles per packet"
+    )
+    barrier: float = _interval(
+        "data stage of shared memory, by a barrier, at least", "cycles per barrier"
+    )
+    barrier_per_warp: float = _interval(
+        "data stage of shared memory, by a barrier, for each warp", "cycles per warp"
+    )
+    shuffle: float = _interval("shuffles of the whole SM")
+    shared_atomic_pass: float = _interval(
+        "shared-memory atomics: each lane that shares an address with another", "cycles per pass"
+    )
+    block_launch: float = _interval("between two block launches on one SM", "cycles per block")
+    block_completion: float = _interval("between two blocks' ends on one SM", "cycles per block")
+    global_atomic_same_address: float = _interval(
+        "integer atomics on one address, one after the other in the L2, after a warp's lanes "
+        "have been added up",
+        "cycles per operation",
+    )
+    global_atomic_float_same_address: float = _interval(
+        "floating-point atomics on one address, one after the other in the L2",
+        "cycles per lane",
+    )
+    store_joined: float = _key(
+        "part of a store that leaves the SM with the one right before it, to the same sectors",
+        "stores",
+        least=0,
+        most=1,
+        default=Default(lambda _: 0.4, "sectors that leave the L1 of an H200, by Nsight Compute"),
+    )
+    constant_lookup: float = _interval(
+        "constants of a warp, one after the other, whatever other warps look up",
+        "cycles per constant",
+        default=_as_measured(11.0),
+    )
+    global_atomic_packets: float = _key(
+        "packets by which an atomic leaves its SM, beyond one for each sector",
+        "packets",
+        least=0,
+        most=100,
+        default=_as_measured(2),
+    )
+    global_atomic_whole_sector: float = _key(
+        "atomics on all words of a sector, over those on less of it",
+        least=0.01,
+        most=100,
+        default=_as_measured(0.8),
+    )
+    global_atomic_read: float = _key(
+        "a line that is read where atomics keep all of the L2 busy, over an atomic",
+        least=0,
+        most=100,
+        default=_as_measured(0.68),
+    )
+    global_atomic_miss: float = _key(
+        "the same, added by each half of the line that comes out of DRAM",
+        least=0,
+        most=100,
+        default=_as_measured(0.69),
+    )
+    shared_swap_pass: float = _interval(
+        "compare-and-swap in shared memory: each lane that shares an address with another",
+        "cycles per pass",
+        default=_in_proportion(2.0, "interval_cycles.shared_atomic_pass"),
+    )
+    instruction_line: float = _interval(
+        "128 bytes of straight code out of the L1.5, of a warp",
+        "cycles per line",
+        default=_as_measured(17.7),
+    )
+    instruction_line_l2: float = _interval(
+        "128 bytes of straight code out of the L2, of a warp",
+        "cycles per line",
+        default=_as_measured(46.0),
+    )
+    instruction_line_dram: float = _interval(
+        "128 bytes of straight code that the L2 does not have, of a warp",
+        "cycles per line",
+        default=_as_measured(86.6),
+    )
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bytes that move between DRAM, L2 and the SMs."""
+
+    dram_peak_gbps: float = _gbps("DRAM bandwidth as the data sheet has it")
+    dram_gbps: float = _gbps("DRAM bandwidth that reading kernels reach")
+    l2_gbps: float = _gbps("bandwidth that kernels reach out of L2, all SMs")
+    l2_request_bytes: float = _key(
+        "what a request for a line takes of the L2 at least, however little is wanted",
+        "bytes",
+        least=32,
+        most=4096,  # 32 lines
+    )
+    l2_to_sm_bytes_per_cycle: float = _key(
+        "what one SM receives",
+        "bytes per cycle",
+        least=0.01,
+        most=10_000,  # eighty times an H200's
+    )
+    l2_stores_per_cycle: float = _key(
+        "stores that all of L2 takes: 128-byte lines and their sectors, counted together",
+        "packets per cycle",
+        least=0.01,
+        most=10_000,  # a hundred times an H200's
+    )
+    l2_whole_stores_per_cycle: float = _key(
+        "the same where all of each sector is stored",
+        "packets per cycle",
+        least=0.01,
+        most=10_000,
+        default=_in_proportion(1.2, "bandwidth.l2_stores_per_cycle"),
+    )
+    l2_store_part_factor: float = _key(
+        "time for which a store keeps the part of the L2 where it ends, over that for which it "
+        "passes between the parts",
+        least=0,
+        most=100,
+        default=_as_measured(0.68),
+    )
+    l2_atomic_units: float = _key(
+        "atomics that the L2 does at a time, a sector of a request each, on different sectors",
+        "units",
+        least=1,
+        most=10_000,
+        default=_one_for_l2_bytes(59),
+    )
+    l2_atomic_answers: float = _key(
+        "the same of atomics whose old values are given back",
+        "units",
+        least=1,
+        most=10_000,
+        default=_one_for_l2_bytes(82),
+    )
+    l2_atomic_places_a_unit: float = _key(
+        "stretches of 256 bytes that are updated, for each unit that serves some of a few of them",
+        least=1,
+        most=32,
+        default=_as_measured(2),
+    )
+    l2_atomics_in_a_kilobyte: float = _key(
+        "atomics that the L2 does at a time within a kilobyte, on the mean of where that begins",
+        least=1,
+        most=8,
+        default=_as_measured(2.8),
+    )
+    dram_grain_bytes: int = _key(
+        "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
+    )
+    dram_write_factor: float = _key(
+        "time that DRAM takes to write beside reading as much, over that to read it",
+        least=1,
+        most=1000,  # flash memory is not so uneven
+    )
+    dram_write_alone_factor: float = _key(
+        "the same where nothing is read beside it",
+        least=1,
+        most=1000,
+        default=_as_measured(1.05),
+    )
+    dram_scattered_gbps: float = _gbps(
+        "bandwidth of DRAM for single grains of bandwidth.dram_grain_bytes at random places",
+        default=_in_proportion(0.6, "bandwidth.dram_gbps"),
+    )
+    dram_scattered_lines_gbps: float = _gbps(
+        "bandwidth of DRAM for single lines of 128 bytes at random places",
+        default=_in_proportion(0.93, "bandwidth.dram_gbps"),
+    )
+    dram_half_lines_factor: float = _key(
+        "time that DRAM takes to read half of each line in order, over that for as many whole ones",
+        least=1,
+        most=1000,
+        default=_as_measured(1.17),
+    )
+    l2_latency_growth: float = _key(
+        "g in: latency of the loaded L2 = idle latency * (1 + g u^3) at utilisation u",
+        least=0,
+        most=10,  # slower than the idle DRAM behind it
+        default=_as_measured(0.7),
+    )
+    dram_latency_growth: float = _key(
+        "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u",
+        least=0,
+        most=1000,  # as slow as a disk
+    )
+    dram_latency_growth_by_writes: float = _key(
+        "h in: loaded latency = idle latency * (1 + g u^3 + h w), w the part of u by writes",
+        least=0,
+        most=1000,
+    )
+
+
+def _part(doc: str, value: float) -> Any:
+    # At most: a loop eight times as long as its cache finds nothing there.
+    return _key(doc, least=0.01, most=8, default=_as_measured(value))
+
+
+def _part_of_before(doc: str, with_parts: float, without: float) -> Any:
+    return _key(
+        doc,
+        least=0.01,
+        most=8,
+        default=Default(
+            lambda values: with_parts if _has_l2_parts(values) else without,
+            "an H200's where the L2 has parts; elsewhere what is gone over in turn",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Sizes of the caches."""
+
+    l1_bytes: int = _bytes("L1 of an SM whose blocks use no shared memory", least=0, most=2**30)
+    l1_caches_global: bool = _key("whether ordinary global loads are kept in L1")
+    l2_bytes: int = _bytes("L2 of the GPU", least=0, most=2**40)
+    l2_written_fraction: float = _key(
+        "fraction of the L2 in which what was stored last stays, and so is not yet written back",
+        least=0,
+        most=1,
+        default=Default(
+            lambda _: 0.43, "of 28 to 96 MB that it stores an H200 writes all but 27; so any other"
+        ),
+    )
+    l1_without_lines_bytes: int = _bytes(
+        "of the memory that shared memory leaves the L1, what holds no lines",
+        least=0,
+        most=2**30,
+        default=_as_measured(8192),
+    )
+    l1_kept_fraction: float = _part(
+        "part of the L1 up to which lines that are gone over in turn are all found again", 0.97
+    )
+    l1_lost_fraction: float = _part(
+        "part of the L1 from which on lines that are gone over in turn are all lost", 1.25
+    )
+    l1_later_kept_fraction: float = _part(
+        "the same of lines that were touched once or twice before, once blocks have ended", 0.2
+    )
+    l1_later_lost_fraction: float = _part(
+        "part of the L1 from which on such lines are all lost", 0.81
+    )
+    l1_random_kept_fraction: float = _part(
+        "part of the L1 up to which lines at random places are all found again", 0.5
+    )
+    l1_random_lost_fraction: float = _part(
+        "part of the L1 from which on lines at random places are all lost", 1.5
+    )
+    l2_kept_fraction: float = _part(
+        "part of the L2 up to which lines that are gone over in turn are all found again", 0.75
+    )
+    l2_lost_fraction: float = _part(
+        "part of the L2 from which on lines that are gone over in turn are all lost", 0.91
+    )
+    l2_warm_kept_fraction: float = _part_of_before(
+        "part of the L2 up to which all that the launch before touched is found again",
+        0.56,
+        0.75,
+    )
+    l2_warm_lost_fraction: float = _part_of_before(
+        "part of the L2 from which on nothing that the launch before touched is found again",
+        0.84,
+        0.91,
+    )
+    l2_parts: int = _count(
+        "parts of the L2, each of which keeps copies of what its SMs read",
+        "parts",
+        most=16,
+        default=Default(
+            lambda values: 2 if _has_l2_parts(values) else 1,
+            "white papers: two in an A100 and an H100; one is taken for others",
+        ),
+    )
+    l2_far_fraction: float = _key(
+        "part of the loads of what another SM brought that find it in the far part of the L2 alone",
+        least=0,
+        most=1,
+        default=_as_measured(0.24),
+    )
+    l2_far_touches: float = _key(
+        "loads of a line since, after which that part is e times less",
+        "loads",
+        least=0.01,
+        most=1000,
+        default=_as_measured(2.3),
+    )
+    constant_bytes: int = _bytes(
+        "constants of an SM that are found as fast as one of them",
+        most=2**24,
+        default=_as_measured(2048),
+    )
+    constant_piece_bytes: int = _bytes(
+        "constants that come to an SM at a time",
+        most=2**24,
+        multiple_of=64,
+        default=_as_measured(256),
+    )
+    instruction_bytes: int = _bytes(
+        "code of a loop that is fetched as fast as it is issued",
+        most=2**24,
+        default=_as_measured(32768),
+    )
+    l15_bytes: int = _bytes(
+        "L1.5 of an SM, of instructions and constants",
+        most=2**24,
+        default=_as_measured(131072),
+    )
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How much may wait before a warp has to."""
+
+    lsu_depth: int = _count(
+        "memory instructions that a scheduler buffers before its warps stall",
+        "instructions",
+        most=1024,  # one for every warp and register there could be
+    )
+    load_depth: int = _count(
+        "global loads of an SM that wait for what is not in its L1 yet",
+        "instructions",
+        most=65536,
+        default=_as_measured(384),
+    )
+    store_depth: int = _count(
+        "global stores of an SM that wait for the L2 without keeping others back",
+        "instructions",
+        most=4096,
+    )
+    atomic_depth: int = _count(
+        "global atomics of an SM, of 32 lanes, that wait for the L2 without keeping others back",
+        "instructions",
+        most=4096,
+        default=_as_measured(46),
+    )
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a launch costs before and between kernels."""
+
+    launch_overhead_us: float = _key(
+        "event to event around a kernel without work, launched behind other work",
+        "us",
+        least=0,
+        most=1_000_000,  # a second
+    )
+    pass_gap_us: float = _key(
+        "between a kernel and the next on its stream that depends on it",
+        "us",
+        least=0,
+        most=1_000_000,
+    )
+
+
+GROUPS: dict[str, type[Any]] = {
+    "gpu": Gpu,
+    "sm": Sm,
+    "latency_cycles": Latency,
+    "interval_cycles": Interval,
+    "bandwidth": Bandwidth,
+    "capacity": Capacity,
+    "queue": Queue,
+    "host": Host,
+}
+
+KEYS: dict[str, Key] = {
+    f"{group}.{item.name}": Key(type=str(item.type), **item.metadata)
+    for group, cls in GROUPS.items()
+    for item in fields(cls)
+}
+
+# What no GPU can be, though each number alone is possible: (key, rule, what it must be).
+_RULES: tuple[tuple[str, Callable[[Mapping[str, Any]], bool], str], ...] = (
+    (
+        "gpu.compute_capability",
+        lambda v: v["gpu.compute_capability"] in SHARED_BYTES_PER_BLOCK,
+        f"must be one of {', '.join(SHARED_BYTES_PER_BLOCK)}",
+    ),
+    (
+        "bandwidth.dram_gbps",
+        lambda v: v["bandwidth.dram_gbps"] <= v["bandwidth.dram_peak_gbps"],
+        "must not be above bandwidth.dram_peak_gbps",
+    ),
+    (
+        "latency_cycles.l1",
+        lambda v: v["latency_cycles.l1"] <= v["latency_cycles.l2"],
+        "must not be above latency_cycles.l2",
+    ),
+    (
+        "latency_cycles.l2",
+        lambda v: v["latency_cycles.l2"] <= v["latency_cycles.dram"],
+        "must not be above latency_cycles.dram",
+    ),
+    (
+        "sm.register_unit",
+        lambda v: v["sm.registers"] % v["sm.register_unit"] == 0,
+        "must divide sm.registers",
+    ),
+    (
+        "sm.shared_reserved_bytes",
+        lambda v: v["sm.shared_reserved_bytes"] < v["sm.shared_bytes"],
+        "must be less than sm.shared_bytes",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU: its numbers in groups, and the mechanisms it is imagined without.
+
+    `id` is the built-in name or the path it was read from; `facts` holds each number with
+    unit, kind and source under "group.key". `changed` are the keys that it is imagined with other
+    numbers of, sorted.
+    """
+
+    id: str
+    gpu: Gpu
+    sm: Sm
+    latency_cycles: Latency
+    interval_cycles: Interval
+    bandwidth: Bandwidth
+    capacity: Capacity
+    queue: Queue
+    host: Host
+    ablations: frozenset[str] = frozenset()
+    changed: tuple[tuple[str, Value], ...] = ()
+    facts: Mapping[str, Fact] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What the maker calls the GPU."""
+        return self.gpu.name
+
+    @property
+    def cc(self) -> ComputeCapability:
+        """The GPU's compute capability."""
+        return ComputeCapability.parse(self.gpu.compute_capability)
+
+    def without(self, *mechanisms: str) -> Device:
+        """Return this GPU with mechanisms of ABLATIONS switched off; DeviceError otherwise."""
+        chosen = []
+        for mechanism in mechanisms:
+            name = mechanism.strip().lower().replace(" ", "-").replace("_", "-")
+            if name not in ABLATIONS:
+                raise DeviceError(
+                    f"a GPU cannot be without {shown(mechanism)!r}, "
+                    f"only without {', '.join(ABLATIONS)}"
+                    f"{did_you_mean(name, ABLATIONS)}"
+                )
+            chosen.append(name)
+        return replace(self, ablations=self.ablations.union(chosen))
+
+    def having(self, values: Mapping[str, Value]) -> Device:
+        """Return this GPU with other numbers for keys of KEYS; DeviceError for what cannot be.
+
+        Keys that follow from others by a rule follow the new ones.
+        """
+        if not values:
+            return self
+        mistakes = [_mistake(name, value) for name, value in values.items()]
+        given = {name: fact for name, fact in self.facts.items() if not fact.is_by_rule}
+        facts = given | {
+            name: Fact(value, KEYS[name].unit, "estimated", "set for this prediction")
+            for name, value in values.items()
+            if name in KEYS
+        }
+        if not any(mistakes):
+            facts = _with_rules(facts)
+            mistakes = _impossible(facts)
+        if any(mistakes):
+            raise DeviceError(f"{self.name}: {'; '.join(filter(None, mistakes))}")
+        changed = tuple(sorted({**dict(self.changed), **values}.items()))
+        return replace(self, facts=facts, changed=changed, **_groups(facts))
+
+
+def names() -> list[str]:
+    """Return the names of the built-in devices, in order."""
+    return sorted(path.stem for path in _DIRECTORY.glob("*.toml"))
+
+
+def load(name_or_path: str | Path | Device) -> Device:
+    """Return the device of a built-in name, or of a TOML file; DeviceError otherwise.
+
+    Names are found in any case and with or without spaces, hyphens and the maker's words:
+    "RTX 3060 Ti", "geforce-rtx-3060-ti" and "rtx3060ti" are one. What ends in .toml or holds
+    a path separator is a file.
+    """
+    if isinstance(name_or_path, Device):
+        return name_or_path
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or re.search(r"[/\\]|\.toml$", text.lower()):
+        return _read(Path(text), text)
+    by_plain = {_plain(name): name for name in names()}
+    name = by_plain.get(_plain(text))
+    if name is None:
+        raise DeviceError(
+            f"there is no device {shown(text)!r}; built in are {', '.join(by_plain.values())}, "
+            "and a file of your own is given by its path, such as my-gpu.toml"
+            f"{did_you_mean(_plain(text), by_plain.values())}"
+        )
+    return _built_in(name)
+
+
+@cache
+def _built_in(name: str) -> Device:
+    return _read(_DIRECTORY / f"{name}.toml", name)
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, punctuation and the maker's words."""
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"^(nvidia)?(geforce|tesla|quadro)?", "", plain)
+
+
+def _read(path: Path, name: str) -> Device:
+    tree = files.toml(path, DeviceError)
+    facts, mistakes = _checked(tree)
+    if mistakes:
+        listed = mistakes[:_MOST_SHOWN]
+        if len(mistakes) > len(listed):
+            listed.append(f"and {len(mistakes) - len(listed)} more")
+        lines = "".join(f"\n  {mistake}" for mistake in listed)
+        number = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        raise DeviceError(f"{shown(path)}: {number} in the device file{lines}")
+    return Device(id=name, facts=facts, **_groups(facts))
+
+
+def _groups(facts: Mapping[str, Fact]) -> dict[str, Any]:
+    """Return the groups of a device's numbers."""
+    return {
+        group: cls(**{item.name: facts[f"{group}.{item.name}"].value for item in fields(cls)})
+        for group, cls in GROUPS.items()
+    }
+
+
+def _mistake(name: str, value: Value) -> str:
+    """Return what is wrong with a key that is given another number, "" where nothing is."""
+    if name not in KEYS:
+        near = _elsewhere(name.rpartition(".")[2]) or did_you_mean(name, KEYS)
+        near = near or "; gpusim devices h200 shows all of them"
+        return f"{shown(name)} is not a key{near}"
+    if not KEYS[name].allows(value):
+        return f"{name} = {shown(repr(value))} is impossible: expected {KEYS[name].expected}"
+    return ""
+
+
+def _with_rules(given: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return the facts of all keys: those that are given, and what rules make of them."""
+    values = {dotted: fact.value for dotted, fact in given.items()}
+    return {
+        dotted: given[dotted]
+        if key.default is None or dotted in given
+        else key.default.fact(key.unit, values)
+        for dotted, key in KEYS.items()
+    }
+
+
+def _impossible(facts: Mapping[str, Fact]) -> list[str]:
+    """Return which numbers no GPU has together."""
+    values = {dotted: fact.value for dotted, fact in facts.items()}
+    return [
+        f"{dotted} = {values[dotted]!r} is impossible: it {must}"
+        for dotted, holds, must in _RULES
+        if not holds(values)
+    ]
+
+
+def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
+    """Return the facts of a parsed file, in the order of KEYS, and all of its mistakes."""
+    mistakes = []
+    for group, content in tree.items():
+        if group not in GROUPS:
+            mistakes.append(f"[{shown(group)}] is not a group{did_you_mean(group, GROUPS)}")
+        elif not isinstance(content, dict):
+            mistakes.append(f"{group} must be a group of keys, begun by [{group}]")
+        else:
+            known = [item.name for item in fields(GROUPS[group])]
+            mistakes += [
+                f"{group}.{shown(key)} is not a key{_elsewhere(key) or did_you_mean(key, known)}"
+                for key in content
+                if key not in known
+            ]
+    for group, cls in GROUPS.items():
+        if group not in tree:
+            keys = ", ".join(item.name for item in fields(cls))
+            mistakes.append(f"[{group}] is missing, with its keys {keys}")
+    facts = {}
+    for dotted, key in KEYS.items():
+        group, _, name = dotted.partition(".")
+        content = tree.get(group)
+        if not isinstance(content, dict):
+            continue
+        if name not in content and key.default is not None:
+            continue
+        if name not in content:
+            mistakes.append(f"{dotted} is missing: {key.doc}; expected {key.expected}")
+            continue
+        wrong = _leaf_mistakes(content[name], key)
+        mistakes += [f"{dotted} {mistake}" for mistake in wrong]
+        if not wrong:
+            leaf = content[name]
+            facts[dotted] = Fact(leaf["value"], key.unit, leaf["kind"], leaf["source"])
+    if not mistakes:
+        facts = _with_rules(facts)
+        mistakes = _impossible(facts)
+    return facts, mistakes
+
+
+def _elsewhere(key: str) -> str:
+    """Say where a key belongs that stands in the wrong group."""
+    homes = [dotted for dotted in KEYS if dotted.partition(".")[2] == key]
+    return f"; did you mean {' or '.join(homes)}?" if homes else ""
+
+
+def _leaf_mistakes(leaf: object, key: Key) -> list[str]:
+    """Return what is wrong with one key's entry."""
+    if not isinstance(leaf, dict):
+        return [f"must be written {_LEAF_FORM}, not {shown(repr(leaf))}"]
+    mistakes = [
+        f"has {shown(part)!r}, which is not one of value, kind and source"
+        f"{did_you_mean(part, _LEAF)}"
+        for part in leaf
+        if part not in _LEAF
+    ]
+    mistakes += [f"has no {part}: write {_LEAF_FORM}" for part in _LEAF if part not in leaf]
+    if "value" in leaf and not key.allows(leaf["value"]):
+        mistakes.append(f"= {shown(repr(leaf['value']))} is impossible: expected {key.expected}")
+    if "kind" in leaf and leaf["kind"] not in list(KINDS):
+        hint = did_you_mean(str(leaf["kind"]), KINDS)
+        mistakes.append(f"has kind {shown(repr(leaf['kind']))}: expected {', '.join(KINDS)}{hint}")
+    if "source" in leaf and not _is_text(leaf["source"]):
+        mistakes.append("has an empty source, or none on one line: say where the number comes from")
+    return mistakes

@@ -1,0 +1,283 @@
+"""Memory arithmetic: addresses and masks in, wavefronts and sectors out. No state.
+
+Arrays have 32 lanes in their last axis; any axes may stand before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.choice import chosen
+
+Array = np.ndarray[Any, Any]
+
+SECTOR_BYTES = 32
+SECTOR_BITS = 5  # a shift takes a third of the time of a division
+LINE_BYTES = 128
+WORD_BYTES = 4
+BANKS = 32
+BANKS_CC1 = 16
+CC_OF_PAIRS = 7
+CC_OF_WRITE_THROUGH = 7
+TAG_BANKS = 4  # a power of two
+NOWHERE = np.asarray(2**62)  # behind all values
+BEHIND_32 = np.asarray(2**31 - 1, dtype=np.int32)  # behind all of 32 bits but itself
+
+
+def lanes_in(mask: Array) -> Array:
+    """Return how many of each warp's 32 lanes a mask holds.
+
+    Packing the bits of all of them first is thirty times faster than adding up booleans.
+    """
+    bits = np.packbits(mask.reshape(-1)).view(np.uint32)
+    return np.bitwise_count(bits).astype(np.int64).reshape(mask.shape[:-1])
+
+
+def in_order(values: Array, on: Array) -> Array:
+    """Return each warp's values in order, those of lanes that are off as NOWHERE at the end."""
+    return _sorted(values, on, NOWHERE)
+
+
+def _sorted(values: Array, on: Array, behind: Array) -> Array:
+    ordered = chosen(on, values, behind)
+    ordered.sort(axis=-1)
+    return ordered
+
+
+def distinct(values: Array, on: Array) -> Array:
+    """Return how many different values the lanes that are on hold, per warp."""
+    values, on = np.broadcast_arrays(values, on)
+    if on.all() and (values[..., 1:] >= values[..., :-1]).all():
+        return lanes_in(_first_of_runs(values))
+    values, behind = _narrow(values)
+    ordered = _sorted(values, on, behind)
+    return lanes_in(_first_of_runs(ordered) & (ordered < behind))
+
+
+def _narrow(values: Array) -> tuple[Array, Array]:
+    """Return values in 32 bits where they fit, for half of the time; and what is behind all."""
+    is_narrow = values.size and values.min() > -BEHIND_32 and values.max() < BEHIND_32
+    return (values.astype(np.int32), BEHIND_32) if is_narrow else (values, NOWHERE)
+
+
+def _first_of_runs(values: Array) -> Array:
+    """Return where along the last axis a value differs from the one before it.
+
+    All are compared in a row, a sixth of the time of going along an axis of 32.
+    """
+    first = np.empty(values.shape, dtype=bool)
+    flat = values.reshape(-1)
+    np.not_equal(flat[1:], flat[:-1], out=first.reshape(-1)[1:])
+    first[..., :1] = True
+    return first
+
+
+def distinct_values(values: Array, on: Array) -> Array:
+    """Return each warp's values once, in order, filled up with -1; for non-negative values."""
+    values, on = np.broadcast_arrays(values, on)
+    ordered = in_order(values, on)
+    return np.where(_first_of_runs(ordered) & (ordered < NOWHERE), ordered, -1)
+
+
+def first_of_each(values: Array, on: Array) -> Array:
+    """Return, per warp, the lanes that are on and the first with their value."""
+    values, on = np.broadcast_arrays(values, on)
+    lanes = np.arange(values.shape[-1])
+    ordered = np.sort(np.where(on, values * 32 + lanes, NOWHERE + lanes), axis=-1)
+    first = np.empty(ordered.shape, dtype=bool)
+    np.put_along_axis(first, ordered & 31, _first_of_runs(ordered >> 5), axis=-1)
+    return np.asarray(on & first)
+
+
+def sectors(addresses: Array, on: Array) -> Array:
+    """Return the 32-byte sectors that each warp's access touches.
+
+    An access of up to 16 bytes, aligned to its width, lies in one sector.
+    """
+    return distinct(addresses >> SECTOR_BITS, on)
+
+
+def local_places(addresses: Array) -> Array:
+    """Return where what each lane has at an address of its local memory lies among its warp's.
+
+    Words of one address lie side by side, lane by lane: a line holds a word of each lane (CUDA C++
+    Programming Guide, "Local Memory").
+    """
+    return addresses // WORD_BYTES * LINE_BYTES + np.arange(32) * WORD_BYTES
+
+
+def banks(addresses: Array, cc_major: int = 9) -> Array:
+    """Return the shared-memory bank of each byte address."""
+    return addresses // WORD_BYTES % (BANKS_CC1 if cc_major < 2 else BANKS)
+
+
+def wavefronts(
+    addresses: Array,
+    on: Array,
+    width_bytes: int = 4,
+    cc_major: int = 9,
+    *,
+    is_load: bool = False,
+) -> tuple[Array, Array]:
+    """Return the wavefronts of each warp's shared-memory access, and the least it could take.
+
+    A wavefront serves one word of each bank, and every lane that wants it (broadcast, multicast).
+    8-byte accesses are served a half-warp at a time, 16-byte accesses a quarter-warp at a
+    time. For compute capability 1.x half-warps meet 16 banks, and only one word is
+    broadcast in a wavefront. The least is one wavefront for each part of the warp with a lane on
+    (CUDA C++ Programming Guide, "Shared Memory").
+
+    From 7.0 on the parts of a load are twice as large where lanes in pairs want the same, or one
+    of them nothing: each lane and the next one, or each and the next but one (Nsight Compute's
+    counts of 600 patterns on an H200, with all lanes or some; taken to be so since
+    7.0).
+    """
+    addresses, on = np.broadcast_arrays(addresses, on)
+    words_per_lane = max(1, width_bytes // WORD_BYTES)
+    lanes = (BANKS_CC1 if cc_major < 2 else BANKS) // words_per_lane
+    taken, least = _in_parts(addresses, on, words_per_lane, lanes, cc_major)
+    if is_load and cc_major >= CC_OF_PAIRS and words_per_lane > 1:
+        in_pairs = _in_pairs(addresses, on, 1) | _in_pairs(addresses, on, 2)
+        if in_pairs.any():
+            merged = _in_parts(addresses, on, words_per_lane, 2 * lanes, cc_major)
+            taken = np.where(in_pairs, merged[0], taken)
+            least = np.where(in_pairs, merged[1], least)
+    return taken, least
+
+
+def _in_pairs(addresses: Array, on: Array, apart: int) -> Array:
+    """Return, per warp, whether no two lanes so far apart want what is not the same."""
+    pairs = (*on.shape[:-1], -1, 2, apart)
+    one, other = np.moveaxis(addresses.reshape(pairs), -2, 0)
+    both = on.reshape(pairs).all(-2)
+    found: Array = ((one == other) | ~both).all((-1, -2))
+    return found
+
+
+def _in_parts(
+    addresses: Array, on: Array, words_per_lane: int, lanes: int, cc_major: int
+) -> tuple[Array, Array]:
+    """Return the wavefronts, and the least, of warps that are served so many lanes at a time."""
+    words = (addresses // WORD_BYTES)[..., None] + np.arange(words_per_lane)
+    words = words.reshape(-1, lanes * words_per_lane)
+    taking = np.broadcast_to(on[..., None], (*on.shape, words_per_lane))
+    taking = taking.reshape(-1, lanes * words_per_lane)
+    if cc_major < 2:
+        taken = _with_one_broadcast(words, taking)
+    else:
+        taken = _with_multicast(words, taking, BANKS)
+    taken = taken.reshape(*addresses.shape[:-1], 32 // lanes)
+    return taken.sum(-1), np.count_nonzero(taken, axis=-1)
+
+
+def _with_multicast(words: Array, on: Array, width: int) -> Array:
+    """Return, per row, the most different words that any one bank is asked for."""
+    rows = len(words)
+    ordered = in_order(words, on)
+    first = ordered < NOWHERE
+    first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    row, _ = np.nonzero(first)
+    counts = np.bincount(row * width + ordered[first] % width, minlength=rows * width)
+    most: Array = counts.reshape(rows, width).max(axis=-1)
+    return most
+
+
+def _with_one_broadcast(words: Array, on: Array) -> Array:
+    """Return wavefronts of half-warps on 16 banks; the first waiting lane's word is broadcast."""
+    taken = np.zeros(len(words), dtype=np.int64)
+    for row in range(len(words)):
+        waiting = list(words[row][on[row]])
+        while waiting:
+            broadcast, busy, later = waiting[0], {int(waiting[0]) % BANKS_CC1}, []
+            for word in waiting[1:]:
+                bank = int(word) % BANKS_CC1
+                if word == broadcast:
+                    continue
+                if bank in busy:
+                    later.append(word)
+                busy.add(bank)
+            waiting = later
+            taken[row] += 1
+    return taken
+
+
+def load_wavefronts(addresses: Array, on: Array, width_bytes: int = 4, cc_major: int = 9) -> Array:
+    """Return the passes of each warp's load from global memory that finds all of it in the L1.
+
+    Tags of lines lie in four banks, by the exclusive or of the pairs of bits of a line's number
+    (here counted from the warp's first line): a pass looks one line up in each. What was found
+    comes in as many wavefronts as it would from shared memory, but that wide loads whose lanes want
+    the same take no fewer. The longer of both counts (cycles of the SM and Nsight Compute's counts
+    of 150 patterns on an H200; loads of 1, 2 and 4 words that 1 to 32 lanes want).
+    """
+    addresses, on = np.broadcast_arrays(addresses, on)
+    if on.size > 32 and on.all():
+        rows = (addresses - addresses[..., :1] // LINE_BYTES * LINE_BYTES).reshape(-1, 32)
+        if (rows == rows[0]).all():  # half of the time, where warps are alike
+            one = load_wavefronts(rows[0], on.reshape(-1, 32)[0], width_bytes, cc_major)
+            return np.full(addresses.shape[:-1], one)
+    found, _ = wavefronts(addresses, on, width_bytes, cc_major)
+    return np.asarray(np.maximum(found, _tag_passes(addresses // LINE_BYTES, on)))
+
+
+def _tag_passes(lines: Array, on: Array) -> Array:
+    """Return, per warp, how many of the lines that it touches lie in the fullest bank of tags."""
+    lines = distinct_values(lines, on)
+    is_line = lines >= 0
+    first = np.where(is_line, lines, NOWHERE).min(axis=-1, keepdims=True)
+    tags = _folded(np.where(is_line, lines - first, 0))
+    counts = [np.count_nonzero(is_line & (tags == bank), axis=-1) for bank in range(TAG_BANKS)]
+    return np.asarray(np.max(counts, axis=0))
+
+
+def _folded(lines: Array) -> Array:
+    """Return the exclusive or of the pairs of bits of each number."""
+    for shift in (32, 16, 8, 4, 2):
+        lines = lines ^ lines >> shift
+    return np.asarray(lines % TAG_BANKS)
+
+
+def shared_atomic_wavefronts(addresses: Array, on: Array, *, by_word: bool = False) -> Array:
+    """Return, per warp, an atomic's wavefronts on shared memory: the lanes of the fullest bank.
+
+    Where it goes `by_word`, lanes of one word are served at once (times of ATOMS.ADD and
+    ATOMS.POPC.INC on an H200, 1 to 32 words of a bank and 1 to 32 lanes of a word).
+    """
+    if by_word:
+        return wavefronts(addresses, on)[0]
+    return same_address_lanes(banks(addresses), on)
+
+
+def same_address_lanes(addresses: Array, on: Array) -> Array:
+    """Return, per warp, the most lanes of one address: an atomic serves them one by one.
+
+    In order, lanes of one address stand side by side: each as far from the first as there are.
+    """
+    addresses, on = np.broadcast_arrays(addresses, on)
+    place = np.arange(32, dtype=np.int8)
+    first = _first_of_runs(_sorted(addresses, on, NOWHERE + place))
+    most = np.array(lanes_in(on) > 0, dtype=np.int64)
+    shared = np.asarray(lanes_in(first) < 32)  # most warps have an address for each lane
+    if shared.any():
+        runs = first[shared]
+        behind = place - np.maximum.accumulate(np.where(runs, place, np.int8(0)), axis=-1)
+        most[shared] = behind.max(-1) + np.int64(1)
+    return most
+
+
+def atomic_passes(addresses: Array, on: Array) -> Array:
+    """Return the passes of each warp's atomic on global memory: lanes of a word one by one.
+
+    Words of a sector are served together, sectors one after the other (rates of patterns on an
+    H200, with 1 to 32 words in 1 to 32 sectors).
+    """
+    addresses, on = np.broadcast_arrays(addresses, on)
+    same = addresses[..., :, None] == addresses[..., None, :]
+    same &= on[..., :, None] & on[..., None, :]
+    lanes = np.count_nonzero(same, axis=-1)
+    each = in_order(addresses // SECTOR_BYTES * 64 + lanes, on)
+    is_most = each < NOWHERE
+    is_most[..., :-1] &= each[..., 1:] // 64 != each[..., :-1] // 64
+    return np.asarray(np.where(is_most, each % 64, 0).sum(axis=-1))

@@ -1,0 +1,55 @@
+"""How many blocks of a kernel an SM holds, and what limits that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.errors import LaunchError
+from gpusim.gpu.device import Device
+from gpusim.launch.grid import WARP_SIZE
+from gpusim.launch.prepared import Prepared
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Blocks and warps that an SM holds at a time, and what stands in the way of more.
+
+    `limit` is "threads", "blocks", "registers" or "shared memory"; `fraction` is of the
+    warps that an SM could hold.
+    """
+
+    blocks: int
+    warps: int
+    fraction: float
+    limit: str
+
+
+def _up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def occupancy(prepared: Prepared, device: Device) -> Occupancy:
+    """Return a launch's occupancy; LaunchError where an SM cannot hold one block.
+
+    The rules are those of NVIDIA's occupancy calculator: registers are given to warps in
+    units, shared memory to blocks, some of it kept by the system.
+    """
+    program, launch = prepared.program, prepared.launch
+    sm, warps = device.sm, launch.warps_per_block
+    registers = _up(program.register_estimate * WARP_SIZE, sm.register_unit) * warps
+    shared = program.shared_bytes + launch.dynamic_shared_bytes + sm.shared_reserved_bytes
+    shared = _up(shared, sm.shared_unit_bytes)
+    limits = {
+        "threads": sm.max_threads // (warps * WARP_SIZE),
+        "blocks": sm.max_blocks,
+        "registers": sm.registers // registers,
+        "shared memory": sm.shared_bytes // shared if shared else sm.max_blocks,
+    }
+    limit = min(limits, key=lambda name: limits[name])
+    blocks = limits[limit]
+    if blocks < 1:
+        raise LaunchError(
+            f"{device.gpu.name} cannot hold a block of {launch.threads_per_block} threads: "
+            f"not enough {limit}"
+        )
+    return Occupancy(blocks, blocks * warps, blocks * warps * WARP_SIZE / sm.max_threads, limit)

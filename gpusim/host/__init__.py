@@ -1,0 +1,1 @@
+"""The host process: files, caches on disk, journals, worker processes."""

@@ -1,0 +1,196 @@
+"""Finished pieces of long work, kept so that neither a kill nor a damaged disk spoils them.
+
+A journal is a file of lines, each a checksum and a piece as JSON. A piece is on disk before
+`keep` returns. What a kill has cut short is dropped; lines that are damaged are set aside in a
+file of their own, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gpusim.errors import InputError
+from gpusim.host.files import refusing
+
+Record = dict[str, Any]
+Fits = Callable[[str, Record], bool]  # whether a record is one that belongs to its key
+
+DAMAGED_SUFFIX = ".damaged"
+MAX_BYTES = 2**28  # a quarter of a million rows of a sweep
+
+
+class Journal:
+    """Finished pieces, found again by their keys; `remark` says what was found damaged, if any."""
+
+    def __init__(self, path: Path, file: BinaryIO, kept: dict[str, Record], remark: str) -> None:
+        self.path = path
+        self.kept = kept
+        self.remark = remark
+        self._file = file
+
+    def keep(self, key: str, record: Record) -> None:
+        """Write a finished piece."""
+        with refusing(self.path):
+            _append(self._file, _line(key, record))
+        self.kept[key] = record
+
+    def discard(self) -> None:
+        """Remove the journal: what it holds is elsewhere now."""
+        if _is_at(self.path, self._file):
+            self.path.unlink()
+
+
+@contextlib.contextmanager
+def opened(path: Path, fits: Fits | None = None) -> Iterator[Journal]:
+    """Open a journal, a new one or one that an earlier run left; for one process at a time."""
+    with contextlib.ExitStack() as stack:
+        with refusing(path):
+            file = stack.enter_context(_locked(path))
+            found = _read(file, path, fits)
+            if found.damaged:
+                file = stack.enter_context(_without_damage(path, found))
+            elif found.length < os.fstat(file.fileno()).st_size:
+                file.truncate(found.length)
+        try:
+            yield Journal(path, file, found.kept, found.remark(path))
+        finally:
+            if not os.fstat(file.fileno()).st_size and _is_at(path, file):
+                path.unlink()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a journal holds: pieces, the lines they are in, and those that are damaged."""
+
+    kept: dict[str, Record]
+    good: list[bytes]
+    damaged: list[bytes]
+    length: int
+
+    def remark(self, path: Path) -> str:
+        """Say how many lines are damaged and where they are now; nothing where none is."""
+        count = len(self.damaged)
+        if not count:
+            return ""
+        lines = "one damaged line" if count == 1 else f"{count} damaged lines"
+        return (
+            f"{path}: {lines} set aside in {_beside(path).name}; what is lost is worked out again"
+        )
+
+
+def _read(file: BinaryIO, path: Path, fits: Fits | None) -> _Found:
+    """Return what a journal holds, without what a kill has left half-written at its end."""
+    file.seek(0)
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise InputError(f"{path}: is longer than {MAX_BYTES:,} bytes; remove it to begin anew")
+    length = content.rfind(b"\n") + 1
+    found = _Found({}, [], [], length)
+    for line in content[:length].split(b"\n")[:-1]:
+        entry = _entry(line)
+        if entry is None or (fits is not None and not fits(*entry)):
+            found.damaged.append(line + b"\n")
+        else:
+            found.good.append(line + b"\n")
+            found.kept[entry[0]] = entry[1]
+    return found
+
+
+def _line(key: str, record: Record) -> bytes:
+    content = json.dumps([key, record], separators=(",", ":")).encode()
+    return _checksum(content) + b" " + content + b"\n"
+
+
+def _entry(line: bytes) -> tuple[str, Record] | None:
+    """Return the key and the record of a line; None where it is not what was written."""
+    checksum, _, content = line.partition(b" ")
+    if checksum != _checksum(content):
+        return None
+    try:
+        key, record = json.loads(content)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return (key, record) if isinstance(key, str) and isinstance(record, dict) else None
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=8).hexdigest().encode()
+
+
+def _append(file: BinaryIO, line: bytes) -> None:
+    """Write a line, all of it or, where the disk is full, nothing."""
+    before = os.fstat(file.fileno()).st_size
+    left = memoryview(line)
+    try:
+        while left:
+            left = left[file.write(left) :]
+        os.fsync(file.fileno())
+    except OSError:
+        file.truncate(before)
+        raise
+
+
+def _without_damage(path: Path, found: _Found) -> BinaryIO:
+    """Set the damaged lines aside and return a journal of the good ones, which is locked.
+
+    Whenever a kill comes, the journal is there, and so is all that it held.
+    """
+    with _beside(path).open("ab", buffering=0) as aside:
+        _append(aside, b"".join(found.damaged))
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    file = _locked(part)
+    _append(file, b"".join(found.good))
+    part.replace(path)
+    return file
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + DAMAGED_SUFFIX)
+
+
+def _locked(path: Path) -> BinaryIO:
+    """Open a file for this process alone.
+
+    Whoever had it before may have removed or replaced it between our opening and our lock.
+    """
+    while True:
+        file = path.open("a+b", buffering=0)
+        try:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InputError(f"{path}: is a device, not a file")
+            _lock(file, path)
+            if _is_at(path, file):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    """Whether a path leads to this open file, or to another one or none."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Keep a second sweep from the same journal; the system lets go when the process ends."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"another sweep is at work on {path}") from None

@@ -1,0 +1,1 @@
+"""Instructions: operations and their semantics, and floating-point arithmetic."""

@@ -1,0 +1,181 @@
+"""What happened, reported as facts: a `Step` is one instruction run by a group of warps.
+
+Observers listen to steps; they know nothing of each other, and the machine nothing of
+them. With nobody listening no step is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpusim.errors import InputError
+from gpusim.isa.ops import Instruction, Program
+from gpusim.launch.grid import Launch
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which warps the rows of a batch stand for.
+
+    A folded batch has one row per warp of a block and each row stands for that warp of
+    every block in `blocks`: its arrays are shaped (copies, rows, 32), with one copy where
+    all blocks agree. An unfolded batch has one row per warp of every block, and one copy.
+    """
+
+    blocks: Array  # linear block numbers
+    warps_per_block: int
+    folded: bool
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.warps_per_block if self.folded else self.warps_per_block * len(self.blocks)
+
+    @property
+    def copies(self) -> int:
+        """Number of blocks that each row stands for."""
+        return len(self.blocks) if self.folded else 1
+
+    def block_of(self, rows: Array) -> Array:
+        """Return the linear block numbers that rows stand for, shaped (copies, 1) or (1, rows)."""
+        if self.folded:
+            return self.blocks[:, None]
+        return np.asarray(self.blocks[rows // self.warps_per_block])[None]
+
+    def warp_of(self, rows: Array) -> Array:
+        """Return each row's warp, as a block counts them."""
+        return rows % self.warps_per_block
+
+
+class Step(NamedTuple):
+    """One instruction, run by the warps in `rows` of a batch.
+
+    `active` are the lanes that run it, `on` those of them whose guard lets them take part;
+    both are shaped (copies or 1, len(rows), 32). `addresses` are byte addresses (within the
+    block for shared memory), `taken` the lanes that take a branch or for which a source
+    conditional is true; each is None for other instructions. `values` are what a store
+    stores, `left` what an atomic leaves in shared memory when all lanes are through, `mask` is
+    the operand that names lanes to a shuffle, vote or warp barrier, as bits; all three are to be
+    broadcast. `sources` are the lanes that a shuffle without a mask reads from, `constants` the
+    offsets in its bank at which a load of constants reads that has registers for them. A row may be
+    a part of a warp: lanes that diverged run as rows of their own.
+
+    It is a tuple because one is made for every instruction: a dataclass takes four times as long.
+    """
+
+    pc: int
+    instruction: Instruction
+    placement: Placement
+    rows: Array
+    active: Array
+    on: Array
+    addresses: Array | None = None
+    taken: Array | None = None
+    values: tuple[Array, ...] = ()
+    mask: Array | None = None
+    left: Array | None = None
+    sources: Array | None = None
+    constants: Array | None = None
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Iterations of a loop that were left out, for they are like those just before them.
+
+    Each warp in `rows` would have issued its last `issued` instructions `times` more times;
+    `times` is shaped (copies or 1, len(rows)). With each time the addresses in an array move
+    on by `strides` bytes, by where the array begins.
+    """
+
+    placement: Placement
+    rows: Array
+    issued: int
+    times: Array
+    strides: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class BarrierOpened:
+    """Blocks of which every live lane had come to a barrier, and goes on behind it.
+
+    It is reported right after the step `after`, by which the last lanes came, or left the kernel.
+    `rows` are the warps, or parts of warps, that were held, and `pcs` where each of them was.
+    Of barriers with a number `numbers` are those of the rows, `threads` for how many each waited, 0
+    for all of its block, and `lanes`, (rows, 32), who was held: such a barrier opens for those who
+    wait at it, not for all of a block.
+    """
+
+    placement: Placement
+    rows: Array
+    pcs: Array
+    after: Step
+    numbers: Array | None = None
+    threads: Array | None = None
+    lanes: Array | None = None
+
+    @property
+    def blocks(self) -> Array:
+        """Linear numbers of the blocks, in order."""
+        return np.unique(self.placement.block_of(self.rows))
+
+
+@dataclass(frozen=True)
+class BarrierArrived:
+    """Threads that came to barriers with a number and go on without waiting (PTX bar.arrive).
+
+    It is reported right after their `step`, and before the barriers open; `numbers` has one for
+    each of the step's rows.
+    """
+
+    step: Step
+    numbers: Array
+
+
+class Observer:
+    """Listens to a launch: `begin`, then what happens batch by batch, then `end`.
+
+    Every hook does nothing here: an analysis overrides those it needs, and what nobody listens
+    to costs nothing. A batch that is unfolded tells its further steps with another placement of
+    the same blocks. `batch_end` comes after its last.
+    """
+
+    def begin(self, program: Program, launch: Launch) -> None:
+        """Prepare for a launch."""
+
+    def step(self, step: Step) -> None:
+        """Take note of one step."""
+
+    def barrier_opened(self, opened: BarrierOpened) -> None:
+        """Take note that blocks have passed a barrier."""
+
+    def barrier_arrived(self, arrived: BarrierArrived) -> None:
+        """Take note that threads came to a barrier at which they do not wait."""
+
+    def batch_end(self, blocks: Array) -> None:
+        """Take note that these blocks have finished."""
+
+    def end(self) -> None:
+        """The launch is over."""
+
+
+def require_observers(observers: Sequence[object], kind: type) -> None:
+    """Raise InputError for what is given as an observer and is none: it would hear of nothing."""
+    for one in observers:
+        if not isinstance(one, kind):
+            given = f"the class {one.__name__}" if isinstance(one, type) else f"{one!r}"
+            raise InputError(
+                f"observers are objects of subclasses of {kind.__name__} "
+                f"({kind.__module__}), not {given}"
+            )
+
+
+def hooks(observers: Sequence[Observer], name: str) -> list[Callable[..., None]]:
+    """Return the hook of that name of each observer that overrides it."""
+    empty = getattr(Observer, name)
+    return [getattr(o, name) for o in observers if getattr(type(o), name, empty) is not empty]

@@ -1,0 +1,68 @@
+"""What runs: one program with its launch and its arguments, for one generation of GPUs.
+
+Every front end makes one, in its own way; what runs, counts or predicts takes it whole and does
+not ask where the program came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.ops import ANY_ARRAY, Program
+from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.paged import PagedCopy
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A program that is ready to run. LaunchError where no GPU of `cc` holds one of its blocks.
+
+    `arguments` are arrays and NumPy scalars by the names that the program has for them; an
+    `ArraySpec` stands for an array whose elements are never read, a `NullPointer` for none.
+    `source_file` is the file whose lines the instructions name, empty where there is none.
+    `fallback` says why the lowering made the program where nvcc's code was to be had if possible.
+    `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
+    arguments that stand for arrays in another byte order, with these.
+    `rehearsal` is the same launch in code that checks indices along each axis of an array, where
+    this code does not: it is run first, on copies of the arrays.
+    """
+
+    program: Program
+    launch: Launch
+    arguments: Mapping[str, Any]
+    cc: ComputeCapability
+    source_file: str = ""
+    fallback: str = ""
+    copies: tuple[PagedCopy, ...] = ()
+    swapped: tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], ...] = ()
+    rehearsal: Prepared | None = None
+
+    def __post_init__(self) -> None:
+        self.launch.check(self.cc, self.program.shared_bytes)
+
+    def give_back(self) -> None:
+        """Let arrays in another byte order hold the results."""
+        for held, given in self.swapped:
+            if given.flags.writeable:
+                given[...] = held
+
+    def bytes_of(self, array: str) -> int:
+        """Return the size of an array in bytes; of ANY_ARRAY, that of all of them together."""
+        if array != ANY_ARRAY:
+            return int(self.arguments[array].nbytes)
+        arrays = {id(value): value for value in self.arguments.values() if _is_array(value)}
+        return sum(int(value.nbytes) for value in arrays.values())
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self.program.name
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, ArraySpec) or (isinstance(value, np.ndarray) and value.ndim > 0)

@@ -1,0 +1,1 @@
+"""Integer and interval arithmetic of predictions."""

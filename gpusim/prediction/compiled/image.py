@@ -1,0 +1,130 @@
+"""Objects as they lie in the memory of a module: brought there, and read back."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+from gpusim.prediction.compiled.kinds import FLOAT, INT, SLOT, Kind, ListOf, Reference
+from gpusim.prediction.compiled.layouts import Layouts, special_slots
+
+BASE = 1024  # where the first object lies; None is 0
+_LIST_SLOTS = 3  # of a list: where its elements lie, how many there are, room for how many
+_ADDRESS = (1 << 32) - 1  # a slot's bits that are an address or a length
+
+Read = Callable[[int, int], list[int]]  # what lies in so many slots from an address on
+
+
+class Image:
+    """Objects that are to be played, with all that they lead to, slot by slot.
+
+    It may lie `behind` another, whose objects it leads to. What is no whole number stands in its
+    slot as it is until all else is there: objects lead to each other in chains that are longer
+    than Python's calls are deep. Those that were brought together are gone through by slot.
+    """
+
+    def __init__(self, layouts: Layouts, behind: Image | None = None) -> None:
+        self._layouts = layouts
+        self.begin = BASE if behind is None else behind.end
+        self._slots: list[Any] = []
+        # By identity: the address of an object or list. They are all held by what was added.
+        self._places: dict[int, int] = {id(None): 0} if behind is None else dict(behind._places)
+        self._added: list[Any] = []
+        # Slots, a row's length apart, that hold what is of a kind.
+        self._unfinished: list[tuple[slice, Kind]] = []
+
+    @property
+    def end(self) -> int:
+        """The address behind the last object."""
+        return self.begin + SLOT * len(self._slots)
+
+    def words(self) -> array[int]:
+        """Return what lies in memory from the first object on; TypeError for what is no number."""
+        return array("q", self._slots)
+
+    def add(self, given: Any) -> int:
+        """Bring an object into memory, with all that it leads to; return its address."""
+        self._added.append(given)
+        self._objects(type(given), (given,))
+        self._finish()
+        return self.address(given)
+
+    def add_list(self, element: type, items: Sequence[Any]) -> None:
+        """Bring a list of objects into memory, with all that they lead to."""
+        self._added.append(items)
+        self._list(Reference(element), items)
+        self._finish()
+
+    def holds(self, lists: Iterable[Sequence[Any]]) -> bool:
+        """Return whether all of some lists are there."""
+        return all(id(items) in self._places for items in lists)
+
+    def address(self, given: Any) -> int:
+        """Return where an object or list lies."""
+        return self._places[id(given)]
+
+    def read_back(self, given: Any, names: Sequence[str], read: Read) -> None:
+        """Set fields of an object to what lies in memory now."""
+        fields = self._layouts.of(type(given)).fields
+        for name in names:
+            [slot] = read(self.address(given) + fields[name].offset, 1)
+            setattr(given, name, _value(slot, fields[name].kind, read))
+
+    def _finish(self) -> None:
+        """Put addresses and bits in the place of what is no whole number."""
+        slots, places, unfinished = self._slots, self._places, self._unfinished
+        while unfinished:
+            here, kind = unfinished.pop()
+            values = slots[here]
+            if kind == FLOAT:
+                slots[here] = array("q", array("d", values).tobytes())
+                continue
+            if isinstance(kind, Reference):
+                self._objects(kind.cls, values)
+            elif isinstance(kind, ListOf):
+                for items in values:
+                    self._list(kind.element, items)
+            slots[here] = [places[id(value)] for value in values]
+
+    def _objects(self, cls: type, objects: Sequence[Any]) -> None:
+        """Bring those of some objects into memory that are not there."""
+        cls = self._layouts.bindings.get(cls, cls)
+        layout = self._layouts.of(cls)
+        slots, places, values = self._slots, self._places, layout.values
+        first = len(slots)
+        for one in objects:
+            if id(one) not in places:
+                if type(one) is not cls:
+                    raise TypeError(f"a {type(one).__name__} is played as a {cls.__name__}")
+                places[id(one)] = self.begin + SLOT * len(slots)
+                slots.extend(values(one))
+        self._leave(first, layout.size // SLOT, layout.special)
+
+    def _list(self, element: Kind, items: Sequence[Any]) -> None:
+        """Bring a list into memory that is not there."""
+        if id(items) in self._places:
+            return
+        special, length = special_slots(element)
+        self._places[id(items)] = address = self.end
+        self._slots.extend((address + SLOT * _LIST_SLOTS, len(items), len(items)))
+        first = len(self._slots)
+        self._slots.extend(items if length == 1 else chain.from_iterable(items))
+        self._leave(first, length, special)
+
+    def _leave(self, first: int, length: int, special: Sequence[tuple[int, Kind]]) -> None:
+        """Leave for later what is no whole number in the rows from a slot on, of a length."""
+        end = len(self._slots)
+        if end > first:
+            for number, kind in special:
+                self._unfinished.append((slice(first + number, end, length), kind))
+
+
+def _value(slot: int, kind: Kind, read: Read) -> Any:
+    """Return a whole number, or a list of such, by what lies in a slot."""
+    if not isinstance(kind, ListOf):
+        return slot
+    data, length, _ = (part & _ADDRESS for part in read(slot & _ADDRESS, _LIST_SLOTS))
+    slots = read(data, length)
+    return slots if kind.element == INT else [_value(one, kind.element, read) for one in slots]

@@ -1,0 +1,84 @@
+"""Where the fields of a class lie in memory: those that its annotations name, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from operator import attrgetter
+from typing import Any, get_type_hints
+
+from gpusim.prediction.compiled.kinds import (
+    Bindings,
+    Kind,
+    TupleOf,
+    flat,
+    is_whole,
+    kind_of,
+    size_of,
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a class: what it holds, and how many bytes behind the object's address."""
+
+    kind: Kind
+    offset: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The fields of a class that are played; the others are not in memory."""
+
+    cls: type
+    fields: dict[str, Field]
+    size: int
+
+    @cached_property
+    def values(self) -> Callable[[Any], tuple[Any, ...]]:
+        """What returns an object's fields, in order."""
+        return attrgetter(*self.fields) if len(self.fields) > 1 else self._only
+
+    @cached_property
+    def special(self) -> Sequence[tuple[int, Kind]]:
+        """The slots that hold something else than a whole number, and of which kind."""
+        return special_slots(TupleOf(tuple(field.kind for field in self.fields.values())))[0]
+
+    def _only(self, given: Any) -> tuple[Any, ...]:
+        return tuple(getattr(given, name) for name in self.fields)
+
+
+@cache
+def special_slots(kind: Kind) -> tuple[Sequence[tuple[int, Kind]], int]:
+    """Return the slots of a value that hold something else than a whole number, and their kinds.
+
+    With them how many slots there are in all.
+    """
+    slots = flat(kind)
+    special = [(number, one) for number, one in enumerate(slots) if not is_whole(one)]
+    return special, len(slots)
+
+
+class Layouts:
+    """The layouts of classes; `bindings` say which class stands for a protocol."""
+
+    def __init__(self, bindings: Bindings) -> None:
+        self.bindings = bindings
+        self._known: dict[type, Layout] = {}
+
+    def of(self, cls: type) -> Layout:
+        """Return the layout of a class."""
+        if cls not in self._known:
+            self._known[cls] = self._made(cls)
+        return self._known[cls]
+
+    def _made(self, cls: type) -> Layout:
+        fields: dict[str, Field] = {}
+        offset = 0
+        for name, annotation in get_type_hints(cls).items():
+            kind = kind_of(annotation, self.bindings)
+            if kind is not None:
+                fields[name] = Field(kind, offset)
+                offset += size_of(kind)
+        return Layout(cls, fields, offset)

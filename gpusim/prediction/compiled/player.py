@@ -1,0 +1,79 @@
+"""Where the clock is played compiled: where the extra is installed and serves this machine."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gpusim.errors import GpusimWarning, InputError
+from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.compiled import room
+
+if TYPE_CHECKING:
+    from gpusim.prediction.compiled.clock import CompiledClock
+
+SWITCH = "GPUSIM_FAST"
+OFF, ON = VALUES = ("0", "1")
+_SHORT = (
+    "SimPy plays: the process may have too little more memory (ulimit -v) for the compiled clock"
+)
+
+
+def is_wanted() -> bool:
+    """Return whether the compiled clock may play: `GPUSIM_FAST=0` leaves all to SimPy.
+
+    Raises InputError where the environment says neither 0 nor 1.
+    """
+    said = os.environ.get(SWITCH) or ON
+    if said not in VALUES:
+        raise InputError(f"{SWITCH} in the environment is {said!r}; it is {' or '.join(VALUES)}")
+    return said == ON
+
+
+def is_played(sm: StreamingMultiprocessor) -> bool:
+    """Play what an SM does; return False where that is left to SimPy, and nothing has happened.
+
+    What goes wrong is said once: SimPy gives the same.
+    """
+    if room.is_short():
+        _say(_SHORT)
+        return False
+    compiled = clock()
+    if compiled is None:
+        return False
+    try:
+        compiled.play(sm)
+    except Exception as error:
+        _say(f"SimPy plays what the compiled clock could not: {error}")
+        return False
+    return True
+
+
+@cache
+def clock() -> CompiledClock | None:
+    """Return the compiled clock, None where the extra is missing or does not serve this machine."""
+    try:
+        import wasmtime  # noqa: F401
+    except ModuleNotFoundError:
+        return None
+    except Exception as error:
+        _say(f"the extra 'fast' does not serve this machine ({error}); SimPy does")
+        return None
+    try:
+        from gpusim.prediction.compiled.clock import CompiledClock
+
+        return CompiledClock()
+    except Exception as error:
+        _say(f"the clock is not compiled ({error}); SimPy plays it")
+        return None
+
+
+atexit.register(clock.cache_clear)  # wasmtime cannot give back what outlives its own modules
+
+
+@cache
+def _say(message: str) -> None:
+    warnings.warn(message, GpusimWarning, stacklevel=2)

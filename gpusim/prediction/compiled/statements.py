@@ -1,0 +1,278 @@
+"""Statements of what is played, and the functions made of them, as WebAssembly text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpusim.prediction.compiled.expressions import Expressions, Signature, Value, folded
+from gpusim.prediction.compiled.kinds import (
+    BOOL,
+    INT,
+    NONE,
+    NOTHING,
+    Kind,
+    ListOf,
+    TupleOf,
+    flat,
+    kind_of,
+    size_of,
+)
+
+
+class Statements(Expressions):
+    """The statements of one function."""
+
+    _result: Kind
+    _loops: list[tuple[str, str]]  # where `break` and `continue` lead, the innermost last
+    _end: str  # where `return` leads, in a function that is written out in another
+    _returned: str  # which variable holds what it returns
+
+    def translated(self, signature: Signature) -> str:
+        """Return the function as text."""
+        self._result, self._loops, self._end = signature.result, [], ""
+        for name, kind in signature.parameters.items():
+            self.variables[name] = kind
+        body = self._block(self.source.tree.body)
+        parameters = [
+            f"(param {slot} {one.wasm})"
+            for name, kind in signature.parameters.items()
+            for slot, one in self._slots(name, kind)
+        ]
+        results = [f"(result {one.wasm})" for one in flat(signature.result)]
+        end = "(unreachable)" if results else ""
+        head = " ".join([signature.name, *parameters, *results, *self.locals])
+        return f"(func {head}\n{body}\n{end})"
+
+    def inlined(self, signature: Signature, given: list[Value]) -> Value:
+        """Return what the function returns, written out within another, and its variables there."""
+        self._result, self._loops = signature.result, []
+        self._end = f"$end{self.label()}"
+        begin = []
+        for (name, kind), value in zip(signature.parameters.items(), given, strict=True):
+            self.declare(name, kind)
+            begin.append(self.set(name, value))
+        self._returned = self.temporary(signature.result)
+        body = self._block(self.source.tree.body)
+        returned = self.get(self._returned)
+        code = f"{' '.join(begin)} (block {self._end}\n{body})"
+        return Value(f"{code} {returned.code}", signature.result)
+
+    def _block(self, body: Sequence[ast.stmt]) -> str:
+        return "\n".join(self._statement(node) for node in body)
+
+    def _statement(self, node: ast.stmt) -> str:
+        translate = _STATEMENTS.get(type(node))
+        if translate is None:
+            raise self.refuse(f"{type(node).__name__} is not played", node)
+        return translate(self, node)
+
+    # -- assignments -------------------------------------------------------------------
+
+    def _assign(self, node: Any) -> str:
+        if len(node.targets) == 1:
+            return self._assign_to(node.targets[0], self.value(node.value, self._wanted(node)))
+        keep, value = self.kept(self.value(node.value, self._wanted(node)))
+        return " ".join([keep, *(self._assign_to(target, value) for target in node.targets)])
+
+    def _wanted(self, node: ast.Assign) -> Kind | None:
+        """Return the kind of what is assigned to, None where that is new or several."""
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            return self.variables.get(target.id)
+        if isinstance(target, ast.Attribute):
+            return self.field(target)[2]
+        return self.element(target)[1] if isinstance(target, ast.Subscript) else None
+
+    def _assign_to(self, target: ast.expr, value: Value) -> str:
+        if isinstance(target, ast.Name):
+            return self._assign_to_name(target, value)
+        if isinstance(target, ast.Tuple):
+            return self._unpack(target, value)
+        if isinstance(target, ast.Attribute):
+            held, offset, kind = self.field(target)
+            keep, value = self.kept(self.fitted(value, kind, target))
+            return f"{keep} {self.store(held.code, offset, value)}"
+        if isinstance(target, ast.Subscript):
+            keep, value = self.kept(value)
+            address, kind = self.element(target)
+            keep_address, there = self.kept(Value(address, BOOL))
+            value = self.fitted(value, kind, target)
+            return f"{keep} {keep_address} {self.store(there.code, 0, value)}"
+        raise self.refuse(f"nothing is assigned to a {type(target).__name__}", target)
+
+    def _assign_to_name(self, target: ast.Name, value: Value) -> str:
+        if target.id not in self.variables:
+            if value.kind == NONE:
+                raise self.refuse(f"what {target.id} may be besides None is not said", target)
+            self.declare(target.id, value.kind)
+        return self.set(target.id, self.fitted(value, self.variables[target.id], target))
+
+    def _unpack(self, target: ast.Tuple, value: Value) -> str:
+        if not isinstance(value.kind, TupleOf) or len(value.kind.elements) != len(target.elts):
+            raise self.refuse(f"{value.kind} has not as many elements", target)
+        before, parts = self.parts(value)
+        texts = [before]
+        for one, kind in zip(target.elts, value.kind.elements, strict=True):
+            mine, parts = parts[: len(flat(kind))], parts[len(flat(kind)) :]
+            if not (isinstance(one, ast.Name) and one.id == "_"):
+                texts.append(self._assign_to(one, Value(" ".join(mine), kind, mine)))
+        return " ".join(texts)
+
+    def _annotated(self, node: Any) -> str:
+        scope = self.source.function.__globals__
+        annotation = eval(ast.unparse(node.annotation), scope)
+        kind = kind_of(annotation, self.around.layouts.bindings)
+        if kind is None or not isinstance(node.target, ast.Name):
+            raise self.refuse("this kind is not played", node.annotation)
+        if node.target.id not in self.variables:
+            self.declare(node.target.id, kind)
+        return "" if node.value is None else self.set(node.target.id, self.value(node.value, kind))
+
+    def _augmented(self, node: Any) -> str:
+        """Change what is there; the place is looked up once."""
+        keep, there, put = self._place(node.target)
+        calls = any(isinstance(part, ast.Call) for part in ast.walk(node.value))
+        if calls and isinstance(node.target, ast.Subscript):
+            raise self.refuse("what is called may change the place that is changed", node.value)
+        made = self.combined(node.op, there, self.value(node.value), node, node.value)
+        return f"{keep} {put(self.fitted(made, there.kind, node))}"
+
+    def _place(self, target: ast.expr) -> tuple[str, Value, Callable[[Value], str]]:
+        """Return what keeps a place's address, what lies there, and what puts a value there."""
+        if isinstance(target, ast.Name):
+            return "", self._name(target), lambda value: self.set(target.id, value)
+        if isinstance(target, ast.Attribute):
+            held, offset, kind = self.field(target)
+            keep, held = self.kept(held)
+            there = held.code
+        elif isinstance(target, ast.Subscript):
+            address, kind = self.element(target)
+            offset = 0
+            keep, place = self.kept(Value(address, BOOL))
+            there = place.code
+        else:
+            raise self.refuse(f"a {type(target).__name__} is not changed", target)
+        put: Callable[[Value], str] = lambda value: self.store(there, offset, value)  # noqa: E731
+        return keep, self.load(there, offset, kind), put
+
+    def _delete(self, node: Any) -> str:
+        [target] = node.targets
+        if not isinstance(target, ast.Subscript):
+            raise self.refuse("only a list's element is deleted", node)
+        found = self.value(target.value)
+        if not isinstance(found.kind, ListOf):
+            raise self.refuse(f"{found.kind} has no elements that are played", node)
+        keep, items = self.kept(found)
+        size = f"(i32.const {size_of(found.kind.element)})"
+        gone = folded("call $delete", items.code, self.place(target.slice, items), size)
+        return f"{keep} {gone}"
+
+    # -- control flow ------------------------------------------------------------------
+
+    def _if(self, node: Any) -> str:
+        test, then = self.condition(node.test), self._block(node.body)
+        other = f"(else {self._block(node.orelse)})" if node.orelse else ""
+        return f"(if {test}\n(then {then})\n{other})"
+
+    def _while(self, node: Any) -> str:
+        number = self.label()
+        self._loops.append((f"$out{number}", f"$again{number}"))
+        test, body = self.condition(node.test), self._block(node.body)
+        self._loops.pop()
+        return (
+            f"(block $out{number} (loop $again{number}\n(br_if $out{number} (i32.eqz {test}))\n"
+            f"{body}\n(br $again{number})))"
+        )
+
+    def _for(self, node: Any) -> str:
+        if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name):
+            if node.iter.func.id == "range" and len(node.iter.args) == 1:
+                return self._for_number(node, node.iter.args[0])
+            if node.iter.func.id == "enumerate" and len(node.iter.args) == 1:
+                place, one = node.target.elts
+                return self._for_each(node, node.iter.args[0], one, place)
+        return self._for_each(node, node.iter, node.target, None)
+
+    def _for_number(self, node: ast.For, end: ast.expr) -> str:
+        keep, last = self.kept(self.value(end, INT))
+        name = self.temporary(INT)
+        take = self._assign_to(node.target, self.get(name))
+        test = folded("i64.lt_s", self.get(name).code, last.code)
+        return f"{keep} {self._loop(node, name, test, take)}"
+
+    def _for_each(
+        self, node: ast.For, over: ast.expr, target: ast.expr, place: ast.expr | None
+    ) -> str:
+        """Go through a list, which may grow meanwhile, as in Python."""
+        found = self.value(over)
+        if not isinstance(found.kind, ListOf):
+            raise self.refuse(f"{found.kind} has no elements that are played", over)
+        keep, items = self.kept(found)
+        name = self.temporary(INT)
+        index = folded("i32.wrap_i64", self.get(name).code)
+        size = f"(i32.const {size_of(found.kind.element)})"
+        address = folded("i32.add", folded("i32.load", items.code), folded("i32.mul", index, size))
+        take = self._assign_to(target, self.load(address, 0, found.kind.element))
+        if place is not None:
+            take = f"{take} {self._assign_to(place, self.get(name))}"
+        test = folded("i32.lt_u", index, self.length(items))
+        return f"{keep} {self._loop(node, name, test, take)}"
+
+    def _loop(self, node: ast.For, name: str, test: str, take: str) -> str:
+        """Count a variable up from 0 while a test holds."""
+        number = self.label()
+        self._loops.append((f"$out{number}", f"$next{number}"))
+        body = self._block(node.body)
+        self._loops.pop()
+        begin = self.set(name, Value("(i64.const 0)", INT))
+        step = folded("i64.add", self.get(name).code, "(i64.const 1)")
+        return (
+            f"{begin} (block $out{number} (loop $again{number}\n"
+            f"(br_if $out{number} (i32.eqz {test}))\n(block $next{number} {take}\n{body})\n"
+            f"{self.set(name, Value(step, INT))} (br $again{number})))"
+        )
+
+    def _break(self, node: Any) -> str:
+        return f"(br {self._loops[-1][0]})"
+
+    def _continue(self, node: Any) -> str:
+        return f"(br {self._loops[-1][1]})"
+
+    def _return(self, node: Any) -> str:
+        value = Value("", NOTHING)
+        if node.value is not None and self._result != NOTHING:
+            value = self.value(node.value, self._result)
+        if self._end:
+            return f"{self.set(self._returned, value)} (br {self._end})"
+        return folded("return", value.code)
+
+    def _expression(self, node: Any) -> str:
+        if isinstance(node.value, ast.Constant):  # a docstring
+            return ""
+        value = self.value(node.value)
+        return value.code + " (drop)" * len(flat(value.kind))
+
+    def _pass(self, node: Any) -> str:
+        return ""
+
+    def _raise(self, node: Any) -> str:
+        return "(unreachable)"
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], str]] = {
+    ast.Assign: Statements._assign,
+    ast.AnnAssign: Statements._annotated,
+    ast.AugAssign: Statements._augmented,
+    ast.Delete: Statements._delete,
+    ast.If: Statements._if,
+    ast.While: Statements._while,
+    ast.For: Statements._for,
+    ast.Break: Statements._break,
+    ast.Continue: Statements._continue,
+    ast.Return: Statements._return,
+    ast.Expr: Statements._expression,
+    ast.Pass: Statements._pass,
+    ast.Raise: Statements._raise,
+}

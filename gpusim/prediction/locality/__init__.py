@@ -1,0 +1,1 @@
+"""Reuse distances and footprints of addresses, without a device."""

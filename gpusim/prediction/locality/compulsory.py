@@ -1,0 +1,230 @@
+"""What a launch moves at the least: the sectors that it loads and those that it stores, once each.
+
+Roofline models call this compulsory traffic. Addresses that a rule gives are put together, without
+going through all blocks; of others the blocks that ran say how many the rest add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.launch.grid import places_of
+from gpusim.prediction.locality.patterns import Pattern, Patterns
+from gpusim.prediction.locality.random_access import (
+    MOST_ITERATIONS,
+    Asked,
+    Pieces,
+    pieces_of,
+    rates,
+)
+from gpusim.prediction.streams.local_rows import are_rows
+from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE, Stretches
+
+Array = np.ndarray[Any, Any]
+Kinds = tuple[int, ...]
+
+MOST = 1 << 18  # pieces of memory with gaps between them that are told apart
+ASKED = 1 << 14  # sectors, about, of which it is asked how likely others touch them
+DRAWS = 16  # of when blocks touched before what others do
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Compulsory:
+    """Bytes of the different sectors that are loaded, and of those that are stored or updated."""
+
+    loaded_bytes: int = 0
+    stored_bytes: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Both together."""
+        return self.loaded_bytes + self.stored_bytes
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Bytes from `begin` up to `end`, in order, with whole sectors between any two.
+
+    They stand for `weight` times as many.
+    """
+
+    begin: Array
+    end: Array
+    weight: float = 1.0
+
+    @classmethod
+    def of(cls, begin: Array, end: Array, weight: float = 1.0) -> Intervals:
+        """Put together those between which no whole sector can lie."""
+        if not len(begin):
+            return cls(begin, end, weight)
+        order = np.argsort(begin, kind="stable")
+        begin, end = begin[order], np.maximum.accumulate(end[order])
+        is_first = np.append(True, begin[1:] >= end[:-1] + SECTOR_BYTES)
+        is_last = np.append(is_first[1:], True)
+        return cls(begin[is_first], end[is_last], weight)
+
+    @property
+    def sectors(self) -> float:
+        """How many sectors they lie in."""
+        first, last = self.begin // SECTOR_BYTES, (self.end - 1) // SECTOR_BYTES
+        return self.weight * float((last - first + 1).sum())
+
+    def holds(self, places: Array) -> Array:
+        """Return which of some places lie within."""
+        at = np.searchsorted(self.begin, places, side="right") - 1
+        return np.asarray((at >= 0) & (places < self.end[np.maximum(at, 0)]))
+
+    def along(self, move: int, extent: int) -> Intervals:
+        """Return all of them at so many places that are `move` bytes apart."""
+        if extent == 1 or not move:
+            return self
+        first, size = min(0, move * (extent - 1)), abs(move)
+        if size < int((self.end - self.begin).min()) + SECTOR_BYTES:
+            last = first + size * (extent - 1)
+            return Intervals.of(self.begin + first, self.end + last, self.weight)
+        return self.at(first + size * np.arange(extent))
+
+    def at(self, offsets: Array) -> Intervals:
+        """Return all of them so many bytes further; where offsets are many, the first for all."""
+        count = min(len(offsets), max(1, MOST // len(self.begin)))
+        moved = offsets[:count, None]
+        weight = self.weight * len(offsets) / count
+        return Intervals.of((self.begin + moved).ravel(), (self.end + moved).ravel(), weight)
+
+
+def compulsory_of(patterns: Patterns) -> Compulsory:
+    """Return what a launch moves at the least."""
+    loaded, stored = (
+        round(SECTOR_BYTES * _sectors(patterns, kinds))
+        for kinds in ((LOAD, PAST_L1), (STORE, ATOMIC))
+    )
+    return Compulsory(loaded, stored)
+
+
+def _sectors(patterns: Patterns, kinds: Kinds) -> float:
+    """Return how many different sectors are touched in some ways."""
+    found = [one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)]
+    whole = [one for one in found if one.weight == 1]
+    begin = np.concatenate([_NONE, *(one.begin for one in whole)])
+    end = np.concatenate([_NONE, *(one.end for one in whole)])
+    linear = Intervals.of(begin, end)
+    in_part = sum(one.sectors for one in found if one.weight != 1)
+    return linear.sectors + in_part + _by_data(patterns, kinds, linear)
+
+
+def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[Intervals]:
+    """Yield what a pattern's blocks touch, loop by loop, by how many of them stand side by side."""
+    rows = _among(pattern.stretches, kinds)
+    loops = np.stack([rows.times, rows.stride], axis=1)
+    for times, stride in np.unique(loops, axis=0).tolist():
+        mine = (rows.times == times) & (rows.stride == stride)
+        block = Intervals.of(rows.begin[mine], rows.end[mine])
+        for count, offsets in _offsets(pattern, patterns):
+            steps, left = _steps(offsets)
+            dimensions = [(stride, times + 1), (pattern.moves[0], count), *steps]
+            found = block
+            for move, extent in sorted(dimensions, key=lambda one: abs(one[0])):
+                found = found.along(move, extent)
+            yield found.at(left)
+
+
+def _offsets(pattern: Pattern, patterns: Patterns) -> Iterator[tuple[int, Array]]:
+    """Yield how many blocks stand side by side along x, and how far off the first ones of such."""
+    extent, (first, last) = patterns.launch.grid[0], np.array(pattern.ranges).T
+    rows = last // extent - first // extent + 1
+    row = np.repeat(first // extent - np.cumsum(rows) + rows, rows) + np.arange(rows.sum())
+    begin = np.maximum(row * extent, np.repeat(first, rows))
+    count = np.minimum((row + 1) * extent, np.repeat(last, rows) + 1) - begin
+    offset = np.stack(places_of(begin, patterns.launch.grid), axis=1) @ np.array(pattern.moves)
+    for one in np.unique(count).tolist():
+        yield one, np.unique(offset[count == one])
+
+
+def _steps(offsets: Array) -> tuple[list[tuple[int, int]], Array]:
+    """Return offsets as steps of a length, so many of each, and those that are left."""
+    steps = []
+    while len(offsets) > 1:
+        apart = np.diff(offsets)
+        count = int((apart != apart[0]).argmax()) + 1 if (apart != apart[0]).any() else len(offsets)
+        if len(offsets) % count:
+            break
+        table = offsets.reshape(-1, count)
+        if (table - table[:, :1] != table[0] - table[0, 0]).any():
+            break
+        steps.append((int(apart[0]), count))
+        offsets = table[:, 0]
+    return steps, offsets
+
+
+def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
+    """Return how many sectors are touched that no rule gives, beside those that one does.
+
+    Where all blocks ran they are counted, else estimated.
+    """
+    single = {b: _among(one, kinds) for b, one in patterns.single.items()}
+    if not any(map(len, single.values())):
+        return 0.0
+    blocks, rows = patterns.launch.blocks, list(single.values())
+    if len(single) == blocks:
+        return float(len(np.unique(_once(pieces_of(single, tuple(single)), linear).piece)))
+    found = _of_all(_once(pieces_of(single, patterns.spread), linear), blocks)
+    return min(found * _repeated(rows), _between(rows))
+
+
+def _once(pieces: Pieces, linear: Intervals) -> Pieces:
+    """Return what blocks touch, each sector of a block once, but what lies within intervals."""
+    order = np.lexsort((pieces.piece, pieces.block))
+    columns = [column[order] for column in (pieces.block, pieces.pc, pieces.piece)]
+    is_new = np.append(True, (np.diff(columns[0]) != 0) | (np.diff(columns[2]) != 0))
+    which = order[is_new[: len(order)]]
+    if len(linear.begin):
+        which = which[~linear.holds(pieces.piece[which] * SECTOR_BYTES)]
+    which.sort()
+    return Pieces(pieces.blocks, pieces.block[which], pieces.pc[which], pieces.piece[which])
+
+
+def _of_all(spread: Pieces, blocks: int) -> float:
+    """Return how many sectors all blocks touch, of which some were run that are spread evenly.
+
+    What others touch as well counts where a block is the first to do so.
+    """
+    if not len(spread.pc):
+        return 0.0
+    some = slice(None, None, 1 + len(spread.pc) // ASKED)
+    pc, piece = spread.pc[some], spread.piece[some]
+    asked = Asked(pc, piece, np.ones(len(pc), dtype=bool), np.ones(len(pc)))
+    found = rates(spread, asked, np.zeros(len(pc)))
+    draws = (np.arange(DRAWS) + 0.5) / DRAWS
+    first = [np.minimum(1.0, found.blocks_ago(draw) / blocks).mean() for draw in draws]
+    return float(np.mean(first)) * len(spread.pc) * blocks / spread.blocks
+
+
+def _repeated(rows: Sequence[Stretches]) -> float:
+    """Return how many iterations are touched for each of those that pieces are made of."""
+    touched, made = (
+        sum(float((one.sectors * (1 + np.minimum(one.times, most))).sum()) for one in rows)
+        for most in (np.inf, MOST_ITERATIONS)
+    )
+    return touched / made
+
+
+def _between(rows: Sequence[Stretches]) -> float:
+    """Return how many sectors there are about, from the first to the last that any block touches.
+
+    Of places chosen at random a part lies beyond those that so many blocks show.
+    """
+    rows = [one for one in rows if len(one)]
+    begin = min(int((one.begin + np.minimum(0, one.times * one.stride)).min()) for one in rows)
+    end = max(int((one.end + np.maximum(0, one.times * one.stride)).max()) for one in rows)
+    return (end - begin) / SECTOR_BYTES * (len(rows) + 1) / max(1, len(rows) - 1)
+
+
+def _among(rows: Stretches, kinds: Kinds) -> Stretches:
+    return rows.at(np.isin(rows.kind, kinds) & ~are_rows(rows.begin))

@@ -1,0 +1,360 @@
+"""What all blocks of a grid touch, from what a few of them do: each moved on by its place.
+
+Blocks of a class do the same, mostly at addresses that are a linear function of their place in the
+grid. That they are is found by running some. What is not linear is known of these alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.launch.grid import Launch, places_of
+from gpusim.launch.prepared import Prepared
+from gpusim.prediction.streams import BlockClass, Classes, touched_by
+from gpusim.prediction.streams.stretches import COLUMNS, Stretches
+
+Array = np.ndarray[Any, Any]
+
+MANY_CLASSES = 12  # of more, as edges along three axes have, what is alike is put together
+MOST_CLASSES = 32  # more are told apart by some blocks alone
+# Blocks that are run where addresses are no linear function: neighbours, and others far apart.
+NEIGHBOURS, APART = 24, 40
+# Of those that run at the same time so many more, where they update words by atomics.
+TOGETHER = 16
+NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
+# Steps of a block, and instructions of all that are run, above which fewer blocks are run.
+MOST_STEPS, MOST_INSTRUCTIONS = 40_000, 10_000_000
+FEW = 6
+FIRST_FITTED = 8  # stretches of a block, before all of them
+LEAST_OF_A_HALF = 8  # blocks that are run, to tell that those with a bit of their number are alike
+LEAST_WITH_EDGES = 8  # blocks along a dimension, of which those at its ends are few
+AT_ONE_TIME = 0.1  # of the longest block's steps
+MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Stretches of blocks that do the same, as those of the block at the beginning of the grid.
+
+    In the block at (x, y, z) they lie `moves` times that further. `ranges` are the first and last
+    numbers of the blocks.
+    """
+
+    stretches: Stretches
+    moves: tuple[int, int, int]
+    ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return sum(last - first + 1 for first, last in self.ranges)
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """What a grid touches: patterns of all of its blocks, and of some that were run.
+
+    `linear` holds what is known of all blocks, `single` what is known of those alone that were
+    run: `spread` over the grid, `neighbours` side by side, and some that run `together`. What is
+    linear is `timed` where blocks touch it at one time of their lives.
+    """
+
+    launch: Launch
+    linear: tuple[Pattern, ...]
+    single: Mapping[int, Stretches]
+    spread: tuple[int, ...]
+    neighbours: tuple[int, ...]
+    together: tuple[int, ...] = ()
+    timed: tuple[Pattern, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """Steps that the longest block makes, of those that were run."""
+        run = (*(one.stretches for one in self.linear), *self.single.values())
+        return max((one.steps for one in run), default=0)
+
+
+def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
+    """Return what a grid's blocks touch of global memory, `at_once` at a time; some are run.
+
+    Where it is known what some have touched, none is.
+    """
+    launch, touched = prepared.launch, classes.touched
+    if touched is not None:
+        run = np.array(sorted(touched))
+        during = _running(launch, at_once)
+        together = tuple(run[(run >= during.start) & (run < during.stop)].tolist())
+        spread, neighbours = _spread(run, launch.blocks), _side_by_side(run)
+        return _of_some(launch, touched, spread, neighbours, together)
+    if not _are_many(classes):
+        chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
+        found = touched_by(prepared, chosen)
+        fits = [
+            _fitted({b: found[b] for b in _places(one, launch)}, one.ranges, launch)
+            for one in classes.classes
+        ]
+        if all(one is not None for one in fits):
+            linear = _in_step([pattern for one in fits if one is not None for pattern in one])
+            is_many = len(classes.classes) > MANY_CLASSES
+            return Patterns(launch, merged(linear, launch) if is_many else linear, {}, (), ())
+    return _run_some(prepared, classes, at_once)
+
+
+def _are_many(classes: Classes) -> bool:
+    return classes.is_sampled or len(classes.classes) > MOST_CLASSES
+
+
+def coordinates(numbers: Array, launch: Launch) -> Array:
+    """Return where blocks stand in the grid, shaped (blocks, 3)."""
+    return np.stack(places_of(numbers, launch.grid), axis=1)
+
+
+def _places(one: BlockClass, launch: Launch) -> list[int]:
+    """Return some blocks of a class: the first with its neighbours, and some far apart."""
+    ranges = np.array(one.ranges)
+    first, last = int(ranges[0, 0]), int(ranges[-1, 1])
+    x, y, _ = launch.grid
+    middle = int(ranges[len(ranges) // 2].mean())
+    near = (first, first + 1, first + x, first + x + 1, first + x * y)
+    wanted = np.array([*near, middle, middle + 1, middle + x, last])
+    at = np.searchsorted(ranges[:, 0], wanted, side="right") - 1
+    inside = (at >= 0) & (wanted <= ranges[at, 1])
+    return sorted({first, last, *wanted[inside].tolist()})
+
+
+def _fitted(
+    found: Mapping[int, Stretches], ranges: Sequence[tuple[int, int]], launch: Launch
+) -> list[Pattern] | None:
+    """Return patterns of blocks that some were run of; None where addresses are not linear."""
+    numbers = np.array(sorted(found))
+    first = found[int(numbers[0])]
+    if any(found[int(b)].shape != first.shape for b in numbers):
+        return None
+    begins = np.stack([found[int(b)].begin for b in numbers])
+    places = coordinates(numbers, launch)
+    apart, moved = places - places[0], begins - begins[0]
+    few = _moves(apart, moved[:, :FIRST_FITTED])  # most of what is not linear ends here
+    moves = None if few is None else _moves(apart, moved)
+    if moves is None:
+        return None
+    origin = begins[0] - places[0] @ moves
+    rows = replace(first, begin=origin, end=origin + first.end - first.begin)
+    made = []
+    for move in np.unique(moves, axis=1).T:
+        x, y, z = move.tolist()
+        mine = rows.at((moves == move[:, None]).all(axis=0))
+        made.append(Pattern(mine, (x, y, z), tuple(ranges)))
+    return made
+
+
+def _moves(apart: Array, moved: Array) -> Array | None:
+    """Return by how much stretches are moved along each dimension, for blocks so far apart.
+
+    None where they are no linear function of that.
+    """
+    solved = np.linalg.lstsq(apart.astype(float), moved.astype(float), rcond=None)
+    moves = np.rint(solved[0]).astype(np.int64)
+    return moves if (apart @ moves == moved).all() else None
+
+
+def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
+    """Return patterns in which what blocks of several classes touch alike stands once.
+
+    When they do so is told from the first class that does.
+    """
+    stand = [_stand(pattern, launch) for pattern in linear]
+    known = {one.moves for one, (apart, _) in zip(linear, stand, strict=True) if apart.all()}
+    patterns = [_moved_as(*both, sorted(known)) for both in zip(linear, stand, strict=True)]
+    owners: dict[tuple[int, ...], list[int]] = {}
+    places: dict[tuple[int, ...], int] = {}
+    for number, pattern in enumerate(patterns):
+        seen: Counter[tuple[int, ...]] = Counter()
+        for place, row in enumerate(_addresses(pattern).tolist()):
+            seen[tuple(row)] += 1
+            key = (*row, seen[tuple(row)])
+            places.setdefault(key, place)
+            owners.setdefault(key, []).append(number)
+    together: dict[tuple[int, ...], list[int]] = {}
+    for key, who in owners.items():
+        together.setdefault(tuple(who), []).append(places[key])
+    return tuple(_of_all([patterns[n] for n in who], rows) for who, rows in together.items())
+
+
+def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:
+    """Return along which dimensions blocks of a pattern stand apart, and where the first stands."""
+    places = coordinates(np.unique(np.array(pattern.ranges)), launch)
+    extents = np.array(launch.grid)
+    return np.asarray((places != places[0]).any(axis=0) | (extents == 1)), places[0]
+
+
+def _moved_as(
+    pattern: Pattern, stand: tuple[Array, Array], known: Sequence[tuple[int, int, int]]
+) -> Pattern:
+    """Return a pattern with the moves of others where its own blocks do not tell them."""
+    apart, place = stand
+    mine = np.array(pattern.moves)
+    for moves in known:
+        if (mine == moves)[apart].all():
+            rows = pattern.stretches
+            shift = int(place @ (mine - np.array(moves)))
+            rows = replace(rows, begin=rows.begin + shift, end=rows.end + shift)
+            return Pattern(rows, moves, pattern.ranges)
+    return pattern
+
+
+def _addresses(pattern: Pattern) -> Array:
+    """Return what says which bytes a pattern touches, a row for each stretch."""
+    rows = pattern.stretches
+    columns = (getattr(rows, name) for name in COLUMNS if name not in ("time", "period"))
+    return np.stack([*columns, *(np.full(len(rows), move) for move in pattern.moves)], axis=1)
+
+
+def _of_all(patterns: Sequence[Pattern], rows: Sequence[int]) -> Pattern:
+    """Return some rows of the first of some patterns as what the blocks of all of them touch."""
+    ranges = tuple(sorted({one for pattern in patterns for one in pattern.ranges}))
+    first = patterns[0]
+    return Pattern(first.stretches.at(np.array(rows)), first.moves, ranges)
+
+
+def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | None:
+    """Return patterns of blocks with a bit of their number and of those without, if these have any.
+
+    Partners that are told by exclusive or lie before the ones and behind the others.
+    """
+    if launch.grid[0] != launch.blocks:
+        return None
+    for size in (1 << bit for bit in range((launch.blocks - 1).bit_length())):
+        halves = [{b: one for b, one in found.items() if b & size == half} for half in (0, size)]
+        if min(map(len, halves)) < LEAST_OF_A_HALF:
+            continue
+        first = _fitted(halves[0], (), launch)
+        second = None if first is None else _fitted(halves[1], (), launch)
+        if first is not None and second is not None:
+            return [
+                replace(one, ranges=_with_bit(size, half, launch.blocks))
+                for half, made in ((0, first), (size, second))
+                for one in made
+            ]
+    return None
+
+
+def _with_bit(size: int, half: int, blocks: int) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of those of so many blocks whose number has a bit as `half` has it."""
+    starts = range(half, blocks, 2 * size)
+    return tuple((start, min(start + size, blocks) - 1) for start in starts)
+
+
+def _within_edges(found: Mapping[int, Stretches], launch: Launch) -> Mapping[int, Stretches]:
+    """Return the blocks that do not stand at an edge of the grid, where they are most blocks.
+
+    What begins anew at an edge, as on a torus, is linear within.
+    """
+    numbers, extents = np.array(sorted(found)), np.array(launch.grid)
+    places = coordinates(numbers, launch)
+    inside = ((places > 0) & (places < extents - 1)) | (extents < LEAST_WITH_EDGES)
+    within = numbers[inside.all(axis=1)].tolist()
+    return {b: found[b] for b in within} if len(within) >= MOST_ALIKE * len(found) else found
+
+
+def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
+    """Return the blocks of the most common shape where they are most blocks, else all of them."""
+    shapes = {b: one.shape for b, one in found.items()}
+    shape, count = Counter(shapes.values()).most_common(1)[0]
+    if count < MOST_ALIKE * len(found) or not len(shape):
+        return found
+    return {b: one for b, one in found.items() if shapes[b] == shape}
+
+
+def _is_global_atomic(instruction: Instruction) -> bool:
+    found = instruction.memory
+    return OPS[instruction.op].access == "atomic" and found is not None and found.space == "global"
+
+
+def _running(launch: Launch, at_once: int) -> range:
+    """Return blocks that run together, about where neighbours are run."""
+    middle = int(NEIGHBOURS_AT * (launch.blocks - 1))
+    begin = max(0, min(middle - at_once // 2, launch.blocks - at_once))
+    return range(begin, min(begin + at_once, launch.blocks))
+
+
+def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
+    """Return what a grid's blocks touch, as far as some show it that do not do the same."""
+    last = prepared.launch.blocks - 1
+    longest = max(len(warp) for one in classes.classes for warp in one.stream.warps)
+    each = sum(one.blocks * one.stream.kept for one in classes.classes) / (last + 1)
+    is_much = longest > MOST_STEPS or each * min(last + 1, NEIGHBOURS + APART) > MOST_INSTRUCTIONS
+    near, apart = (2, FEW - 2) if is_much else (NEIGHBOURS, APART)
+    begin = max(0, int(NEIGHBOURS_AT * last) - near // 2)
+    neighbours = tuple(range(begin, min(last, begin + near - 1) + 1))
+    spread = tuple(sorted({round(k * last / max(1, apart - 1)) for k in range(apart)}))
+    together: tuple[int, ...] = ()
+    if any(_is_global_atomic(one) for one in prepared.program.instructions):
+        during = _running(prepared.launch, at_once)
+        count = min(TOGETHER if near == NEIGHBOURS else FEW, len(during))
+        together = tuple(during[(2 * k + 1) * len(during) // (2 * count)] for k in range(count))
+        if neighbours[-1] + 1 in during:  # of many blocks two are seldom one
+            together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
+    found = touched_by(prepared, sorted({*neighbours, *spread, *together}))
+    return _of_some(prepared.launch, found, spread, neighbours, together)
+
+
+def _spread(run: Array, blocks: int) -> tuple[int, ...]:
+    """Return those of some blocks that lie nearest to places spread evenly over the grid."""
+    places = np.linspace(0, blocks - 1, APART)
+    return tuple(sorted({int(run[np.abs(run - place).argmin()]) for place in places}))
+
+
+def _side_by_side(run: Array) -> tuple[int, ...]:
+    """Return the longest row of some blocks, up to so many neighbours in its middle."""
+    rows = np.split(run, np.flatnonzero(np.diff(run) > 1) + 1)
+    longest = max(rows, key=len)
+    begin = max(0, len(longest) - NEIGHBOURS) // 2
+    return tuple(longest[begin : begin + NEIGHBOURS].tolist())
+
+
+def _of_some(
+    launch: Launch,
+    found: Mapping[int, Stretches],
+    spread: tuple[int, ...],
+    neighbours: tuple[int, ...],
+    together: tuple[int, ...],
+) -> Patterns:
+    """Return what some blocks touch, and of all blocks what each instruction touches in turn."""
+    linear: list[Pattern] = []
+    timed: list[Pattern] = []
+    left: list[int] = []
+    longest = max(one.steps for one in found.values())
+    for pc in sorted({pc for one in found.values() for pc in np.unique(one.pc).tolist()}):
+        mine = {b: one.at(one.pc == pc) for b, one in found.items()}
+        made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch) or _by_bit(mine, launch)
+        made = made or _fitted(_within_edges(mine, launch), ((0, launch.blocks - 1),), launch)
+        if made is None:
+            left.append(pc)
+        else:
+            linear += made
+            timed += made if _is_at_one_time(mine, longest) else []
+    single = {b: replace(one.at(np.isin(one.pc, left)), steps=longest) for b, one in found.items()}
+    if not left:
+        single = {}
+    in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
+    return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
+
+
+def _is_at_one_time(found: Mapping[int, Stretches], longest: int) -> bool:
+    """Return whether blocks touch what they touch after about as many steps each."""
+    alike = [one.time for one in _alike(found).values()]
+    if len({len(one) for one in alike}) > 1:
+        return False
+    return float(np.ptp(np.stack(alike), axis=0).max(initial=0)) <= AT_ONE_TIME * longest
+
+
+def _in_step(patterns: Sequence[Pattern], longest: int = 1) -> tuple[Pattern, ...]:
+    """Return patterns whose blocks have one measure of time: the steps of the longest."""
+    longest = max(longest, *(one.stretches.steps for one in patterns)) if patterns else longest
+    return tuple(replace(one, stretches=replace(one.stretches, steps=longest)) for one in patterns)

@@ -1,0 +1,322 @@
+"""How long ago what a launch touches was touched before: by the block, on the SM, by any block.
+
+A sample of the touches of each instruction stands for all. Time is counted in lives of a block: of
+so many blocks that run at a time each begins that part of a life later than the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.locality.lookup import (
+    NEVER,
+    Dimension,
+    LookedThrough,
+    Wanted,
+    are_among,
+    latest,
+)
+from gpusim.prediction.locality.patterns import Pattern, Patterns, coordinates
+from gpusim.prediction.locality.random_access import (
+    MANY,
+    Asked,
+    Rates,
+    by_chance,
+    least_rates,
+    pieces_of,
+    rates,
+)
+from gpusim.prediction.locality.sample import CHANCES, Sample, sampled, with_chances
+from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
+from gpusim.prediction.streams.stretches import ATOMIC, COLUMNS, FENCE, PAST_L1, STORE, Stretches
+
+Array = np.ndarray[Any, Any]
+Last = Callable[[Wanted, float], Array]
+
+NOW = 1e-6  # lives within which a touch is the same
+A_LIFE = 1.0  # of a block: the unit of time
+SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM together
+
+
+@dataclass(frozen=True)
+class Touches(Sample):
+    """A sample of the sectors that a launch touches, with how long ago they were touched before.
+
+    `time` is when in the launch. `own` says by how long after the block itself touched the sector
+    before, `on_sm` after the SM loaded or stored it, `line` after it did so to its line; `gap` by
+    how long after any block touched what DRAM fetches with it, and `by_line` after its line:
+    infinite where none did; `settled` after any touched that so long ago that it is not under way;
+    `stored` by how long after any block stored to the sector. `is_new` is a line that the SM had
+    touched once or twice, where its block is none of the first. `after_all` is how long before the
+    launch's end its line was touched last, `after_own` by the SM that has the block in the next
+    launch, and `after_grain` what DRAM fetches with it. `is_late`
+    says that of blocks which begin together none touches it earlier in its life, `near` of the
+    lines on both sides that they are touched about the same time, `in_line` that what DRAM fetches
+    beside it in its line is. It `is_filled` where the sector is touched again, or the launch ends,
+    before the L2 parts with a sector that was stored in part. It `is_random` where no rule gives
+    the addresses.
+    """
+
+    time: Array
+    own: Array
+    on_sm: Array
+    line: Array
+    is_new: Array
+    gap: Array
+    by_line: Array
+    settled: Array
+    stored: Array
+    after_all: Array
+    after_own: Array
+    after_grain: Array
+    is_late: Array
+    near: Array
+    in_line: Array
+    is_filled: Array
+    is_random: Array
+
+    def __len__(self) -> int:
+        return len(self.pc)
+
+
+def touches_of(patterns: Patterns, course: Course) -> Touches:
+    """Return a sample of what a launch touches, with how long ago it was touched before."""
+    parts = [_of_linear(patterns, course)]
+    if patterns.single:
+        parts.append(_of_single(patterns, course))
+    return _joined(parts)
+
+
+def _joined(parts: list[Touches]) -> Touches:
+    names = Touches.__dataclass_fields__
+    columns = {n: np.concatenate([getattr(part, n) for part in parts]) for n in names}
+    return Touches(**columns)
+
+
+def _of_linear(patterns: Patterns, course: Course) -> Touches:
+    sample = sampled(patterns.linear, course)
+    own = _last_own(patterns.linear, sample, course)
+    return _with_gaps(sample, course, _last_linear(patterns.linear, course), own)
+
+
+def _last_linear(patterns: Sequence[Pattern], course: Course) -> Last:
+    """Return what says when instructions touched bytes last whose addresses a rule gives."""
+    whole = [
+        (p.stretches, _grid(p, course), np.zeros(len(p.stretches), int), np.array(p.ranges))
+        for p in patterns
+    ]
+    return _last_of(whole)
+
+
+def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
+    """Return what says when stretches touched bytes last: with grid, whose they are, and ranges.
+
+    They are looked through for one time after the other, for few kinds of touches.
+    """
+
+    @cache
+    def among(kinds: tuple[int, ...], is_of_sm: bool) -> list[LookedThrough]:
+        found = []
+        for rows, grid, blocks, ranges in whole:
+            some = are_among(rows.kind, kinds, is_of_sm=is_of_sm)
+            if some.any():
+                found.append(LookedThrough(rows.at(some), grid, blocks[some], ranges))
+        return found
+
+    def last(wanted: Wanted, life: float) -> Array:
+        best = np.full(len(wanted), NEVER)
+        for one in among(wanted.kinds, wanted.sms > 0):
+            best = np.maximum(best, one.latest(wanted, life))
+        return best
+
+    return last
+
+
+def _grid(pattern: Pattern, course: Course) -> list[Dimension]:
+    return [
+        Dimension(move, extent, ids, ids * course.life)
+        for move, (extent, ids) in zip(pattern.moves, course.grid, strict=True)
+    ]
+
+
+def _of_single(patterns: Patterns, course: Course) -> Touches:
+    """Return touches of instructions whose addresses no rule gives for the blocks that did not run.
+
+    Blocks side by side say how often neighbours touch the same. Beyond these, a sector that so
+    many of the blocks spread over the grid touch is taken to be touched at that rate. Where no
+    neighbour touches any, those that do stand for all.
+    """
+    single, launch = patterns.single, course.launch
+    near = patterns.neighbours
+    pattern = {b: Pattern(one, (0, 0, 0), ((b, b),)) for b, one in single.items()}
+    later = [b for b in near[len(near) // 2 :] if len(single[b])]
+    later = later or [b for b, one in single.items() if len(one)]
+    blocks_apart = len(patterns.spread)
+    totals: dict[int, float] = {}
+    for b in patterns.spread:
+        rows = single[b]
+        for pc, count in _counts(rows).items():
+            totals[pc] = totals.get(pc, 0.0) + count * launch.blocks / blocks_apart
+    sample = sampled(tuple(pattern[b] for b in later), course)
+    counted = {
+        pc: float(sample.weight[sample.pc == pc].sum()) for pc in np.unique(sample.pc).tolist()
+    }
+    scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
+    sample = replace(sample, weight=sample.weight * scale)
+    own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, course)
+    last_linear = _last_linear(patterns.timed, course)
+    sample, own = with_chances(sample), np.repeat(own, CHANCES)
+    everyone, owner = _side_by_side(single, near)
+    sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
+
+    is_counted = np.isin(sample.block, patterns.spread)
+    touches = np.array([totals.get(pc, 0.0) / launch.blocks for pc in sample.pc.tolist()])
+
+    @cache
+    def rate(size: int) -> Rates:
+        spread, side_by_side = (one.of_size(size) for one in sectors)
+        least = least_rates(spread, side_by_side, sample.pc, launch.blocks)
+        asked = Asked(sample.pc, sample.begin // size, is_counted, touches)
+        return rates(spread, asked, least)
+
+    last_near = _last_of([(everyone, (), owner, np.array([(0, launch.blocks)]))])
+
+    def of_neighbours(wanted: Wanted, life: float) -> Array:
+        some, times = _once(wanted)
+        return np.repeat(np.maximum(last_near(some, life), last_linear(some, life)), times)
+
+    def last(wanted: Wanted, life: float) -> Array:
+        found = of_neighbours(wanted, life)
+        if wanted.sms and wanted.kinds:
+            return found
+        size = int(wanted.end[0] - wanted.begin[0])
+        chance = by_chance(rate(size), rate(LINE_BYTES), sample, course, wanted, life)
+        if not life:  # of blocks that begin together neighbours say when, where many touch it
+            are_told = sectors[1].of_size(size).touching(wanted.begin // size) > MANY
+            chance = np.where(are_told, NEVER, chance)
+        return np.maximum(found, chance)
+
+    return _with_gaps(sample, course, last, own, of_neighbours)
+
+
+def _once(wanted: Wanted) -> tuple[Wanted, int]:
+    """Return what is looked for once, and how often each is: at all chances, where they agree."""
+    times = wanted.time.reshape(-1, CHANCES)
+    if (times == times[:, :1]).all():
+        return wanted.at(slice(None, None, CHANCES)), CHANCES
+    return wanted, 1
+
+
+def _counts(rows: Stretches) -> dict[int, float]:
+    touched = rows.sectors * (1 + rows.times)
+    return {pc: float(touched[rows.pc == pc].sum()) for pc in np.unique(rows.pc).tolist()}
+
+
+def _side_by_side(
+    single: Mapping[int, Stretches], near: tuple[int, ...]
+) -> tuple[Stretches, Array]:
+    """Return the stretches of some blocks together, and whose each is."""
+    rows = [single[b] for b in near]
+    columns = {n: np.concatenate([getattr(one, n) for one in rows]) for n in COLUMNS}
+    steps = max(one.steps for one in rows)
+    owner = np.concatenate([np.full(len(one), b) for b, one in zip(near, rows, strict=True)])
+    return Stretches(**columns, steps=steps), owner
+
+
+def _last_own(patterns: tuple[Pattern, ...], sample: Sample, course: Course) -> Array:
+    """Return when in its life a block itself touched last what it touches."""
+    best = np.full(len(sample.pc), NEVER)
+    places = coordinates(sample.block, course.launch)
+    for pattern in patterns:
+        moved = places @ np.array(pattern.moves)
+        begin = sample.begin - moved
+        wanted = Wanted(begin, begin + SECTOR_BYTES, sample.place, sample.block)
+        rows = pattern.stretches
+        blocks = np.zeros(len(rows), dtype=np.int64)
+        found = latest(rows, (), wanted, blocks, np.array([(0, 0)]), 0.0)
+        table = np.array(pattern.ranges)
+        at = np.searchsorted(table[:, 0], sample.block, side="right") - 1
+        mine = (at >= 0) & (sample.block <= table[np.maximum(at, 0), 1])
+        best = np.maximum(best, np.where(mine, found, NEVER))
+    return best
+
+
+def _with_gaps(
+    sample: Sample, course: Course, last: Last, own: Array, last_near: Last | None = None
+) -> Touches:
+    """Look up when each sector was touched before, and its line, and those beside that.
+
+    `last` says when bytes were touched last before a time, `last_near` those beside others where
+    data say what is touched: what chance brings there comes too seldom at the same time.
+    """
+    is_random, last_near = last_near is not None, last_near or last
+    life, time = course.life, sample.block * course.life + sample.place
+
+    def around(
+        size: int, at: Array, further: int | Array = 0, sms: int = 0, kinds: tuple[int, ...] = ()
+    ) -> Wanted:
+        begin = sample.begin // size * size + further
+        return Wanted(begin, begin + size, at, sample.block, sms, kinds)
+
+    def on_the_sm(at: Array) -> Array:
+        """Return when the SM touched the lines last before some times."""
+        found = last(around(LINE_BYTES, np.maximum(at, 0.0), sms=course.sms), life)
+        return np.where(at > 0, found, NEVER)
+
+    def evicted() -> Array:
+        """Return when the SM last parted with the lines, or with all that its L1 had."""
+        of_line = last(around(LINE_BYTES, time, 0, course.sms, (ATOMIC, PAST_L1)), life)
+        fence = np.full(len(time), EVERYWHERE)
+        whole = Wanted(fence, fence + SECTOR_BYTES, time, sample.block, course.sms, (FENCE,))
+        return np.asarray(np.maximum(of_line, last(whole, life)))
+
+    on_sector = last(around(SECTOR_BYTES, time, sms=course.sms), life)
+    never = np.full(len(time), np.inf)
+    on_line = on_the_sm(time)
+    is_later = sample.block >= course.at_once
+    kept = _kept_in_part(sample, course)
+    grain = course.grain_bytes
+    other = np.where(sample.begin // grain % 2, -grain, grain)
+    beside = around(grain, time + SOON, other)
+    sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
+    # What a block has of local memory, another has had a life of a block before.
+    is_row = are_rows(sample.begin)
+    after = np.where(is_row, A_LIFE, np.inf)
+    again = np.where(is_later, after, np.inf)
+    return Touches(
+        **vars(sample),
+        time=time,
+        own=sample.place - own,
+        on_sm=time - np.where(evicted() < on_sector, on_sector, NEVER),
+        line=time - on_line,
+        is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
+        gap=np.minimum(again, time - last(around(grain, time), life)),
+        by_line=np.minimum(again, time - last(around(LINE_BYTES, time), life)),
+        settled=np.minimum(again, time - last(around(grain, time - course.under_way), life)),
+        stored=np.minimum(again, time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life)),
+        after_all=np.minimum(after, course.length - last(around(LINE_BYTES, never), life)),
+        after_own=course.length - on_the_sm(never) if course.is_alike else never,
+        after_grain=np.minimum(after, course.length - last(around(grain, never), life)),
+        is_late=np.isinf(last(around(grain, sample.place), 0.0)),
+        in_line=(last_near(beside, life) >= time - SOON) & (grain < LINE_BYTES),
+        near=np.mean([last_near(side, life) >= time - SOON for side in sides], axis=0),
+        is_filled=(last(around(SECTOR_BYTES, time + kept), life) > time + NOW)
+        | (time + kept > course.length),
+        is_random=np.full(len(time), is_random),
+    )
+
+
+def _kept_in_part(sample: Sample, course: Course) -> float:
+    """Return how long the L2 keeps sectors of which a part was stored, in lives."""
+    is_part = (sample.kind == STORE) & (sample.asked < 1)
+    stored_bytes = SECTOR_BYTES * float(sample.weight[is_part].sum())
+    if not stored_bytes:
+        return SOON
+    return max(SOON, course.partial_bytes * course.length / stored_bytes)

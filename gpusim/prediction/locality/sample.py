@@ -1,0 +1,150 @@
+"""A sample of what a launch touches: some touches of each instruction stand for all.
+
+They are chosen evenly over blocks, stretches and iterations, and always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.arithmetic.evenly import spread
+from gpusim.prediction.locality.patterns import Pattern, coordinates
+from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.streams.stretches import FENCE, Stretches
+
+Array = np.ndarray[Any, Any]
+
+SAMPLED = 48  # touches of each instruction
+CHANCES = 8  # draws for each touch of which chance decides when it was touched before
+DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Touches of sectors that were chosen, each standing for so many: its `weight`.
+
+    Each is by an instruction `pc` of a `block` at a `place` in its life. `lines`
+    are 128-byte lines for a sector, `grains` what DRAM fetches for one, `run` the bytes side by
+    side that are touched with it, and `asked` the part of them that lanes ask for. What is left to
+    chance about them `draw` and `second_draw` decide, from 0 to 1.
+    """
+
+    pc: Array
+    kind: Array
+    weight: Array
+    lines: Array
+    grains: Array
+    run: Array
+    asked: Array
+    block: Array
+    place: Array
+    begin: Array
+    draw: Array
+    second_draw: Array
+
+
+def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
+    """Choose touches of each instruction, evenly over blocks, stretches and iterations."""
+    names = Sample.__dataclass_fields__
+    parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
+    touched = (p.stretches.pc[p.stretches.kind != FENCE] for p in patterns)
+    pcs = np.concatenate([np.zeros(0, dtype=np.int64), *touched])
+    for pc in np.unique(pcs).tolist():
+        mine = [p for p in patterns if (p.stretches.pc == pc).any()]
+        parts += _of_instruction(pc, mine, course)
+    return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
+
+
+def with_chances(sample: Sample) -> Sample:
+    """Return each touch as often as there are draws for it, which fill a square evenly."""
+    columns = {n: np.repeat(getattr(sample, n), CHANCES) for n in Sample.__dataclass_fields__}
+    number = np.tile(np.arange(CHANCES), len(sample.pc))
+    columns["weight"] = columns["weight"] / CHANCES
+    columns["draw"] = (columns["draw"] + number / CHANCES) % 1.0
+    columns["second_draw"] = (columns["second_draw"] + number * 3 % CHANCES / CHANCES) % 1.0
+    return Sample(**columns)
+
+
+def _of_instruction(pc: int, patterns: list[Pattern], course: Course) -> Iterator[dict[str, Array]]:
+    """Yield the touches that are chosen of one instruction, pattern by pattern."""
+    counts = []
+    for pattern in patterns:
+        rows = pattern.stretches.at(pattern.stretches.pc == pc)
+        counts.append(float((rows.sectors * (1 + rows.times)).sum()) * pattern.blocks)
+    total = sum(counts)
+    sizes = [max(1, round(SAMPLED * count / total)) for count in counts]
+    points = spread(sum(sizes), DIMENSIONS)
+    begun = 0
+    for pattern, count, size in zip(patterns, counts, sizes, strict=True):
+        rows = pattern.stretches.at(pattern.stretches.pc == pc)
+        mine = points[begun : begun + size]
+        mine[:, 0] = (mine[:, 0] * len(points) - begun) / size
+        yield _chosen(rows, pattern, mine, count / size, course)
+        begun += size
+
+
+def _chosen(
+    rows: Stretches, pattern: Pattern, points: Array, weight: float, course: Course
+) -> dict[str, Array]:
+    along, by_block, by_iteration, by_sector, draw, second_draw = points.T
+    touches = np.cumsum(rows.sectors * (1 + rows.times))
+    row = np.searchsorted(touches, along * touches[-1], side="right")
+    blocks = _numbered(pattern.ranges, by_block)
+    iteration = (by_iteration * (1 + rows.times[row])).astype(np.int64)
+    sector = (by_sector * rows.sectors[row]).astype(np.int64)
+    begin = rows.begin[row] + coordinates(blocks, course.launch) @ np.array(pattern.moves)
+    begin = begin + iteration * rows.stride[row]
+    end = begin + rows.end[row] - rows.begin[row]
+    sectors = _pieces(begin, end, SECTOR_BYTES)
+    sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
+    is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
+    sharing = _in_its_line(rows)[row]
+    return {
+        "pc": rows.pc[row],
+        "kind": rows.kind[row],
+        "weight": np.full(len(row), weight),
+        "lines": _of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
+        "grains": _of_piece(sector, begin, end, course.grain_bytes),
+        "run": rows.end[row] - rows.begin[row],
+        "asked": rows.asked[row] / (sectors * SECTOR_BYTES),
+        "block": blocks,
+        "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
+        "begin": sector * SECTOR_BYTES,
+        "draw": draw,
+        "second_draw": second_draw,
+    }
+
+
+def _in_its_line(rows: Stretches) -> Array:
+    """Return, of an instruction's stretches, how many that are touched at once begin in its line.
+
+    They have that line in common, for which a cache has room once.
+    """
+    places = np.column_stack([rows.time, rows.begin // LINE_BYTES])
+    _, which, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(counts[which.ravel()])
+
+
+def _of_piece(sector: Array, begin: Array, end: Array, size: int) -> Array:
+    """Return what part sectors are of what stretches touch of the pieces of a size around them."""
+    piece = sector * SECTOR_BYTES // size * size
+    return 1 / _pieces(np.maximum(begin, piece), np.minimum(end, piece + size), SECTOR_BYTES)
+
+
+def _pieces(begin: Array, end: Array, size: int) -> Array:
+    """Return how many pieces of a size bytes lie in."""
+    return np.asarray((end - 1) // size - begin // size + 1)
+
+
+def _numbered(ranges: tuple[tuple[int, int], ...], parts: Array) -> Array:
+    """Return the blocks of ranges that lie at parts of all of them, from 0 to 1."""
+    table = np.array(ranges)
+    ends = np.cumsum(table[:, 1] - table[:, 0] + 1)
+    place = (parts * ends[-1]).astype(np.int64)
+    at = np.searchsorted(ends, place, side="right")
+    return np.asarray(table[at, 1] - (ends[at] - 1 - place))

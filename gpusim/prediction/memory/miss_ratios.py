@@ -1,0 +1,497 @@
+"""Where sectors come from: how much of what a launch touches is found in L1 and L2.
+
+It follows from how long ago it was touched before, and what was touched since: a cache holds what
+was touched last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpusim.gpu import device
+from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.launch.grid import WARP_SIZE
+from gpusim.prediction.arithmetic.inner import inner
+from gpusim.prediction.locality.reuse import NOW, Touches
+from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.memory.measured import (
+    IN_ORDER_BYTES,
+    L1_EARLIER_BY_HALVING,
+    L1_MEASURED_WARPS,
+    WRITTEN_BY_TOUCHES,
+    WRITTEN_EDGES,
+)
+from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
+
+Array = np.ndarray[Any, Any]
+
+SHORT = 1 / 8  # of all touches: within fewer the sample does not tell when how much is touched
+STEPS_OF_A_LIFE = 512  # in which blocks that run together go on
+AT_A_TIME = 64  # touches, of which so many are about as likely found
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where sectors come from: fractions of them.
+
+    `l1_hit` lie in the SM's L1, for the first blocks on the SMs `first_l1_hit`; of the others
+    `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
+    as DRAM: those that run together wait for one fetch. For one that it fetches DRAM moves whole
+    grains at their place, which takes it as long as `moved` sectors of many side by side. Of those
+    that come from the L2 `far` lie in its far part alone, and `late` are under way from DRAM. Lines
+    of one access come from DRAM each for itself where `apart` is 1 (for the first blocks
+    `first_apart`), all of them or none where it is 0.
+    """
+
+    l2_miss: float
+    first_l2_miss: float = 1.0
+    l1_hit: float = 0.0
+    first_l1_hit: float = 0.0
+    moved: float = 1.0
+    far: float = 0.0
+    late: float = 0.0
+    apart: float = 1.0
+    first_apart: float = 1.0
+
+
+KEPT = Source(0.0, 0.0, 1.0, 1.0)  # all of it is in the L1
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the sectors of an instruction come from: those its block touches `first` or `again`.
+
+    `missed` sectors are not in the L1, `fetched` not in the L2 either, for which DRAM moves so many
+    `dram_bytes`. The L2's parts are asked for so many `looked_up` sectors in all. They lie around
+    `address`; between two touches of a line `reuse_bytes` of lines come into the L2, on the median:
+    infinite where most are touched once.
+    """
+
+    first: Source
+    again: Source = KEPT
+    missed: float = 0.0
+    fetched: float = 0.0
+    dram_bytes: float = 0.0
+    looked_up: float = 0.0
+    address: int = 0
+    reuse_bytes: float = math.inf
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What caches hold, and how DRAM serves what they do not.
+
+    `l1_bytes` are an L1's beside its blocks' shared memory. The L2 `is_warm` where the launch
+    before has touched the same. DRAM takes `line_alone` and `grain_alone` times as long for a line
+    and a grain at random places as for what lies side by side, `half_lines` for a grain of each
+    line in order.
+    """
+
+    caches: device.Capacity
+    l1_bytes: int
+    is_warm: bool
+    line_alone: float
+    grain_alone: float
+    half_lines: float
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of the L2."""
+        return self.caches.l2_bytes
+
+    @property
+    def copied(self) -> float:
+        """How much more room a line takes that all SMs read than one that one SM reads."""
+        caches = self.caches
+        if caches.l2_parts == 1:
+            return 1.0
+        return caches.l2_parts * (caches.l2_kept_fraction + caches.l2_lost_fraction) / 2
+
+    def l1_lacks(self, distance: Array, warps: float) -> Array:
+        """Return what is gone of lines after other lines that fill such a part of the L1.
+
+        Fewer warps of an SM go over lines more nearly in turn, which lose more of them.
+        """
+        halvings = max(0.0, math.log2(L1_MEASURED_WARPS / max(1.0, warps)))
+        kept, lost = L1_EARLIER_BY_HALVING
+        return lacking(
+            distance,
+            self.caches.l1_kept_fraction - halvings * kept,
+            self.caches.l1_lost_fraction - halvings * lost,
+        )
+
+    def l1_lacks_later(self, distance: Array) -> Array:
+        """Return the same of lines that few touch, once blocks have ended and others begun."""
+        return lacking(
+            distance, self.caches.l1_later_kept_fraction, self.caches.l1_later_lost_fraction
+        )
+
+    def l1_lacks_at_random(self, distance: Array) -> Array:
+        """Return the same of lines at random places, which share the sets of the L1 unevenly."""
+        return lacking(
+            distance, self.caches.l1_random_kept_fraction, self.caches.l1_random_lost_fraction
+        )
+
+    def l2_lacks(self, distance: Array) -> Array:
+        """Return what is gone of lines after other lines that fill such a part of the L2."""
+        return lacking(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
+
+    def l2_lacks_of_before(self, distance: Array) -> Array:
+        """Return what is gone, after such a part of the L2, of what the launch before touched.
+
+        Other SMs touch it now: half of them in the other half of the L2.
+        """
+        caches = self.caches
+        return lacking(distance, caches.l2_warm_kept_fraction, caches.l2_warm_lost_fraction)
+
+    def l2_writes_back(self, stored: Array, touched: Array) -> Array:
+        """Return what is written of lines after stores and touches that fill parts of the L2."""
+        kept = self.caches.l2_written_fraction
+        by_stores = lacking(stored, *(kept * edge for edge in WRITTEN_EDGES))
+        return np.maximum(by_stores, lacking(touched, *WRITTEN_BY_TOUCHES))
+
+
+@dataclass(frozen=True)
+class Caches:
+    """How a launch finds the caches: for each touch of a sample, the fractions that miss.
+
+    Both caches have room for whole lines, however little of them is touched.
+    """
+
+    touches: Touches
+    course: Course
+    capacity: Capacity
+
+    @cached_property
+    def l1_hit(self) -> Array:
+        """The fraction of each touch that is found in the L1, of stores as of loads."""
+        touches = self.touches
+        if not self.capacity.l1_bytes:
+            return np.zeros(len(touches))
+        looks = (touches.kind == LOAD) | (touches.kind == STORE)
+        return np.where(np.isfinite(touches.on_sm) & looks, 1 - self._l1_miss(), 0.0)
+
+    def _l1_miss(self) -> Array:
+        """Return the fraction of each line that the L1 lacks.
+
+        Of lines that few touch more is gone once blocks have ended and others begun.
+        """
+        touches = self.touches
+        kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
+        kept = kept / self.course.sms
+        lines = _footprint(touches.on_sm, touches.line, kept) / self.course.length
+        if self.course.is_alike:
+            then, part = _come_within(touches.on_sm, touches.time, touches.line, kept)
+            lines = np.where(part < SHORT, lines, then)
+        parts = LINE_BYTES * lines / self.capacity.l1_bytes
+        later = self.capacity.l1_lacks_later(parts)
+        lacks = self.capacity.l1_lacks(parts, self.course.warps)
+        in_order = np.where(touches.is_new, later, lacks)
+        return np.where(touches.is_random, self.capacity.l1_lacks_at_random(parts), in_order)
+
+    @cached_property
+    def by_line(self) -> Array:
+        """How long ago a line was touched before, by the launch before where the L2 is warm."""
+        touches = self.touches
+        if not self.capacity.is_warm:
+            return touches.by_line
+        return np.asarray(np.minimum(touches.by_line, touches.time + touches.after_all))
+
+    @cached_property
+    def gap(self) -> Array:
+        """How long ago what DRAM fetches with a sector was touched before, likewise."""
+        touches = self.touches
+        if not self.capacity.is_warm:
+            return touches.gap
+        return np.asarray(np.minimum(touches.gap, touches.time + touches.after_grain))
+
+    @cached_property
+    def far(self) -> Array:
+        """The fraction of each touch that, if the L2 has it, only its far part has.
+
+        What the SM itself touched last is near, and what many have touched.
+        """
+        touches, caches = self.touches, self.capacity.caches
+        if caches.l2_parts == 1:
+            return np.zeros(len(touches))
+        far = caches.l2_far_fraction * np.exp(-self._touched_before / caches.l2_far_touches)
+        line = touches.line
+        if self.capacity.is_warm:
+            line = np.minimum(line, touches.time + touches.after_own)
+        return np.where(line > self.by_line, far, 0.0)
+
+    @cached_property
+    def region(self) -> Array:
+        """Which touches are of instructions whose addresses overlap: the same number for these."""
+        return _regions(self.touches.pc, self.touches.begin)
+
+    @cached_property
+    def _touched_before(self) -> Array:
+        """How often a line was loaded in the L2 before, about, since somebody brought or stored it.
+
+        No more often than time has passed for since then, nor than what lies around it is touched
+        on the mean, or loaded for each time that it is stored.
+        """
+        touches, warm = self.touches, self.capacity.is_warm
+        weight = touches.weight * (1 - self.l1_hit)
+        region = self.region
+        came = np.bincount(region, weight * np.isinf(touches.by_line))
+        is_store = touches.kind == STORE
+        stored = np.bincount(region, touches.weight * is_store)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            often = (np.bincount(region, weight) / came)[region]
+            for_a_store = (np.bincount(region, weight * ~is_store) / stored)[region]
+        gap = np.minimum(touches.by_line, touches.time + touches.after_all)
+        passed = touches.time + (self.course.length if warm else 0.0)
+        in_time = np.where(np.isfinite(gap), passed / np.maximum(gap, NOW) - warm, 0.0)
+        before = np.fmin(in_time, (often - 1) / 2 + (often - 1 if warm else 0.0))
+        return np.asarray(np.maximum(0.0, np.fmin(before, (for_a_store - 1) / 2)))
+
+    def l2_distance(self, gap: Array) -> Array:
+        """Return what part of the L2 lines fill that come into it in some time."""
+        return self._lines(gap) / self.capacity.l2_bytes
+
+    def _lines(self, gap: Array) -> Array:
+        """Return how many bytes of lines come into the L2 in some time.
+
+        Lines that SMs of both of its halves load have a copy in each.
+        """
+        return self._lines_with(np.where(self._is_copied, self._copies, 1.0), gap)
+
+    def _lines_with(self, room: Array, gap: Array) -> Array:
+        lines = self.touches.weight * self.touches.lines * room
+        came = _footprint(gap, self.by_line, lines) / self.course.length
+        if self.course.is_alike:
+            then, part = _come_within(gap, self.touches.time, self.by_line, lines)
+            came = np.where((gap > self.touches.time) | (part < SHORT), came, then)
+        return LINE_BYTES * came
+
+    @cached_property
+    def _is_copied(self) -> Array:
+        touches = self.touches
+        by_others = np.isfinite(touches.by_line) & (touches.line > touches.by_line)
+        is_load = (touches.kind == LOAD) | (touches.kind == PAST_L1)
+        return np.asarray(by_others & is_load)
+
+    @cached_property
+    def _copies(self) -> Array:
+        """The room of each line that other SMs load, of one that comes at random less.
+
+        Half of the SMs that bring a line have it in their part alone, and each touch by another
+        may copy it. Of q touches that find it no more and 1 - q that do so 1 - q/(2 + 2 q) are.
+        """
+        touches, copied = self.touches, self.capacity.copied
+        room = np.full(len(touches), copied)
+        at_random = self._is_copied & touches.is_random
+        if copied == 1.0 or not at_random.any():
+            return room
+        region = self.region
+        weight = touches.weight * at_random * (1 - self.l1_hit)
+        whole = np.maximum(np.bincount(region, weight), 1e-12)
+        for _ in range(2):
+            filled = self._lines_with(np.where(self._is_copied, room, 1.0), touches.by_line)
+            lost = self.capacity.l2_lacks(filled / self.capacity.l2_bytes)
+            q = (np.bincount(region, weight * np.where(at_random, lost, 0.0)) / whole)[region]
+            room = np.where(touches.is_random, copied * (1 - q / (2 + 2 * q)), copied)
+        return room
+
+    def stored_distance(self, gap: Array) -> Array:
+        """Return what part of the L2 sectors fill that are stored to or updated in some time."""
+        touches = self.touches
+        before = np.where(touches.kind == ATOMIC, touches.gap, touches.stored)
+        is_written = (touches.kind == STORE) | (touches.kind == ATOMIC)
+        sectors = _footprint(gap, before, touches.weight * is_written)
+        return SECTOR_BYTES * sectors / self.course.length / self.capacity.l2_bytes
+
+    def l2_missing(self, gap: Array) -> Array:
+        """Return what the L2 lacks of what DRAM fetches together and was touched some time ago.
+
+        That somebody touched its line since then is no help: a line that was lost comes back
+        without what nobody asked for.
+        """
+        if not self.capacity.l2_bytes:
+            return np.ones(len(gap))
+        distance, capacity = self.l2_distance(gap), self.capacity
+        is_of_before = capacity.is_warm & (gap > self.touches.time)
+        of_before = capacity.l2_lacks_of_before(distance)
+        missing = np.where(is_of_before, of_before, capacity.l2_lacks(distance))
+        return np.where(np.isfinite(gap), missing, 1.0)
+
+    @cached_property
+    def l2_miss(self) -> Array:
+        """The fraction of each touch that is not found in the L2."""
+        return self.l2_missing(self.gap)
+
+    @cached_property
+    def first_l2_miss(self) -> Array:
+        """The fraction of each touch that the first blocks do not find in the L2."""
+        touches = self.touches
+        before = np.full(len(touches), np.inf)
+        if self.capacity.is_warm:
+            before = touches.time + touches.after_grain
+        late = self.l2_missing(before)
+        return np.where(touches.is_late, late, self.l2_miss)
+
+    @cached_property
+    def late(self) -> Array:
+        """The fraction of each touch that, if the L2 has it, is under way from DRAM.
+
+        Another block has begun to fetch it a moment before: the longer ago, the less is to wait.
+        """
+        touches, lasts = self.touches, self.course.under_way
+        if not lasts:
+            return np.zeros(len(touches))
+        settled = touches.settled
+        if self.capacity.is_warm:
+            settled = np.minimum(settled, touches.time + touches.after_grain)
+        waits = np.clip(1 - touches.gap / lasts, 0.0, 1.0)
+        return np.asarray(waits * self.l2_missing(settled))
+
+    @cached_property
+    def scatter(self) -> Array:
+        """How much longer DRAM takes for each touch than for what lies side by side."""
+        touches = self.touches
+        is_line = (touches.run > self.course.grain_bytes) | touches.in_line
+        alone = np.where(is_line, self.capacity.line_alone, self.capacity.grain_alone)
+        beside = np.where(is_line, 1.0, self.capacity.half_lines)
+        spread = alone + (beside - alone) * touches.near
+        return np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
+
+    @cached_property
+    def moved(self) -> Array:
+        """For how many sectors side by side DRAM takes as long as for one of each touch."""
+        sectors = self.course.grain_bytes // SECTOR_BYTES
+        return self.scatter * self.touches.grains * sectors
+
+    def sources(self) -> Mapping[int, Sources]:
+        """Return where what each instruction loads comes from; as that of pc -1 all of it."""
+        loads = (self.touches.kind == LOAD) | (self.touches.kind == PAST_L1)
+        pcs = self.touches.pc
+        found = {int(pc): self._sources(loads & (pcs == pc)) for pc in np.unique(pcs[loads])}
+        found[-1] = self._sources(loads)
+        return found
+
+    def _sources(self, mine: Array) -> Sources:
+        is_fresh = np.isinf(self.touches.own)
+        first = self.touches.weight * (mine & is_fresh)
+        again = self.touches.weight * (mine & ~is_fresh)
+        missed = (first + again) * (1 - self.l1_hit)
+        fetched = missed * self.l2_miss
+        dram_bytes = inner(fetched, self.touches.grains) * self.course.grain_bytes
+        # Those of other parts are looked up there as well: whole grains of what comes from DRAM.
+        elsewhere = inner(missed - fetched, self.far)
+        elsewhere += dram_bytes / SECTOR_BYTES * (1 - 1 / self.capacity.caches.l2_parts)
+        distance = self._lines(self.by_line)[mine]
+        return Sources(
+            self._source(first, 1.0, 0.0),
+            self._source(again, 0.0, 1.0, is_again=True),
+            missed=float(missed.sum()),
+            fetched=float(fetched.sum()),
+            dram_bytes=dram_bytes,
+            looked_up=float(missed.sum()) + elsewhere,
+            address=int(self.touches.begin[mine][0]) if mine.any() else 0,
+            reuse_bytes=float(np.median(distance)) if mine.any() else math.inf,
+        )
+
+    def _source(
+        self, weight: Array, l2_miss: float, l1_hit: float, *, is_again: bool = False
+    ) -> Source:
+        """Return where touches of some weight come from; what is given where none has any."""
+        past_l1 = weight * (1 - self.l1_hit)
+        missing = mean(self.l2_miss, past_l1, l2_miss)
+        hit = mean(self.l1_hit, weight, l1_hit)
+        return Source(
+            l2_miss=missing,
+            first_l2_miss=missing if is_again else mean(self.first_l2_miss, weight, 1.0),
+            l1_hit=hit,
+            first_l1_hit=hit if is_again else 0.0,
+            moved=mean(self.moved, past_l1 * self.l2_miss, 1.0),
+            far=mean(self.far, past_l1 * (1 - self.l2_miss), 0.0),
+            late=0.0 if is_again else mean(self.late, past_l1 * (1 - self.l2_miss), 0.0),
+            apart=self._apart((1 - self.l1_hit) * self.l2_miss, weight),
+            first_apart=1.0 if is_again else self._apart(self.first_l2_miss, weight),
+        )
+
+    def _apart(self, missing: Array, weight: Array) -> float:
+        """Return how far lines that an access has at random come from DRAM each for itself.
+
+        A loop finds less in its first iterations, all lanes at once, and all in its last ones. So a
+        whole warp's lines are found more often than if each iteration missed as many.
+        """
+        mine = np.flatnonzero((weight > 0) & self.touches.is_random)
+        if not len(mine) or not np.ptp(self.touches.place[mine]):
+            return 1.0
+        in_time = mine[np.argsort(self.touches.place[mine], kind="stable")]
+        parts = np.array_split(in_time, max(1, len(in_time) // AT_A_TIME))
+        share = np.array([weight[part].sum() for part in parts]) / weight[mine].sum()
+        missed = np.array([mean(missing[part], weight[part], 0.0) for part in parts])
+        found, each = float(share @ (1 - missed) ** WARP_SIZE), 1 - float(share @ missed)
+        if not 0 < each < 1 or not found:
+            return 1.0
+        return max(0.0, min(1.0, (math.log(found) / math.log(each) - 1) / (WARP_SIZE - 1)))
+
+
+def _regions(pcs: Array, begin: Array) -> Array:
+    """Return which touches lie in one region: those of instructions whose addresses overlap."""
+    numbers, which = np.unique(pcs, return_inverse=True)
+    low, high = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
+    np.minimum.at(low, which, begin)
+    np.maximum.at(high, which, begin)
+    order = np.argsort(low, kind="stable")
+    reached = np.maximum.accumulate(high[order])
+    region = np.zeros(len(numbers), dtype=np.int64)
+    region[order[1:]] = np.cumsum(low[order][1:] > reached[:-1])
+    return np.asarray(region[which])
+
+
+def mean(values: Array, weights: Array, otherwise: float) -> float:
+    """Return the weighted mean of values; what is given where nothing has weight."""
+    total = float(weights.sum())
+    return inner(values, weights) / total if total > 0 else otherwise
+
+
+def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
+    """Return how much is touched within times that was not touched before within the same time.
+
+    Of what is touched every so often the smaller of time and gap counts (Xiang et al., "HOTL: a
+    Higher Order Theory of Locality", 2013).
+    """
+    order = np.argsort(gaps, kind="stable")
+    gaps, weights = gaps[order], weights[order]
+    finite = np.isfinite(gaps)
+    whole = np.concatenate([[0.0], np.cumsum(np.where(finite, gaps, 0.0) * weights)])
+    rest = weights.sum() - np.concatenate([[0.0], np.cumsum(weights)])
+    at = np.searchsorted(gaps, times)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(whole[at] + np.where(rest[at] > 0, rest[at] * times, 0.0))
+
+
+def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> tuple[Array, Array]:
+    """Return how much is touched since times that was not touched before within the same time.
+
+    All blocks go on together, so that it matters when that is: what is touched at a `time` was
+    touched a gap before. Also return which part of all touches lies within.
+    """
+    edges = np.unique(np.quantile(time, np.linspace(0, 1, STEPS_OF_A_LIFE)))
+    at = np.searchsorted(edges, time)
+    before = np.searchsorted(edges, time - gaps, side="left")
+    table = np.zeros((len(edges) + 1, len(edges) + 1))
+    np.add.at(table, (at, before), weights)
+    whole = table.cumsum(axis=0).cumsum(axis=1)
+    begun = np.searchsorted(edges, time - since, side="left")
+    by_time = whole[:, -1]
+    part = (by_time[at] - by_time[begun]) / max(by_time[-1], 1e-12)
+    return whole[at, begun] - whole[begun, begun], part
+
+
+def lacking(filled: Array, all_hit: float, all_miss: float) -> Array:
+    """Return what is missing of a cache that is filled so far: from nothing to all."""
+    if all_miss <= all_hit:
+        return np.where(filled > all_hit, 1.0, 0.0)
+    return np.clip((filled - all_hit) / (all_miss - all_hit), 0.0, 1.0)

@@ -1,0 +1,99 @@
+"""Some blocks of a batch, told of as if they were a batch of their own: nobody watches the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from gpusim.launch.events import Observer, Placement, Skip, Step, hooks
+from gpusim.machine.loops import OnSkip
+
+Array = np.ndarray[Any, Any]
+
+LANES = "active", "on", "addresses", "taken", "mask", "left", "sources", "constants"
+_lanes = attrgetter(*LANES)
+
+
+class Focus(Observer):
+    """Tells observers, and who asked for skips, what some of a batch's blocks do.
+
+    `watched` are the numbers of those blocks.
+    """
+
+    def __init__(
+        self, watched: Collection[int], observers: Sequence[Observer], on_skip: OnSkip | None
+    ) -> None:
+        self._watched = np.array(sorted(watched), dtype=np.int64)
+        self._listeners = hooks(observers, "step")
+        self._ending = hooks(observers, "batch_end")
+        self._on_skip = on_skip
+        self._seen: Placement | None = None
+
+    @property
+    def watches(self) -> bool:
+        """Whether any block is watched."""
+        return len(self._watched) > 0
+
+    def step(self, step: Step) -> None:
+        """Hand on what the watched blocks do in a step, if any of them runs it."""
+        copies, which = self._among(step.placement, step.rows)
+        if not len(which) or not len(self._positions):
+            return
+        changed: dict[str, Any] = {
+            name: None if lanes is None else _part(lanes, copies, which)
+            for name, lanes in zip(LANES, _lanes(step), strict=True)
+        }
+        changed["values"] = tuple(_part(value, copies, which) for value in step.values)
+        changed |= {"placement": self._own, "rows": self._rows(step.rows[which])}
+        watched = step._replace(**changed)
+        for listener in self._listeners:
+            listener(watched)
+
+    def skip(self, skip: Skip) -> None:
+        """Hand on what is left out of the watched blocks."""
+        copies, which = self._among(skip.placement, skip.rows)
+        if self._on_skip is None or not len(which) or not len(self._positions):
+            return
+        times = _part(skip.times, copies, which)
+        rows = self._rows(skip.rows[which])
+        self._on_skip(replace(skip, placement=self._own, rows=rows, times=times))
+
+    def batch_end(self, blocks: Array) -> None:
+        """Hand on that the watched blocks have finished."""
+        mine = blocks[np.isin(blocks, self._watched)]
+        for hook in self._ending if len(mine) else ():
+            hook(mine)
+
+    def _among(self, placement: Placement, rows: Array) -> tuple[Array | None, Array]:
+        """Return which copies of a step are of watched blocks, None for all; and which rows are."""
+        if placement is not self._seen:
+            self._look_at(placement)
+        if placement.folded:
+            return self._positions, np.arange(len(rows))
+        return None, np.flatnonzero(self._place[rows // placement.warps_per_block] >= 0)
+
+    def _look_at(self, placement: Placement) -> None:
+        """Find the watched blocks in a batch, which may have been unfolded."""
+        self._seen = placement
+        is_mine = np.isin(placement.blocks, self._watched)
+        self._positions = np.flatnonzero(is_mine)
+        self._place = np.where(is_mine, np.cumsum(is_mine) - 1, -1)
+        self._own = replace(placement, blocks=placement.blocks[is_mine])
+
+    def _rows(self, rows: Array) -> Array:
+        """Return the rows of a batch as those of the watched blocks alone."""
+        warps = self._own.warps_per_block
+        if self._own.folded:
+            return rows
+        return np.asarray(self._place[rows // warps] * warps + rows % warps)
+
+
+def _part(value: Array, copies: Array | None, which: Array) -> Array:
+    """Return some copies and rows of what is shaped (copies or 1, rows or 1, ...)."""
+    if copies is not None and len(value) > 1:
+        value = value[copies]
+    return value[:, which] if value.ndim > 1 and value.shape[1] > 1 else value

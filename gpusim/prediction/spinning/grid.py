@@ -1,0 +1,165 @@
+"""A grid whose blocks wait for each other, run block by block as the device would start them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpusim.errors import FaultPlace, NoProgressError
+from gpusim.gpu.device import Device
+from gpusim.launch.events import Observer, hooks
+from gpusim.launch.prepared import Prepared
+from gpusim.machine.banks import allocated
+from gpusim.machine.loops import OnSkip
+from gpusim.machine.state import Batch
+from gpusim.prediction.arithmetic.ticks import ticks
+from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.spinning.ends import Ends, is_even
+from gpusim.prediction.spinning.focus import Focus
+from gpusim.prediction.spinning.interpreter import Going, PacedInterpreter
+from gpusim.prediction.spinning.lines import Lines
+from gpusim.prediction.spinning.pace import paces, passed_on_cycles
+from gpusim.prediction.spinning.words import Words
+from gpusim.program.flow import Liveness
+
+BLOCKS_A_BATCH = 512  # they share NumPy's calls
+# So many times as many blocks are run as run at a time: the first are not like the others.
+WAVES = 1.5
+FEW_BLOCKS = 64  # before that, nobody looks whether they end at a rate that stays
+
+
+class Grid:
+    """The blocks of a launch, of which a device holds so many `at_once`.
+
+    What `watched` blocks do the `observers` hear of, and `on_skip`.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        device: Device,
+        at_once: int,
+        l2: str,
+        *,
+        watched: Sequence[int] = (),
+        observers: Sequence[Observer] = (),
+        on_skip: OnSkip | None = None,
+    ) -> None:
+        self.blocks = prepared.launch.blocks
+        self.at_once = min(self.blocks, at_once)
+        self._prepared = prepared
+        self._allocations = allocated(prepared)
+        self._liveness = Liveness(prepared.program)
+        self._watched = frozenset(watched)
+        self._observers = observers
+        self._on_skip = on_skip
+        latency, warps = device.latency_cycles, prepared.launch.warps_per_block
+        self._going = Going(
+            paces=paces(prepared.program, device, l2),
+            words=Words(ticks(device.interval_cycles.global_atomic_same_address)),
+            lines=Lines(self._allocations.values()),
+            wake_after=ticks(max(0.0, latency.flag - passed_on_cycles(device))),
+            barrier=ticks(latency.barrier + warps * latency.barrier_per_warp),
+        )
+        self._begin = ticks(latency.block_start + latency.cold_start)
+        self._turnover = ticks(latency.block_end + latency.block_start)
+        self._last_store = ticks(latency.last_store)
+        self._running: list[PacedInterpreter] = []
+        self._waiting: dict[int, tuple[PacedInterpreter, int]] = {}  # by block, not yet begun
+        self._known = self._begun = self._looked_at = 0
+        self._ends: list[int] = []
+        self.ended: list[int] = []  # the watched blocks that have
+
+    def run(self, step_limit: int) -> Ends:
+        """Run blocks until all have ended, or enough to see how they go on.
+
+        Raises NoProgressError where they wait for what nobody does, or go on for too long.
+        """
+        with np.errstate(all="ignore"):
+            self._add(self.at_once, self._begin)
+            self._begun = self.at_once
+            while self._running and not self._is_enough():
+                first = min(self._running, key=lambda one: one.due)
+                if first.due >= NEVER or first.context.executed >= step_limit:
+                    raise _no_progress(first, has_stopped=first.due >= NEVER)
+                first.run_next()
+                self._note(first)
+            for one in self._running:
+                _end_batch(one)
+        return Ends(np.array(self._ends) + self._last_store, self.blocks, self.at_once)
+
+    def _is_enough(self) -> bool:
+        """Return whether so many blocks have ended that the others go on like them."""
+        ended = len(self._ends)
+        if ended < max(FEW_BLOCKS, 2 * self._looked_at):
+            return ended >= WAVES * self.at_once
+        self._looked_at = ended
+        return is_even(self._ends)
+
+    def _add(self, count: int, begin: int) -> None:
+        """Make batches of the next blocks.
+
+        They are in the order of blocks, in which those that begin together draw tickets.
+        """
+        numbers = range(self._known, self._known + count)
+        self._known += count
+        for first in range(0, count, BLOCKS_A_BATCH):
+            self._add_batch(numbers[first : first + BLOCKS_A_BATCH], begin)
+
+    def _add_batch(self, blocks: Sequence[int], begin: int) -> None:
+        prepared = self._prepared
+        focus = Focus(self._watched.intersection(blocks), self._observers, self._on_skip)
+        interpreter = PacedInterpreter(
+            Batch(prepared.program, prepared.launch, np.array(blocks), self._liveness),
+            prepared.arguments,
+            self._allocations,
+            (focus,) if focus.watches else (),
+            None if self._on_skip is None else focus.skip,
+            self._going,
+            begin,
+        )
+        self._running.append(interpreter)
+        if begin == NEVER:
+            self._waiting |= {block: (interpreter, at) for at, block in enumerate(blocks)}
+
+    def _note(self, interpreter: PacedInterpreter) -> None:
+        """Take note of blocks that have ended: others start in their place."""
+        blocks = interpreter.batch.placement.blocks
+        for position, at in interpreter.ended:
+            self._ends.append(at)
+            if int(blocks[position]) in self._watched:
+                self.ended.append(int(blocks[position]))
+            if self._begun < self.blocks:
+                self._start_next(at + self._turnover)
+        interpreter.ended.clear()
+        if not len(interpreter.batch.splits):
+            self._running.remove(interpreter)
+            _end_batch(interpreter)
+
+    def _start_next(self, at: int) -> None:
+        if self._begun == self._known:
+            self._add(min(BLOCKS_A_BATCH, self.blocks - self._known), NEVER)
+        interpreter, position = self._waiting.pop(self._begun)
+        interpreter.start(position, at)
+        self._begun += 1
+
+
+def _end_batch(interpreter: PacedInterpreter) -> None:
+    """Tell observers that no more is run of a batch."""
+    for hook in hooks(interpreter.observers, "batch_end"):
+        hook(interpreter.batch.placement.blocks)
+
+
+def _no_progress(interpreter: PacedInterpreter, *, has_stopped: bool) -> NoProgressError:
+    """Return what is wrong with blocks that wait for ever, or do not end."""
+    instructions, splits = interpreter.context.instructions, interpreter.batch.splits
+    blocks = interpreter.batch.placement.blocks
+    lines = sorted({instructions[int(pc)].line for pc in splits.pc})
+    where = ", ".join(map(str, lines[:4]))
+    text = f"blocks {blocks[0]} to {blocks[-1]} stand at line {where} and "
+    if has_stopped:
+        text += "wait for words that no block which is running writes"
+    else:
+        text += "do not end; if the kernel only needs longer, raise the step limit"
+    return NoProgressError(text, FaultPlace(lines[0], int(blocks[0])))

@@ -1,0 +1,282 @@
+"""The machine, run as time goes by: who is first on the device is run first.
+
+Each warp has its own time, and instructions take what they take a warp that is alone. What others
+see, and what finds what they do, waits until all who come before it have been run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.ops import OPS, Program
+from gpusim.launch.events import BarrierOpened, Observer, Skip, Step
+from gpusim.machine.group import BlocksDisagreeError, Group
+from gpusim.machine.interpreter import Interpreter
+from gpusim.machine.loops import OnSkip
+from gpusim.machine.state import READY, Batch, Splits
+from gpusim.machine.storage import Allocation
+from gpusim.prediction.arithmetic.evenly import FETCHES_APART, GOLDEN, MOST_DRAWN
+from gpusim.prediction.arithmetic.ticks import ticks
+from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.spinning.iteration import Iteration
+from gpusim.prediction.spinning.kept import Kept
+from gpusim.prediction.spinning.lines import Lines
+from gpusim.prediction.spinning.pace import Pace
+from gpusim.prediction.spinning.spins import Spinning
+from gpusim.prediction.spinning.words import Words
+from gpusim.program.flow import loop_bodies
+
+Array = np.ndarray[Any, Any]
+
+# Warps that come to what others see within so many cycles run it together: a fraction of a
+# latency of the L2, which is what those wait who come too late. What nobody sees they run together
+# whenever they come there.
+TOGETHER = ticks(128)
+
+STEP = ticks(256)  # what is drawn goes by steps, so that many warps stay together
+
+
+@dataclass(frozen=True)
+class Going:
+    """What all batches of a grid go by: times in ticks.
+
+    A warp that is parked asks again `wake_after` a word was written; a barrier opens `barrier`
+    after the last warp came.
+    """
+
+    paces: Sequence[Pace]
+    words: Words
+    lines: Lines
+    wake_after: int
+    barrier: int
+
+
+def heads(program: Program, paces: Sequence[Pace]) -> frozenset[int]:
+    """Return where loops begin in which nobody waits: others are never known to go on alike.
+
+    To watch them as well would keep all that the others do meanwhile.
+    """
+    bodies = list(loop_bodies(program))
+    waiting = {body.start for body in bodies if any(paces[pc].spins for pc in body)}
+    return frozenset(body.start for body in bodies) - waiting
+
+
+class _Opened(Observer):
+    """Hears of barriers that open."""
+
+    def __init__(self, tell: Callable[[BarrierOpened], None]) -> None:
+        self._tell = tell
+
+    def barrier_opened(self, opened: BarrierOpened) -> None:
+        """Hand on that a barrier has opened."""
+        self._tell(opened)
+
+
+class PacedInterpreter(Interpreter):
+    """Runs a batch of blocks that `begin` at a time, NEVER where they are started later.
+
+    `due` is when the next of its warps goes on; `ended` has the positions of blocks that have
+    ended, with the time, for who takes them.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        arguments: Mapping[str, Any],
+        allocations: Mapping[str, Allocation],
+        observers: Sequence[Observer],
+        on_skip: OnSkip | None,
+        going: Going,
+        begin: int,
+    ) -> None:
+        skips = None if on_skip is None else self._skip
+        opened = _Opened(self._open)
+        super().__init__(batch, arguments, allocations, (*observers, opened), skips)
+        self.context.listeners.append(self._hear)
+        self._on_skip = on_skip
+        self._going = going
+        self.observers = observers
+        self._at = np.full(batch.rows, begin, dtype=np.int64)
+        self._served = self._at  # when what the last instruction asks for is served
+        self._late = np.zeros_like(self._at)  # how much longer than from the L2 that takes
+        self._there: dict[int, Array] = {}  # by register, when each warp's result is there
+        self._spinning = Spinning(batch.rows)
+        self._group: Group | None = None
+        self._iteration = Iteration(batch.rows)
+        self._kept = Kept(batch.program, going.lines)
+        self._heads = heads(batch.program, going.paces)
+        self._live = np.ones(len(batch.placement.blocks), dtype=bool)
+        self.ended: list[tuple[int, int]] = []
+        self.due = begin
+
+    def start(self, position: int, at: int) -> None:
+        """Let the block at a position begin."""
+        if self.batch.placement.folded:
+            self._unfold()
+        warps = self.batch.placement.warps_per_block
+        self._at[position * warps : (position + 1) * warps] = at
+        self.due = min(self.due, at)
+
+    def wake(self, rows: Array, at: int) -> None:
+        """Let warps that are parked ask again for a word that was written at a time."""
+        asleep = rows[self._at[rows] >= NEVER]
+        self._at[asleep] = self._spinning.woken(asleep, at + self._going.wake_after)
+        self.due = min(self.due, int(self._at[rows].min()))
+
+    def run_next(self) -> None:
+        """Run the warps that are first, up to where they are decided or seen by others."""
+        group, limit = self._first()
+        if self._loops is not None and group.pc in self._heads:
+            self._group = group
+            self._iteration.arrive(group, self._at)
+            self._loops.arrive(group)
+        try:
+            self._run_until(group, limit)
+        except BlocksDisagreeError:
+            self._hold(group)
+            self._unfold()
+        splits = self.batch.splits
+        self.due = int(self._when(splits).min()) if len(splits) else NEVER
+
+    def _first(self) -> tuple[Group, int]:
+        """Return the warps that are first, and up to when others see with them what they do."""
+        splits = self.batch.splits
+        at = self._when(splits)
+        first = int(at.argmin())
+        pc, limit = int(splits.pc[first]), int(at[first]) + TOGETHER
+        latest = limit if self._going.paces[pc].is_seen else NEVER - 1
+        return Group(self.batch, np.flatnonzero((splits.pc == pc) & (at <= latest))), limit
+
+    def _when(self, splits: Splits) -> Array:
+        return np.where(splits.state == READY, self._at[splits.row], NEVER)
+
+    def _run_until(self, group: Group, limit: int) -> None:
+        self._group = group
+        while True:
+            pc, rows = group.pc, group.rows
+            pace, instruction = self._going.paces[pc], self._instructions[pc]
+            self._at[rows] = self._served = at = self._ready(pace, rows)
+            self._late = np.zeros_like(at)
+            if self._settles[pc] or pace.is_seen:
+                group.settle()
+            if pace.is_seen and at.max() > limit:
+                self._hold(group)
+                return
+            if (pace.spins or pace.more) and self.batch.placement.folded:
+                raise BlocksDisagreeError
+            self.context.executed += 1
+            self._iteration.issued += OPS[instruction.op].issued
+            on = group.lanes_on(instruction)
+            is_over = self._handlers[pc](self.context, group, instruction, on)
+            self._at[rows] = np.maximum(self._at[rows], at + pace.gap)
+            if pace.latency:
+                there = self._served + pace.latency + self._late
+                for register in instruction.dst:
+                    self._result(register)[rows] = there
+            if OPS[instruction.op].kind == "exit":
+                self._note_ends()
+            if is_over:
+                return
+            group.pc += 1
+
+    def _ready(self, pace: Pace, rows: Array) -> Array:
+        """Return when warps have what an instruction reads."""
+        at = self._at[rows]
+        for register in pace.reads:
+            if register in self._there:
+                at = np.maximum(at, self._there[register][rows])
+        return at
+
+    def _fetch(self, step: Step, pace: Pace) -> None:
+        """Let warps wait for DRAM that touch what nobody has touched; a block's as long."""
+        assert step.addresses is not None
+        placement, shape = step.placement, (1, len(step.rows), 32)
+        addresses, on = np.broadcast_to(step.addresses, shape), np.broadcast_to(step.on, shape)
+        number = placement.blocks[step.rows // placement.warps_per_block] + FETCHES_APART * step.pc
+        drawn = -np.log1p(-MOST_DRAWN * (number * GOLDEN % 1.0))
+        late = pace.fetch + np.rint(drawn * pace.more / STEP).astype(np.int64) * STEP
+        self._late = np.where(self._going.lines.first(addresses[0], on[0]), late, 0)
+
+    def _result(self, register: int) -> Array:
+        if register not in self._there:
+            self._there[register] = np.zeros(len(self._at), dtype=np.int64)
+        return self._there[register]
+
+    def _hold(self, group: Group) -> None:
+        self.batch.splits.pc[group.which] = group.pc
+
+    def _unfold(self) -> None:
+        copies = len(self.batch.placement.blocks)
+        self.batch.unfold()
+        self._spinning = Spinning(self.batch.rows)
+        self._iteration = Iteration(self.batch.rows)
+        self._at = np.tile(self._at, copies)
+        self._there = {register: np.tile(at, copies) for register, at in self._there.items()}
+
+    # -- what the machine tells ----------------------------------------------------------
+
+    def _hear(self, step: Step) -> None:
+        """Take note of words that blocks leave for each other, and of warps that ask in vain."""
+        pace = self._going.paces[step.pc]
+        if pace.more:
+            self._fetch(step, pace)
+        if pace.is_kept:
+            self._kept.hear(step)
+        if not pace.is_seen:
+            return
+        assert step.addresses is not None
+        placement, rows = step.placement, step.rows
+        shape = placement.copies, len(rows), 32
+        addresses, on = np.broadcast_to(step.addresses, shape), np.broadcast_to(step.on, shape)
+        at = np.broadcast_to(self._at[rows], shape[:2])
+        words = self._going.words
+        if OPS[step.instruction.op].kind == "atomic":
+            at = words.served(
+                addresses.reshape(-1, 32), on.reshape(-1, 32), at.reshape(-1)
+            ).reshape(shape[:2])
+            self._served = at.max(axis=0)
+        elif pace.spins:
+            self._served = words.found(addresses[0], on[0], at[0], self._going.wake_after)
+        if pace.spins:
+            assert self._group is not None
+            found = [self._group.read(register) for register in step.instruction.dst]
+            again = self._spinning.asked(step, found, self._at)
+            if again.any():
+                which = rows[again]
+                words.park(self.wake, which, addresses[0, again], on[0, again])
+                self._at[which] = NEVER
+        elif OPS[step.instruction.op].writes_memory:
+            words.written(addresses[on], np.broadcast_to(at[..., None], shape)[on])
+
+    def _open(self, opened: BarrierOpened) -> None:
+        """Let the warps of blocks go on together behind a barrier."""
+        placement, rows = opened.placement, opened.rows
+        block = np.zeros_like(rows) if placement.folded else rows // placement.warps_per_block
+        last = np.zeros(len(placement.blocks), dtype=np.int64)
+        np.maximum.at(last, block, self._at[rows])
+        self._at[rows] = last[block] + self._going.barrier
+
+    def _skip(self, skip: Skip) -> None:
+        """Let the time pass that iterations take which are left out."""
+        assert self._on_skip is not None
+        assert self._group is not None
+        self._on_skip(skip)
+        self._at[skip.rows] += self._iteration.takes(skip)
+        self._kept.skip(self._group.pc, skip)
+
+    def _note_ends(self) -> None:
+        """Take note of blocks of which no lane is left."""
+        placement, splits = self.batch.placement, self.batch.splits
+        warps = placement.warps_per_block
+        if placement.folded:
+            live = np.full(len(self._live), len(splits) > 0)
+        else:
+            live = np.bincount(splits.row // warps, minlength=len(self._live)) > 0
+        for position in np.flatnonzero(self._live & ~live).tolist():
+            mine = self._at.reshape(-1, warps)[0 if placement.folded else position]
+            self.ended.append((position, int(mine.max())))
+        self._live &= live

@@ -1,0 +1,51 @@
+"""Which warps ask again for what they have just found: nothing changes until somebody writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.launch.events import Step
+
+Array = np.ndarray[Any, Any]
+
+NEVER_ASKED = -1
+
+
+class Spinning:
+    """What each of a batch's warps asked the last time, and found; since when it is parked."""
+
+    def __init__(self, rows: int) -> None:
+        self._pc = np.full(rows, NEVER_ASKED)
+        self._told: list[Array] = []  # lanes, addresses and what was found, shaped (rows, 32)
+        self._since = np.zeros(rows, dtype=np.int64)
+
+    def asked(self, step: Step, found: Sequence[Array], at: Array) -> Array:
+        """Return which warps of a step find in a loop's poll what they found before.
+
+        `found` is that, `at` when each warp of the batch asked.
+        """
+        assert step.addresses is not None
+        rows, shape = step.rows, (1, len(step.rows), 32)
+        on, addresses, *values = (
+            np.broadcast_to(one, shape)[0] for one in (step.on, step.addresses, *found)
+        )
+        told = [on, *(np.where(on, one, 0) for one in (addresses, *values))]
+        again = (self._pc[rows] == step.pc) & on.any(axis=1)
+        if again.any():
+            for before, now in zip(self._told, told, strict=True):
+                again &= (before[rows] == now).all(axis=1)
+        if [one.dtype for one in self._told] != [one.dtype for one in told]:
+            self._told = [np.zeros((len(self._pc), 32), dtype=one.dtype) for one in told]
+            self._pc[:] = NEVER_ASKED
+        for before, now in zip(self._told, told, strict=True):
+            before[rows] = now
+        self._pc[rows] = step.pc
+        self._since[rows] = at[rows]
+        return np.asarray(again)
+
+    def woken(self, rows: Array, at: int) -> Array:
+        """Return when warps go on that are woken at a time."""
+        return np.maximum(at, self._since[rows])

@@ -1,0 +1,129 @@
+"""What each mechanism costs a job: the same job on the same GPU without it.
+
+Simulating a job again takes as long as the first time, so what the first prediction says of each
+mechanism decides which are worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.gpu.device import ABLATIONS, Device
+from gpusim.isa.ops import OPS
+from gpusim.launch.grid import WARP_SIZE
+from gpusim.machine import DEFAULT_STEP_LIMIT
+from gpusim.prediction.records import Prediction
+from gpusim.prediction.streams import WarpStream
+from gpusim.prediction.sweeps.jobs import Forecast
+
+SHARED_BYTES_PER_WAVEFRONT = 128
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A mechanism, the job's time without it, and what fraction of the time with it that saves."""
+
+    mechanism: str
+    time_us: float
+    saves: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ablation as plain data."""
+        return {"mechanism": self.mechanism, "time_us": self.time_us, "saves": self.saves}
+
+
+def suspects(forecast: Forecast) -> dict[str, float]:
+    """Return the mechanisms that a job meets, likeliest first.
+
+    The number is a guess, from the first launch, at the fraction of the time that is at stake;
+    its use is to put them in order.
+    """
+    first = forecast.first
+    kinds = {OPS[one.op].kind for one in first.prepared.program.instructions}
+    bounds = {bound.name: bound.time_us / first.time_us for bound in first.bounds}
+    guesses = {
+        "bank-conflicts": _conflicts(first),
+        "barriers": first.stalls.get("barrier", 0.0),
+        "divergence": _divergence(first),
+        "bandwidth": max(bounds.get("L2", 0.0), bounds.get("DRAM", 0.0)),
+        "atomics": 1.0 if "atomic" in kinds else 0.0,
+        "block-launch": bounds.get("block launch", 0.0),
+        "launch-overhead": forecast.device.host.launch_overhead_us / forecast.time_us,
+    }
+    left = {name: guesses[name] for name in ABLATIONS if name not in forecast.device.ablations}
+    found = [(name, guess) for name, guess in left.items() if guess > 0]
+    return dict(sorted(found, key=lambda pair: (-pair[1], pair[0])))
+
+
+def ablations(
+    forecast: Forecast,
+    mechanisms: Sequence[str],
+    *,
+    l2: str = "cold",
+    step_limit: int = DEFAULT_STEP_LIMIT,
+    progress: Callable[[str], None] | None = None,
+) -> list[Ablation]:
+    """Return a job's time without each of the mechanisms, the one that saves most first.
+
+    `progress` hears each mechanism that is done with.
+    """
+    made = []
+    for mechanism in mechanisms:
+        time_us = _without(forecast, mechanism, l2, step_limit)
+        made.append(Ablation(mechanism, time_us, 1 - time_us / forecast.time_us))
+        if progress is not None:
+            progress(mechanism)
+    return sorted(made, key=lambda one: (one.time_us, one.mechanism))
+
+
+def _without(forecast: Forecast, mechanism: str, l2: str, step_limit: int) -> float:
+    device = forecast.device.without(mechanism)
+    if mechanism == "launch-overhead":  # changes no cycle, so nothing has to be simulated again
+        changed = [_without_overhead(p, device) for p in forecast.predictions]
+        return replace(forecast, predictions=tuple(changed)).time_us
+    return forecast.job.on(device, l2=l2, step_limit=step_limit).time_us
+
+
+def _without_overhead(prediction: Prediction, device: Device) -> Prediction:
+    return replace(prediction, device=device, time_us=prediction.cycles / device.gpu.sm_clock_mhz)
+
+
+def _warps(prediction: Prediction) -> Iterator[tuple[int, WarpStream]]:
+    """Yield each class's warps, with the number of blocks that have them."""
+    for one in prediction.classes.classes:
+        for warp in one.stream.warps:
+            yield one.blocks, warp
+
+
+def conflict_wavefronts(prediction: Prediction) -> int:
+    """Return the wavefronts of shared loads and stores beyond what their widths need."""
+    program = prediction.prepared.program
+    least = np.zeros(len(program.instructions), dtype=np.int64)
+    for pc, instruction in enumerate(program.instructions):
+        found = instruction.memory
+        if found and found.space == "shared" and OPS[instruction.op].kind != "atomic":
+            least[pc] = -(-WARP_SIZE * found.width_bytes // SHARED_BYTES_PER_WAVEFRONT)
+    added = 0
+    for blocks, warp in _warps(prediction):
+        fewest = least[warp.pc]
+        added += blocks * int(
+            warp.times @ np.where(fewest > 0, np.maximum(warp.cost - fewest, 0), 0)
+        )
+    return added
+
+
+def _conflicts(prediction: Prediction) -> float:
+    """Return how long the wavefronts that conflicts add keep the data stage busy, as a fraction."""
+    device = prediction.device
+    cycles = conflict_wavefronts(prediction) * device.interval_cycles.shared_wavefront
+    return cycles / min(device.gpu.sms, prediction.launch.blocks) / prediction.cycles
+
+
+def _divergence(prediction: Prediction) -> float:
+    """Return the fraction of instructions that a warp would be spared by its longest lane alone."""
+    longest = sum(blocks * int(warp.by_lane().max()) for blocks, warp in _warps(prediction))
+    return 1 - longest / prediction.instructions

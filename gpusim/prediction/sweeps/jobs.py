@@ -1,0 +1,215 @@
+"""A whole job without its data: the launches of a kernel, ready to be predicted on any device.
+
+Catalogue kernels come with their launch rule and, for reductions, all passes; a user's own
+kernel is one launch. `predict`, `rank` and `sweep` all start here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from gpusim.catalogue import Request, Setup
+from gpusim.codegen.programs import prepare
+from gpusim.cuda import ConfiguredKernel
+from gpusim.gpu import device as devices
+from gpusim.gpu.device import Device
+from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.prepared import Prepared
+from gpusim.machine import DEFAULT_STEP_LIMIT
+from gpusim.prediction.predict import predict_prepared
+from gpusim.prediction.records import Prediction, total_time_us
+
+# What the useful bytes of a kernel are that is none of the catalogue.
+COMPULSORY = "sectors loaded and stored, each once"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLaunch:
+    """A kernel with grid, block and arguments, for any device; `setup` for one of the catalogue."""
+
+    configured: ConfiguredKernel
+    arguments: tuple[Any, ...]
+    setup: Setup | None = None
+    code: str | None = None
+
+    def prepared(self, cc: ComputeCapability) -> Prepared:
+        """Return the launch as it runs on a GPU of `cc`."""
+        return prepare(self.configured, self.arguments, cc, code=self.code)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Launches one after the other on a stream.
+
+    `elements_bytes` are those of the n elements that a kernel of the catalogue is about, whatever a
+    pass reads twice or leaves behind; None for any other kernel, of which nobody knows.
+    """
+
+    name: str
+    launches: tuple[KernelLaunch, ...]
+    elements_bytes: int | None = None
+
+    def in_code(self, code: str | None) -> Job:
+        """Return the same with whose machine code its kernels have: lowering, nvcc or auto.
+
+        None is what `generators.chosen` says.
+        """
+        return replace(self, launches=tuple(replace(one, code=code) for one in self.launches))
+
+    def on(
+        self,
+        device: str | Path | Device,
+        *,
+        l2: str = "cold",
+        step_limit: int = DEFAULT_STEP_LIMIT,
+        timeline: bool = False,
+    ) -> Forecast:
+        """Return what the job takes on a device, with the timeline of its first launch if wanted.
+
+        `l2` is how the first launch finds the cache. Later ones read what the launch before
+        has just written, which is still there as far as it fits.
+        """
+        gpu = devices.load(device)
+        made = [
+            predict_prepared(
+                launch.prepared(gpu.cc),
+                gpu,
+                l2="warm" if number else l2,
+                step_limit=step_limit,
+                timeline=timeline and not number,
+            )
+            for number, launch in enumerate(self.launches)
+        ]
+        return Forecast(self, tuple(made))
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """A job's predictions on one device, a launch each."""
+
+    job: Job
+    predictions: tuple[Prediction, ...]
+
+    @property
+    def first(self) -> Prediction:
+        """The first launch, which in a reduction has nearly all of the work."""
+        return self.predictions[0]
+
+    @property
+    def device(self) -> Device:
+        """The device that the job was predicted on."""
+        return self.first.device
+
+    @property
+    def time_us(self) -> float:
+        """Time of all launches and the gaps between them, in microseconds."""
+        if len(self.predictions) == 1:
+            return self.first.time_us
+        return total_time_us(self.predictions)
+
+    @property
+    def supposes_ordinary_numbers(self) -> bool:
+        """Whether elements that are not given were taken for ordinary numbers."""
+        return any(prediction.supposes_ordinary_numbers for prediction in self.predictions)
+
+    @property
+    def useful_bytes(self) -> int:
+        """Bytes of the n elements of a kernel of the catalogue; of any other the compulsory ones.
+
+        That is, those of the sectors that are loaded and of those that are stored, each once.
+        """
+        if self.job.elements_bytes is not None:
+            return self.job.elements_bytes
+        return sum(prediction.traffic.compulsory_bytes for prediction in self.predictions)
+
+    @property
+    def gbps(self) -> float:
+        """Useful bytes over time, in GB/s (10^9 bytes): the effective bandwidth."""
+        return self.useful_bytes / self.time_us / 1000
+
+    @property
+    def peak_fraction(self) -> float:
+        """GB/s as a fraction of what the data sheet says of the device's DRAM."""
+        return self.gbps / self.device.bandwidth.dram_peak_gbps
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the job and its launches as plain data."""
+        setup = self.job.launches[0].setup
+        about = {
+            "n": setup.n if setup else None,
+            "operation": setup.operation if setup else None,
+            "dtype": setup.dtype.name if setup else None,
+            "defect": setup.entry.defect if setup else None,
+        }
+        return {
+            "kernel": self.job.name,
+            "device": self.device.name,
+            "device_id": self.device.id,
+            "without": sorted(self.device.ablations),
+            "set": dict(self.device.changed),
+            **about,
+            "time_us": self.time_us,
+            "gbps": self.gbps,
+            "peak_fraction": self.peak_fraction,
+            "useful_bytes": self.useful_bytes,
+            "useful_bytes_are": "n elements" if setup else COMPULSORY,
+            "passes": [prediction.to_dict() for prediction in self.predictions],
+        }
+
+
+class Asked(Protocol):
+    """What is asked of a kernel that is none of the catalogue: frozen data that makes a job."""
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name in the table."""
+
+    @property
+    def n(self) -> int | None:
+        """The number of elements, None where the launch does not depend on it."""
+
+    @property
+    def block(self) -> int | str | None:
+        """Threads of a block."""
+
+    @property
+    def operation(self) -> str | None:
+        """The operation, where it can be chosen."""
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements, where it can be chosen."""
+
+    @property
+    def passes(self) -> str:
+        """One launch, or all."""
+
+    def sized(self, n: int | None, block: int | None) -> Asked:
+        """Return the same for another size and block."""
+
+    def job(self) -> Job:
+        """Return the job; GpusimError where there is none."""
+
+
+def job_of(request: Request | Asked) -> Job:
+    """Return what is asked for as a job; GpusimError where it cannot be had."""
+    return catalogue_job(request) if isinstance(request, Request) else request.job()
+
+
+def catalogue_job(request: Request) -> Job:
+    """Return what is asked of a catalogue kernel: its first launch, or all of a reduction.
+
+    Raises InputError or LaunchError where the kernel does not work for what is asked.
+    """
+    setups = request.setups()
+    launches = [KernelLaunch(setup.configured, setup.specs, setup) for setup in setups]
+    return Job(request.kernel, tuple(launches), setups[0].n * setups[0].dtype.itemsize)
+
+
+def own_job(configured: ConfiguredKernel, arguments: Sequence[Any]) -> Job:
+    """Return the launch of any kernel."""
+    name = configured.kernel.__name__
+    return Job(name, (KernelLaunch(configured, tuple(arguments)),))

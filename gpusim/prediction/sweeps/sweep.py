@@ -1,0 +1,262 @@
+"""Many predictions: kernels, blocks, sizes and devices crossed into a table.
+
+A case is predicted on its own, from nothing but itself, so that its row is the same whoever
+works it out and in whatever order. Finished rows are kept in a journal beside the output.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from gpusim.catalogue import Request
+from gpusim.codegen import generators
+from gpusim.errors import GpusimError, InputError, shown_at_the_call
+from gpusim.gpu import device as devices
+from gpusim.gpu.device import Device, Value
+from gpusim.host.files import refusing, shown, write_whole
+from gpusim.host.journal import opened
+from gpusim.host.workers import ignored, worked_out
+from gpusim.machine import DEFAULT_STEP_LIMIT
+from gpusim.prediction.compiled.player import is_wanted
+from gpusim.prediction.sweeps.jobs import Asked, Forecast, job_of
+from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
+
+DIGITS = 16  # of a row's key, beside it in the table: what it was made from
+JOURNAL_SUFFIX = ".journal"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One prediction of a sweep; `device` is a name or a file, `without` what it lacks.
+
+    `changed` are keys of the device with other numbers, `code` is whose machine code the kernel
+    has, as in `gpusim.predict`.
+    """
+
+    request: Request | Asked
+    device: str
+    l2: str = "cold"
+    without: tuple[str, ...] = ()
+    step_limit: int = DEFAULT_STEP_LIMIT
+    code: str = field(default_factory=generators.chosen)
+    changed: tuple[tuple[str, Value], ...] = ()
+
+
+def crossed(
+    requests: Sequence[Request | Asked],
+    blocks: Sequence[int],
+    sizes: Sequence[int],
+    gpus: Sequence[str],
+    **settings: Any,
+) -> list[Case]:
+    """Return every combination once: device by device, size by size, block by block.
+
+    `requests` are kernels with what does not vary, `settings` the cases' other fields.
+    """
+    made = (
+        Case(request.sized(n, block), gpu, **settings)
+        for gpu, n, block, request in product(gpus, sizes, blocks, requests)
+    )
+    return list(dict.fromkeys(made))
+
+
+def row_of(case: Case) -> Row:
+    """Return a case's row: its prediction, or with `reason` why it cannot run."""
+    row: Row = dict.fromkeys(COLUMNS) | _asked(case)
+    try:
+        row["digest"] = _key(case)[:DIGITS]
+        job = job_of(case.request)
+        device = devices.load(case.device).having(dict(case.changed)).without(*case.without)
+        return row | _predicted(
+            job.in_code(case.code).on(device, l2=case.l2, step_limit=case.step_limit)
+        )
+    except GpusimError as error:
+        return row | {"reason": " ".join(str(error).split())}
+
+
+def _asked(case: Case) -> Row:
+    """Return the columns that say what a row is about."""
+    request = case.request
+    return {
+        "kernel": request.kernel,
+        "device": case.device,
+        "n": request.n,
+        "block": request.block,
+        "operation": request.operation,
+        "dtype": request.dtype,
+        "l2": case.l2,
+        "passes": request.passes,
+        "without": " ".join(case.without),
+        "set": " ".join(f"{key}={value}" for key, value in case.changed),
+        "code": case.code,
+    }
+
+
+def _predicted(forecast: Forecast) -> Row:
+    """Return the columns of a prediction; all but time and rate are of the first launch."""
+    first, setup = forecast.first, forecast.job.launches[0].setup
+    bounds = {bound.name: bound.time_us for bound in first.bounds}
+    return {
+        "dtype": setup.dtype.name if setup else None,
+        "generator": first.prepared.program.generator,
+        "fallback": first.prepared.fallback or None,
+        "launches": len(forecast.predictions),
+        "grid": first.launch.blocks,
+        "time_us": forecast.time_us,
+        "gbps": forecast.gbps,
+        "peak_fraction": forecast.peak_fraction,
+        "cycles": first.cycles,
+        "bound": first.bound.name,
+        "bound_us": bounds[first.bound.name],
+        "occupancy": first.occupancy.fraction,
+        "occupancy_limit": first.occupancy.limit,
+        "waves": first.waves,
+        "instructions": first.instructions,
+        "blocks_on_sm": first.extent.blocks_on_sm,
+        "blocks_simulated": first.extent.simulated,
+        "spread": first.extent.spread,
+        **{f"stall_{name}": spent for name, spent in first.stalls.items()},
+    }
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A finished sweep: its rows, in the order of its cases, and how many were there before.
+
+    It `was_complete` where the output held all rows already, and nothing was done.
+    """
+
+    rows: list[Row]
+    found: int
+    was_complete: bool = False
+
+    @property
+    def failed(self) -> int:
+        """Rows that hold a reason in place of a prediction."""
+        return sum(row["reason"] is not None for row in self.rows)
+
+
+@shown_at_the_call
+def sweep(
+    cases: Sequence[Case],
+    output: Path | None = None,
+    *,
+    workers: int | None = None,
+    overwrite: bool = False,
+    started: Callable[[int], None] | None = None,
+    progress: Callable[[Case], None] | None = None,
+    remark: Callable[[str], None] | None = None,
+) -> Swept:
+    """Predict all cases, on all cores or with `workers` processes, and write them to `output`.
+
+    With an output (.csv or .json) every finished row is on disk at once, in a journal beside
+    it: after a kill the same call goes on where it was. An output that holds these very rows is
+    left as it is, and one that holds anything else is an InputError without
+    `overwrite`. `started` hears how many rows were there, `progress` each case that is finished,
+    `remark` a sentence for the user where a journal was damaged. A script that calls this with
+    more than one worker needs `if __name__ == "__main__"`, as any use of multiprocessing does.
+    """
+    begin, tell = started or ignored, progress or ignored
+    is_wanted()  # the environment is told to be wrong here, not in each row
+    if output is None:
+        rows = [Row()] * len(cases)
+        begin(0)
+        for number, row in worked_out(row_of, cases, workers):
+            rows[number] = row
+            tell(cases[number])
+        return Swept(rows, 0)
+    _check_output(output)
+    keys = {case: _key(case) for case in cases}
+    journal_path = output.with_name(output.name + JOURNAL_SUFFIX)
+    with opened(journal_path, _fitting(keys)) as journal:
+        if journal.remark:
+            (remark or ignored)(journal.remark)
+        if (
+            not overwrite
+            and (held := _complete(output, [keys[case] for case in cases])) is not None
+        ):
+            journal.discard()
+            return Swept(held, len(held), was_complete=True)
+        left = [case for case in cases if keys[case] not in journal.kept]
+        begin(len(cases) - len(left))
+        for number, row in worked_out(row_of, left, workers):
+            journal.keep(keys[left[number]], row)
+            tell(left[number])
+        made = [journal.kept[keys[case]] for case in cases]
+        write_whole(output, table(made, output.suffix))
+        journal.discard()
+    return Swept(made, len(cases) - len(left))
+
+
+def _complete(output: Path, keys: Iterable[str]) -> list[Row] | None:
+    """Return the rows of an output that holds these very ones, None where it holds nothing yet."""
+    if not output.exists() or not output.stat().st_size:
+        return None
+    rows = rows_of(output)
+    if [row["digest"] for row in rows] != [key[:DIGITS] for key in keys]:
+        raise InputError(
+            f"{shown(output)}: holds something else than the rows of this sweep; "
+            "give --overwrite to replace it, or another file"
+        )
+    return rows
+
+
+def _fitting(keys: Mapping[Case, str]) -> Callable[[str, Row], bool]:
+    """Return whether a journal's row is one that its case can have; of other cases all are."""
+    cases = {key: case for case, key in keys.items()}
+    return lambda key, row: key not in cases or _belongs(row, cases[key], key)
+
+
+def _belongs(row: Row, case: Case, key: str) -> bool:
+    """Whether a row of a journal is one that this case can have."""
+    if tuple(row) != COLUMNS or row["digest"] != key[:DIGITS]:
+        return False
+    asked = {name: value for name, value in _asked(case).items() if value is not None}
+    return all(row[name] == value for name, value in asked.items()) and all(
+        is_cell(name, value) for name, value in row.items()
+    )
+
+
+def _check_output(output: Path) -> None:
+    if output.suffix not in FORMATS:
+        ends = " or ".join(FORMATS)
+        raise InputError(f"the output is a file that ends in {ends}, not {shown(output)}")
+    with refusing(output):
+        if output.exists() and not output.is_file():
+            raise InputError(f"{shown(output)}: is no file that a table can be written to")
+        if not output.parent.is_dir():
+            raise InputError(f"there is no directory {shown(output.parent)} for {output.name}")
+
+
+def _key(case: Case) -> str:
+    """Return what a row depends on: the case, its device's numbers and the model itself."""
+    facts = {
+        **asdict(case),
+        "device": _numbers(case.device),
+        "model": _model(),
+        "compilers": generators.stamp(case.code),
+    }
+    return hashlib.sha256(json.dumps([case.device, facts], sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def _numbers(name: str) -> Any:
+    device: Device = devices.load(name)
+    return {key: fact.value for key, fact in device.facts.items()}
+
+
+@cache
+def _model() -> str:
+    """Return a digest of gpusim's own source: another version's rows are not taken over."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[2]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,78 @@
+"""The table of a sweep: its columns, and its rows as the text of a file and back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpusim.errors import InputError
+from gpusim.host.files import MAX_BITS, text
+from gpusim.prediction.clock.stalls import STALLS
+
+Row = dict[str, Any]
+
+FORMATS = (".csv", ".json")
+MAX_BYTES = 2**28  # a quarter of a million rows
+
+COLUMNS = (
+    "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without", "set",
+    "code", "generator", "fallback",
+    "launches", "grid", "time_us", "gbps", "peak_fraction", "cycles", "bound", "bound_us",
+    "occupancy", "occupancy_limit", "waves", "instructions", "blocks_on_sm", "blocks_simulated",
+    "spread", *(f"stall_{name}" for name in STALLS), "reason", "digest",
+)  # fmt: skip
+TEXTS = frozenset(
+    ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "set", "code",
+     "generator", "fallback", "bound", "occupancy_limit", "reason", "digest")
+)  # fmt: skip
+
+LISTS = ("without", "set")  # empty rather than absent
+
+
+def table(rows: Sequence[Row], suffix: str) -> str:
+    """Return rows as the text of a .csv or .json file."""
+    if suffix == ".json":
+        return json.dumps(rows, indent=1) + "\n"
+    made = io.StringIO()
+    writer = csv.DictWriter(made, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return made.getvalue()
+
+
+def rows_of(output: Path) -> list[Row]:
+    """Return the rows of a table that a sweep has written, none where it is anything else."""
+    try:
+        content = text(output, MAX_BYTES)
+        if output.suffix == ".json":
+            rows = json.loads(content)
+        else:
+            rows = [_typed(row) for row in csv.DictReader(io.StringIO(content))]
+    except (InputError, ValueError, TypeError, RecursionError, csv.Error):
+        return []
+    is_table = isinstance(rows, list) and all(
+        isinstance(row, dict) and tuple(row) == COLUMNS for row in rows
+    )
+    return rows if is_table else []
+
+
+def _typed(row: Mapping[str, str]) -> Row:
+    """Return a row of a .csv file as it was before it was written."""
+    cells = {
+        name: cell if name in TEXTS else json.loads(cell) for name, cell in row.items() if cell
+    }
+    return {name: cells.get(name, "" if name in LISTS else None) for name in row}
+
+
+def is_cell(column: str, value: object) -> bool:
+    """Whether a column may hold a value: a text or a finite number, as it is, or nothing."""
+    if value is None or column in TEXTS:
+        return value is None or isinstance(value, str)
+    if isinstance(value, int):
+        return not isinstance(value, bool) and value.bit_length() <= MAX_BITS
+    return isinstance(value, float) and math.isfinite(value)

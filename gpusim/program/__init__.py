@@ -1,0 +1,1 @@
+"""Facts of a program before it runs: control flow, liveness, taint, special operands."""
