@@ -52,6 +52,8 @@ FUNCTIONS: Mapping[str, str] = {
     "power": f"template <class T, class U> {_INLINE} T power(T base, T exponent) {{ "
     "if (exponent < 0) return base == 1 ? 1 : base != (T)-1 ? 0 : exponent & 1 ? -1 : 1; "
     "U result = 1, square = base; "
+    # Unrolled, its squares keep the compiler busy for minutes.
+    '_Pragma("unroll 1") '
     "for (U left = exponent; left; left >>= 1) { if (left & 1) result *= square; "
     "square *= square; } return (T)result; }",
     "floordiv": f"template <class T> {_INLINE} T floordiv(T a, T b) {{ "

@@ -343,3 +343,20 @@ def test_shuffles_take_the_last_five_bits_of_lanes_and_distances(far: int) -> No
     assert out[:, 1].tolist() == (100 + np.where(lanes < near, lanes, lanes - near)).tolist()
     assert out[:, 3].tolist() == (100 + (lanes ^ near)).tolist()
     assert out[:, 4].tolist() == (100 + lanes // 8 * 8 + near % 8).tolist()
+
+
+@cuda.jit
+def powers(out, a):
+    i = cuda.threadIdx.x
+    total = np.int64(0)
+    for k in range(7):
+        x, n = a[i] + k, a[(i + k) & 31] & 7
+        total += (x**n) ** (n & 3) + (x * k) ** n - (x + n) ** (x & 7)
+    out[i] = total
+
+
+def test_powers_are_loops_that_the_compiler_leaves_as_they_are() -> None:
+    """Unrolled, their squares of squares keep it busy for minutes."""
+    arguments = (np.zeros(32, np.int64), np.arange(32, dtype=np.int32) - 9)
+    assert '_Pragma("unroll 1") for' in as_cuda(powers, arguments)
+    agreed(powers, 32, *arguments)
