@@ -20,7 +20,6 @@ LANES = np.arange(32)
 # Instructions that only wait for lanes, by kind: which of them correspond, wherever they stand.
 # Seen on an H200 for collective ones around nothing; around a shuffle or a barrier, none does here.
 CORRESPONDING = {"warpsync": -1, "gather": -1, "collect": -2}
-EMPTY = ["NOP", "bits.ENDCOLLECTIVE"]
 LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
 
 
@@ -290,9 +289,14 @@ def corresponding(program: Program) -> Array:
 
 
 def _has_body(rows: Sequence[Instruction], pc: int) -> bool:
-    """Return whether lanes are collected there for more than a NOP."""
+    """Return whether lanes are collected there for more than a NOP, before the end of it."""
     is_collective = OPS[rows[pc].op].kind == "collect"
-    return is_collective and [one.op for one in rows[pc + 1 : pc + 3]] != EMPTY
+    return is_collective and any(_does_something(one) for one in rows[pc + 1 : pc + 3])
+
+
+def _does_something(instruction: Instruction) -> bool:
+    row = OPS[instruction.op]
+    return row.kind != "compute" or row.evaluate is not None
 
 
 def same_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
