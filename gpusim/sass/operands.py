@@ -77,9 +77,9 @@ def operands_of(text: str) -> Iterator[Operand]:
     """Yield the operands of an instruction, which commas part."""
     depth, begin = 0, 0
     for place, char in enumerate(text):
-        if char in "[(":
+        if char in "[({":
             depth += 1
-        elif char in "])":
+        elif char in "])}":
             depth -= 1
         elif char == "," and not depth:
             yield from _spaced(text[begin:place])

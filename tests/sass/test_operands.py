@@ -134,6 +134,15 @@ def test_what_a_row_does_not_name_is_refused(text: str) -> None:
         list(decoded([row_of_text(text)], Decoder(0, {".L_1": 0})))
 
 
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [("DEPBAR.LE SB0, 0x1", 1), ("DEPBAR.LE SB0, 0x0, {2,1}", 0), ("DEPBAR {5,4,3}", None)],
+)
+def test_a_list_of_scoreboards_is_one_operand(text: str, groups: int | None) -> None:
+    [micro] = decoded([row_of_text(text)], Decoder(0))
+    assert micro.detail == groups
+
+
 def test_every_row_names_its_operands_by_known_codes() -> None:
     for found in MNEMONICS.values():
         codes = (found.results + found.sources).replace("|", "") + found.shape.replace("?", "")
