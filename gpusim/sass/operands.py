@@ -27,11 +27,12 @@ class Term:
 class Operand:
     """One operand.
 
-    `kind` is "R" for a register of either file, "P" for a predicate, "I" for a whole number, "F"
-    for a floating-point number, "C" for a constant bank, "M" for an address in memory, "L" for a
-    label, "S" for a special register, "B" for a convergence barrier, or "X" for what only the
-    instruction itself knows. `name` is the register, label or text. A register `is_reused` where
-    the code says that what was read of it is kept for the next instruction.
+    `kind` is "R" for a register of either file, "K" for a list of scoreboards, "P" for a predicate,
+    "I" for a whole number, "F" for a floating-point number, "C" for a constant bank, "M" for an
+    address in memory, "L" for a label, "S" for a special register, "B" for a convergence barrier,
+    or "X" for what only the instruction itself knows. `name` is the register, label or text. A
+    register `is_reused` where the code says that what was read of it is kept for the next
+    instruction.
     """
 
     kind: str
@@ -58,6 +59,7 @@ class Operand:
 
 _SUFFIXES = r"((?:\.\w+)*)$"
 _REGISTER = re.compile(r"(U?R(?:\d+|Z)|SRZ)" + _SUFFIXES)
+_SCOREBOARDS = re.compile(r"\{\d(,\d)*\}")
 _PREDICATE = re.compile(r"(U?P(?:\d+|T))$")
 _BARRIER = re.compile(r"B\d+$")
 _SPECIAL = re.compile(r"SR_[\w.]+$")
@@ -123,6 +125,8 @@ def _plain(text: str) -> Operand:
         return Operand("R", match[1], suffixes=suffixes, is_reused="reuse" in said)
     if match := _PREDICATE.match(text):
         return Operand("P", match[1])
+    if _SCOREBOARDS.fullmatch(text):
+        return Operand("K", text)
     if match := _LABEL.match(text):
         return Operand("L", match[1])
     if match := _BANK.match(text):

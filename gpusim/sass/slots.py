@@ -57,7 +57,7 @@ _WORD, _NUMBER = Slot("RCI"), Slot("RCIF", "-|")
 # Codes of operands of rows that compute (see `table.Mnemonic`), and of the others: o a register as
 # it is, w a register or number, m a mask of lanes, q a predicate that is written, a an address, g
 # one with a descriptor of global memory, c a word of a constant bank, l a label, b a convergence
-# barrier, s a special register, t a text of the row's own.
+# barrier, s a special register, k scoreboards, t a text of the row's own.
 SLOTS: Mapping[str, Slot] = {
     **dict.fromkeys("uixrUIXRw", _WORD),
     **dict.fromkeys("fdD", _NUMBER),
@@ -74,5 +74,6 @@ SLOTS: Mapping[str, Slot] = {
     "l": Slot("L"),
     "b": Slot("B"),
     "s": Slot("SR"),
+    "k": Slot("K"),
     **dict.fromkeys("?t", Slot("X")),
 }

@@ -24,7 +24,7 @@ add("WARPSYNC.COLLECTIVE", "cbu", modifiers="ALL", kind="collective", shape="w?l
 add("ENDCOLLECTIVE", "cbu", kind="compute")
 add("YIELD", "cbu", kind="compute")
 add("NANOSLEEP", "cbu", modifiers="WARP", kind="compute", shape="w")
-add("DEPBAR", "adu", modifiers="LE", kind="await_copies", shape="tw?t?")
+add("DEPBAR", "adu", modifiers="LE", kind="await_copies", shape="t?w?k?")
 
 add("BAR", "adu", modifiers="SYNC DEFER_BLOCKING", kind="barrier", detail="sync", shape="ww?")
 add("BAR.ARV", "adu", kind="arrive", shape="ww")
