@@ -75,19 +75,27 @@ def _by_parameter(
 def _parts(declared: Declared, shape: tuple[Member, ...], value: Any) -> list[Any]:
     """Return a structure's members, in order, of a tuple or a dictionary of them."""
     names = [member.declared.name.removeprefix(f"{declared.name}.") for member in shape]
-    if isinstance(value, Mapping):
-        held = dict(_paths(value, ""))
-        found = [held.get(name) for name in names]
-        fits = set(held) == set(names)
-    else:
-        found = list(_in_order(value))
-        fits = len(found) == len(names)
+    try:
+        found, fits = _members_given(names, value)
+    except RecursionError:
+        raise LaunchError(
+            f"argument {declared.name!r} is nested too deeply, or contains itself"
+        ) from None
     if not fits:
         raise LaunchError(
             f"argument {declared.name!r} is a {declared.ctype} with the members "
             f"{', '.join(names)}; pass them as a tuple, by name as a dictionary, or its bytes"
         )
     return found
+
+
+def _members_given(names: Sequence[str], value: Any) -> tuple[list[Any], bool]:
+    """Return the values of members, and whether there are as many or these names."""
+    if isinstance(value, Mapping):
+        held = dict(_paths(value, ""))
+        return [held.get(name) for name in names], set(held) == set(names)
+    found = list(_in_order(value))
+    return found, len(found) == len(names)
 
 
 def _paths(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:

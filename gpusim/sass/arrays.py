@@ -95,6 +95,7 @@ def lies_as(dtype: np.dtype[Any], shape: Sequence[Member], begin: int = 0) -> bo
     return len(given) == len(shape) and all(
         (offset, one.itemsize) == (member.offset, member.size)
         and one.isnative
+        and one.kind not in _NO_NUMBERS
         and (one.kind == "f") == (np.dtype(TYPES.get(member.declared.ctype, np.uint64)).kind == "f")
         for (offset, one), member in zip(given, shape, strict=True)
     )

@@ -287,3 +287,31 @@ def test_the_command_line_refuses_them_as_well(run: Run, tmp_path: Any) -> None:
             f"--arg=b={value}",
         )
         assert (code, f"'b' is a unsigned char, which {said} is not" in err) == (2, True)
+
+
+PAIRS = """struct pair { int a; int b; };
+__global__ void by_value(int* out, pair p) { out[0] = p.a; }
+__global__ void by_pointer(int* out, const pair* p) { out[0] = p->a; }
+"""
+
+
+def _of_itself() -> tuple[list[Any], dict[str, Any]]:
+    listed: list[Any] = [1]
+    listed.append(listed)
+    named: dict[str, Any] = {"a": 1}
+    named["b"] = named
+    return listed, named
+
+
+@pytest.mark.parametrize("value", _of_itself(), ids=["list", "dictionary"])
+def test_a_structure_that_contains_itself_is_refused(value: object) -> None:
+    kernel = gpusim.cuda_source(PAIRS)["by_value"]
+    with pytest.raises(LaunchError, match=r"'p' is nested too deeply, or contains itself"):
+        kernel[1, 1](np.zeros(1, np.int32), value)
+
+
+def test_text_in_a_structured_array_is_refused() -> None:
+    kernel = gpusim.cuda_source(PAIRS)["by_pointer"]
+    text = np.zeros(1, [("a", "S4"), ("b", "<i4")])
+    with pytest.raises(LaunchError, match=r"whose members do not lie as those of pair do"):
+        kernel[1, 1](np.zeros(1, np.int32), text)
