@@ -35,7 +35,7 @@ MODULES = {
 }
 
 DESCRIPTION = "What a GPU kernel does to the machine, line by line and warp by warp, without a GPU."
-VALIDATION = "hold predictions against real GPUs: compare, run, counters, calibrate"
+VALIDATION = "Hold predictions against real GPUs: compare, run, counters, calibrate"
 EXAMPLES = """examples:
   gpusim list                              the kernels, and what each teaches
   gpusim run reduce3 -n 2^20 --block 256   run a reduction, check it against NumPy

@@ -14,6 +14,8 @@ from gpusim.reports.layout import DIM, KIND_STYLES, TITLE, heading
 
 STYLES = {**KIND_STYLES, "estimated": "yellow"}
 MEBIBYTE = 2**20
+# In fewer columns the names of products give way to the counts of kinds; ids stay.
+WIDTH_FOR_PRODUCTS = 95
 
 
 def device_summary(device: Device) -> dict[str, Any]:
@@ -49,9 +51,10 @@ def device_document(device: Device) -> dict[str, Any]:
 
 def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
     """Yield the devices, a line each, and what a device can be imagined without."""
+    products = width >= WIDTH_FOR_PRODUCTS
     made = Columns(
         Column("name", "left"),
-        Column("GPU", "left"),
+        *([Column("GPU", "left")] if products else []),
         Column("cc"),
         Column("SMs"),
         Column("MHz"),
@@ -65,7 +68,7 @@ def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
         kinds = _kinds(device)
         made.row(
             (device.id, TITLE),
-            device.name,
+            *([device.name] if products else []),
             device.gpu.compute_capability,
             str(device.gpu.sms),
             f"{device.gpu.sm_clock_mhz:,.0f}",

@@ -253,6 +253,17 @@ def test_rank_fails_where_nothing_can_run(run: Run) -> None:
 # devices
 
 
+def test_a_list_of_devices_in_80_columns_counts_each_kind_of_number(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = printed(run, "devices").splitlines()
+    assert lines[0].split()[-3:] == ["exact", "measured", "estimated"]
+    kinds = [line.split()[-3:] for line in lines[1 : lines.index("")]]
+    assert kinds
+    assert all(count.isdigit() for counts in kinds for count in counts)
+
+
 def test_devices_lists_every_gpu_and_every_mechanism(run: Run) -> None:
     out = printed(run, "devices")
     for name in [*device.names(), *ABLATIONS]:
