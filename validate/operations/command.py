@@ -12,10 +12,12 @@ from gpusim.cli import inputs, output
 from gpusim.cli.options import print_json
 from gpusim.cli.progress import Bar
 from gpusim.errors import InputError
+from gpusim.sass import wheels
 
 from ..backend import pycuda_driver, reported_by_nvidia_smi
 from ..measure import today
 from . import record, recording, running
+from .operation import Operation
 from .record import Record
 from .rooms import ROOMS, room
 from .running import Simulator
@@ -72,22 +74,45 @@ def judged(names: Sequence[str], device: str, every: int) -> list[Verdict]:
     with Bar(sum(map(len, work.values())), "operations") as bar:
         bar.start()
         for name, some in work.items():
-            known, simulator = record.load(device, name), Simulator(some)
+            known = record.load(device, name)
+            there = [one for one in some if not missing_headers(one)]
+            simulator = Simulator(there) if there else None
             for operation in some:
-                made.append(judge(name, operation, simulator, known))
+                if simulator is not None and operation in there:
+                    made.append(judge(name, operation, simulator, known))
+                else:
+                    made.append(_unavailable(name, operation))
                 bar.advance()
     return made
 
 
+def missing_headers(operation: Operation) -> list[str]:
+    """Return the headers of an operation that neither a wheel nor a toolkit has here."""
+    folders = wheels.headers()
+    return [
+        header
+        for header in operation.included
+        if not any((folder / header).is_file() for folder in folders)
+    ]
+
+
+def _unavailable(name: str, operation: Operation) -> Verdict:
+    header = missing_headers(operation)[0]
+    reason = f"{header} is not here; it comes with pip install {wheels.wheel_of(header)}"
+    return Verdict(name, operation.name, "unavailable", reason)
+
+
 def table(verdicts: Sequence[Verdict]) -> str:
     """Return the counts of each room, and a line for each operation that is not right."""
-    lines = [f"{'room':12} {'right':>6} {'refused':>8} {'wrong':>6}"]
+    lines = [f"{'room':12} {'right':>6} {'refused':>8} {'wrong':>6} {'unavailable':>12}"]
     for name in dict.fromkeys(one.room for one in verdicts):
         held = Counter(one.state for one in verdicts if one.room == name)
-        lines.append(f"{name:12} {held['right']:6,} {held['refused']:8,} {held['wrong']:6,}")
+        counts = f"{held['right']:6,} {held['refused']:8,} {held['wrong']:6,}"
+        lines.append(f"{name:12} {counts} {held['unavailable']:12,}")
     for one in verdicts:
-        if one.state != "right":
+        if one.state in ("refused", "wrong"):
             lines.append(f"{one.state}: {one.room} {one.operation}: {one.reason}")
+    lines += dict.fromkeys(one.reason for one in verdicts if one.state == "unavailable")
     return "\n".join(lines) + "\n"
 
 

@@ -33,7 +33,7 @@ typedef __int128 int128;
 typedef unsigned __int128 uint128;
 """
 WORDS = {"char": "signed char", "bf16": "__nv_bfloat16", "bf162": "__nv_bfloat162"}
-HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+HALVES = ("cuda_fp16.h", "cuda_bf16.h")
 _SIGNATURE = re.compile(r"(\w+)\((.*)\)$")
 
 
@@ -80,6 +80,11 @@ class Operation:
         )
 
     @property
+    def included(self) -> tuple[str, ...]:
+        """The headers that its kernel needs."""
+        return (*HALVES, *self.headers) if self.has_halves else self.headers
+
+    @property
     def has_halves(self) -> bool:
         """Whether it needs the headers of half precision."""
         return any(
@@ -101,9 +106,8 @@ def empty(kind: str) -> np.ndarray[Any, Any]:
 
 def source(operations: Sequence[Operation]) -> str:
     """Return the text of a file with the kernels of some operations."""
-    named = dict.fromkeys(header for one in operations for header in one.headers)
-    headers = HALVES if any(one.has_halves for one in operations) else ""
-    headers += "".join(f"#include <{header}>\n" for header in named)
+    named = dict.fromkeys(header for one in operations for header in one.included)
+    headers = "".join(f"#include <{header}>\n" for header in named)
     return headers + ALIASES + "\n".join(one.kernel for one in operations)
 
 

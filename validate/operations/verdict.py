@@ -21,7 +21,7 @@ EXPONENT_ONES = {"f2": 0x7C00, "f4": 0x7F800000, "f8": 0x7FF0000000000000, "bf16
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an operation: `state` is "right", "refused" or "wrong"."""
+    """The outcome of an operation: `state` is "right", "refused", "wrong" or "unavailable"."""
 
     room: str
     operation: str
