@@ -87,12 +87,12 @@ def judged(names: Sequence[str], device: str, every: int) -> list[Verdict]:
 
 
 def missing_headers(operation: Operation) -> list[str]:
-    """Return the headers of an operation that neither a wheel nor a toolkit has here."""
+    """Return the headers of an operation that a wheel carries and that are not here."""
     folders = wheels.headers()
     return [
         header
         for header in operation.included
-        if not any((folder / header).is_file() for folder in folders)
+        if wheels.wheel_of(header) and not any((folder / header).is_file() for folder in folders)
     ]
 
 
