@@ -1,6 +1,6 @@
-"""Blocks that wait for words of other blocks: the grid is run as time goes by on the device.
+"""Inter-block synchronisation: a grid whose blocks spin on words of others, run in time order.
 
-Who waits for whom, and for how long, follows from what the blocks themselves do.
+The order of blocks and the length of each wait follow from the program; a full clock is elsewhere.
 """
 
 from gpusim.prediction.spinning.ends import Ends

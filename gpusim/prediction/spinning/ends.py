@@ -1,4 +1,4 @@
-"""When blocks of a grid end that wait for each other: of some that were run, and of all."""
+"""End times of blocks that wait for each other, extrapolated from the simulated ones to all."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gpusim.prediction.arithmetic.ticks import TICKS
 
 Array = np.ndarray[Any, Any]
 
-EVEN = 0.01  # part of its time by which a quarter of the blocks may differ from another
+EVEN = 0.01  # tolerated relative difference between the durations of quarters of the blocks
 
 
 def is_even(ends: Sequence[int]) -> bool:
-    """Return whether blocks end one after the other, at a rate that stays: a chain.
+    """Return whether blocks end one after the other at a steady rate: a chain.
 
-    The third quarter of them takes as long as the last, and as long as the second.
+    The second, third and last quarter of them take equally long within EVEN.
     """
     marks = [ends[len(ends) * k // 4 - 1] for k in (1, 2, 3, 4)]
     second, third, last = (later - before for before, later in pairwise(marks))
@@ -28,9 +28,9 @@ def is_even(ends: Sequence[int]) -> bool:
 
 @dataclass(frozen=True)
 class Ends:
-    """The ticks `at` which the blocks ended that were run, of so many `blocks` in all.
+    """End times `at` (ticks) of the simulated blocks, of `blocks` in the grid.
 
-    `at_once` blocks run at a time.
+    `at_once` blocks are resident on the device at a time.
     """
 
     at: Array
@@ -39,10 +39,10 @@ class Ends:
 
     @property
     def cycles_a_block(self) -> float:
-        """Cycles between two ends, in the long run.
+        """Cycles between two ends in steady state.
 
-        It is found between blocks as many ends apart as run at a time, for these may begin and end
-        together; where no more were run, between the halves of those that were.
+        Measured between ends `at_once` apart, because blocks of one wave may begin and end
+        together; with fewer simulated blocks, between the two halves of them.
         """
         ends = np.sort(self.at)
         apart = self.at_once if len(ends) > self.at_once else len(ends) // 2
@@ -53,5 +53,5 @@ class Ends:
 
     @property
     def cycles(self) -> float:
-        """When the last block ends, if those that were not run go on like those that were."""
+        """End of the last block in cycles, with the steady rate carried on to the rest."""
         return float(self.at.max()) / TICKS + (self.blocks - len(self.at)) * self.cycles_a_block

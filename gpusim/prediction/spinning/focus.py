@@ -1,4 +1,4 @@
-"""Some blocks of a batch, told of as if they were a batch of their own: nobody watches the rest."""
+"""The watched blocks of a batch, presented to observers as a batch of their own."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _lanes = attrgetter(*LANES)
 
 
 class Focus(Observer):
-    """Tells observers, and who asked for skips, what some of a batch's blocks do.
-
-    `watched` are the numbers of those blocks.
-    """
+    """Forwards steps, skips and ends of the `watched` block numbers to observers and `on_skip`."""
 
     def __init__(
         self, watched: Collection[int], observers: Sequence[Observer], on_skip: OnSkip | None
@@ -39,7 +36,7 @@ class Focus(Observer):
         return len(self._watched) > 0
 
     def step(self, step: Step) -> None:
-        """Hand on what the watched blocks do in a step, if any of them runs it."""
+        """Forward the watched blocks' part of a step, unless none of them runs it."""
         copies, which = self._among(step.placement, step.rows)
         if not len(which) or not len(self._positions):
             return
@@ -54,7 +51,7 @@ class Focus(Observer):
             listener(watched)
 
     def skip(self, skip: Skip) -> None:
-        """Hand on what is left out of the watched blocks."""
+        """Forward the watched blocks' part of a skip."""
         copies, which = self._among(skip.placement, skip.rows)
         if self._on_skip is None or not len(which) or not len(self._positions):
             return
@@ -63,13 +60,13 @@ class Focus(Observer):
         self._on_skip(replace(skip, placement=self._own, rows=rows, times=times))
 
     def batch_end(self, blocks: Array) -> None:
-        """Hand on that the watched blocks have finished."""
+        """Forward the end of the watched blocks."""
         mine = blocks[np.isin(blocks, self._watched)]
         for hook in self._ending if len(mine) else ():
             hook(mine)
 
     def _among(self, placement: Placement, rows: Array) -> tuple[Array | None, Array]:
-        """Return which copies of a step are of watched blocks, None for all; and which rows are."""
+        """Return the positions of watched blocks, None for all, and the indices of their rows."""
         if placement is not self._seen:
             self._look_at(placement)
         if placement.folded:
@@ -77,7 +74,7 @@ class Focus(Observer):
         return None, np.flatnonzero(self._place[rows // placement.warps_per_block] >= 0)
 
     def _look_at(self, placement: Placement) -> None:
-        """Find the watched blocks in a batch, which may have been unfolded."""
+        """Find the watched blocks of a batch, again after it has been unfolded."""
         self._seen = placement
         is_mine = np.isin(placement.blocks, self._watched)
         self._positions = np.flatnonzero(is_mine)
@@ -85,7 +82,7 @@ class Focus(Observer):
         self._own = replace(placement, blocks=placement.blocks[is_mine])
 
     def _rows(self, rows: Array) -> Array:
-        """Return the rows of a batch as those of the watched blocks alone."""
+        """Translate rows of the batch to rows of the watched blocks alone."""
         warps = self._own.warps_per_block
         if self._own.folded:
             return rows
@@ -93,7 +90,7 @@ class Focus(Observer):
 
 
 def _part(value: Array, copies: Array | None, which: Array) -> Array:
-    """Return some copies and rows of what is shaped (copies or 1, rows or 1, ...)."""
+    """Return some copies and rows of an array shaped (copies or 1, rows or 1, ...)."""
     if copies is not None and len(value) > 1:
         value = value[copies]
     return value[:, which] if value.ndim > 1 and value.shape[1] > 1 else value

@@ -1,4 +1,4 @@
-"""A grid whose blocks wait for each other, run block by block as the device would start them."""
+"""A grid whose blocks wait for each other: blocks start as others end, in the device's order."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from gpusim.prediction.spinning.words import Words
 from gpusim.program.flow import Liveness
 
 BLOCKS_A_BATCH = 512  # they share NumPy's calls
-# So many times as many blocks are run as run at a time: the first are not like the others.
+# Waves simulated at most: the first alone is no sample of the steady state.
 WAVES = 1.5
-FEW_BLOCKS = 64  # before that, nobody looks whether they end at a rate that stays
+FEW_BLOCKS = 64  # blocks that have ended before the first test for a steady rate
 
 
 class Grid:
-    """The blocks of a launch, of which a device holds so many `at_once`.
+    """The blocks of a launch on a device that holds `at_once` of them.
 
-    What `watched` blocks do the `observers` hear of, and `on_skip`.
+    `observers` and `on_skip` hear of the `watched` blocks alone.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class Grid:
         self._waiting: dict[int, tuple[PacedInterpreter, int]] = {}  # by block, not yet begun
         self._known = self._begun = self._looked_at = 0
         self._ends: list[int] = []
-        self.ended: list[int] = []  # the watched blocks that have
+        self.ended: list[int] = []  # the watched blocks that have ended
 
     def run(self, step_limit: int) -> Ends:
-        """Run blocks until all have ended, or enough to see how they go on.
+        """Run blocks until all have ended, or until their end times can be extrapolated.
 
-        Raises NoProgressError where they wait for what nobody does, or go on for too long.
+        Raises NoProgressError for a deadlock, or after `step_limit` executed instructions.
         """
         with np.errstate(all="ignore"):
             self._add(self.at_once, self._begin)
@@ -90,7 +90,7 @@ class Grid:
         return Ends(np.array(self._ends) + self._last_store, self.blocks, self.at_once)
 
     def _is_enough(self) -> bool:
-        """Return whether so many blocks have ended that the others go on like them."""
+        """Return whether enough blocks have ended to extrapolate the others."""
         ended = len(self._ends)
         if ended < max(FEW_BLOCKS, 2 * self._looked_at):
             return ended >= WAVES * self.at_once
@@ -100,7 +100,7 @@ class Grid:
     def _add(self, count: int, begin: int) -> None:
         """Make batches of the next blocks.
 
-        They are in the order of blocks, in which those that begin together draw tickets.
+        They are in block order, the order of tickets drawn by blocks that begin together.
         """
         numbers = range(self._known, self._known + count)
         self._known += count
@@ -124,7 +124,7 @@ class Grid:
             self._waiting |= {block: (interpreter, at) for at, block in enumerate(blocks)}
 
     def _note(self, interpreter: PacedInterpreter) -> None:
-        """Take note of blocks that have ended: others start in their place."""
+        """Record ended blocks and start others in their place."""
         blocks = interpreter.batch.placement.blocks
         for position, at in interpreter.ended:
             self._ends.append(at)
@@ -146,13 +146,13 @@ class Grid:
 
 
 def _end_batch(interpreter: PacedInterpreter) -> None:
-    """Tell observers that no more is run of a batch."""
+    """Tell observers that a batch runs no further."""
     for hook in hooks(interpreter.observers, "batch_end"):
         hook(interpreter.batch.placement.blocks)
 
 
 def _no_progress(interpreter: PacedInterpreter, *, has_stopped: bool) -> NoProgressError:
-    """Return what is wrong with blocks that wait for ever, or do not end."""
+    """Return the error for blocks in a deadlock, or beyond the step limit."""
     instructions, splits = interpreter.context.instructions, interpreter.batch.splits
     blocks = interpreter.batch.placement.blocks
     lines = sorted({instructions[int(pc)].line for pc in splits.pc})

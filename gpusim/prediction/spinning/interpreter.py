@@ -1,7 +1,7 @@
-"""The machine, run as time goes by: who is first on the device is run first.
+"""The machine in time order: the warps with the least time run first.
 
-Each warp has its own time, and instructions take what they take a warp that is alone. What others
-see, and what finds what they do, waits until all who come before it have been run.
+Each warp has a time of its own and instructions have the latency of a lone warp. Communication
+between blocks waits until all earlier warps have been run.
 """
 
 from __future__ import annotations
@@ -32,20 +32,19 @@ from gpusim.program.flow import loop_bodies
 
 Array = np.ndarray[Any, Any]
 
-# Warps that come to what others see within so many cycles run it together: a fraction of a
-# latency of the L2, which is what those wait who come too late. What nobody sees they run together
-# whenever they come there.
+# Warps that reach a communicating instruction within this time run it together: a fraction of an
+# L2 latency, the wait of a warp that comes too late. Other instructions are run together at any
+# difference of time.
 TOGETHER = ticks(128)
-
-STEP = ticks(256)  # what is drawn goes by steps, so that many warps stay together
+STEP = ticks(256)  # random latencies are rounded to it, so that many warps stay together
 
 
 @dataclass(frozen=True)
 class Going:
-    """What all batches of a grid go by: times in ticks.
+    """State and latencies shared by all batches of a grid, in ticks.
 
-    A warp that is parked asks again `wake_after` a word was written; a barrier opens `barrier`
-    after the last warp came.
+    A parked warp polls again `wake_after` the write of a word; a barrier opens `barrier` after its
+    last warp arrived.
     """
 
     paces: Sequence[Pace]
@@ -56,9 +55,9 @@ class Going:
 
 
 def heads(program: Program, paces: Sequence[Pace]) -> frozenset[int]:
-    """Return where loops begin in which nobody waits: others are never known to go on alike.
+    """Return the heads of loops without polls: no other iterations are skipped.
 
-    To watch them as well would keep all that the others do meanwhile.
+    The log of a polling loop's iteration would hold all that other warps do meanwhile.
     """
     bodies = list(loop_bodies(program))
     waiting = {body.start for body in bodies if any(paces[pc].spins for pc in body)}
@@ -66,21 +65,21 @@ def heads(program: Program, paces: Sequence[Pace]) -> frozenset[int]:
 
 
 class _Opened(Observer):
-    """Hears of barriers that open."""
+    """Hears of opening barriers."""
 
     def __init__(self, tell: Callable[[BarrierOpened], None]) -> None:
         self._tell = tell
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
-        """Hand on that a barrier has opened."""
+        """Forward the opening of a barrier."""
         self._tell(opened)
 
 
 class PacedInterpreter(Interpreter):
-    """Runs a batch of blocks that `begin` at a time, NEVER where they are started later.
+    """Runs a batch of blocks from tick `begin` on, NEVER for blocks started later.
 
-    `due` is when the next of its warps goes on; `ended` has the positions of blocks that have
-    ended, with the time, for who takes them.
+    `due` is the time of its earliest warp; `ended` collects positions and end times of finished
+    blocks for the grid.
     """
 
     def __init__(
@@ -101,8 +100,8 @@ class PacedInterpreter(Interpreter):
         self._going = going
         self.observers = observers
         self._at = np.full(batch.rows, begin, dtype=np.int64)
-        self._served = self._at  # when what the last instruction asks for is served
-        self._late = np.zeros_like(self._at)  # how much longer than from the L2 that takes
+        self._served = self._at  # when the last instruction's memory access is served
+        self._late = np.zeros_like(self._at)  # its latency beyond that of the L2
         self._there: dict[int, Array] = {}  # by register, when each warp's result is there
         self._spinning = Spinning(batch.rows)
         self._group: Group | None = None
@@ -122,13 +121,13 @@ class PacedInterpreter(Interpreter):
         self.due = min(self.due, at)
 
     def wake(self, rows: Array, at: int) -> None:
-        """Let warps that are parked ask again for a word that was written at a time."""
+        """Let parked warps poll again for a word written at a time."""
         asleep = rows[self._at[rows] >= NEVER]
         self._at[asleep] = self._spinning.woken(asleep, at + self._going.wake_after)
         self.due = min(self.due, int(self._at[rows].min()))
 
     def run_next(self) -> None:
-        """Run the warps that are first, up to where they are decided or seen by others."""
+        """Run the earliest warps up to their next branch or communication."""
         group, limit = self._first()
         if self._loops is not None and group.pc in self._heads:
             self._group = group
@@ -143,7 +142,7 @@ class PacedInterpreter(Interpreter):
         self.due = int(self._when(splits).min()) if len(splits) else NEVER
 
     def _first(self) -> tuple[Group, int]:
-        """Return the warps that are first, and up to when others see with them what they do."""
+        """Return the earliest warps, and the latest time at which others may join them."""
         splits = self.batch.splits
         at = self._when(splits)
         first = int(at.argmin())
@@ -184,7 +183,7 @@ class PacedInterpreter(Interpreter):
             group.pc += 1
 
     def _ready(self, pace: Pace, rows: Array) -> Array:
-        """Return when warps have what an instruction reads."""
+        """Return when the operands of an instruction are ready, by warp."""
         at = self._at[rows]
         for register in pace.reads:
             if register in self._there:
@@ -192,7 +191,7 @@ class PacedInterpreter(Interpreter):
         return at
 
     def _fetch(self, step: Step, pace: Pace) -> None:
-        """Let warps wait for DRAM that touch what nobody has touched; a block's as long."""
+        """Add DRAM latency for warps that touch a line first; equal within a block."""
         assert step.addresses is not None
         placement, shape = step.placement, (1, len(step.rows), 32)
         addresses, on = np.broadcast_to(step.addresses, shape), np.broadcast_to(step.on, shape)
@@ -217,10 +216,10 @@ class PacedInterpreter(Interpreter):
         self._at = np.tile(self._at, copies)
         self._there = {register: np.tile(at, copies) for register, at in self._there.items()}
 
-    # -- what the machine tells ----------------------------------------------------------
+    # -- hooks of the machine --------------------------------------------------------------
 
     def _hear(self, step: Step) -> None:
-        """Take note of words that blocks leave for each other, and of warps that ask in vain."""
+        """Handle a step's accesses: lines, words that blocks pass on, polls in vain."""
         pace = self._going.paces[step.pc]
         if pace.more:
             self._fetch(step, pace)
@@ -261,7 +260,7 @@ class PacedInterpreter(Interpreter):
         self._at[rows] = last[block] + self._going.barrier
 
     def _skip(self, skip: Skip) -> None:
-        """Let the time pass that iterations take which are left out."""
+        """Advance the warps' times by the duration of skipped iterations."""
         assert self._on_skip is not None
         assert self._group is not None
         self._on_skip(skip)
@@ -269,7 +268,7 @@ class PacedInterpreter(Interpreter):
         self._kept.skip(self._group.pc, skip)
 
     def _note_ends(self) -> None:
-        """Take note of blocks of which no lane is left."""
+        """Record blocks without a live lane."""
         placement, splits = self.batch.placement, self.batch.splits
         warps = placement.warps_per_block
         if placement.folded:

@@ -1,4 +1,4 @@
-"""How long an iteration of a loop took, and so how long those take that are left out."""
+"""The measured duration of a loop iteration, as the estimate for skipped ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Iteration:
-    """The last iteration of each of a batch's warps, by where they come back to.
+    """Duration of each warp's last iteration in a batch, by loop head.
 
-    `issued` counts the instructions that the batch has issued, each once for all its warps.
+    `issued` counts the batch's issued instructions, each once for all its warps.
     """
 
     def __init__(self, rows: int) -> None:
@@ -24,7 +24,7 @@ class Iteration:
         self._ticks_an_instruction = np.zeros(rows)
 
     def arrive(self, group: Group, at: Array) -> None:
-        """Take note that warps stand at a loop's head, at the times of their rows."""
+        """Record that warps have reached a loop's head, with times `at` by row."""
         rows = group.rows
         if group.pc not in self._begun:
             self._begun[group.pc] = np.full(len(at), self.issued), at.copy()
@@ -34,6 +34,6 @@ class Iteration:
         issued[rows], begin[rows] = self.issued, at[rows]
 
     def takes(self, skip: Skip) -> Array:
-        """Return the ticks that warps take for what is skipped, which is like the iteration."""
+        """Return the ticks of skipped iterations, from the last iteration's pace, by warp."""
         left_out = skip.times.max(axis=0) * skip.issued
         return np.asarray(np.rint(left_out * self._ticks_an_instruction[skip.rows]), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a batch leaves in the L2: the lines of what it ran, and of iterations that were left out."""
+"""Lines that a batch brings into the L2, by executed and by skipped iterations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.program.flow import loop_bodies
 
 
 class Kept:
-    """The lines that a batch touches are in the L2 from then on."""
+    """Marks the lines touched by a batch as present in the L2."""
 
     def __init__(self, program: Program, lines: Lines) -> None:
         self._lines = lines
@@ -19,14 +19,14 @@ class Kept:
         self._latest: dict[int, Step] = {}  # by pc
 
     def hear(self, step: Step) -> None:
-        """Take note of what a step touches."""
+        """Mark the lines of a step."""
         assert step.addresses is not None
         addresses, on = np.broadcast_arrays(step.addresses, step.on)
         self._lines.touch(addresses[on])
         self._latest[step.pc] = step
 
     def skip(self, head: int, skip: Skip) -> None:
-        """Take note of what the iterations of a loop touch that are left out: it moves on."""
+        """Mark the lines of skipped iterations of the loop at `head`, whose addresses advance."""
         if not skip.strides:
             return
         arrays = np.array(sorted(skip.strides), dtype=np.int64)

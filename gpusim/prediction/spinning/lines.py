@@ -1,4 +1,4 @@
-"""Which lines of global memory a grid has touched: the first time they come out of DRAM."""
+"""Touched lines of global memory: the first touch comes out of DRAM."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpusim.machine.storage import Allocation
 
 Array = np.ndarray[Any, Any]
 
-MOST_AT_ONCE = 1 << 20  # lines that are worked out together
+MOST_AT_ONCE = 1 << 20  # lines per NumPy call
 
 
 class Lines:
-    """The lines of all arrays, and which of them were touched."""
+    """The lines of all arrays, each touched or not."""
 
     def __init__(self, allocations: Iterable[Allocation]) -> None:
         extents = [one.extent for one in allocations]
@@ -25,20 +25,20 @@ class Lines:
         self._touched = np.zeros(end - self._begin + 1, dtype=bool)
 
     def first(self, addresses: Array, on: Array) -> Array:
-        """Return which warps touch a line that nobody has touched; both are (warps, 32)."""
+        """Return the warps that touch a line first; `addresses` and `on` are (warps, 32)."""
         lines = np.where(on, addresses // LINE_BYTES - self._begin, 0)
         are_first = (on & ~self._touched[lines]).any(axis=1)
         self._touched[lines[on]] = True
         return np.asarray(are_first)
 
     def touch(self, addresses: Array) -> None:
-        """Take note of addresses that are touched."""
+        """Mark the lines of addresses as touched."""
         self._touched[addresses // LINE_BYTES - self._begin] = True
 
     def touch_again(self, addresses: Array, on: Array, times: Array, strides: Array) -> None:
-        """Take note of what a loop touches so many more `times`, moving on by `strides` bytes.
+        """Mark the lines of `times` further iterations, each `strides` bytes further on.
 
-        All but `times`, which are (warps, 1), are (warps, 32); strides are whole lines.
+        `times` is (warps, 1), all others are (warps, 32); strides are whole lines.
         """
         lines, step = addresses // LINE_BYTES - self._begin, strides // LINE_BYTES
         is_new = on & (times > 0)

@@ -1,6 +1,6 @@
-"""How fast a warp that has the device for itself goes through a program, row by row.
+"""Latencies of a program's instructions for a lone warp.
 
-What only a clock knows is left out: other warps, queues, what caches hold.
+Contention is left to the clock: other warps, queues, cache capacity.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gpusim.program.polling import spins
 
 
 class Pace(NamedTuple):
-    """An instruction as a warp goes through it. Times in ticks.
+    """The timing of one instruction for a lone warp, in ticks.
 
-    The next one follows after `gap`, once what it `reads` is there; a result that is waited for
-    comes after `latency`, and out of DRAM `fetch` later at least, to which an exponential law of
-    the mean `more` adds. What it touches `is_kept` in the L2 from then on. It `is_seen` where
-    other blocks may find what it does to memory, or it finds what they do; it `spins` where a loop
-    does nothing but repeat it until they have.
+    The next instruction follows after `gap`, once the registers it `reads` are ready. A result
+    comes after `latency`; out of DRAM `fetch` later at least, plus an exponentially distributed
+    time of mean `more`. An access that `is_kept` leaves its line in the L2. An instruction that
+    `is_seen` communicates with other blocks through memory; one that `spins` is the poll of a loop
+    with no other work.
     """
 
     gap: int
@@ -37,7 +37,7 @@ class Pace(NamedTuple):
 
 
 def paces(program: Program, device: Device, l2: str) -> list[Pace]:
-    """Return each instruction of a program as a warp goes through it on a device."""
+    """Return the timing of each instruction of a program for a lone warp on a device."""
     spinning = spins(program)
     words, stored = _places(program, spinning), _places(program, _stores(program))
     rows = issues(program, device)
@@ -65,7 +65,7 @@ def paces(program: Program, device: Device, l2: str) -> list[Pace]:
 
 
 def _before_words(program: Program, found: Sequence[Pace]) -> Iterator[int]:
-    """Yield the last fence before each word that is written, if none is read between them."""
+    """Yield the last fence before each write of a polled word, unless one is read between them."""
     fence: int | None = None
     for pc, row in enumerate(program.instructions):
         op = OPS[row.op]
@@ -85,7 +85,7 @@ def _places(program: Program, pcs: Iterable[int]) -> frozenset[str]:
 
 
 def _stores(program: Program) -> Iterator[int]:
-    """Yield the pcs of what stores to global memory."""
+    """Yield the pcs of stores and atomics to global memory."""
     for pc, row in enumerate(program.instructions):
         if OPS[row.op].writes_memory and row.memory is not None and row.memory.space == "global":
             yield pc
@@ -97,9 +97,10 @@ def _is_of(row: Instruction, places: frozenset[str]) -> bool:
 
 
 def _gap(rows: list[Issue], pc: int) -> int:
-    """Return how long after an instruction the next one may be issued, if it awaits no result.
+    """Return the ticks until the next instruction may be issued, if it awaits no result.
 
-    A compiler's code says so; else a result is waited for where the very next instruction needs it.
+    A compiler's stall count where there is one; else the latency, if the very next instruction
+    needs the result.
     """
     instruction, cost = rows[pc].instruction, rows[pc].cost
     op = OPS[instruction.op]
@@ -118,15 +119,15 @@ def _gap(rows: list[Issue], pc: int) -> int:
 
 
 def _may_fetch(row: Issue) -> bool:
-    """Return whether an instruction loads what the L1 may keep."""
+    """Return whether an instruction is a load that may hit in the L1."""
     memory = row.instruction.memory
     return row.action is Action.GLOBAL_LOAD and memory is not None and not memory.volatile
 
 
 def _latency(row: Issue, device: Device, *, is_passed_on: bool) -> float:
-    """Return after how many cycles a result is there, out of the L2; 0 where these are fixed.
+    """Return the cycles until a result out of the L2 is ready; 0 for fixed latencies.
 
-    What `is_passed_on` from one block to another was stored by the launch itself.
+    Data that `is_passed_on` between blocks was stored by the launch itself.
     """
     latency = device.latency_cycles
     if row.action is Action.GLOBAL_LOAD:
@@ -139,9 +140,9 @@ def _latency(row: Issue, device: Device, *, is_passed_on: bool) -> float:
 
 
 def passed_on_cycles(device: Device) -> float:
-    """Return the latency of a load of what another SM stored, the mean over where that lies.
+    """Return the latency of a load of another SM's store, the mean over its place in the L2.
 
-    Of an L2 with several parts one has it: for as many SMs as belong to the others it is far.
+    One of the L2's parts holds the line, and the SMs at all other parts reach it from afar.
     """
     far = 1 - 1 / device.capacity.l2_parts
     return device.latency_cycles.l2 + far * device.latency_cycles.l2_far

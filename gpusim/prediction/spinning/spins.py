@@ -1,4 +1,4 @@
-"""Which warps ask again for what they have just found: nothing changes until somebody writes."""
+"""Repeated polls with equal results: the warp is parked until somebody writes the word."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ NEVER_ASKED = -1
 
 
 class Spinning:
-    """What each of a batch's warps asked the last time, and found; since when it is parked."""
+    """Last poll of each warp of a batch with its result, and the time since it is parked."""
 
     def __init__(self, rows: int) -> None:
         self._pc = np.full(rows, NEVER_ASKED)
-        self._told: list[Array] = []  # lanes, addresses and what was found, shaped (rows, 32)
+        self._told: list[Array] = []  # lanes, addresses and results, shaped (rows, 32)
         self._since = np.zeros(rows, dtype=np.int64)
 
     def asked(self, step: Step, found: Sequence[Array], at: Array) -> Array:
-        """Return which warps of a step find in a loop's poll what they found before.
+        """Return the warps of a step whose poll in a loop gives the same result again.
 
-        `found` is that, `at` when each warp of the batch asked.
+        `found` are the results, `at` the time of each warp of the batch.
         """
         assert step.addresses is not None
         rows, shape = step.rows, (1, len(step.rows), 32)
@@ -47,5 +47,5 @@ class Spinning:
         return np.asarray(again)
 
     def woken(self, rows: Array, at: int) -> Array:
-        """Return when warps go on that are woken at a time."""
+        """Return the times at which warps woken at a time go on."""
         return np.maximum(at, self._since[rows])

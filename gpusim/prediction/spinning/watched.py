@@ -1,4 +1,4 @@
-"""What blocks do that wait for each other: streams and touches of some, and when more end."""
+"""Streams and touches of sampled blocks that wait for others, and the end times of all."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from gpusim.prediction.streams import (
     without_results,
 )
 
-# Which blocks are watched: neighbours, some of those that are run in any case, and others.
+# Numbers of sampled blocks: neighbours, blocks run in any case, and blocks far apart.
 NEIGHBOURS, EARLY, APART = 2, 3, 4
 
 
 @dataclass(frozen=True)
 class Watched:
-    """The classes of a grid's blocks, and when all of these end."""
+    """The classes of a grid's blocks, and the end times of all."""
 
     classes: Classes
     ends: Ends
 
 
 def watched(prepared: Prepared, device: Device, resident: int, l2: str, step_limit: int) -> Watched:
-    """Return what blocks do that wait for others.
+    """Return classes and end times of blocks that wait for others.
 
-    An SM of the device holds `resident` blocks at a time. Raises NoProgressError where blocks wait
-    for ever, InputError where control flow or addresses depend on an array without elements.
+    An SM of the device holds `resident` blocks at a time; `l2` is "cold" or "warm". Raises
+    NoProgressError for a deadlock, InputError where control flow or addresses depend on an array
+    without elements.
     """
     refuse_missing_elements(prepared)
     at_once = resident * device.gpu.sms
@@ -62,7 +63,7 @@ def watched(prepared: Prepared, device: Device, resident: int, l2: str, step_lim
 
 
 def _both(recorder: Recorder, touches: TouchRecorder) -> OnSkip:
-    """Return what tells both of iterations that are left out."""
+    """Return a function that tells both recorders of skipped iterations."""
 
     def skip(left_out: Skip) -> None:
         recorder.skip(left_out)
@@ -72,7 +73,7 @@ def _both(recorder: Recorder, touches: TouchRecorder) -> OnSkip:
 
 
 def _chosen(blocks: int, at_once: int) -> list[int]:
-    """Return the numbers of the blocks that are watched."""
+    """Return the numbers of the sampled blocks."""
     run = min(blocks, int(WAVES * at_once))
     few = min(run, FEW_BLOCKS)
     early = {k * few // EARLY for k in range(EARLY)}

@@ -1,4 +1,4 @@
-"""Words of global memory through which blocks meet: who waits for one, when an atomic is served."""
+"""Words of global memory through which blocks communicate: parked polls and atomic throughput."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Wake = Callable[[Array, int], None]  # warps by their rows, at a time
 
 
 class Words:
-    """The words that all batches share; atomics on one are served so many ticks `apart`."""
+    """The words shared by all batches; atomics on one are served `apart` ticks apart."""
 
     def __init__(self, apart: int) -> None:
         self._apart = apart
@@ -21,7 +21,7 @@ class Words:
         self._waiting: dict[int, list[tuple[Wake, Array]]] = {}
 
     def park(self, wake: Wake, rows: Array, addresses: Array, on: Array) -> None:
-        """Let warps wait until a word is written that one of their lanes asks for.
+        """Park warps until a word polled by one of their lanes is written.
 
         `addresses` and `on` are shaped (warps, 32).
         """
@@ -31,7 +31,7 @@ class Words:
             self._waiting.setdefault(address, []).append((wake, np.unique(of[asked == address])))
 
     def written(self, addresses: Array, at: Array) -> None:
-        """Wake who waits for what is written at a time, the last where it is several times."""
+        """Wake the warps parked on written words, at the time of the last write to each."""
         if not self._waiting:
             return
         waited_for = np.array(list(self._waiting))
@@ -41,9 +41,9 @@ class Words:
                 wake(rows, last)
 
     def found(self, addresses: Array, on: Array, at: Array, later: int) -> Array:
-        """Return when warps that ask at a time are served: later, where atomics go on till then.
+        """Return when the polls of warps are served: `later`, behind atomics still in progress.
 
-        Who asks in between is told too early, and asks once more.
+        A poll in between would be answered too early and repeated.
         """
         busy = np.array(
             [
@@ -54,9 +54,9 @@ class Words:
         return np.where(busy > at, busy + later, at)
 
     def served(self, addresses: Array, on: Array, at: Array) -> Array:
-        """Return when the atomics of some warps are served that come at a time.
+        """Return when the atomics of warps that arrive at a time are served.
 
-        `addresses` and `on` are shaped (warps, 32). The word counts that most lanes of a warp mean.
+        `addresses` and `on` are shaped (warps, 32). The word with the most lanes of a warp counts.
         """
         begins = at.copy()
         for place in np.argsort(at, kind="stable").tolist():
