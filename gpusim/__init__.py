@@ -1,4 +1,4 @@
-"""gpusim: what a GPU kernel does to the machine, without the GPU.
+"""gpusim: simulates GPU kernels, instruction by instruction, without a GPU.
 
 `from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
 a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` says how long

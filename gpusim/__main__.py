@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Iterator
 from types import FrameType
 
-ENDING = ("SIGTERM", "SIGHUP")  # signals by which a process is asked to end
+ENDING = ("SIGTERM", "SIGHUP")  # signals that ask a process to end
 
 
 class _EndedError(BaseException):
-    """Raised where a signal asks the process to end, so that what it has begun is cleared away."""
+    """A signal asked the process to end; raised so that temporary files are removed."""
 
 
 def entry_point() -> None:
@@ -39,7 +39,7 @@ def entry_point() -> None:
             _interrupts_as(handler, signal.SIG_DFL)
     except KeyboardInterrupt:  # just before main has begun to listen, or just after
         code = INTERRUPTED
-    gc.freeze()  # what is left goes with the process: looking for garbage in it takes 50 ms
+    gc.freeze()  # a final collection of all objects would take 50 ms
     sys.exit(code)
 
 
@@ -71,7 +71,7 @@ def _cleared_when_ended() -> Iterator[None]:
 
 
 def _interrupts_as(before: object, handler: signal._HANDLER) -> None:
-    """Set what an interrupt does, unless whoever started the process has it ignored."""
+    """Set the handler of SIGINT, unless the parent process has SIGINT ignored."""
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, handler)
 

@@ -1,4 +1,4 @@
-"""The dialect: what a kernel may say, in numba.cuda's names.
+"""The dialect: the names of numba.cuda that kernels may use.
 
 Inside a kernel these names are read by the compiler and never called. Outside there are
 two things to do with them: decorate functions with `jit`, and launch kernels with
@@ -23,7 +23,7 @@ from gpusim.errors import GpusimError, KernelSourceError, LaunchError, shown_at_
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared
 
-# What runs `kernel[grid, block](*args)`, by name: the dialect does not know the machine.
+# The function that runs `kernel[grid, block]`, by name: the dialect does not import the machine.
 BACKEND = "gpusim.tracing.execute:execute"
 THREADS_FOR_ALL = 128  # as numba falls back to
 # Options of numba's that steer its compiler and change no result.
@@ -111,7 +111,7 @@ _ARE_REFUSED_WHEN_USED = ContextVar("refused when used", default=False)
 
 @contextmanager
 def refused_when_used() -> Iterator[None]:
-    """Put off what is wrong with functions that are decorated: a file may have others as well."""
+    """Raise errors of decorated functions at their first use: a file may have others as well."""
     token = _ARE_REFUSED_WHEN_USED.set(True)
     try:
         yield
@@ -131,7 +131,7 @@ def _source_or_refusal(function: Callable[..., Any]) -> KernelSource | KernelSou
 class Kernel:
     """A function in the dialect. `kernel[grid, block, stream, dynamic_shared_bytes]` launches it.
 
-    The source is read and checked for what the dialect lacks when the function is decorated;
+    Decorating reads the source and checks it for syntax outside the dialect;
     types are worked out for each combination of argument types when it is launched.
     """
 
@@ -156,7 +156,7 @@ class Kernel:
 
     @property
     def source(self) -> KernelSource:
-        """What was read of the function; KernelSourceError where that was put off."""
+        """The function's source; KernelSourceError if reading it failed."""
         if isinstance(self._source, KernelSourceError):
             raise self._source.with_traceback(None)
         return self._source
@@ -231,7 +231,7 @@ def _configured(kernel: Kernel | MachineCode, configuration: Any) -> ConfiguredK
 
 
 class Source(Protocol):
-    """What is known of where a kernel comes from."""
+    """The source of a kernel: a Python function, CUDA C++ or PTX."""
 
     @property
     def file(self) -> str:
@@ -274,9 +274,9 @@ def jit(
 def jit(function: Any = None, /, *, device: bool = False, **options: Any) -> Any:
     """Make a kernel of a function, or with `device=True` a function that kernels inline.
 
-    Raises KernelSourceError, with a caret under the line, for what the dialect lacks, and
-    GpusimError for an option of numba's that has no meaning here. A signature, or a list of which
-    the first that fits is taken, gives the parameters their types; without one, the arguments do.
+    Raises KernelSourceError, with a caret under the line, for syntax outside the dialect, and
+    GpusimError for an option of numba's that has no meaning here. A signature, or the first of
+    a list of signatures that fits, gives the parameters their types; without one, the arguments do.
     Options that only steer numba's compiler change nothing.
     """
     unknown = [name for name in options if name not in STEERING]

@@ -1,6 +1,6 @@
-"""Everything that can go wrong because of what a user gave, in one family.
+"""The errors that a user's input can cause, all of one base class.
 
-Each message says what was given, what was expected and what to do next. The
+Each message says the value given, the values expected and the next step. The
 command line turns any of them into a line on stderr and exit code 2.
 """
 
@@ -15,7 +15,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST_NEAR = 6  # names that begin alike
-MOST_COMPARED = 100  # letters of what was given: comparing takes their square
+MOST_COMPARED = 100  # letters of the given name: comparing takes their square
 
 
 class GpusimError(Exception):
@@ -23,7 +23,7 @@ class GpusimError(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with what begins alike, else what is nearest, or nothing."""
+    """Return "; did you mean ...?" with names of the same beginning, else the nearest, or ""."""
     from difflib import get_close_matches  # only a mistake needs it, and it is slow to import
 
     names = list(known)
@@ -35,7 +35,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def shown_at_the_call(function: Callable[P, R]) -> Callable[P, R]:
     """Let a user's errors leave a public function without the frames below it.
 
-    What an uncaught one prints is the user's own line and the message.
+    An uncaught error then prints the user's own line and the message.
     """
 
     @wraps(function)
@@ -109,7 +109,7 @@ class FaultPlace:
 
 
 class KernelFault(GpusimError):
-    """A running kernel did what would be undefined on a GPU; `place` says where, if known."""
+    """A running kernel met undefined behaviour of a GPU; `place` says where, if known."""
 
     def __init__(self, message: str, place: FaultPlace | None = None) -> None:
         super().__init__(message)
@@ -133,7 +133,7 @@ class BarrierError(KernelFault):
 
 
 class LaneMaskError(KernelFault):
-    """A shuffle, vote or warp barrier whose mask does not name the lanes that take part."""
+    """A shuffle, vote or warp barrier with a mask other than its participating lanes."""
 
 
 class NoProgressError(KernelFault):

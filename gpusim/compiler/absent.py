@@ -1,4 +1,4 @@
-"""Words of numba.cuda that the dialect does not have, and what to write instead."""
+"""Words of numba.cuda that the dialect lacks, each with its replacement."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AbsentWordError(GpusimError, AttributeError):
 
 
 def absent(owner: str, name: str, known: Iterable[str]) -> AbsentWordError:
-    """Return the error for `owner.name`, saying what to write instead where that is known."""
+    """Return the error for `owner.name`, with the replacement if there is one."""
     instead = INSTEAD.get(f"{owner}.{name}".removeprefix("cuda."))
     if instead is None:
         near = get_close_matches(name, [word for word in known if word[:1] != "_"], n=1)

@@ -1,4 +1,4 @@
-"""Arguments of a call in a kernel: how many there are, and as what they are taken."""
+"""Arguments of a call in a kernel: their number and their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic and comparisons: operators of the source, in the type in which C computes them."""
+"""Arithmetic and comparisons: operators of the source, computed in C's types."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMPARE: Mapping[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-# The operation, if any, and what it makes of a constant.
+# The operation, if any, and its function for constants.
 UNARY: Mapping[type[ast.unaryop], tuple[str | None, Callable[[Any], Any]]] = {
     ast.USub: ("neg", operator.neg),
     ast.Invert: ("not", lambda number: ~int(number)),
@@ -132,7 +132,7 @@ def unary_operation(builder: Builder, node: ast.UnaryOp) -> Operand:
 def compare(
     builder: Builder, comparison: ast.cmpop, left: Operand, right: Operand, node: ast.AST
 ) -> Operand:
-    """Return what a comparison of two numbers says."""
+    """Return the result of comparing two numbers, folded if both are constants."""
     op = COMPARE[type(comparison)]
     if not isinstance(left, Value) and not isinstance(right, Value):
         return fold(builder, op, left, right, node)

@@ -1,4 +1,4 @@
-"""Arrays: elements and how they are numbered, what is known of an array, declarations."""
+"""Arrays: indexing of elements, attributes, declarations of shared and local arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_LOCAL_BYTES = 512 * 1024  # CUDA C++ Programming Guide, "Technical Specific
 
 
 def aligned(size_bytes: int) -> int:
-    """Return where the next array may begin after so many bytes."""
+    """Return the next aligned offset at or after `size_bytes`."""
     return -(-size_bytes // ALIGNMENT) * ALIGNMENT
 
 
@@ -93,7 +93,7 @@ def length(builder: Builder, array: Array, axis: int | None) -> Operand:
     return builder.graph.emit("length", INT32, detail=(array.name, along))
 
 
-# What `array.name` is in a kernel.
+# The values of `array.name` in a kernel.
 ATTRIBUTES: Mapping[str, Callable[[Builder, Array], Any]] = {
     "dtype": lambda _, array: array.dtype,
     "size": lambda builder, array: length(builder, array, None),
@@ -147,7 +147,7 @@ def declare(builder: Builder, space: str, shape: Any, dtype: Any, node: ast.Call
 
 
 def shown_type(dtype: Any) -> str:
-    """Return what a user gave for a type, briefly."""
+    """Return a type given by a user as text, in at most 60 characters."""
     return str(getattr(dtype, "__name__", None) or dtype)[:60]
 
 

@@ -1,7 +1,7 @@
 """From a syntax tree to SSA form, for one combination of argument types.
 
 A variable has one type: the common type of all its assignments. It is found by building
-until no variable's type changes any more, which takes two or three builds.
+until no variable's type changes any more (a fixed point), within two or three builds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_BUILDS = 20
 def build(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Function:
     """Return the kernel in SSA form for these parameter types.
 
-    Raises KernelSourceError, marking the place, for what has no meaning or no type.
+    Raises KernelSourceError, marking the place, for code without a meaning or a type.
     """
     try:
         return _settled(source, arguments)

@@ -1,7 +1,7 @@
-"""What is being built: the graph, the functions and loops around the current place, the types.
+"""State of a build: the graph, the stack of functions and loops, the types of variables.
 
-The functions that give syntax its meaning share a `Builder`, which finds them by the table that
-it is given. It also turns numbers into values, which all of them need.
+The functions that build statements and expressions share a `Builder`, and are found in its
+`meanings`, a table by kind of syntax. It also converts numbers to SSA values.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Frame:
 
     `prefix` sets its variables apart, `bindings` are its names that are no variables.
     `known` are the numbers of its expressions of constants, None for other expressions.
-    `returned` are the values of its return statements, which go to `exit`. `call_line` is
-    the line that its operations belong to, None for the lines of its own statements.
+    `returned` are the values of its return statements, passed on to `exit`. `call_line` is
+    the line of its operations, None for the lines of its own statements.
     """
 
     source: KernelSource
@@ -69,9 +69,9 @@ class Meanings:
 class Builder:
     """The function under construction; `meanings` build its syntax.
 
-    `types` are the variables' types so far. `static_shared_bytes` and `local_bytes` are what
-    declared arrays take of a block's and of a thread's memory, `dynamic_offset` is where
-    dynamic shared memory begins, and `declared` holds the arrays by their place in the source.
+    `types` are the variables' types so far. `static_shared_bytes` and `local_bytes` are the sizes
+    of declared arrays in a block's shared and a thread's local memory, `dynamic_offset` the start
+    of dynamic shared memory, and `declared` holds the arrays by their place in the source.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Builder:
 
     @property
     def frame(self) -> Frame:
-        """The function whose statements are being built."""
+        """The function under construction: the innermost of the inlined calls."""
         return self.frames[-1]
 
     def new_number(self) -> int:
@@ -124,7 +124,7 @@ class Builder:
             self._meanings.statements[type(statement)](self, statement)
 
     def expression(self, node: ast.expr) -> Any:
-        """Return what an expression is: a Value, a Python number, a tuple, an array or object."""
+        """Return an expression's value: a Value, a Python number, a tuple, an array or object."""
         outer, self._place = self._place, node
         made = self._meanings.expressions[type(node)](self, node)
         self._place = outer

@@ -1,4 +1,4 @@
-"""What a call in a kernel means: a cast, a function of math, an intrinsic, a device function."""
+"""Calls in a kernel: casts, functions of math, intrinsics, device functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.compiler.symbols import Intrinsic
 from gpusim.compiler.types import Number, dtype_of, promoted
 from gpusim.isa import floats
 
-# Arguments that may be named, in the order in which calls take them.
+# Arguments that may be passed by keyword, in positional order.
 KEYWORDS = ("shape", "dtype", "mask")
 
 Meaning = Callable[[Builder, list[Any], ast.Call], Any]
@@ -64,7 +64,7 @@ PREDICATES = {"isnan", "isinf", "isfinite"}
 
 
 def call(builder: Builder, node: ast.Call) -> Any:
-    """Return what a call gives."""
+    """Return the result of a call."""
     meaning = _meaning(builder, builder.expression(node.func), node)
     named = sorted(node.keywords, key=lambda keyword: KEYWORDS.index(str(keyword.arg)))
     arguments = [*node.args, *(keyword.value for keyword in named)]
@@ -72,7 +72,7 @@ def call(builder: Builder, node: ast.Call) -> Any:
 
 
 def _meaning(builder: Builder, callee: Any, node: ast.Call) -> Meaning:
-    """Return what builds the calls of `callee`; KernelSourceError where it has no meaning."""
+    """Return the function that builds calls of `callee`; KernelSourceError if there is none."""
     if isinstance(callee, Intrinsic):
         return _intrinsic(builder, callee.name, node)
     source = getattr(callee, "source", None)
@@ -130,7 +130,7 @@ def _cast(builder: Builder, values: list[Any], node: ast.Call, dtype: DType) -> 
 
 
 def _extreme_constant(name: str, numbers: list[Any]) -> Number:
-    """Return the least or greatest constant: integers are compared whatever their size."""
+    """Return the least or greatest constant: integers are compared at any size."""
     if not any(isinstance(number, float) for number in numbers):
         whole: Number = {"min": min, "max": max}[name](numbers)
         return whole

@@ -10,7 +10,7 @@ from gpusim.compiler.builder import Builder, Operand, common_type, type_of
 from gpusim.compiler.constants import static_number
 from gpusim.compiler.ir import BOOL, Block, Value
 
-# What a machine without short circuits may evaluate although it need not: no loads, no calls,
+# Expressions that may be evaluated speculatively, without a short circuit: no loads, no calls,
 # and no divisions, which are long.
 SIMPLE = (
     ast.Name, ast.Constant, ast.Attribute, ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp,

@@ -1,4 +1,4 @@
-"""What is known when a kernel is compiled: numbers that stand in its source or around it.
+"""Compile-time constants: numbers in a kernel's source, its globals and its closure.
 
 Python numbers fold as C computes with them, in integers of any size.
 """
@@ -28,7 +28,7 @@ def _quotient(a: Number, b: Number) -> Number:
 
 
 def _remainder(a: Number, b: Number) -> Number:
-    """Return what `//` leaves."""
+    """Return the remainder of `//`."""
     return a % b if isinstance(a, float) or isinstance(b, float) else a - b * _quotient(a, b)
 
 
@@ -55,7 +55,7 @@ FOLD: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def fold(builder: Builder, op: str, a: Number, b: Number, node: ast.AST) -> Number:
-    """Return what two constants make; KernelSourceError where that is no number."""
+    """Return the folded result of two constants; KernelSourceError if it is no number."""
     if op in ("div", "idiv", "rem") and b == 0:
         raise builder.error("division by the constant 0", node)
     try:

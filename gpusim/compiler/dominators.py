@@ -1,4 +1,4 @@
-"""Dominator trees: which blocks every path to a block leads through, or every path from it.
+"""Dominator trees and post-dominator trees of a function's blocks.
 
 Answers hold for the present state of a function and are not kept up to date.
 """

@@ -15,7 +15,7 @@ class Names:
         self._blocks: dict[Block, int] = {}
 
     def value(self, value: Value) -> str:
-        """Return `%7`, or what a constant is."""
+        """Return `%7`, or the literal of a constant."""
         if value.op == "const":
             return f"{value.detail}"
         return f"%{self._values.setdefault(value, len(self._values))}"
@@ -31,7 +31,7 @@ def dump(function: Function) -> str:
 
 
 def listing(function: Function, names: Names) -> list[Line]:
-    """Return the function's lines: blocks, with what stands in them and how they end."""
+    """Return the function's lines: each block's heading, operations and terminator."""
     lines = []
     for block in function.blocks:
         lines.append((0, heading(block, names)))
@@ -42,7 +42,7 @@ def listing(function: Function, names: Names) -> list[Line]:
 
 
 def heading(block: Block, names: Names) -> str:
-    """Return a block's name and those of its predecessors."""
+    """Return a block's name and the names of its predecessors."""
     label = f"{names.block(block)}:"
     return f"{label}  ; from {', '.join(map(names.block, block.preds))}" if block.preds else label
 

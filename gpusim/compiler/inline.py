@@ -106,7 +106,7 @@ def _converted(builder: Builder, item: Any, kind: ScalarType | ArrayType) -> Any
 
 
 def _frame(builder: Builder, source: KernelSource) -> Frame:
-    """Return a frame for a call here; what stands in another file belongs to the call's line."""
+    """Return a frame for a call here; code of another file is attributed to the call's line."""
     call_line = builder.frame.call_line
     if call_line is None and source.file != builder.frames[0].source.file:
         call_line = builder.graph.line

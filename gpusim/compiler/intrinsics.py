@@ -1,6 +1,6 @@
-"""The dialect's intrinsics: what each function of `cuda` makes of its arguments.
+"""The dialect's intrinsics: a function for each that builds its operations from arguments.
 
-An intrinsic with a dot in its name, as `atomic.add`, is a row by what stands before the dot.
+An intrinsic with a dot in its name, as `atomic.add`, is a row by the part before the dot.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.compiler.types import promoted
 FULL_MASK = 0xFFFFFFFF
 AXES = "xyz"
 
-# Builder, values of the arguments, place, and what follows the dot (the name where none does).
+# Builder, values of the arguments, place, and the name after the dot (whole if there is no dot).
 Meaning = Callable[[Builder, list[Any], ast.Call, str], Any]
 
 

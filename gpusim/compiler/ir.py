@@ -52,8 +52,8 @@ class Array:
 class Value:
     """One operation and its result; identity is equality.
 
-    `dtype` is the result's type, None where there is no result. `detail` is what the
-    operation needs besides its operands; OPERATIONS says what that is.
+    `dtype` is the result's type, None where there is no result. `detail` is an attribute of
+    the operation besides its operands, described in its row of OPERATIONS.
     """
 
     op: str
@@ -67,7 +67,7 @@ class Value:
 
     @property
     def operation(self) -> Operation:
-        """What is true of the operation, whatever its operands."""
+        """The operation's row: its traits for any operands."""
         return OPERATIONS[self.op]
 
     @property
@@ -81,8 +81,8 @@ class Block:
     """Straight-line code: phis, then operations, then where it leads.
 
     `targets` is () for a return, (next,) for a jump, and (if_true, if_false) for a
-    branch on `condition`. `line` is that of its end. `late` marks what unrolling has written that
-    comes after other optimisations: it is neither guarded nor is anything moved out of it.
+    branch on `condition`. `line` is that of its end. `late` marks the output of late unrolling:
+    it is neither guarded nor is anything moved out of it.
     """
 
     name: int

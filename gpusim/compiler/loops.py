@@ -1,4 +1,4 @@
-"""Loops: `while`, `for` over a range, and what leaves them."""
+"""Loops: `while`, `for` over a range, `break` and `continue`."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _range(builder: Builder, node: ast.For) -> tuple[Operand, Operand, Operand]:
 
 
 def _known(number: Operand) -> int | None:
-    """Return an integer of the source, whatever its type, None for what the launch brings."""
+    """Return a constant integer of any type, None for a value known only at run time."""
     if not isinstance(number, Value):
         return int(number)
     if number.op == "cast" and number.args[0].constant is not None:
@@ -117,7 +117,7 @@ def _known(number: Operand) -> int | None:
 
 
 def _counting_type(computed: DType, start: Operand, stop: Operand, step: Operand) -> DType:
-    """Return the type in which a range counts: one in which its numbers are what they say.
+    """Return the type in which a range counts: one that represents start, stop and step.
 
     Where an unsigned type would make a negative number a large one, or the count would pass the
     end of a type, it is int64; the loop's variable has the numbers' common type.

@@ -1,4 +1,4 @@
-"""Names in a kernel: variables, which the graph keeps, and what else a name may stand for."""
+"""Names in a kernel: variables (kept by the graph) and bindings to tuples, arrays and objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpusim.compiler.types import Number, default_type, unify, weak_common
 
 @dataclass(frozen=True)
 class Parts:
-    """What a name is bound to that stands for a tuple: its parts are names of their own."""
+    """A name bound to a tuple: its parts are variables of their own."""
 
     count: int
 
@@ -65,14 +65,14 @@ def _write(builder: Builder, variable: str, value: Value | Number | np.generic) 
 
 
 def _weaker(number: Number, known: DType) -> DType:
-    """Return what a bare number makes of a variable that has a type already."""
+    """Return the type of a variable of type `known` after the assignment of a bare number."""
     if isinstance(number, float):
         return known if known.kind == "f" else FLOAT64
     return known if isinstance(number, bool) else weak_common(number, known)
 
 
 def read(builder: Builder, name: str) -> Any:
-    """Return what a name of this function stands for; KeyError where nothing was assigned yet."""
+    """Return the value of a name of this function; KeyError before its first assignment."""
     frame = builder.frame
     if name in frame.bindings:
         bound = frame.bindings[name]
@@ -84,7 +84,7 @@ def read(builder: Builder, name: str) -> Any:
 
 
 def name(builder: Builder, node: ast.Name) -> Any:
-    """Return what a name stands for: a variable, a binding, or what the source has."""
+    """Return the value of a name: a variable, a binding, or a name free in the source."""
     source = builder.frame.source
     try:
         return read(builder, node.id)

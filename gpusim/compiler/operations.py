@@ -1,7 +1,7 @@
-"""The operations of the SSA form: a row each, with what is true of it whatever its operands.
+"""The operations of the SSA form: a row each, with its traits for any operands.
 
 Passes ask the row of a value (`Value.operation`) and keep no lists of operations, so that an
-operation which is added here is known to all of them.
+operation added here is known to all of them.
 """
 
 from __future__ import annotations
@@ -17,30 +17,27 @@ Fetched = Literal["", "constant", "block"]
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of OPERATIONS: `arity` (-1 for any), what `detail` holds, and its traits.
+    """A row of OPERATIONS: `arity` (-1 for any), the meaning of `detail`, and its traits.
 
-    `pure`: nothing comes of it but its result.
-    `convergent`: lanes work together in it, so that who runs it at once must stay as it is.
+    `pure`: it has no effect besides its result.
+    `convergent`: it communicates between lanes, so its set of active lanes must not change.
     `varies_by_lane`: its result may differ from lane to lane though all operands agree.
     `access`: "load", "store" or "atomic" where it touches memory; `is_vector` if it touches
     several elements at once.
-    `orders_memory`: what other threads wrote before it is seen after it.
+    `orders_memory`: memory accesses are not moved across it; it orders other threads' writes.
     `commutative`: its two operands may change places.
-    `swapped`, `inverse`: the comparison that says the same of operands that changed places,
-    and the one that says the opposite.
-    `may_trap`: it need not give a result for every operand, and is made only where the source
-    makes it.
-    `immediate`: a constant, which stands in no place.
+    `swapped`, `inverse`: the equivalent comparison with exchanged operands, and the negated one.
+    `may_trap`: it has no result for some operands, and is not executed speculatively.
+    `immediate`: a constant; it is placed in no block.
     `fetched`: "constant" where it reads constant memory, "block" where it is the same for all
     threads of a block; it is fetched anew where that is cheaper than keeping it.
-    `sinks`: computing it behind a branch that may lead past its uses gains something.
+    `sinks`: sinking it behind a branch towards its uses may save its execution.
     `is_free`: it takes no instruction of its own.
     `passes_phi`: it may be made once behind a phi instead of once before it on each path.
     `uniform`: "computes" where the uniform datapath has it, "reads" where it takes operands from
-    there; `scales` its first operand, which then never comes from there.
-    `least_cc`: the compute capability from which on GPUs have it.
-    `describes`: it says something of the source and is never issued, nor is what is computed for
-    it alone.
+    there; `scales` its first operand, always in a vector register.
+    `least_cc`: the lowest compute capability with it.
+    `describes`: it annotates the source and is never issued, nor are computations for it alone.
     """
 
     arity: int
@@ -77,7 +74,7 @@ class Operation:
 
     @property
     def concerns_memory(self) -> bool:
-        """Whether it touches memory, or orders what others do there."""
+        """Whether it accesses memory or orders accesses of other threads."""
         return bool(self.access) or self.orders_memory
 
 
@@ -89,7 +86,7 @@ def _comparison(swapped: str, inverse: str) -> Operation:
 
 
 def _access(arity: int, access: Access, detail: str) -> Operation:
-    """Return the row of an access; what it gives differs from lane to lane."""
+    """Return the row of a memory access; the result of a load or atomic varies by lane."""
     return Operation(
         arity,
         pure=False,
@@ -101,7 +98,7 @@ def _access(arity: int, access: Access, detail: str) -> Operation:
 
 
 def _of_lanes(arity: int, detail: str = "", *, least_cc: tuple[int, int] = (1, 0)) -> Operation:
-    """Return the row of what lanes of a warp do together."""
+    """Return the row of an operation that lanes of a warp execute together."""
     return Operation(
         arity, pure=False, detail=detail, convergent=True, varies_by_lane=True, least_cc=least_cc
     )
@@ -163,7 +160,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "select": Operation(3, uniform="reads"),
     # To dtype, as C converts.
     "cast": Operation(1, sinks=False, is_free=True, passes_phi=True, uniform="computes"),
-    # A constant in a register, not to be folded into what uses it.
+    # A constant in a register, never folded into its uses as an immediate.
     "held": Operation(1, uniform="computes"),
     "math": Operation(-1, detail="name of the function, as in CUDA: sqrt exp log sin ... fma"),
     "popc": Operation(1),
@@ -175,7 +172,7 @@ OPERATIONS: Mapping[str, Operation] = {
     # value). An atomic gives the old value.
     "load": _access(1, "load", "Array"),
     "store": _access(2, "store", "Array"),
-    # The index is a multiple of the count; `element` takes apart what has several results.
+    # The index is a multiple of the count; `element` extracts one of several results.
     "load_vector": _access(1, "load", "(Array, count)"),
     "element": Operation(1, detail="position"),
     "store_vector": _access(-1, "store", "(Array, count)"),
@@ -183,7 +180,7 @@ OPERATIONS: Mapping[str, Operation] = {
     # Addresses in bytes, made by lowering.
     "pointer": Operation(0, detail="name of a global array, which starts here", fetched="constant"),
     "shared_base": Operation(0, fetched="block"),  # where the block's shared memory starts
-    # An index, and what it counts from.
+    # An index, and its base.
     "address": Operation(2, detail="bytes of an element", uniform="reads", scales=True),
     # Threads together. A predicate, if any; a mask; mask, value, lane, width; mask, predicate.
     "barrier": Operation(
@@ -199,9 +196,9 @@ OPERATIONS: Mapping[str, Operation] = {
     # A conditional of the source, counted but never issued: keeps divergence at the source
     # visible after the branch itself is gone.
     "source_branch": Operation(1, pure=False, is_free=True, describes=True),
-    # Whether a lane does what C leaves undefined; asked where a kernel is to be judged.
+    # Whether a lane meets behaviour undefined in C; present only in kernels built for checking.
     "source_check": Operation(1, pure=False, detail="name of a rule", is_free=True, describes=True),
-    # The indices of an access along the axes of its array, which are checked when it runs.
+    # The indices of an access along the axes of its array, checked at run time.
     "bounds": Operation(-1, pure=False, detail="Array", is_free=True, describes=True),
 }
 
@@ -210,10 +207,10 @@ COMPARISONS = tuple(name for name, row in OPERATIONS.items() if row.is_compariso
 
 @dataclass(frozen=True)
 class SpecialRegisterTraits:
-    """A row of SPECIAL_REGISTERS: the largest value there may be, and on what it depends.
+    """A row of SPECIAL_REGISTERS: its largest value, and its variation between threads.
 
-    Those that lanes of a warp differ in vary by lane; those of the launch are the same for all
-    threads, at least 1, and lie in constant memory.
+    Some vary by lane of a warp; the launch's are equal in all threads, at least 1, and lie in
+    constant memory.
     """
 
     largest: int
@@ -221,7 +218,7 @@ class SpecialRegisterTraits:
     is_of_launch: bool = False
 
 
-# The largest values are those of the CUDA C++ Programming Guide.
+# The largest values are from the CUDA C++ Programming Guide.
 SPECIAL_REGISTERS: Mapping[str, SpecialRegisterTraits] = {
     "tid.x": SpecialRegisterTraits(1023, varies_by_lane=True),
     "tid.y": SpecialRegisterTraits(1023, varies_by_lane=True),

@@ -50,7 +50,7 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A scalar type, which also converts a number, and makes array types and signatures."""
+    """A scalar type; calling it converts a number, indexing it gives array types."""
 
     name: str
     dtype: DType
@@ -139,7 +139,7 @@ def foreign_type(given: Any) -> ScalarType | ArrayType | None:
 def signatures(given: Any) -> tuple[Signature, ...]:
     """Return the signatures that `jit` is given: one as text, object or tuple of types, or a list.
 
-    Raises GpusimError for what is none.
+    Raises GpusimError for anything else.
     """
     each = given if isinstance(given, list) else [given]
     return tuple(_signature(one) for one in each)
@@ -191,7 +191,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _read(node: ast.expr, text: str) -> Any:
-    """Return what a part of a signature's text means."""
+    """Return the type or signature that a part of a signature's text denotes."""
     if isinstance(node, ast.Name):
         found = scalar_type(node.id)
         if found is None:

@@ -1,4 +1,4 @@
-"""A kernel's source: read once, checked for what the dialect lacks, with places for carets."""
+"""A kernel's source: read once, checked for syntax outside the dialect, with places for carets."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class KernelSource:
     function: Callable[..., Any]
 
     def lookup(self, name: str) -> Any:
-        """Return what a free name means: the closure's, else a global, else a builtin; KeyError."""
+        """Return the value of a free name: the closure's, a global or a builtin; else KeyError."""
         code = getattr(self.function, "__code__", None)
         cells = getattr(self.function, "__closure__", None) or ()
         if code is not None and name in code.co_freevars:
@@ -97,7 +97,7 @@ class KernelSource:
         )
 
     def line(self, node: ast.AST) -> int:
-        """Return the line in the file on which a node starts."""
+        """Return the line of the file at the start of a node."""
         return int(getattr(node, "lineno", 1)) + self.first_line - 1
 
     def location(self, node: ast.AST) -> SourceLocation:
@@ -116,7 +116,7 @@ class KernelSource:
 
 
 def read_source(function: Callable[..., Any]) -> KernelSource:
-    """Return the source of a function, checked; KernelSourceError for what the dialect lacks."""
+    """Return a function's source; KernelSourceError for syntax outside the dialect."""
     try:
         lines, first_line = inspect.getsourcelines(function)
     except (OSError, TypeError):
@@ -178,7 +178,7 @@ def _check_statement(source: KernelSource, node: ast.stmt) -> None:
 
 
 def _parts(node: ast.stmt) -> Iterator[ast.AST]:
-    """Yield what a statement is made of, but for an annotation."""
+    """Yield the child nodes of a statement, except an annotation."""
     for child in ast.iter_child_nodes(node):
         if not (isinstance(node, ast.AnnAssign) and child is node.annotation):
             yield child

@@ -2,7 +2,7 @@
 
 The construction is that of Braun et al., "Simple and Efficient Construction of Static
 Single Assignment Form" (CC 2013): a variable is looked up block by block, and a block
-whose predecessors are not all known yet gets a phi to be completed when it is sealed.
+with predecessors yet unknown gets a phi to be completed when it is sealed.
 """
 
 from __future__ import annotations

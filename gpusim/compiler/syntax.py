@@ -1,6 +1,6 @@
-"""What each kind of Python's syntax means in a kernel: two tables, of statements and expressions.
+"""The tables of statements and expressions: the function that builds each kind of Python's syntax.
 
-Which kinds there may be is decided before, in `source`.
+Syntax outside the dialect is refused before, in `source`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types of the dialect: the common type of two operands, and what constants are worth.
+"""Types of the dialect: promotion, the common type of two operands, types of constants.
 
 The rules are CUDA C's. A Python number that stands in the source is weak: it takes the
 type of the other operand.
@@ -31,16 +31,16 @@ DTYPES: tuple[DType, ...] = (
     BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT32, FLOAT64,
 )  # fmt: skip
 Number = bool | int | float
-WHOLE_NUMBERS = (INT32, INT64, UINT64)  # what a bare integer can be, the first that holds it
+WHOLE_NUMBERS = (INT32, INT64, UINT64)  # types of a bare integer, in order of preference
 
 
 def promoted(dtype: DType) -> DType:
-    """Return the type in which C computes with a value: int32 for bool and narrower integers."""
+    """Return the type after integer promotion: int32 for bool and narrower integers."""
     return INT32 if dtype.kind in "biu" and dtype.itemsize < 4 else dtype
 
 
 def common(a: DType, b: DType) -> DType:
-    """Return the type in which C brings two operands together (usual arithmetic conversions)."""
+    """Return the common type of two operands by C's usual arithmetic conversions."""
     a, b = promoted(a), promoted(b)
     if a == b:
         return a
@@ -94,7 +94,7 @@ def converted(number: Number, dtype: DType) -> np.generic:
 
 
 def _exact(number: Number, dtype: DType) -> np.ndarray[Any, Any]:
-    """Return a number as it is, in one of the types in which numbers are given."""
+    """Return a number without rounding, as an array of float64, int64 or uint64."""
     if isinstance(number, float) or (dtype.kind == "f" and not _has_64_bits(number)):
         return np.asarray(float(number))
     if not _has_64_bits(number):

@@ -1,8 +1,8 @@
-"""Questions about what C leaves undefined, written into a kernel for those who judge it.
+"""Checks for behaviour undefined in C, inserted into kernels that are built for checking.
 
 Before a division, a shift or a conversion, and before the use of a variable that some path leaves
-unset, stands a `source_check` of whether this lane goes wrong there. It costs nothing and
-changes nothing; whoever listens to the machine hears which lanes say yes.
+unset, stands a `source_check` of whether this lane violates the rule. It is never issued and
+changes no result; observers of the machine are told the violating lanes.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ QUESTIONS: Mapping[str, tuple[str, Question]] = {
 
 
 class _Unset:
-    """Which values stand for variables that some path leaves unset: phis beside the phis."""
+    """Variables that some path leaves unset: beside each of their phis a phi of "is set" flags."""
 
     def __init__(self, function: Function) -> None:
         phis = [(block, phi) for block in function.blocks for phi in list(block.phis)]
