@@ -1,1 +1,1 @@
-"""Judging a launch by the order of its accesses: whether it is correct, or only lucky."""
+"""Correctness checks of a launch: races, barriers, uninitialised reads, undefined behaviour."""

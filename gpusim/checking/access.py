@@ -1,4 +1,4 @@
-"""The rows of a program that touch memory, as the rules see them, and when each was run."""
+"""The memory instructions of a program with their traits for the rules, and a timeline of steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.isa.ops import OPS, Instruction
 
 @dataclass(frozen=True)
 class Access:
-    """A row of the program that touches memory, with what the rules ask about it.
+    """A memory instruction of the program, with its traits for the rules.
 
     It `polls` where a loop repeats it until its value changes; it `guesses` where an atomic
     compare-and-swap sees whether its value is still true. It `must_be_volatile` where the
@@ -71,7 +71,7 @@ class Access:
 
 
 class Timeline:
-    """What happened at which time: the pc of each step, and a value that all its lanes stored."""
+    """The steps by time: the pc of each, and the value if all its lanes stored the same one."""
 
     def __init__(self) -> None:
         self._pcs = np.full(1024, -1, dtype=np.int32)
@@ -79,15 +79,15 @@ class Timeline:
         self.stored: dict[int, Any] = {}
 
     def pcs_at(self, times: Array) -> Array:
-        """Return which pc was run at each of some times."""
+        """Return the pc executed at each of some times."""
         return np.asarray(self._pcs[times])
 
     def pc_at(self, time: int) -> int:
-        """Return which pc was run at a time."""
+        """Return the pc executed at a time."""
         return int(self._pcs[time])
 
     def next(self, pc: int) -> int:
-        """Return a new time, at which this pc is run."""
+        """Return a new time for the execution of a pc."""
         self._now += 1
         if self._now == len(self._pcs):
             self._pcs = np.concatenate([self._pcs, np.full_like(self._pcs, -1)])

@@ -1,4 +1,4 @@
-"""Barriers of a block: whether all its threads come, and to the same place."""
+"""Barriers of a block: divergent barriers, missing threads, masks that name exited lanes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOWHERE = np.int64(2**31)  # behind all lines
 
 
 class Barriers:
-    """Looks at barriers that open: at those who came, and at those who have left.
+    """Checks each opened barrier: the threads that arrived, and the threads that had exited.
 
     Where warps run in lockstep a barrier counts warps and waits for all threads of the block;
     later it is "enforced per thread", and waits for "all non-exited threads" (CUDA C++
@@ -92,7 +92,7 @@ class Barriers:
         return self._apart(opened.placement, rows, came, clocks, int(opened.pcs[0]))
 
     def arrived_apart(self, step: Step, clocks: Clocks) -> Finding | None:
-        """Return that lanes of a warp came to such a barrier, and went on, without the others."""
+        """Return a finding if only some lanes of a warp arrived at a barrier without waiting."""
         came = np.asarray(step.on.all(axis=0))
         some = came.any(axis=1)
         return self._apart(step.placement, step.rows[some], came[some], clocks, step.pc)

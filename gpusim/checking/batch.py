@@ -1,4 +1,4 @@
-"""What is kept of blocks that run together: clocks, threads, and the shadows of their memory.
+"""State of a batch of blocks: vector clocks, threads, and shadow memory.
 
 Where a batch is folded and all its blocks touch the same, one copy of a shadow stands for all of
 them; once they differ, each block has its own.
@@ -23,10 +23,10 @@ from gpusim.launch.events import Placement, Step
 
 @dataclass
 class Batch:
-    """State of a batch. `threads` are packed, `gone_at` is the pc at which lanes left, by lane.
+    """State of a batch. `threads` are packed, `gone_at` is the pc of each lane's exit.
 
-    `local` is whether an element of a thread's own memory was ever written, `origins` what
-    registers hold of memory that was not. `groups` are there where copies are asynchronous.
+    `local` tells the written elements of threads' local memory, `origins` the registers that
+    hold values from uninitialised memory. `groups` are present where copies are asynchronous.
     """
 
     clocks: Clocks
@@ -78,7 +78,7 @@ class Batch:
         return self.shared
 
     def local_for(self, step: Step, elements: int) -> Array:
-        """Return which elements of threads' own memory were written, copies as for `shared_for`."""
+        """Return a flag "written" per element of local memory, in copies as for `shared_for`."""
         placement = self.clocks.placement
         if placement.folded and _told_apart(step) > self.local_copies:
             self._copy_local(_told_apart(step))

@@ -22,7 +22,7 @@ from gpusim.launch.events import Skip
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
 
-# The accesses as the source has them: an optimising compiler may merge those that race.
+# Unoptimised code keeps all accesses of the source: optimisation may merge racing ones.
 LEVEL = "O0"
 # Instructions of warps that a run for the sums alone may take, about a second.
 MOST_RUN = 1 << 22
@@ -36,14 +36,15 @@ def check(
     uninitialised: Collection[str] = (),
     progress: machine.Progress | None = None,
 ) -> Findings:
-    """Run `kernel[grid, block]` with `args` and return what is wrong with it; arrays hold results.
+    """Run `kernel[grid, block]` with `args` and return its findings; arrays hold results.
 
     `device` is the GPU: its compute capability decides about the lanes of a warp, its size about
-    blocks that wait for each other. `step_limit` is how many instructions a block may run. Arrays
-    named in `uninitialised`, by their parameters, hold nothing yet: no element is to be read before
-    it is written. `progress` is called with the number of blocks that have finished. What would
-    stop `gpusim.trace` (an index outside its array, a barrier that some never reach) is a finding,
-    and the rest goes on. Raises GpusimError for a launch, argument or kernel that cannot run.
+    blocks that wait for each other. `step_limit` is the most instructions that a block may run.
+    Arrays named in `uninitialised`, by their parameters, start without values: reading an element
+    before it is written is a finding. `progress` is called with the number of finished blocks.
+    Faults that stop `gpusim.trace` (an index outside its array, a barrier not reached by all
+    threads) are findings, and the run goes on. Raises GpusimError for a launch, argument or
+    kernel that cannot run.
     """
     gpu = load(device)
     prepared = prepare(configured, args, gpu.cc, LEVEL, asks=True)
@@ -61,8 +62,8 @@ def check_call(
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
-    What races is not asked what it sums up. Iterations that read alike what nobody stores are left
-    out; where those are too many to be run at all, fewer elements are summed up.
+    The sums of a racing kernel are not examined. Iterations that only repeat reads of memory
+    without stores are skipped; if too many remain to run, fewer elements are summed up.
     """
     gpu = load(device)
     prepared = prepare(call.configured, call.arguments, gpu.cc, LEVEL, asks=True)
@@ -98,7 +99,7 @@ def check_prepared(
     uninitialised: Collection[str] = (),
     left_out: LeftOut | None = None,
 ) -> Findings:
-    """Run a program that is ready, wherever it came from, and return what is wrong with it.
+    """Run a prepared program, of any origin, and return its findings.
 
     With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
     then hold no results.

@@ -1,4 +1,4 @@
-"""The observer that judges a launch: it keeps clocks and shadows, and asks the rules."""
+"""The observer of a check: it keeps clocks and shadow memory, and applies the rules."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 from gpusim.program.polling import guesses, polls
 
-INDEPENDENT_THREADS = 7  # compute capability from which lanes of a warp run independently
+INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
 
 
 class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
-    Those named in `uninitialised` hold nothing yet. `steps` counts steps that it has judged.
+    Arrays named in `uninitialised` start without values. `steps` counts the steps examined.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Checker(Observer):
         self.steps = 0
 
     def begin(self, program: Program, launch: Launch) -> None:
-        """Prepare for a launch: find what each row of the program is to the rules."""
+        """Prepare for a launch: classify each row of the program by the rules."""
         if launch.blocks > MOST_BLOCKS:
             raise InputError(f"a grid of more than {MOST_BLOCKS:,} blocks cannot be checked")
         self._launch = launch
-        self._follows = bool(program.compiler)  # the source reads what it names, a compiler more
+        self._follows = bool(program.compiler)  # a compiler may load unused elements
         rows = program.instructions
         waiting, guessing = polls(program), guesses(program)
         volatile = _polls_of_shared(program, waiting) if self._follows else frozenset()
@@ -102,11 +102,11 @@ class Checker(Observer):
         ]
 
     def _history(self, space: str) -> History | None:
-        """Return what keeps accesses to a memory by name; None where that is not needed."""
+        """Return the history of a memory's accesses; None where the shadow suffices."""
         return History(self._timeline, self._accesses) if space in self._recorded else None
 
     def _action(self, pc: int, row: Instruction) -> Callable[[Step, Batch], None] | None:
-        """Return what is done at a row; None for those that matter to no rule."""
+        """Return the check of a row's steps; None for rows without a rule."""
         if row.memory is not None:
             if not self._layout.may_race(row):
                 return None
@@ -154,7 +154,7 @@ class Checker(Observer):
         batch.forget()
 
     def barrier_arrived(self, arrived: BarrierArrived) -> None:
-        """Take note of what threads release at barriers at which they do not wait."""
+        """Record the release of threads that arrive at barriers without waiting."""
         step = arrived.step
         batch = self._batch(step.placement)
         came = np.asarray(step.on.all(axis=0)).any(axis=1)
@@ -238,7 +238,7 @@ class Checker(Observer):
             self._begin(step, batch, touch, access, batch.on_their_way)
 
     def _access_local(self, step: Step, batch: Batch) -> None:
-        """Hold a thread's own memory against what it has written."""
+        """Compare accesses to local memory with the elements written before."""
         assert step.addresses is not None
         if not step.on.any():
             return
@@ -256,7 +256,7 @@ class Checker(Observer):
     def _ask_written(
         self, step: Step, batch: Batch, touch: Touch, access: Access, never: Array
     ) -> None:
-        """Report a read of what was never written, or follow what a compiler's own code loads."""
+        """Report an uninitialised read, or track its value if a compiler's code loads it."""
         if not never.any():
             return
         name = self._name(access, touch.element)
@@ -293,7 +293,7 @@ class Checker(Observer):
         self._races.touch(shadow, touch, access, name)
 
     def _name(self, access: Access, element: Array) -> Name:
-        """Return what gives an entry's array and index."""
+        """Return a function from an entry to its array's name and index."""
         memory = access.instruction.memory
         assert memory is not None
         return lambda entry: self._layout.name(memory, int(element[entry]))
@@ -340,18 +340,18 @@ class Checker(Observer):
         batch.clocks.sync_warp(step, self._time(step.pc))
 
     def _gather(self, step: Step, batch: Batch) -> None:
-        """Report a mask of machine code that names lanes which have left."""
+        """Report a mask of machine code that names exited lanes."""
         batch.clocks.sync_warp(step, self._time(step.pc))
         if step.mask is not None and step.instruction.detail != "all":
             self._tell(self._barriers.named_in_vain(step, batch.clocks))
 
     def _exchange(self, step: Step, batch: Batch) -> None:
-        """Report a shuffle of machine code that reads from lanes which take no part."""
+        """Report a shuffle of machine code from inactive source lanes."""
         batch.clocks.sync_warp(step, self._time(step.pc))
         self._tell(self._barriers.read_in_vain(step))
 
     def _arrive(self, step: Step, batch: Batch) -> None:
-        """Report a barrier whose guard keeps some lanes from it."""
+        """Report a barrier skipped by lanes with a false predicate."""
         past = np.asarray((step.active & ~step.on).any(axis=0))
         if past.any():
             self._barriers.passed_by(step, past)
@@ -371,9 +371,9 @@ class Checker(Observer):
 
 
 def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]:
-    """Return the loads of shared memory that loops wait for, of a compiler's own code.
+    """Return the loads of shared memory that spin loops repeat, in a compiler's code.
 
-    It does not say that they are volatile, but leaves no other load in such a loop. The loop's
+    The compiler drops the volatile qualifier, but leaves no other load in such loops. The loop's
     first one may stand before it, by the same line.
     """
     rows = program.instructions
@@ -387,6 +387,6 @@ def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]
 
 
 def _places(step: Step) -> Array:
-    """Return the lanes that are on, as the batch counts those of all its blocks."""
+    """Return the active lanes, numbered throughout the blocks of the batch."""
     spread = Spread(step, (step.placement.copies, len(step.rows), 32))
     return spread.flat(owners(step, step.placement.copies, by_lane=True))

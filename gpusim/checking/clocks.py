@@ -1,10 +1,10 @@
-"""What orders the threads of a block: barriers for all, warp barriers for the lanes of a warp.
+"""Order between the threads of a block: its barriers, and the warp barriers of its warps.
 
 Time is the number of a step. An access is ordered after another of its block where a barrier
 opened in between, and after another of its warp where both lanes met at a `syncwarp` or
 `*_sync`. Each row of a batch (a warp) keeps when its block's barrier opened last and when all
-its lanes met last; only where masks name some lanes is it kept for each pair of them, and
-only where barriers join some warps of a block for each pair of those.
+its lanes met last; only with partial masks is it kept for each pair of lanes, and only with
+barriers for some warps of a block for each pair of warps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LANE_BITS = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32))
 
 
 class Clocks:
-    """The clocks of a batch's rows; of its lanes, (rows, 32), `live` are those still there."""
+    """The clocks of a batch's rows; `live`, (rows, 32), are the lanes that have not exited."""
 
     def __init__(self, placement: Placement, threads_per_block: int) -> None:
         rows = placement.warps_per_block
@@ -65,10 +65,10 @@ class Clocks:
         self._met().arrive(rows, numbers, time)
 
     def open_for_some(self, opened: BarrierOpened, time: int) -> None:
-        """Take note of barriers with a number that those who came have passed.
+        """Record numbered barriers that their threads have passed.
 
-        One to which all warps of a block came, and waited, is the block's; so is one that waits
-        for all threads, once all that are left have come.
+        A barrier of all warps of a block, all waiting, orders the whole block; so does one that
+        waits for all threads, once all remaining ones have arrived.
         """
         assert opened.numbers is not None
         assert opened.threads is not None
@@ -95,7 +95,7 @@ class Clocks:
         np.logical_and.at(self.live, step.rows, ~step.on.all(axis=0))
 
     def sync_warp(self, step: Step, time: int) -> None:
-        """Take note that lanes met: those that make the call and name each other."""
+        """Record a meeting of lanes: callers that name each other in their masks."""
         active = np.asarray(step.on.all(axis=0))
         named = names(step)
         whole = (active == self.exists[step.rows]).all(axis=1)
@@ -123,7 +123,7 @@ class Clocks:
 
 
 def names(step: Step) -> Array | None:
-    """Return whom each lane's mask names, (rows, lane, other lane); None where it is everyone."""
+    """Return the lanes in each lane's mask, (rows, lane, other lane); None for a full mask."""
     if step.mask is None:
         return None
     mask = step.mask.astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Asynchronous copies from global to shared memory: what is on its way, and who has awaited it.
+"""Asynchronous copies from global to shared memory: pending copies, and waits for them.
 
 A copy (PTX cp.async) comes after all that its thread did before, and reads and writes at any time
 until that thread waits for its group; until then nothing orders it, not even for the thread itself.
@@ -24,7 +24,7 @@ class Groups:
         self.committed = np.zeros(lanes, dtype=np.int64)
 
     def commit(self, places: Array) -> None:
-        """Make a group of what lanes have begun since their last one."""
+        """Make a group of the copies that lanes have issued since their last one."""
         self.committed[places] += 1
 
     def ended(self, places: Array, allowed: int) -> Array:
@@ -39,7 +39,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Copy:
-    """What a step of copies reads, or writes, in one memory: its entries that nobody has awaited.
+    """The elements that a step of copies reads, or writes, in one memory, until they are awaited.
 
     `places` are the lanes as `of` counts them, `groups` the groups that entries belong to.
     """
@@ -62,13 +62,13 @@ class Copy:
         return Copy(self.of, self.access, *(part[which] for part in parts))
 
     def is_of(self, groups: Groups, ended: Array) -> Array:
-        """Return which entries belong to groups that have ended."""
+        """Return a mask of the entries in completed groups."""
         if self.of is not groups:
             return np.zeros(len(self.groups), dtype=bool)
         return np.asarray(self.groups < ended[self.places])
 
     def touch(self, time: int, clocks: Clocks) -> Touch:
-        """Return the entries as accesses of their threads, which have awaited them."""
+        """Return the entries as accesses of their threads, made at the wait."""
         rows, lanes = self.places // 32 % clocks.placement.rows, self.places % 32
         return Touch(
             time,
@@ -109,7 +109,7 @@ class OnTheirWay:
         return found
 
     def _keep(self, left: list[Copy], found: list[Copy]) -> None:
-        """Keep the copies that are left, some of them perhaps of elements of those found."""
+        """Keep pending copies, some perhaps of the same elements as the completed ones."""
         for copy in found:
             self.begun[copy.element] = 0
         for copy in left:

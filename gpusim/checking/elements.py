@@ -1,7 +1,7 @@
-"""Which input elements a kernel of the catalogue leaves out, or adds more than once.
+"""Input elements that a kernel of the catalogue leaves out or adds more than once.
 
-A sum is linear: run on numbers of which each has bits of its own, its result tells how often
-every element went into it. A run on random numbers says first whether it is worth looking.
+A sum is linear: if each input number has bits of its own, the result tells how often every
+element was added. A run on random numbers decides first whether the search is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDE = ("int64", "uint64")
 
 
 def findings(setup: Setup, most: int | None = None) -> list[Finding]:
-    """Return what the sums of a kernel's launch leave out or hold twice, of `most` elements."""
+    """Return findings for elements that sums leave out or repeat, of at most `most` elements."""
     entry = setup.entry
     wide = next((name for name in WIDE if name in entry.dtypes), None)
     if wide is None:
@@ -37,7 +37,7 @@ def findings(setup: Setup, most: int | None = None) -> list[Finding]:
 
 
 def _launch(setup: Setup, n: int, dtype: str) -> Setup:
-    """Return a launch of the same kernel for sums of so many whole numbers."""
+    """Return a launch of the same kernel for sums of `n` whole numbers."""
     entry = setup.entry
     grid = setup.grid if entry.grid_free else None
     coarse = setup.coarse if entry.default_coarse else None
@@ -46,7 +46,7 @@ def _launch(setup: Setup, n: int, dtype: str) -> Setup:
 
 
 def _sums(setup: Setup, data: Array) -> Array:
-    """Return what a launch makes of some numbers, as unsigned numbers."""
+    """Return the results of a launch on given numbers, as unsigned integers."""
     call = setup.call(data.view(setup.dtype))
     call.run()
     result = call.result.view(np.uint64)
@@ -66,7 +66,7 @@ def _is_whole(setup: Setup) -> bool:
 
 
 def _named(setup: Setup) -> list[Finding]:
-    """Return the elements, by name, of which a result has too few or too many."""
+    """Return findings that name the missing and the repeated elements of a result."""
     each = 64 // FIELD_BITS
     missing: dict[int, int] = {}
     more: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Faults of the machine as findings: what would stop a run is one thing among others here."""
+"""Faults of the machine as findings: a fault does not stop the check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.errors import (
     ReadOnlyError,
 )
 
-# The rule of each kind of fault, and what the thread does.
+# The rule of each kind of fault, and the verb in its finding.
 RULES: Mapping[type[KernelFault], tuple[str, str]] = {
     OutOfBoundsError: ("bounds", "accesses"),
     MisalignedError: ("misaligned", "accesses"),

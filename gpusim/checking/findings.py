@@ -1,4 +1,4 @@
-"""What a check found: plain records, one for each pair of source lines, sorted and counted."""
+"""Findings: plain records, one for each pair of source lines, sorted and counted."""
 
 from __future__ import annotations
 
@@ -51,11 +51,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong, where, how often, and how to mend it.
+    """One error or warning: its rule, places, count and fix.
 
-    `places` are in the order in which they happened here. `array` and `index` name the element,
-    where there is one; `hazard` is "read after write", "write after read" or "write after
-    write" for a race.
+    `places` are in order of execution. `array` and `index` name the element, if there is one;
+    `hazard` is "read after write", "write after read" or "write after write" for a race.
     """
 
     rule: str
@@ -115,10 +114,10 @@ def order(finding: Finding) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Findings(Sequence[Finding]):
-    """All that a check found, errors first. True in a condition where there is something.
+    """All findings of a check, errors first. True in a condition if there are any.
 
-    `kernel`, `source_file`, `grid`, `block` and `compute_capability` say what was checked,
-    `lowering` and `compiler` in whose code: a Python kernel always in the lowering's at O0.
+    `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
+    `lowering` and `compiler` its machine code: a Python kernel always has the lowering's at O0.
     """
 
     kernel: str
@@ -146,12 +145,12 @@ class Findings(Sequence[Finding]):
 
     @property
     def errors(self) -> list[Finding]:
-        """What makes the kernel wrong."""
+        """Findings that make the kernel wrong."""
         return self.of(ERROR)
 
     @property
     def warnings(self) -> list[Finding]:
-        """What works today for reasons that nobody promises."""
+        """Findings without a guarantee: the kernel works today, on this GPU, by luck."""
         return self.of(WARNING)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Fences, atomics and flags: which steps release, and which acquire."""
+"""Fences, atomics and flags: the release and acquire operations of a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.isa.ops import Memory
 
 
 class Flags:
-    """Tells `releases` what steps do to flags."""
+    """Reports each step's accesses to flags to `releases`."""
 
     def __init__(
         self, releases: Releases, accesses: Mapping[int, Access], *, has_fences: bool
@@ -31,7 +31,7 @@ class Flags:
         self._releases.fence(touch, scope)
 
     def touch(self, touch: Touch, access: Access) -> None:
-        """Take note of an access to what may be a flag."""
+        """Record an access to a possible flag."""
         acquires, releases = _acquires(access), self._publishes(access)
         if (acquires or releases) and _memory(access).may_touch(self._acquired):
             self._releases.visit(

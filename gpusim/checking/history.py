@@ -1,4 +1,4 @@
-"""Accesses that others took the place of in a shadow, kept by the row that made them.
+"""Earlier accesses overwritten in a shadow, kept by the row that made them.
 
 Where barriers alone order a kernel's accesses, and any two of them that meet on an element (one
 storing) conflict, flags beside the last access say enough: another one that is not ordered is a
@@ -74,7 +74,7 @@ class History:
         self._latest = max(self._latest, int(time_of(packed).max()))
 
     def outlive(self, earlier: Array, touch: Touch) -> Array:
-        """Return which earlier accesses tell something that a touch in their place does not.
+        """Return a mask of earlier accesses to keep: the touch does not make them redundant.
 
         One that is ordered before the touch, and like it, races only where the touch does.
         """
@@ -91,7 +91,7 @@ class History:
     def against(
         self, touch: Touch, may_race: Callable[[Access], bool]
     ) -> Iterator[tuple[Array, Array]]:
-        """Yield, by row, accesses to elements of a touch: which entries, and the accesses."""
+        """Yield, by row, the accesses to elements of a touch, each with its entry."""
         for pc, made in self._made.items():
             if may_race(self._accesses[pc]):
                 entries, rows = made.find(touch.element)

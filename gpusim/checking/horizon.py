@@ -1,4 +1,4 @@
-"""What others can know of threads: up to when, and what was seen of places of memory."""
+"""Accesses that happen before an acquire: by threads' times, and by values seen at places."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from gpusim.checking.knowledge import (
 )
 from gpusim.checking.touch import BLOCK_SHIFT, LOCATION_SHIFT, Array
 
-# How threads are put together, and the column that says up to when such a group is known.
+# Groups of threads by bits of their number, and the column of each group's latest known time.
 LEVELS = ((0, TIME), (5, WARP_SYNC), (BLOCK_SHIFT, BARRIER))
 
 
 @dataclass(frozen=True)
 class Horizon:
-    """Groups of threads as sorted `keys`, and the times up to which they are known."""
+    """Groups of threads as sorted `keys`, and the latest known time of each."""
 
     keys: Array
     times: Array
 
     @classmethod
     def of(cls, fences: Array) -> Horizon:
-        """Return what threads knew when they ran some fences."""
+        """Return the accesses known to threads at their fences."""
         threads = fences[:, THREAD]
         keys = [_key(threads, shift) for shift, _ in LEVELS]
         times = [fences[:, column] for _, column in LEVELS]
@@ -48,7 +48,7 @@ class Horizon:
         return cls(every[order][last], when[order][last])
 
     def covers(self, accesses: Array) -> Array:
-        """Return which accesses are known, given their threads and times."""
+        """Return a mask of the known accesses, given their threads and times."""
         thread, time = accesses[:2]
         found = np.zeros(len(thread), dtype=bool)
         for shift, _ in LEVELS:
@@ -60,10 +60,10 @@ class Horizon:
 
 @dataclass(frozen=True)
 class Sights:
-    """Places of memory, sorted, and the turn at which each was seen last.
+    """Places of memory, sorted, and the turn of the last acquire at each.
 
-    What only a block sees, or has done for itself alone, is seen within it: `own` are places of
-    global memory by block.
+    Accesses of block scope are seen within the block only: `own` are places of global memory
+    by block.
     """
 
     wide: Turns
@@ -71,7 +71,7 @@ class Sights:
 
     @classmethod
     def of(cls, seen: Array) -> Sights:
-        """Return what acquisitions have seen."""
+        """Return the places and turns that acquire operations have seen."""
         wide, mine = seen[:, NARROW] == 0, seen[:, PLACE] >> LOCATION_SHIFT == 0
         places, turns = seen[:, PLACE], seen[:, TURN]
         own = _within(places, seen[:, THREAD])[mine]
@@ -81,7 +81,7 @@ class Sights:
         )
 
     def covers(self, accesses: Array) -> Array:
-        """Return which accesses had their turn before their place was seen."""
+        """Return a mask of accesses with a turn before their place was seen."""
         thread, _, where, turns, narrow = accesses
         found = (narrow == 0) & self.wide.come_after(where, turns)
         if self.own is not None:
@@ -104,7 +104,7 @@ class Turns:
         return cls(places[order], turns[order])
 
     def come_after(self, where: Array, turns: Array) -> Array:
-        """Return which of other turns at places one of these comes after."""
+        """Return a mask of other turns that precede one of these at the same place."""
         last = np.searchsorted(self.places, where, side="right") - 1
         if not len(self.places):
             return np.zeros(len(where), dtype=bool)
@@ -112,7 +112,7 @@ class Turns:
 
 
 def _within(places: Array, threads: Array) -> Array:
-    """Return places of global memory as those of threads' blocks."""
+    """Return places of global memory, numbered per block of the threads."""
     return np.asarray(((threads >> BLOCK_SHIFT) + 1) << LOCATION_SHIFT | places)
 
 

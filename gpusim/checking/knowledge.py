@@ -1,4 +1,4 @@
-"""What threads know of others of their block: rows of numbers, one for a thread at a time."""
+"""Happened-before knowledge of threads within their block: a row of numbers per thread and time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from gpusim.checking.touch import BLOCK_SHIFT, LOCATION_SHIFT, Array, Touch, warp_of
 
-# Columns. KEY is what a row is looked up by; TURN counts flags' accesses, those of one step too;
-# NARROW is 1 for those that only their block sees as such;
+# Columns. KEY is the lookup key of a row; TURN counts accesses to flags, also within one step;
+# NARROW is 1 for flags of block scope;
 # from PAIRS on stands when the thread met each lane of its warp, where that differs by lane, and
 # from HEARD on up to when it knows of each warp of its block, where barriers join some of them.
 KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, PAIRS = range(9)

@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 class Ledger:
     """Rows in a few sorted parts, each more than twice as long as the next: adding stays cheap.
 
-    `kept` says of sorted rows which are still wanted where parts are joined.
+    `kept` selects, from sorted rows, the ones to keep where parts are joined.
     """
 
     def __init__(self, kept: Callable[[Array], Array] | None = None) -> None:
@@ -33,7 +33,7 @@ class Ledger:
         self._parts.append(rows[np.argsort(rows[:, 0], kind="stable")])
 
     def find(self, keys: Array) -> tuple[Array, Array]:
-        """Return all rows that begin with one of some keys, and which of the keys each one has."""
+        """Return all rows whose first column is one of `keys`, and the index of each row's key."""
         entries, rows = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 1), dtype=np.int64)]
         for part in self._parts:
             first = np.searchsorted(part[:, 0], keys)

@@ -1,9 +1,9 @@
-"""What warps of a block know of each other where a barrier joins some of them: vector clocks.
+"""Vector clocks of warps, for barriers that join some warps of a block.
 
-A barrier with a number orders only the threads that take part in one of its phases, and those who
-arrive without waiting release what they did and learn nothing (PTX ISA, bar.sync and bar.arrive).
+A numbered barrier orders only the threads that take part in one of its phases; threads that
+arrive without waiting release their accesses and acquire none (PTX ISA, bar.sync and bar.arrive).
 Each row of a batch (a warp) keeps for each warp of its block up to when it knows of it. All
-threads of a warp take part in such a barrier, or what they do is undefined: lanes share a clock.
+threads of a warp take part in such barriers (else behaviour is undefined): lanes share a clock.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gpusim.machine.state import NAMED_BARRIERS
 
 
 class Meetings:
-    """The vector clocks of a batch's rows, (rows, warps), and what barriers were told.
+    """The vector clocks of a batch's rows, (rows, warps), and releases pending at barriers.
 
-    What threads released at a barrier where nobody waited is kept for its next phase: phases of
+    Releases at a barrier where nobody waited are kept for its next phase: phases of
     one barrier come one after the other.
     """
 
@@ -31,11 +31,11 @@ class Meetings:
         self._released = np.tile(self._released, (copies, 1))
 
     def arrive(self, rows: Array, numbers: Array, time: int) -> None:
-        """Take note of what warps release at barriers."""
+        """Record the release of warps at barriers without waiting."""
         np.maximum.at(self._released, self._phases(rows, numbers), self._told(rows, time))
 
     def meet(self, rows: Array, numbers: Array, time: int) -> None:
-        """Let warps know what all those know, or have released, who came to their barrier."""
+        """Join the clocks of the warps that meet at a barrier, and its pending releases."""
         phases = self._phases(rows, numbers)
         order = np.argsort(phases, kind="stable")
         mine, which = rows[order], phases[order]
@@ -46,14 +46,14 @@ class Meetings:
         self.known[mine] = np.repeat(joined, np.diff(np.append(first, len(mine))), axis=0)
 
     def forget(self, rows: Array, numbers: Array) -> None:
-        """Forget what was released at barriers that all of a block has come to."""
+        """Drop releases at barriers at which the whole block has arrived."""
         self._released[self._phases(rows, numbers)] = 0
 
     def _phases(self, rows: Array, numbers: Array) -> Array:
         return np.asarray(rows // self.known.shape[1] * NAMED_BARRIERS + numbers)
 
     def _told(self, rows: Array, time: int) -> Array:
-        """Return what warps know, themselves included, up to a time."""
+        """Return the clocks of warps, their own entry set to a time."""
         told: Array = self.known[rows]
         told[np.arange(len(rows)), rows % self.known.shape[1]] = time
         return told

@@ -1,9 +1,9 @@
-"""What was read of memory to which nothing was stored, followed through the registers.
+"""Values from uninitialised memory, tracked through the registers.
 
-A compiler reads several words at once where it needs some of them: what it reads is no fault, what
-it uses is. As MemorySanitizer does, each register keeps for each lane the origin of what it holds,
-and what is computed from that has it too; it is told where an address, a branch or memory depends
-on it. Results are held to depend on all their sources.
+A compiler may load several words to use some of them: an uninitialised load alone is no finding,
+its use is. As in MemorySanitizer, each register keeps for each lane the origin of its value,
+results inherit it from their operands, and a finding is reported where an address, a branch or
+memory depends on it. A result is assumed to depend on all its operands.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement, Step
 
 Lanes = tuple[Array, Array, Array]  # copies, rows of the batch, lanes
-MOST_READINGS = 64  # that are kept before those are looked for of which no register holds any more
+MOST_READINGS = 64  # readings kept before the ones no longer held by any register are dropped
 
 
 @dataclass
 class Reading:
-    """A step's read of elements of which some were `never` written, numbered from `first` on."""
+    """A step's read of elements, some of them `never` written, numbered from `first` on."""
 
     touch: Touch
     access: Access
@@ -67,7 +67,7 @@ class Origins:
             self._registers[register] = known.reshape(1, -1, 32)
 
     def read(self, step: Step, reading: Reading) -> None:
-        """Note what registers hold after a load, of which some elements were never written."""
+        """Record the origin in the destination registers of a load with elements never written."""
         reading.first, count = self._next, len(reading.never)
         self._next += count
         self._forget()
@@ -83,7 +83,7 @@ class Origins:
             self._set(register, lanes, self._of_lanes(step, held, step.on))
 
     def _forget(self) -> None:
-        """Forget, now and then, what was read and is in no register any more."""
+        """Drop, now and then, readings that no register holds any more."""
         if len(self._readings) < self._most:
             return
         held = np.unique(
@@ -93,7 +93,7 @@ class Origins:
         self._most = 2 * len(self._readings) + MOST_READINGS
 
     def follow(self, step: Step) -> Iterator[Finding | None]:
-        """Follow an instruction from its sources to its results, or yield what it gives away."""
+        """Propagate origins from operands to results, or yield a finding where they are used."""
         row = step.instruction
         guards = () if row.guard is None else (row.guard,)
         if not self._registers or self._registers.keys().isdisjoint((*row.src, *row.dst, *guards)):
@@ -113,7 +113,7 @@ class Origins:
                 self._set(register, active, _earlier(self._first_of((register,), active), by_guard))
 
     def _shuffled(self, step: Step) -> Array:
-        """Return what lanes that are on have of those that they read from."""
+        """Return the origins that active lanes receive from their source lanes."""
         held = self._registers.get(step.instruction.src[0])
         if held is None or step.sources is None:
             return np.zeros(len(self._lanes(step, step.on)[0]), np.int64)
@@ -141,7 +141,7 @@ class Origins:
         return found
 
     def _first_of(self, registers: tuple[int, ...], lanes: Lanes) -> Array:
-        """Return, for each lane, the element read first of those that some registers depend on."""
+        """Return, for each lane, the earliest origin among some registers."""
         found = np.zeros(len(lanes[0]), np.int64)
         for register in registers:
             if register in self._registers:

@@ -53,7 +53,7 @@ class Races:
         self._has_narrow = any(access.is_narrow for access in accesses.values())
 
     def touch(self, shadow: Shadow, touch: Touch, now: Access, name: Name) -> None:
-        """Hold one step against those before it, and enter it into the shadow.
+        """Compare one step with earlier accesses, and enter it into the shadow.
 
         `name` gives an entry's array and index. A copy's is entered when it has been awaited.
         """
@@ -121,7 +121,7 @@ class Races:
     def _judge(
         self, which: Array, earlier: Array, touch: Touch, now: Access, space: str, name: Name
     ) -> None:
-        """Sort suspects by the row that made the earlier access, and report what is a race."""
+        """Sort conflicting accesses by the row of the earlier one, and report the races."""
         pcs = self._timeline.pcs_at(time_of(earlier[which]))
         for pc in np.unique(pcs).tolist():
             before = self._accesses[pc]
@@ -135,7 +135,7 @@ class Races:
                 self._report(some, earlier, touch, before, now, space, name)
 
     def _are_ordered(self, earlier: Array, touch: Touch, before: Access) -> Array:
-        """Return which earlier accesses fences and flags order."""
+        """Return a mask of the earlier accesses that fences and flags order."""
         thread, time = thread_of(earlier), time_of(earlier)
         by_atomic = before.kind == "atomic"
         if self._releases is not None:
@@ -247,12 +247,12 @@ class Races:
 
 
 def _renamed(name: Name, entries: Array) -> Name:
-    """Return what gives array and index where some entries are taken."""
+    """Return the function from entry to array and index for a selection of entries."""
     return lambda entry: name(int(entries[entry]))
 
 
 def _alike(stored: Array) -> Array:
-    """Return whether each entry stores what the next one does."""
+    """Return whether each entry stores the same value as the next one."""
     nan = stored != stored
     same: Array = (stored[1:] == stored[:-1]) | (nan[1:] & nan[:-1])
     return same

@@ -1,8 +1,8 @@
-"""Order between threads by fences and flags: who released what, and who has acquired it.
+"""Order between threads by fences and flags: release and acquire operations.
 
 A thread that runs a fence and then an atomic operation (or stores to a flag that others wait for)
-releases what it knew at the fence; a thread whose atomic or whose waiting load comes to that place
-later acquires it, and releases it in turn by a fence of its own. What barriers order is added on
+releases its earlier accesses up to the fence; a thread whose atomic or waiting load comes to that
+place later acquires them, and releases them in turn by a fence of its own. Barriers add order on
 all sides: the fence may be another thread's, if a barrier stands between the two.
 """
 
@@ -27,16 +27,16 @@ from gpusim.checking.knowledge import (
 from gpusim.checking.ledger import Ledger
 from gpusim.checking.touch import BLOCK_SHIFT, THREAD_BITS, Array, Touch
 
-# A place that many release is looked through from the last one on, so many first, then more.
+# Releases of a contended place are searched from the last one on, this many first, then more.
 FIRST_LOOKED_AT = 64
-NEVER = np.iinfo(np.int64).max  # the turn of what is no atomic
+NEVER = np.iinfo(np.int64).max  # the turn of a plain access
 
 
 class Releases:
     """All fences, releases and acquisitions of a launch."""
 
     def __init__(self) -> None:
-        # Those of any scope, and those that reach other blocks.
+        # Fences of any scope, and fences that reach other blocks.
         self._fences = (Ledger(), Ledger())
         self._released = Ledger()
         self._acquired = Ledger()
@@ -53,7 +53,7 @@ class Releases:
     def visit(
         self, touch: Touch, *, acquires: bool, releases: bool, is_narrow: bool = False
     ) -> None:
-        """Take note of accesses to flags; those of one step take turns.
+        """Record accesses to flags; lanes of one step take turns.
 
         Narrow ones are flags for the threads of their block alone.
         """
@@ -72,7 +72,7 @@ class Releases:
             self._last_released.update(made[:, [PLACE, TURN]].tolist())
 
     def _is_news(self, rows: Array) -> Array:
-        """Return which loads of flags see what their thread has not seen: others only wait."""
+        """Return a mask of the loads that see a flag's new value: others only wait."""
         news = []
         for thread, place, narrow in rows[:, [THREAD, PLACE, NARROW]].tolist():
             there = self._last_released.get(place, 0)
@@ -83,10 +83,10 @@ class Releases:
     def orders(
         self, thread: Array, time: Array, touch: Touch, *, by_atomic: bool, is_narrow: bool = False
     ) -> Array:
-        """Return which earlier accesses, one for each entry of a touch, are known there.
+        """Return a mask of earlier accesses, one per entry of a touch, known to its threads.
 
-        An earlier atomic is known, too, to those who have seen its element since; a narrow one to
-        those of its block.
+        An earlier atomic is also known to threads that have seen its element since; a narrow one,
+        to threads of its block.
         """
         found = np.zeros(len(thread), dtype=bool)
         if not (by_atomic or self._fences[0]):
@@ -115,7 +115,7 @@ class Releases:
         return np.asarray(turns[of])
 
     def _acquired_by(self, who: Array) -> Iterator[tuple[Array, Array]]:
-        """Return, for threads that know of the same acquisitions, which they are, and those."""
+        """Yield groups of threads that know the same acquisitions, each with the acquisitions."""
         for block in np.unique(who[:, KEY]):
             mine = np.flatnonzero(who[:, KEY] == block)
             _, rows = self._acquired.find(np.array([block]))
@@ -130,14 +130,14 @@ class Releases:
                     yield mine[which.reshape(-1) == number], rows[pattern]
 
     def _reach(self, seen: Array) -> _Reach:
-        """Return what is known by some acquisitions."""
+        """Return the accesses known through some acquisitions."""
         key = tuple(np.sort(seen[:, TURN]).tolist())
         if key not in self._reaches:
             self._reaches[key] = _Reach(self._walk(seen))
         return self._reaches[key]
 
     def _walk(self, seen: Array) -> Iterator[Horizon | Sights]:
-        """Yield what acquisitions tell, going back from flag to flag."""
+        """Yield the knowledge of acquisitions, going back from flag to flag."""
         done: dict[tuple[int, int, int], int] = {}
         while len(seen):
             yield Sights.of(seen)
@@ -152,7 +152,7 @@ class Releases:
             seen = np.concatenate([rows for rows in before if len(rows)] or before[:1])
 
     def _fences_behind(self, seen: Array, done: dict[tuple[int, int, int], int]) -> Iterator[Array]:
-        """Yield the fences whose release some acquisitions see, the latest releases first."""
+        """Yield the fences of releases that some acquisitions see, the latest releases first."""
         order = np.lexsort((-seen[:, TURN], seen[:, PLACE], seen[:, KEY]))
         for block, place, turn, narrow in seen[order][:, [KEY, PLACE, TURN, NARROW]].tolist():
             known = done.get((block, place, narrow), 0)
@@ -172,7 +172,8 @@ class Releases:
                 first, size = first + size, 2 * size
 
     def _fences_of(self, releases: Array, reader: int) -> Iterator[Array]:
-        """Yield the fences that releases stand behind: to others only those that reach them."""
+        """Yield the fences before releases: for readers in other blocks only fences of that
+        scope."""
         by = releases[:, THREAD] >> BLOCK_SHIFT
         for fences, some in zip(self._fences, (by == reader, by != reader), strict=True):
             made = releases[some]
@@ -190,14 +191,14 @@ class Releases:
 
 
 class _Reach:
-    """What some acquisitions tell, worked out only as far back as is asked for."""
+    """The knowledge of some acquisitions, computed only as far back as needed."""
 
     def __init__(self, walk: Iterator[Horizon | Sights]) -> None:
         self._walk = walk
         self._known: list[Horizon | Sights] = []
 
     def covers(self, accesses: Array) -> Array:
-        """Return which accesses are known, given their threads, times, places and turns."""
+        """Return a mask of the known accesses, given their threads, times, places and turns."""
         found = np.zeros(accesses.shape[1], dtype=bool)
         for one in self._all():
             left = np.flatnonzero(~found)

@@ -1,4 +1,4 @@
-"""What is wrong with one access alone, or with one computation: no second one is needed."""
+"""Findings about one access or one computation alone: uninitialised reads, undefined behaviour."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.launch.events import Step
 def never_written(
     never: Array, thread: Array, access: Access, name: Name, blocks: int
 ) -> Finding | None:
-    """Return a read of what was `never` written, by entry; each stands for so many blocks."""
+    """Return the finding for elements `never` written, by entry; each stands for `blocks`."""
     if not never.any():
         return None
     at = int(np.argmax(never))
@@ -51,7 +51,7 @@ def order_of_sums(shadow: Shadow, touch: Touch, access: Access, name: Name) -> F
 
 
 def undefined(step: Step, threads: Array) -> Finding | None:
-    """Return that lanes compute what C leaves undefined; the row's detail is the rule."""
+    """Return the finding for lanes that meet behaviour undefined in C; the detail is the rule."""
     assert step.taken is not None
     if not step.taken.any():
         return None

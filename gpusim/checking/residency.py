@@ -1,4 +1,4 @@
-"""Blocks that wait for blocks: whether a GPU that holds so many at a time ever gets through.
+"""Blocks that wait for blocks: deadlock on a GPU that cannot hold all blocks at once.
 
 Where a kernel has loops that wait for a value, and more blocks than fit, it is run once more with
 no more blocks at a time than the GPU holds.
@@ -20,7 +20,7 @@ from gpusim.gpu.occupancy import occupancy
 from gpusim.launch.prepared import Prepared
 from gpusim.program.polling import polls
 
-# Blocks are run in groups of this share of what the GPU holds: others start where a group ends.
+# Blocks run in groups of this share of the GPU's capacity: others start where a group ends.
 GROUPS = 8
 PATIENCE = 4  # times as many instructions as when all blocks run at a time, and some more
 LEAST_PATIENCE = 2_000
@@ -51,9 +51,9 @@ def may_be_stuck(prepared: Prepared, device: Device) -> bool:
 def finding(
     prepared: Prepared, device: Device, arguments: Mapping[str, Any], instructions: int
 ) -> Finding | None:
-    """Return that a launch stands still on a GPU, None where it comes through.
+    """Return the finding that a launch deadlocks on a GPU, None if it completes.
 
-    `arguments` are those from before the first run, of which a block ran so many `instructions`.
+    `arguments` are copies from before the first run, in which a block ran `instructions`.
     """
     held, blocks = held_blocks(prepared, device), prepared.launch.blocks
 

@@ -1,4 +1,4 @@
-"""The rules: what is looked for, how severe it is, and how it is mended. A rule is one row."""
+"""The rules: a row each, with its severity and its fix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SEVERITIES = (ERROR, WARNING, NOTE)
 
 @dataclass(frozen=True)
 class Rule:
-    """What may be wrong with a kernel: a name for machines, one for people, and the remedy."""
+    """An error or warning to look for: a name for machines, one for people, and the fix."""
 
     name: str
     severity: str

@@ -1,8 +1,7 @@
-"""Shadow memory: who wrote each element last, and who has read it since.
+"""Shadow memory: the last writer and the readers of each element.
 
-Two numbers of 64 bits for each element, in arrays of zeros of which the system gives only the
-pages that are touched. Where flags beside the last access do not say enough, a `History` keeps
-the accesses that others take the place of.
+Two numbers of 64 bits for each element, in zero-filled arrays that occupy only the pages touched.
+Where flags beside the last access are not enough, a `History` keeps the overwritten accesses.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Shadow:
         self.history = history
 
     def for_blocks(self, blocks: Array) -> Shadow:
-        """Return a shadow for the memory of each block, of which the first's stood for all."""
+        """Return a shadow of each block's own memory, copied from the first block's."""
         made = Shadow(0, self.history)
         later = (blocks - blocks[0])[:, None] << (BLOCK_SHIFT + THREAD_SHIFT)
         for name in ("writer", "reader"):
@@ -54,9 +53,9 @@ class Shadow:
             self._replace(self.history, self.reader, touch, 0)
 
     def write(self, touch: Touch) -> Array | None:
-        """Take note of who writes.
+        """Record writes.
 
-        Returns the entries whose element another entry of the touch has written as well.
+        Returns a mask of entries with an element written by another entry of the touch as well.
         """
         if self.history is None:
             _join(self.writer, touch, self.writer[touch.element], 0)
@@ -75,7 +74,7 @@ class Shadow:
 
     @staticmethod
     def _replace(history: History, slot: Array, touch: Touch, mark: int) -> None:
-        """Enter a touch, and keep what it takes the place of."""
+        """Enter a touch, and keep the accesses it overwrites if they are still needed."""
         known = slot[touch.element]
         outlived = history.outlive(known, touch)
         if outlived.any():
@@ -88,7 +87,7 @@ class Shadow:
 
 
 def _join(shadow: Array, touch: Touch, known: Array, mark: int) -> None:
-    """Enter a touch beside those that nothing orders before it."""
+    """Enter a touch beside the earlier accesses that are not ordered before it."""
     packed = touch.packed | mark
     if known.any():
         packed |= _others(known, touch)
@@ -104,13 +103,13 @@ def _join(shadow: Array, touch: Touch, known: Array, mark: int) -> None:
 
 
 def _apart(differs: Array) -> Array:
-    """Return how far apart threads are whose numbers differ in these bits."""
+    """Return the flags of the largest scope in which these threads' numbers differ."""
     flags = np.where(differs >> 5, WARPS, np.where(differs, LANES, 0))
     return np.where(differs >> BLOCK_SHIFT, BLOCKS, flags)
 
 
 def _others(known: Array, touch: Touch) -> Array:
-    """Return flags for who else made the access, of those that nothing orders before it."""
+    """Return flags for the other threads of the access that are not ordered before it."""
     by = thread_of(known)
     apart = _apart(by ^ touch.thread)
     after_barrier = time_of(known) > touch.passed(by)

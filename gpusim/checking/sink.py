@@ -1,4 +1,4 @@
-"""Where findings are gathered: one for each rule, pair of lines and array, and a count."""
+"""Collects findings: one for each rule, pair of lines and array, and a count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpusim.checking.findings import Finding, order
 
 
 class Sink:
-    """Findings so far. Those alike are counted, and the first stands for them."""
+    """Findings so far. Repeated ones are counted, and represented by the first."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[object, ...], Finding] = {}

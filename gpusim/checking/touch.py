@@ -1,7 +1,7 @@
-"""An access of a step to elements, packed into numbers, and which of two barriers order.
+"""A step's accesses to elements, packed into numbers, and the order of two by barriers.
 
 A number packs the time of the access (25 bits), the thread (34 bits: block and thread of the
-block) and what others did alike since the last barrier.
+block) and flags for the scope of like accesses since the last barrier.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIME_SHIFT = THREAD_SHIFT + THREAD_BITS
 LATEST_TIME = (1 << 25) - 1
 BLOCK_SHIFT = 10  # threads of a block are numbered below 1024
 MOST_BLOCKS = 1 << (THREAD_BITS - BLOCK_SHIFT)
-LOCATION_SHIFT = 38  # elements of a memory; above them stands which memory
+LOCATION_SHIFT = 38  # elements of a memory; the bits above number the memory
 _THREADS = np.int64((1 << THREAD_BITS) - 1)
 
 
@@ -68,12 +68,12 @@ class Heard:
 class Touch:
     """The elements that a step touches, one entry for each lane and element.
 
-    `element` is where in the shadow, `thread` who, `barrier` and `warp_sync` when the thread's
-    barrier opened last and when its warp met last (one number where that is the same for all),
-    `pairs` when it last met the lanes of its warp, where that differs by lane. `values` gives
-    what is stored. An entry stands for so many `blocks` that do alike. `memory` is 0 for global
-    memory, and tells blocks' shared memory apart. `heard` is there where barriers join some warps
-    of a block.
+    `element` is the place in the shadow, `thread` the accessing thread, `barrier` and `warp_sync`
+    the times when the thread's barrier opened last and when its warp met last (one number where
+    that is the same for all), `pairs` when it last met the lanes of its warp, where that differs
+    by lane. `values` gives the stored values. An entry represents `blocks` identical blocks.
+    `memory` is 0 for global memory, and tells blocks' shared memory apart. `heard` is present
+    where barriers join some warps of a block.
     """
 
     time: int
@@ -112,7 +112,7 @@ class Touch:
         )
 
     def passed(self, other: Array) -> Array:
-        """Return when each thread last passed a barrier behind which it knows of another's warp."""
+        """Return when each thread last passed a barrier that orders it after another's warp."""
         if self.heard is None:
             return self.barrier
         return np.asarray(np.maximum(self.barrier, self.heard.of(other)))
@@ -140,7 +140,7 @@ class Unordered:
 
 
 def unordered(earlier: Array, touch: Touch) -> Unordered | None:
-    """Return which of the earlier accesses nothing orders before a touch; None where all are."""
+    """Return the entries not ordered after the earlier accesses; None if all are."""
     by = thread_of(earlier)
     after_barrier = time_of(earlier) > touch.passed(by)
     differs = by ^ touch.thread

@@ -1,4 +1,4 @@
-"""From a step to the elements that it touches: which, by whom, and what they are called."""
+"""From a step to the elements it accesses: their numbers, threads and names."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from gpusim.launch.grid import Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 LARGEST_ELEMENT = 8
-# The memories that a generic address may mean, and what an access is called that turns out to be
-# one to it.
+# The memories behind a generic address, each with the name of its accesses.
 WINDOWS = {"shared": "shared", "local": "local", "global": ANY_ARRAY}
 LANES = np.arange(32)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the memories of a launch are divided into elements, which the shadows stand for.
+    """The division of a launch's memories into elements, one per entry of a shadow.
 
     An element has as many bytes as the narrowest access to its memory. Arrays named in
     `uninitialised` hold nothing yet.
@@ -47,7 +46,7 @@ class Layout:
 
     @cached_property
     def _written(self) -> frozenset[str]:
-        """Names of arrays to which the program stores, by whatever name, or should have stored."""
+        """Names of arrays to which the program stores, under any alias, or should have stored."""
         names = frozenset[str]().union(
             *(
                 row.memory.places
@@ -76,7 +75,7 @@ class Layout:
         return memory.name in self._written
 
     def holds_nothing(self, element: Array) -> Array:
-        """Return which elements of global memory have no values before the launch."""
+        """Return a mask of elements of global memory without values before the launch."""
         found = np.zeros(len(element), dtype=bool)
         each = self.element_bytes["global"]
         for name in self.uninitialised:
@@ -91,7 +90,7 @@ class Layout:
         return self.program.layout is not None and self.program.layout.reserved_bytes > 0
 
     def may_hold_nothing(self, element: Array) -> Array:
-        """Return which elements of shared memory are the program's: others the system keeps."""
+        """Return a mask of elements in the program's shared memory: others the system keeps."""
         own = self.program.shared_bytes + self.launch.dynamic_shared_bytes
         each = self.element_bytes["shared"]
         return np.asarray(element % max(self.sizes["shared"], 1) < -(-own // each))
@@ -177,7 +176,7 @@ def by_memory(step: Step, shared_start: int) -> Iterator[Step]:
 
 
 def owners(step: Step, copies: int, *, by_lane: bool) -> Array:
-    """Return which block's (or thread's) memory each lane touches, counted within the batch."""
+    """Return the block (or thread) that owns each lane's memory, numbered within the batch."""
     placement = step.placement
     copy = np.arange(copies)[:, None, None]
     row = step.rows[None, :, None]
@@ -195,7 +194,7 @@ def touch_of(
     elements_each: int,
     shape: tuple[int, int, int],
 ) -> Touch:
-    """Return what a step touches: `element` is each lane's first of so many elements."""
+    """Return a step's touch: `element` is each lane's first of `elements_each` elements."""
     spread = Spread(step, shape)
     repeated = _repeater(elements_each)
     first = repeated(spread.flat(element))
@@ -222,7 +221,7 @@ def _memory_number(step: Step) -> int:
 
 
 def _repeater(count: int) -> Callable[[Array], Array]:
-    """Return what repeats each lane's number for its elements."""
+    """Return a function that repeats each lane's number for its elements."""
 
     def repeated(values: Array) -> Array:
         return values if count == 1 or not values.ndim else np.repeat(values, count)
@@ -244,6 +243,6 @@ def _pairs(spread: Spread, pairs: Array, count: int) -> Array:
 
 
 def _values(step: Step, spread: Spread, count: int) -> Array:
-    """Return what is stored to each element."""
+    """Return the value stored to each element."""
     columns = np.stack([spread.flat(value) for value in step.values], axis=1)
     return np.repeat(columns, count // len(step.values), axis=1).reshape(-1)
