@@ -172,8 +172,7 @@ class Releases:
                 first, size = first + size, 2 * size
 
     def _fences_of(self, releases: Array, reader: int) -> Iterator[Array]:
-        """Yield the fences before releases: for readers in other blocks only fences of that
-        scope."""
+        """Yield the fences before releases; for other blocks' readers, fences of that scope."""
         by = releases[:, THREAD] >> BLOCK_SHIFT
         for fences, some in zip(self._fences, (by == reader, by != reader), strict=True):
             made = releases[some]
