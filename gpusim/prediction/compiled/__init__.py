@@ -1,7 +1,7 @@
-"""The clock compiled: the same classes that SimPy plays, as WebAssembly.
+"""The clock compiled to WebAssembly: the same classes that SimPy drives, equal bit for bit.
 
-`player` alone is known outside. `clock` translates, compiles and plays, with the agenda that
-`events` has. `kinds` and `layouts` say how what is played lies in memory, `image` brings it there.
-`sources` finds functions, `expressions` and `statements` translate them, `module` puts them
-together: what they do not know they refuse, with line and caret.
+`player` is the only door. `clock` translates, compiles and plays, with the agenda of `events`.
+`kinds` and `layouts` define the memory layout of objects, `image` copies them in and out. `sources`
+finds functions, `expressions` and `statements` translate them, `module` links them; unsupported
+Python is refused with line and caret.
 """

@@ -1,4 +1,4 @@
-"""The clock as a module of WebAssembly: translated, compiled, kept on disk, and played."""
+"""The clock as a module of WebAssembly: translated, compiled, cached on disk, and played."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     import wasmtime
 
 BINDINGS = {Multiprocessor: StreamingMultiprocessor, Agenda: Events}
-# What is read back when all has been played.
+# Fields copied back after the play.
 RESULTS: dict[type, tuple[str, ...]] = {
     StreamingMultiprocessor: ("end", "block_ends"),
     GlobalMemory: ("end",),
     Runs: ("count", "spent", "marks"),
 }
 _MODULES = DiskCache("clock", most_bytes=1 << 23)
-# Kept from one play to the next: of memory, and of steps in it, which are ten times as much in
+# Kept from one play to the next: bytes of memory, and of steps in it, ten times as large in
 # Python.
 _MOST_KEPT_BYTES, _MOST_STEPS_BYTES = 1 << 26, 1 << 21
 
 
 class CompiledClock:
-    """Plays what an SM does, one after the other."""
+    """Plays one SM after the other."""
 
     def __init__(self) -> None:
         import wasmtime
@@ -48,21 +48,21 @@ class CompiledClock:
         config = wasmtime.Config()
         config.parallel_compilation = False  # threads would not live through a fork
         limited = room.is_limited()
-        # Else 4 GB of addresses are reserved, which takes no memory and saves a quarter of the
-        # time: what lies within needs no check.
+        # Without a limit, 4 GB of addresses are reserved: they take no memory and save the bounds
+        # checks, a quarter of the time.
         if limited:
             config.memory_reservation = config.memory_reservation_for_growth = 0
             config.memory_guard_size = 0
-        config.memory_init_cow = False  # it takes a file, for which a limit may leave no room
+        config.memory_init_cow = False  # it needs a file mapping, too large for a tight limit
         self._engine = wasmtime.Engine(config)
         self._module = _compiled(self._engine, str(limited))
-        self._kept: tuple[Instance, Image] | None = None  # with steps that lie in its memory
+        self._kept: tuple[Instance, Image] | None = None  # an instance with steps in its memory
 
     def play(self, sm: StreamingMultiprocessor) -> None:
-        """Let an SM's blocks come and go, until the last has left.
+        """Play an SM from the start of its first block to the end of its last.
 
-        Raises TypeError for what does not lie in memory, wasmtime.Trap for what cannot be
-        computed there; then nothing has happened.
+        Raises TypeError for an object without a layout, wasmtime.Trap for an operation that fails
+        in WebAssembly; the SM is then unchanged.
         """
         events = Events(len(sm.schedulers))
         sm.agenda = events
@@ -72,15 +72,15 @@ class CompiledClock:
         instance.play(image, image.address(sm), image.address(events))
         for one in (sm, sm.units.memory, *sm.runs.values()):
             image.read_back(one, RESULTS[type(one)], instance.slots)
-        # The system takes longer to give a page of memory than the clock to fill it.
+        # A new page costs the system more time than the clock needs to fill it.
         if instance.size < _MOST_KEPT_BYTES:
             is_small = steps.end < _MOST_STEPS_BYTES
             self._kept = instance, steps if is_small else Image(self._layouts)
 
     def _with_steps(self, lists: list[Sequence[Step]]) -> tuple[Instance, Image]:
-        """Return an instance in whose memory some steps lie, and where.
+        """Return an instance with these steps in its memory, and their image.
 
-        They do not change: a block alone runs the same ones as those of a full SM before.
+        Steps are immutable: a lone block has the same ones as the full SM before it.
         """
         kept, self._kept = self._kept, None
         if kept is not None and kept[1].holds(lists):
@@ -94,7 +94,7 @@ class CompiledClock:
 
 
 def _compiled(engine: wasmtime.Engine, made_for: str) -> wasmtime.Module:
-    """Return the module, from disk where it is there for this source, library and machine."""
+    """Return the module, from disk if cached for this source, wasmtime and processor."""
     import wasmtime
 
     name = key([_source(), str(wasmtime.__file__), platform.machine(), made_for])
@@ -102,7 +102,7 @@ def _compiled(engine: wasmtime.Engine, made_for: str) -> wasmtime.Module:
     if kept is not None:
         try:
             return wasmtime.Module.deserialize(engine, kept)
-        except wasmtime.WasmtimeError:  # by another version of it, or for another processor
+        except wasmtime.WasmtimeError:  # of another version or processor
             pass
     from gpusim.prediction.compiled.module import module_of
 
@@ -112,7 +112,7 @@ def _compiled(engine: wasmtime.Engine, made_for: str) -> wasmtime.Module:
 
 
 def _source() -> str:
-    """Return a digest of all that the module is made from: the source of this package."""
+    """Return a digest of the source of `prediction`, from which the module is made."""
     digest = hashlib.sha256()
     root = Path(prediction.__path__[0])
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.wat")]):

@@ -1,7 +1,7 @@
-"""The agenda of the compiled clock: what is to happen, and the loop that lets it happen.
+"""The agenda of the compiled clock: its event queue and event loop.
 
-It does what SimPy's queue and processes do (`clock.processes`), event for event: what is said first
-happens first, of what happens at the same time.
+Events follow the order of SimPy's queue and processes (`clock.processes`): by time, at equal times
+in the order of scheduling.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ RUN, WAKE, END_BLOCK = range(3)
 
 
 class Events:
-    """An agenda: when, under which name in the order in which it was said, and what happens."""
+    """An event queue: entries are (-time, -sequence number, kind, number), latest first."""
 
     coming: list[tuple[int, int, int, int]]
     said: int
-    # By scheduler: the event at which it runs again, and when that is.
+    # By scheduler: the sequence number and the time of its next run.
     alarms: list[int]
     alarms_at: list[int]
     woken: list[list[int]]
@@ -35,11 +35,11 @@ class Events:
         self.ending = []
 
     def next(self) -> int:
-        """Return when the next of what was said happens, NEVER where nothing does."""
+        """Return the time of the next event, NEVER for an empty queue."""
         return -self.coming[-1][0] if self.coming else NEVER
 
     def wake(self, at: int, schedulers: list[int]) -> None:
-        """Let schedulers look at a time at what they have, by number, in this order."""
+        """Let schedulers, given by number, check their warps at a time, in this order."""
         self._say(at, WAKE, len(self.woken))
         self.woken.append(schedulers)
 
@@ -49,7 +49,7 @@ class Events:
         self.ending.append(block)
 
     def run_again(self, at: int, scheduler: int) -> None:
-        """Let a scheduler run at a time, and at no other that was said before."""
+        """Let a scheduler run at a time, in place of its earlier appointment."""
         self.alarms_at[scheduler] = at
         if at < NEVER:
             self._say(at, RUN, scheduler)
@@ -63,7 +63,7 @@ class Events:
 
 
 def play(sm: StreamingMultiprocessor, events: Events) -> None:
-    """Let an SM's blocks come and go, until the last has left. `events` are its agenda."""
+    """Play an SM from the start of its first block to the end of its last; `events` its agenda."""
     for number in range(len(sm.schedulers)):
         events.run_again(0, number)
     sm.start_blocks(0)

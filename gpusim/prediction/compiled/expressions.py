@@ -1,4 +1,4 @@
-"""Expressions of what is played, as WebAssembly text: each leaves its value on the stack."""
+"""Translation of expressions to WebAssembly text: each leaves its value on the stack."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from gpusim.prediction.compiled.layouts import Layouts
 from gpusim.prediction.compiled.sources import Function, NotTranslatedError, Source, origin
 
 WHOLE = 1 << 64
-PLAYED = "gpusim.prediction"  # the package whose source decides what is compiled
+PLAYED = "gpusim.prediction"  # the package whose source is in the module's digest
 
 
 @dataclass(frozen=True)
 class Value:
     """Text that leaves a value on the stack, and the value's kind.
 
-    Of a tuple that lies somewhere each slot can be read alone, once `before` has been done.
+    `slots` are the texts that read the single slots of a stored tuple, after `before`.
     """
 
     code: str
@@ -50,9 +50,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Signature:
-    """How a function is called: its name in the module, its parameters and what it returns.
+    """Calling convention of a function: name in the module, parameters, defaults and result.
 
-    One with a `source` may be written out where it is called.
+    With a `source`, the function may be inlined.
     """
 
     name: str
@@ -63,18 +63,18 @@ class Signature:
 
 
 class Surroundings(Protocol):
-    """What a function's translation knows of its module."""
+    """The module as seen by the translation of one of its functions."""
 
     layouts: Layouts
 
     def function(self, function: Function, given: tuple[Kind, ...]) -> Signature:
-        """Return how a function is called with values of some kinds; it will be translated."""
+        """Return the signature for arguments of these kinds, and queue the translation."""
 
     def constructor(self, cls: type) -> Signature:
-        """Return how an object of a class is made."""
+        """Return the signature of a class's constructor."""
 
     def inlined(self, caller: Expressions, called: Signature, given: list[Value]) -> Value | None:
-        """Return what a function returns that is written out in another; None for a large one."""
+        """Return the value of an inlined call, None for a function too large to inline."""
 
 
 def folded(*parts: object) -> str:
@@ -83,7 +83,7 @@ def folded(*parts: object) -> str:
 
 
 def constant(value: object) -> Value | None:
-    """Return a number or a truth value as it is, None for what is neither."""
+    """Return a number, truth value or None as a literal, else None."""
     if isinstance(value, bool):
         return Value(f"(i32.const {int(value)})", BOOL)
     if isinstance(value, int):
@@ -94,7 +94,7 @@ def constant(value: object) -> Value | None:
 
 
 class Expressions:
-    """The expressions of one function, its local variables among them."""
+    """The expressions of one function, and its local variables."""
 
     def __init__(
         self, source: Source, around: Surroundings, within: Expressions | None = None
@@ -106,16 +106,15 @@ class Expressions:
         self.depth: int = 0 if within is None else within.depth + 1
         self._numbers: Iterator[int] = count() if within is None else within._numbers
         self._prefix = "$" if within is None else f"${next(self._numbers)}."
-        self._wraps = False  # whether a whole number's low bits alone are wanted
-
-    # -- what there is -----------------------------------------------------------------
+        self._wraps = False  # whether only the low 64 bits of an int are needed
+    # -- variables ---------------------------------------------------------------------
 
     def refuse(self, message: str, node: ast.AST) -> NotTranslatedError:
-        """Return the error that marks a node."""
+        """Return the error with a caret under a node."""
         return self.source.refusal(message, node)
 
     def declare(self, name: str, kind: Kind) -> None:
-        """Let there be a variable."""
+        """Declare a variable."""
         self.variables[name] = kind
         self.locals.extend(f"(local {n} {one.wasm})" for n, one in self._slots(name, kind))
 
@@ -134,7 +133,7 @@ class Expressions:
             yield f"{self._prefix}{name}.{number}", one
 
     def get(self, name: str) -> Value:
-        """Return what a variable holds."""
+        """Return a variable's value."""
         kind = self.variables[name]
         slots = tuple(f"(local.get {slot})" for slot, _ in self._slots(name, kind))
         return Value(" ".join(slots), kind, slots)
@@ -147,12 +146,12 @@ class Expressions:
         return " ".join([value.code, *(f"(local.set {slot})" for slot in reversed(slots))])
 
     def kept(self, value: Value) -> tuple[str, Value]:
-        """Return the text that keeps a value in a new variable, and what reads that."""
+        """Return the text that saves a value in a new variable, and a value that reads it."""
         name = self.temporary(value.kind)
         return self.set(name, value), self.get(name)
 
     def load(self, address: str, offset: int, kind: Kind) -> Value:
-        """Return what lies in memory."""
+        """Return a value of a kind from memory at `address + offset`."""
         before = ""
         if len(flat(kind)) > 1:
             before, there = self.kept(Value(address, BOOL))
@@ -176,14 +175,14 @@ class Expressions:
         return " ".join([before, *stores])
 
     def parts(self, value: Value) -> tuple[str, tuple[str, ...]]:
-        """Return the texts that read a value's slots, and what is to be done before."""
+        """Return the text to run first, and the texts that read a value's slots."""
         if value.slots:
             return value.before, value.slots
         before, there = self.kept(value)
         return before, there.slots
 
     def known(self, node: ast.expr) -> Any:
-        """Return what a name means that is known before anything is played; KeyError."""
+        """Return the object behind a name known at translation; KeyError for any other."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name) and node.id not in self.variables:
@@ -200,7 +199,7 @@ class Expressions:
     # -- expressions -------------------------------------------------------------------
 
     def value(self, node: ast.expr, wanted: Kind | None = None) -> Value:
-        """Return an expression's value, as one of a kind where one is wanted."""
+        """Return an expression's value, converted to the `wanted` kind if given."""
         found = self._value(node, wanted)
         return found if wanted is None else self.fitted(found, wanted, node)
 
@@ -228,7 +227,7 @@ class Expressions:
         return translate(self, node)
 
     def _check(self, number: object, node: ast.expr) -> None:
-        """Refuse a number that does not fit, or that comes from where no digest would see it."""
+        """Refuse a number of more than 64 bits, or from a module outside the digest."""
         if isinstance(number, int) and number >> 63 not in (0, -1) and not self._wraps:
             raise self.refuse("this whole number has more than 64 bits", node)
         module = origin(self.source.file, node.id) if isinstance(node, ast.Name) else ""
@@ -236,7 +235,7 @@ class Expressions:
             raise self.refuse(f"a number of {module} is not known to what is played", node)
 
     def fitted(self, value: Value, wanted: Kind, node: ast.AST) -> Value:
-        """Return a value as one of another kind: an int may stand for a float."""
+        """Return a value converted to another kind: None to a reference, bool to int to float."""
         if value.kind == wanted:
             return value
         if value.kind == NONE and isinstance(wanted, Reference):
@@ -248,7 +247,7 @@ class Expressions:
         raise self.refuse(f"this is {value.kind}, where {wanted} is expected", node)
 
     def condition(self, node: ast.expr) -> str:
-        """Return the text that leaves 1 where an expression counts as true, else 0."""
+        """Return the text that leaves the truth value of an expression, 1 or 0."""
         if isinstance(node, ast.BoolOp):
             parts = [self.condition(part) for part in node.values]
             return self._short_circuit(node.op, parts)
@@ -292,7 +291,7 @@ class Expressions:
         return self.get(node.id)
 
     def field(self, node: ast.Attribute) -> tuple[Value, int, Kind]:
-        """Return the object that has an attribute, and where in it that lies."""
+        """Return the object of an attribute, and the field's offset and kind."""
         held = self.value(node.value)
         if isinstance(held.kind, Reference):
             found = self.around.layouts.of(held.kind.cls).fields.get(node.attr)
@@ -306,7 +305,7 @@ class Expressions:
         return self.load(held.code, offset, kind)
 
     def element(self, node: ast.Subscript) -> tuple[str, Kind]:
-        """Return the address of a list's element; what lies outside is a trap."""
+        """Return the address and kind of a list's element; an index out of range is a trap."""
         found = self.value(node.value)
         if not isinstance(found.kind, ListOf):
             raise self.refuse(f"{found.kind} has no elements that are played", node)
@@ -320,9 +319,9 @@ class Expressions:
         ), found.kind.element
 
     def place(self, index: ast.expr, items: Value) -> str:
-        """Return the text that leaves the place in a list that an index means, as i32.
+        """Return the text that leaves the position of a list index, as i32.
 
-        From the end it counts where that is written: -1 is the last.
+        Only literal negative indices count from the end: -1 is the last.
         """
         if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
             behind = self.value(index.operand, INT)
@@ -405,7 +404,7 @@ class Expressions:
     def combined(
         self, op: ast.operator, one: Value, other: Value, node: ast.AST, right: ast.expr
     ) -> Value:
-        """Return what an operator makes of two values."""
+        """Return the result of a binary operator on two values."""
         if FLOAT in (one.kind, other.kind) or isinstance(op, ast.Div):
             one, other = self.fitted(one, FLOAT, node), self.fitted(other, FLOAT, node)
             return self._of_floats(op, one, other, node, right)
@@ -419,7 +418,7 @@ class Expressions:
         return Value(folded(name, one.code, other.code), INT)
 
     def _by_shift(self, op: ast.operator, one: Value, right: ast.expr) -> Value | None:
-        """Return what a division by a power of two gives without dividing."""
+        """Return an integer division or modulo by a power of two as shift or mask, else None."""
         try:
             number = self.known(right)
         except KeyError:
@@ -490,7 +489,7 @@ class Expressions:
         return code if isinstance(op, ast.In) else folded("i32.eqz", code)
 
     def _is_less(self, one: Value, other: Value) -> str:
-        """Compare tuples, number by number; what is no number decides nothing."""
+        """Compare tuples lexicographically by their integer slots; other slots are ignored."""
         assert isinstance(one.kind, TupleOf)
         (before, slots), (before_other, others) = self.parts(one), self.parts(other)
         numbers = [n for n, kind in enumerate(flat(one.kind)) if kind == INT]
@@ -561,9 +560,9 @@ class Expressions:
         return Value(" ".join([*keeps, self._switch(place, cases, called[0])]), called[0].result)
 
     def _switch(self, place: Value, cases: list[str], called: Signature) -> str:
-        """Return the text that does one of some cases, by number; what lies beyond is a trap.
+        """Return the text of a jump table over cases, by number; out of range is a trap.
 
-        To call a function by an index takes as long as ten instructions, and writes none out.
+        An indirect call costs as much as ten instructions and cannot be inlined.
         """
         end = f"$end{self.label()}"
         behind = [*(f"{case} (br {end})" for case in cases), "(unreachable)"]
@@ -575,11 +574,11 @@ class Expressions:
         return f"(block {end} (result {results})\n{code})"
 
     def _arguments(self, called: Signature, before: list[Value], node: ast.Call) -> Value:
-        """Call a function with what stands in a call, and some values before that."""
+        """Call a function with a call's arguments, after the values `before` them."""
         return self._called(called, self._given(called, before, node))
 
     def _called(self, called: Signature, given: list[Value]) -> Value:
-        """Return what a function returns, called or written out."""
+        """Return the result of a function, called or inlined."""
         inlined = self.around.inlined(self, called, given)
         if inlined is not None:
             return inlined
@@ -587,7 +586,7 @@ class Expressions:
         return Value(f"(call {called.name} {code})", called.result)
 
     def _given(self, called: Signature, before: list[Value], node: ast.Call) -> list[Value]:
-        """Return what stands in a call, in the order of the function's parameters."""
+        """Return a call's arguments and defaults, in the order of the function's parameters."""
         names = list(called.parameters)
         given: dict[str, str] = {n: v.code for n, v in zip(names, before, strict=False)}
         written = list(zip(names[len(before) :], node.args, strict=False))
@@ -649,7 +648,7 @@ class Expressions:
         return self._extreme(node, ast.Gt())
 
     def _extreme(self, node: ast.Call, op: ast.cmpop) -> Value:
-        """Return the first of some values that none of the others precedes."""
+        """Return the minimum or maximum of values, the first one at equality."""
         if len(node.args) < 2:
             raise self.refuse("the extreme of a list is not played", node)
         best = self.value(node.args[0])

@@ -1,4 +1,4 @@
-"""Objects as they lie in the memory of a module: brought there, and read back."""
+"""Python objects in the memory of a module: copied in, and results copied back."""
 
 from __future__ import annotations
 
@@ -11,69 +11,68 @@ from gpusim.prediction.compiled.kinds import FLOAT, INT, SLOT, Kind, ListOf, Ref
 from gpusim.prediction.compiled.layouts import Layouts, special_slots
 
 BASE = 1024  # where the first object lies; None is 0
-_LIST_SLOTS = 3  # of a list: where its elements lie, how many there are, room for how many
-_ADDRESS = (1 << 32) - 1  # a slot's bits that are an address or a length
-
-Read = Callable[[int, int], list[int]]  # what lies in so many slots from an address on
+_LIST_SLOTS = 3  # of a list: address of its elements, length, capacity
+_ADDRESS = (1 << 32) - 1  # the bits of a slot that hold an address or a length
+Read = Callable[[int, int], list[int]]  # the given number of slots from an address on
 
 
 class Image:
-    """Objects that are to be played, with all that they lead to, slot by slot.
+    """Objects to be played and all objects reachable from them, slot by slot.
 
-    It may lie `behind` another, whose objects it leads to. What is no whole number stands in its
-    slot as it is until all else is there: objects lead to each other in chains that are longer
-    than Python's calls are deep. Those that were brought together are gone through by slot.
+    It may lie `behind` another image and refer to its objects. Floats and references stay Python
+    objects in their slots until all objects are placed: recursion would exceed Python's limit,
+    because chains of references are long. Objects of one batch are converted slot by slot.
     """
 
     def __init__(self, layouts: Layouts, behind: Image | None = None) -> None:
         self._layouts = layouts
         self.begin = BASE if behind is None else behind.end
         self._slots: list[Any] = []
-        # By identity: the address of an object or list. They are all held by what was added.
+        # Addresses of objects and lists by identity; `_added` keeps all of them alive.
         self._places: dict[int, int] = {id(None): 0} if behind is None else dict(behind._places)
         self._added: list[Any] = []
-        # Slots, a row's length apart, that hold what is of a kind.
+        # Slots, one row length apart, still to be converted, and their kind.
         self._unfinished: list[tuple[slice, Kind]] = []
 
     @property
     def end(self) -> int:
-        """The address behind the last object."""
+        """The address after the last object."""
         return self.begin + SLOT * len(self._slots)
 
     def words(self) -> array[int]:
-        """Return what lies in memory from the first object on; TypeError for what is no number."""
+        """Return the memory from the first object on; TypeError for a slot without a number."""
         return array("q", self._slots)
 
     def add(self, given: Any) -> int:
-        """Bring an object into memory, with all that it leads to; return its address."""
+        """Place an object with all that it refers to; return its address."""
         self._added.append(given)
         self._objects(type(given), (given,))
         self._finish()
         return self.address(given)
 
     def add_list(self, element: type, items: Sequence[Any]) -> None:
-        """Bring a list of objects into memory, with all that they lead to."""
+        """Place a list of objects with all that they refer to."""
         self._added.append(items)
         self._list(Reference(element), items)
         self._finish()
 
     def holds(self, lists: Iterable[Sequence[Any]]) -> bool:
-        """Return whether all of some lists are there."""
+        """Return whether all of these lists are placed."""
         return all(id(items) in self._places for items in lists)
 
     def address(self, given: Any) -> int:
-        """Return where an object or list lies."""
+        """Return the address of an object or list."""
         return self._places[id(given)]
 
     def read_back(self, given: Any, names: Sequence[str], read: Read) -> None:
-        """Set fields of an object to what lies in memory now."""
+        """Set fields of an object to their present values in memory."""
         fields = self._layouts.of(type(given)).fields
         for name in names:
             [slot] = read(self.address(given) + fields[name].offset, 1)
             setattr(given, name, _value(slot, fields[name].kind, read))
 
     def _finish(self) -> None:
-        """Put addresses and bits in the place of what is no whole number."""
+        """Replace floats and references by their bits and addresses."""
         slots, places, unfinished = self._slots, self._places, self._unfinished
         while unfinished:
             here, kind = unfinished.pop()
@@ -89,7 +88,7 @@ class Image:
             slots[here] = [places[id(value)] for value in values]
 
     def _objects(self, cls: type, objects: Sequence[Any]) -> None:
-        """Bring those of some objects into memory that are not there."""
+        """Place objects of a class, except those already placed."""
         cls = self._layouts.bindings.get(cls, cls)
         layout = self._layouts.of(cls)
         slots, places, values = self._slots, self._places, layout.values
@@ -103,7 +102,7 @@ class Image:
         self._leave(first, layout.size // SLOT, layout.special)
 
     def _list(self, element: Kind, items: Sequence[Any]) -> None:
-        """Bring a list into memory that is not there."""
+        """Place a list, unless it is already placed."""
         if id(items) in self._places:
             return
         special, length = special_slots(element)
@@ -114,7 +113,7 @@ class Image:
         self._leave(first, length, special)
 
     def _leave(self, first: int, length: int, special: Sequence[tuple[int, Kind]]) -> None:
-        """Leave for later what is no whole number in the rows from a slot on, of a length."""
+        """Note slots to convert later, in the rows of a length from slot `first` on."""
         end = len(self._slots)
         if end > first:
             for number, kind in special:
@@ -122,7 +121,7 @@ class Image:
 
 
 def _value(slot: int, kind: Kind, read: Read) -> Any:
-    """Return a whole number, or a list of such, by what lies in a slot."""
+    """Return an int, or a nested list of ints, from a slot."""
     if not isinstance(kind, ListOf):
         return slot
     data, length, _ = (part & _ADDRESS for part in read(slot & _ADDRESS, _LIST_SLOTS))

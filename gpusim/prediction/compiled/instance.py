@@ -1,4 +1,4 @@
-"""A module at work: its memory, what is brought there, and what is played."""
+"""A running module: its memory, and calls of its exported function."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import wasmtime
 
 _PAGE = 1 << 16
-_FREE = 1  # the slot that says from which address on memory is taken, as in prelude.wat
+_FREE = 1  # the slot with the first free address, as in prelude.wat
 
 
 class Instance:
-    """A module with a memory of its own, which only grows."""
+    """A module with a memory of its own that only grows."""
 
     def __init__(self, engine: wasmtime.Engine, module: wasmtime.Module) -> None:
         import wasmtime
@@ -31,7 +31,7 @@ class Instance:
         return self._words.nbytes
 
     def bring(self, image: Image) -> None:
-        """Bring objects into memory."""
+        """Copy an image into memory."""
         missing = image.end - self.size
         if missing > 0:
             self._memory.grow(self._store, missing // _PAGE + 1)
@@ -39,17 +39,17 @@ class Instance:
         self._words[image.begin // SLOT : image.end // SLOT] = image.words()
 
     def play(self, image: Image, *arguments: int) -> None:
-        """Bring objects into memory and play them; wasmtime.Trap for what cannot be computed."""
+        """Copy an image into memory and play it; wasmtime.Trap for a failing operation."""
         self.bring(image)
         self._words[_FREE] = image.end
         self._play(self._store, *arguments)
         self._words = self._seen()
 
     def slots(self, address: int, count: int) -> list[int]:
-        """Return what lies in some slots of memory."""
+        """Return `count` slots of memory from an address on."""
         return self._words[address // SLOT : address // SLOT + count].tolist()
 
     def _seen(self) -> memoryview[int]:
-        """Return the memory as it is now: when it grows it may move."""
+        """Return a view of the memory; growth may move it."""
         whole = self._memory.get_buffer_ptr(self._store)
         return memoryview(whole).cast("B").cast("q")

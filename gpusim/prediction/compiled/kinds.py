@@ -1,4 +1,4 @@
-"""Kinds of values that are played, and what they are in WebAssembly.
+"""Kinds of Python values in the translation, and their types in WebAssembly.
 
 Each takes a slot of eight bytes in memory, a tuple one for each element. Objects and lists are
 addresses; that of None is 0.
@@ -17,7 +17,7 @@ SLOT = 8
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number, a truth value, or what stands for them on the way."""
+    """A number, a truth value, or an intermediate form of one."""
 
     name: str
     wasm: str
@@ -55,7 +55,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """A tuple of known length, which is nothing of its own: its elements side by side."""
+    """A tuple of known length, without an address: its elements side by side."""
 
     elements: tuple[Kind, ...]
 
@@ -65,28 +65,28 @@ class TupleOf:
 
 Kind = Scalar | Reference | ListOf | TupleOf
 NOTHING = TupleOf(())
-Bindings = Mapping[Any, Any]  # what type variables and protocols stand for
+Bindings = Mapping[Any, Any]  # concrete types of type variables and protocols
 
 
 def flat(kind: Kind) -> list[Scalar | Reference | ListOf]:
-    """Return the kinds of the slots that a value takes."""
+    """Return the kinds of a value's slots."""
     if isinstance(kind, TupleOf):
         return [one for element in kind.elements for one in flat(element)]
     return [kind]
 
 
 def size_of(kind: Kind) -> int:
-    """Return the bytes that a value takes in memory."""
+    """Return the size of a value in memory, in bytes."""
     return SLOT * len(flat(kind))
 
 
 def is_whole(kind: Kind) -> bool:
-    """Whether a value lies in memory as a whole number."""
+    """Whether a value is an integer in memory."""
     return kind in (INT, BOOL)
 
 
 def kind_of(annotation: Any, bindings: Bindings) -> Kind | None:
-    """Return what an annotation says, None where that is not played."""
+    """Return the kind of an annotation, None for one that is not translated."""
     if isinstance(annotation, TypeVar) or annotation in bindings:
         annotation = bindings.get(annotation)
     if isinstance(annotation, Scalar | Reference | ListOf | TupleOf):

@@ -1,4 +1,4 @@
-"""Where the fields of a class lie in memory: those that its annotations name, in their order."""
+"""Memory layout of a class: the fields of its annotations, in their order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.prediction.compiled.kinds import (
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a class: what it holds, and how many bytes behind the object's address."""
+    """A field of a class: its kind, and its offset from the object's address in bytes."""
 
     kind: Kind
     offset: int
@@ -29,7 +29,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields of a class that are played; the others are not in memory."""
+    """The translated fields of a class; all others are left out of memory."""
 
     cls: type
     fields: dict[str, Field]
@@ -37,12 +37,12 @@ class Layout:
 
     @cached_property
     def values(self) -> Callable[[Any], tuple[Any, ...]]:
-        """What returns an object's fields, in order."""
+        """A function from an object to the tuple of its fields, in order."""
         return attrgetter(*self.fields) if len(self.fields) > 1 else self._only
 
     @cached_property
     def special(self) -> Sequence[tuple[int, Kind]]:
-        """The slots that hold something else than a whole number, and of which kind."""
+        """The slots of floats and references, with their kinds."""
         return special_slots(TupleOf(tuple(field.kind for field in self.fields.values())))[0]
 
     def _only(self, given: Any) -> tuple[Any, ...]:
@@ -51,17 +51,14 @@ class Layout:
 
 @cache
 def special_slots(kind: Kind) -> tuple[Sequence[tuple[int, Kind]], int]:
-    """Return the slots of a value that hold something else than a whole number, and their kinds.
-
-    With them how many slots there are in all.
-    """
+    """Return the slots of a value with floats or references and their kinds, and the slot count."""
     slots = flat(kind)
     special = [(number, one) for number, one in enumerate(slots) if not is_whole(one)]
     return special, len(slots)
 
 
 class Layouts:
-    """The layouts of classes; `bindings` say which class stands for a protocol."""
+    """The layouts of classes; `bindings` maps a protocol to its class."""
 
     def __init__(self, bindings: Bindings) -> None:
         self.bindings = bindings

@@ -1,4 +1,4 @@
-"""What the played code calls of Python's library, in the words of what is played."""
+"""Substitutes for functions of Python's library, in the translated subset of Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ T = TypeVar("T", bound=Any)
 
 
 def insort(items: list[T], item: T) -> None:
-    """Add an item to a sorted list, behind those that are no greater."""
+    """Insert an item into a sorted list, after its equals."""
     place = len(items)
     items.append(item)
     while place > 0 and item < items[place - 1]:

@@ -1,4 +1,4 @@
-"""A module of WebAssembly: one function of Python, with all that it calls."""
+"""A module of WebAssembly: one function of Python and its call graph."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gpusim.prediction.compiled.layouts import Layouts
 from gpusim.prediction.compiled.sources import Function, Source, source_of
 from gpusim.prediction.compiled.statements import Statements
 
-# Functions of so many nodes at most are written out where they are called, so deep at most: to
-# call one takes as long as ten of its instructions.
+# Functions up to this number of syntax nodes are inlined, up to this depth: a call costs as much
+# as ten instructions.
 _LARGEST, _DEEPEST = 110, 3
 
 
 def module_of(entry: Function, bindings: Bindings) -> str:
-    """Return a module that exports a function by its name, with what it calls.
+    """Return the text of a module that exports a function by its name.
 
-    `bindings` say which classes stand for protocols. NotTranslatedError for what is not played.
+    `bindings` maps protocols to classes. NotTranslatedError for untranslatable Python.
     """
     return _Module(bindings).text(entry)
 
 
 class _Module:
-    """Functions that are translated, and those that are to be."""
+    """Translated functions, and a queue of functions still to be translated."""
 
     def __init__(self, bindings: Bindings) -> None:
         self.layouts = Layouts(bindings)
@@ -46,10 +46,10 @@ class _Module:
         prelude = resources.files(__package__).joinpath("prelude.wat").read_text(encoding="utf-8")
         return "\n".join(["(module", prelude, export, *functions, ")"])
 
-    # -- what functions ask for --------------------------------------------------------
+    # -- called by the translation of functions ----------------------------------------
 
     def function(self, function: Function, given: tuple[Kind, ...]) -> Signature:
-        """Return how a function is called with values of some kinds; it will be translated."""
+        """Return the signature for arguments of these kinds, and queue the translation."""
         key = function, given
         if key not in self._known:
             source = source_of(function)
@@ -60,14 +60,14 @@ class _Module:
         return self._known[key]
 
     def constructor(self, cls: type) -> Signature:
-        """Return how an object of a class is made."""
+        """Return the signature of a class's constructor."""
         if cls not in self._constructors:
             made = _from_fields if dataclasses.is_dataclass(cls) else self._from_init
             self._constructors[cls] = made(cls, self)
         return self._constructors[cls]
 
     def inlined(self, caller: Expressions, called: Signature, given: list[Value]) -> Value | None:
-        """Return what a function returns that is written out in another; None for a large one."""
+        """Return the value of an inlined call, None for a function too large to inline."""
         if called.source is None or caller.depth >= _DEEPEST or called.source.size > _LARGEST:
             return None
         body = Statements(called.source, self, caller)
@@ -75,7 +75,7 @@ class _Module:
         caller.locals.extend(body.locals)
         return value
 
-    # -- how they are called -----------------------------------------------------------
+    # -- signatures --------------------------------------------------------------------
 
     def _signature(self, name: str, source: Source, bindings: Bindings) -> Signature:
         function, hints = source.function, get_type_hints(source.function)
@@ -95,11 +95,11 @@ class _Module:
         return Signature(name, parameters, defaults, result, source)
 
     def add(self, text: Callable[[], str]) -> None:
-        """Let a function be in the module."""
+        """Queue a function for the module."""
         self._waiting.append(text)
 
     def _from_init(self, cls: type, _: object) -> Signature:
-        """Return what makes an object with its class's `__init__`."""
+        """Return the constructor of a class with an `__init__`."""
         init = self.function(cls.__init__, ())  # type: ignore[misc]
         parameters = {name: kind for name, kind in init.parameters.items() if name != "self"}
         made = Signature(f"$new.{cls.__qualname__}", parameters, init.defaults, Reference(cls))
@@ -113,7 +113,7 @@ class _Module:
 
 
 def _from_fields(cls: type, module: _Module) -> Signature:
-    """Return what makes an object of a dataclass, field by field."""
+    """Return the constructor of a dataclass, field by field."""
     layout = module.layouts.of(cls)
     parameters = {name: field.kind for name, field in layout.fields.items()}
     defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(cls)}
@@ -143,12 +143,12 @@ def _allocating(made: Signature, size: int, fill: str) -> str:
 
 
 def _owner(function: Function) -> Any:
-    """Return the class that a method stands in."""
+    """Return the class of a method."""
     return getattr(inspect.getmodule(function), function.__qualname__.split(".")[0])
 
 
 def _bound(function: Function, given: tuple[Kind, ...], bindings: Bindings) -> Bindings:
-    """Return bindings with those of a generic function's type variable."""
+    """Return bindings with a generic function's type variables bound to the arguments' kinds."""
     if not given:
         return bindings
     found = dict(bindings)

@@ -1,4 +1,4 @@
-"""Where the clock is played compiled: where the extra is installed and serves this machine."""
+"""The door to the compiled clock: used if the extra `fast` is installed and serves this machine."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SHORT = (
 
 
 def is_wanted() -> bool:
-    """Return whether the compiled clock may play: `GPUSIM_FAST=0` leaves all to SimPy.
+    """Return whether the compiled clock may play; with `GPUSIM_FAST=0` SimPy plays all.
 
-    Raises InputError where the environment says neither 0 nor 1.
+    Raises InputError for any other value than 0 or 1.
     """
     said = os.environ.get(SWITCH) or ON
     if said not in VALUES:
@@ -34,9 +34,9 @@ def is_wanted() -> bool:
 
 
 def is_played(sm: StreamingMultiprocessor) -> bool:
-    """Play what an SM does; return False where that is left to SimPy, and nothing has happened.
+    """Play an SM; return False if that is left to SimPy, with the SM unchanged.
 
-    What goes wrong is said once: SimPy gives the same.
+    Failures are warned of once: SimPy gives the same result.
     """
     if room.is_short():
         _say(_SHORT)
@@ -54,7 +54,7 @@ def is_played(sm: StreamingMultiprocessor) -> bool:
 
 @cache
 def clock() -> CompiledClock | None:
-    """Return the compiled clock, None where the extra is missing or does not serve this machine."""
+    """Return the compiled clock, None if the extra is missing or does not serve this machine."""
     try:
         import wasmtime  # noqa: F401
     except ModuleNotFoundError:
@@ -71,7 +71,7 @@ def clock() -> CompiledClock | None:
         return None
 
 
-atexit.register(clock.cache_clear)  # wasmtime cannot give back what outlives its own modules
+atexit.register(clock.cache_clear)  # wasmtime must free its objects before its own modules go
 
 
 @cache

@@ -1,6 +1,6 @@
-;; What every module has: memory that is only taken, lists, and arithmetic as Python does it.
+;; The prelude of every module: an allocator without free, lists, and arithmetic as in Python.
 
-;; At address 8 stands from which address on memory may be taken.
+;; The word at address 8 is the first free address.
 (memory (export "memory") 32)
 (data (i32.const 8) "\00\04\00\00")
 
@@ -16,7 +16,7 @@
       (then (unreachable)))))
   (local.get $at))
 
-;; A list: where its elements lie, how many there are, and for how many there is room.
+;; A list: address of its elements, length, capacity.
 (func $list (param $data i32) (result i32) (local $at i32)
   (local.set $at (call $allocate (i32.const 24)))
   (i32.store (local.get $at) (local.get $data))

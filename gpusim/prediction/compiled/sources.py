@@ -1,4 +1,4 @@
-"""The source of what is translated: a function's syntax tree, and carets under it."""
+"""Source of translated functions: the syntax tree, and errors with carets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 
 class NotTranslatedError(Exception):
-    """What is played says something that cannot be translated."""
+    """A translated function contains untranslatable Python."""
 
     def __init__(self, message: str, location: SourceLocation) -> None:
         super().__init__(f"{location.file}:{location.line}: {message}\n{location.caret()}")
@@ -36,7 +36,7 @@ class Source:
         return sum(1 for _ in ast.walk(self.tree))
 
     def refusal(self, message: str, node: ast.AST) -> NotTranslatedError:
-        """Return the error that marks a piece of the function."""
+        """Return the error with a caret under a node of the function."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end = getattr(node, "end_col_offset", None)
         if getattr(node, "end_lineno", line) != line or end is None:

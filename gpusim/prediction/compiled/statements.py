@@ -1,4 +1,4 @@
-"""Statements of what is played, and the functions made of them, as WebAssembly text."""
+"""Translation of statements and whole functions to WebAssembly text."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Statements(Expressions):
     """The statements of one function."""
 
     _result: Kind
-    _loops: list[tuple[str, str]]  # where `break` and `continue` lead, the innermost last
-    _end: str  # where `return` leads, in a function that is written out in another
-    _returned: str  # which variable holds what it returns
+    _loops: list[tuple[str, str]]  # targets of `break` and `continue`, the innermost last
+    _end: str  # target of `return` in an inlined function
+    _returned: str  # the variable of its result
 
     def translated(self, signature: Signature) -> str:
         """Return the function as text."""
@@ -46,7 +46,7 @@ class Statements(Expressions):
         return f"(func {head}\n{body}\n{end})"
 
     def inlined(self, signature: Signature, given: list[Value]) -> Value:
-        """Return what the function returns, written out within another, and its variables there."""
+        """Return the result of the function, inlined with variables of its own."""
         self._result, self._loops = signature.result, []
         self._end = f"$end{self.label()}"
         begin = []
@@ -77,7 +77,7 @@ class Statements(Expressions):
         return " ".join([keep, *(self._assign_to(target, value) for target in node.targets)])
 
     def _wanted(self, node: ast.Assign) -> Kind | None:
-        """Return the kind of what is assigned to, None where that is new or several."""
+        """Return the kind of an assignment's target, None for a new variable or several."""
         target = node.targets[0]
         if isinstance(target, ast.Name):
             return self.variables.get(target.id)
@@ -131,7 +131,7 @@ class Statements(Expressions):
         return "" if node.value is None else self.set(node.target.id, self.value(node.value, kind))
 
     def _augmented(self, node: Any) -> str:
-        """Change what is there; the place is looked up once."""
+        """Change a value in place; its address is computed once."""
         keep, there, put = self._place(node.target)
         calls = any(isinstance(part, ast.Call) for part in ast.walk(node.value))
         if calls and isinstance(node.target, ast.Subscript):
@@ -140,7 +140,7 @@ class Statements(Expressions):
         return f"{keep} {put(self.fitted(made, there.kind, node))}"
 
     def _place(self, target: ast.expr) -> tuple[str, Value, Callable[[Value], str]]:
-        """Return what keeps a place's address, what lies there, and what puts a value there."""
+        """Return text that saves an address, the value there, and a function that stores one."""
         if isinstance(target, ast.Name):
             return "", self._name(target), lambda value: self.set(target.id, value)
         if isinstance(target, ast.Attribute):
@@ -205,7 +205,7 @@ class Statements(Expressions):
     def _for_each(
         self, node: ast.For, over: ast.expr, target: ast.expr, place: ast.expr | None
     ) -> str:
-        """Go through a list, which may grow meanwhile, as in Python."""
+        """Iterate over a list that may grow meanwhile, as in Python."""
         found = self.value(over)
         if not isinstance(found.kind, ListOf):
             raise self.refuse(f"{found.kind} has no elements that are played", over)
