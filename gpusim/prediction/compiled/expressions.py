@@ -107,6 +107,7 @@ class Expressions:
         self._numbers: Iterator[int] = count() if within is None else within._numbers
         self._prefix = "$" if within is None else f"${next(self._numbers)}."
         self._wraps = False  # whether only the low 64 bits of an int are needed
+
     # -- variables ---------------------------------------------------------------------
 
     def refuse(self, message: str, node: ast.AST) -> NotTranslatedError:

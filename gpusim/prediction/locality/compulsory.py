@@ -1,7 +1,7 @@
-"""What a launch moves at the least: the sectors that it loads and those that it stores, once each.
+"""Compulsory traffic of a launch: its distinct loaded and stored sectors, once each.
 
-Roofline models call this compulsory traffic. Addresses that a rule gives are put together, without
-going through all blocks; of others the blocks that ran say how many the rest add.
+The term is the roofline model's. Linear addresses are united without a visit to every block; of
+data-dependent ones, the sampled blocks are extrapolated to the grid.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE, St
 Array = np.ndarray[Any, Any]
 Kinds = tuple[int, ...]
 
-MOST = 1 << 18  # pieces of memory with gaps between them that are told apart
-ASKED = 1 << 14  # sectors, about, of which it is asked how likely others touch them
-DRAWS = 16  # of when blocks touched before what others do
+MOST = 1 << 18  # separate intervals of memory
+ASKED = 1 << 14  # sampled sectors, about, in the estimate of sharing between blocks
+DRAWS = 16  # of the time since another block touched a sector
 
 _NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Compulsory:
-    """Bytes of the different sectors that are loaded, and of those that are stored or updated."""
+    """Bytes of the distinct sectors that are loaded, and of sectors stored to or updated."""
 
     loaded_bytes: int = 0
     stored_bytes: int = 0
 
     @property
     def bytes(self) -> int:
-        """Both together."""
+        """Loaded and stored bytes."""
         return self.loaded_bytes + self.stored_bytes
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Bytes from `begin` up to `end`, in order, with whole sectors between any two.
+    """Bytes from `begin` up to `end`, in order, with at least a whole sector between any two.
 
     They stand for `weight` times as many.
     """
@@ -61,7 +61,7 @@ class Intervals:
 
     @classmethod
     def of(cls, begin: Array, end: Array, weight: float = 1.0) -> Intervals:
-        """Put together those between which no whole sector can lie."""
+        """Unite intervals with less than a whole sector between them."""
         if not len(begin):
             return cls(begin, end, weight)
         order = np.argsort(begin, kind="stable")
@@ -72,17 +72,17 @@ class Intervals:
 
     @property
     def sectors(self) -> float:
-        """How many sectors they lie in."""
+        """Number of sectors they cover, times `weight`."""
         first, last = self.begin // SECTOR_BYTES, (self.end - 1) // SECTOR_BYTES
         return self.weight * float((last - first + 1).sum())
 
     def holds(self, places: Array) -> Array:
-        """Return which of some places lie within."""
+        """Return the places that lie within an interval, as a mask."""
         at = np.searchsorted(self.begin, places, side="right") - 1
         return np.asarray((at >= 0) & (places < self.end[np.maximum(at, 0)]))
 
     def along(self, move: int, extent: int) -> Intervals:
-        """Return all of them at so many places that are `move` bytes apart."""
+        """Return the union of `extent` copies, each `move` bytes after the one before."""
         if extent == 1 or not move:
             return self
         first, size = min(0, move * (extent - 1)), abs(move)
@@ -92,7 +92,7 @@ class Intervals:
         return self.at(first + size * np.arange(extent))
 
     def at(self, offsets: Array) -> Intervals:
-        """Return all of them so many bytes further; where offsets are many, the first for all."""
+        """Return the union of copies at byte offsets; of too many, the first ones, weighted."""
         count = min(len(offsets), max(1, MOST // len(self.begin)))
         moved = offsets[:count, None]
         weight = self.weight * len(offsets) / count
@@ -100,7 +100,7 @@ class Intervals:
 
 
 def compulsory_of(patterns: Patterns) -> Compulsory:
-    """Return what a launch moves at the least."""
+    """Return the compulsory traffic of a launch."""
     loaded, stored = (
         round(SECTOR_BYTES * _sectors(patterns, kinds))
         for kinds in ((LOAD, PAST_L1), (STORE, ATOMIC))
@@ -109,7 +109,7 @@ def compulsory_of(patterns: Patterns) -> Compulsory:
 
 
 def _sectors(patterns: Patterns, kinds: Kinds) -> float:
-    """Return how many different sectors are touched in some ways."""
+    """Return the number of distinct sectors touched by accesses of some kinds."""
     found = [one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)]
     whole = [one for one in found if one.weight == 1]
     begin = np.concatenate([_NONE, *(one.begin for one in whole)])
@@ -120,7 +120,7 @@ def _sectors(patterns: Patterns, kinds: Kinds) -> float:
 
 
 def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[Intervals]:
-    """Yield what a pattern's blocks touch, loop by loop, by how many of them stand side by side."""
+    """Yield the intervals of a pattern, by loop and by length of the row of blocks along x."""
     rows = _among(pattern.stretches, kinds)
     loops = np.stack([rows.times, rows.stride], axis=1)
     for times, stride in np.unique(loops, axis=0).tolist():
@@ -136,7 +136,7 @@ def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[
 
 
 def _offsets(pattern: Pattern, patterns: Patterns) -> Iterator[tuple[int, Array]]:
-    """Yield how many blocks stand side by side along x, and how far off the first ones of such."""
+    """Yield lengths of contiguous rows of blocks along x, and the byte offsets of their starts."""
     extent, (first, last) = patterns.launch.grid[0], np.array(pattern.ranges).T
     rows = last // extent - first // extent + 1
     row = np.repeat(first // extent - np.cumsum(rows) + rows, rows) + np.arange(rows.sum())
@@ -148,7 +148,7 @@ def _offsets(pattern: Pattern, patterns: Patterns) -> Iterator[tuple[int, Array]
 
 
 def _steps(offsets: Array) -> tuple[list[tuple[int, int]], Array]:
-    """Return offsets as steps of a length, so many of each, and those that are left."""
+    """Return offsets as nested (step, count) loops, and the remaining offsets."""
     steps = []
     while len(offsets) > 1:
         apart = np.diff(offsets)
@@ -164,9 +164,9 @@ def _steps(offsets: Array) -> tuple[list[tuple[int, int]], Array]:
 
 
 def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
-    """Return how many sectors are touched that no rule gives, beside those that one does.
+    """Return the number of sectors at data-dependent addresses, outside the linear ones.
 
-    Where all blocks ran they are counted, else estimated.
+    Exact if all blocks ran, else an estimate.
     """
     single = {b: _among(one, kinds) for b, one in patterns.single.items()}
     if not any(map(len, single.values())):
@@ -179,7 +179,7 @@ def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
 
 
 def _once(pieces: Pieces, linear: Intervals) -> Pieces:
-    """Return what blocks touch, each sector of a block once, but what lies within intervals."""
+    """Return the pieces outside the intervals, each sector once per block."""
     order = np.lexsort((pieces.piece, pieces.block))
     columns = [column[order] for column in (pieces.block, pieces.pc, pieces.piece)]
     is_new = np.append(True, (np.diff(columns[0]) != 0) | (np.diff(columns[2]) != 0))
@@ -191,9 +191,9 @@ def _once(pieces: Pieces, linear: Intervals) -> Pieces:
 
 
 def _of_all(spread: Pieces, blocks: int) -> float:
-    """Return how many sectors all blocks touch, of which some were run that are spread evenly.
+    """Return the number of distinct sectors of all blocks, from evenly `spread` sampled ones.
 
-    What others touch as well counts where a block is the first to do so.
+    A sector shared by blocks counts in the first of them.
     """
     if not len(spread.pc):
         return 0.0
@@ -207,7 +207,7 @@ def _of_all(spread: Pieces, blocks: int) -> float:
 
 
 def _repeated(rows: Sequence[Stretches]) -> float:
-    """Return how many iterations are touched for each of those that pieces are made of."""
+    """Return the ratio of all iterations' sectors to the sectors kept in pieces."""
     touched, made = (
         sum(float((one.sectors * (1 + np.minimum(one.times, most))).sum()) for one in rows)
         for most in (np.inf, MOST_ITERATIONS)
@@ -216,9 +216,9 @@ def _repeated(rows: Sequence[Stretches]) -> float:
 
 
 def _between(rows: Sequence[Stretches]) -> float:
-    """Return how many sectors there are about, from the first to the last that any block touches.
+    """Return the number of sectors from the first to the last touched one, about.
 
-    Of places chosen at random a part lies beyond those that so many blocks show.
+    The range of n random samples underestimates their population's: scaled by (n + 1) / (n - 1).
     """
     rows = [one for one in rows if len(one)]
     begin = min(int((one.begin + np.minimum(0, one.times * one.stride)).min()) for one in rows)

@@ -1,8 +1,8 @@
-"""When bytes were touched last before a time: solved for patterns, however many blocks they have.
+"""Time of the last touch of given bytes, solved for in patterns of any number of blocks.
 
-A stretch of a pattern lies `move` bytes further for each step along a dimension: along the grid's,
-and along the iterations of its loop. Of the dimensions along which it moves one is solved for, the
-others are gone through; along one on which it does not move, the latest is taken that can be.
+A stretch lies `move` bytes further for each step along a dimension: a dimension of the grid, or the
+iterations of its loop. Of the dimensions with a move, one is solved for and the others are
+enumerated; along a dimension without a move, the latest admissible step is taken.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ import numpy as np
 from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
-Pairs = tuple[Array, Array]  # numbers of what is wanted, and of stretches
-
-MOST_CANDIDATES = 1 << 21  # are looked at in one go
-MOST_PLACES = 1 << 22  # of one group of stretches; of more, those are looked for that can be
-FEW_PLACES = 4  # of a stretch that can cover what is wanted, about
-MOST_EXPANDED = 1 << 23  # of these, in one go
-FEW_MOVED = 4  # places of a stretch that overlap, where another dimension is free
-FAR = 1 << 60  # further round than addresses are apart
+Pairs = tuple[Array, Array]  # indices of wanted bytes, and of stretches
+MOST_CANDIDATES = 1 << 21  # per NumPy call
+MOST_PLACES = 1 << 22  # of one group of stretches; above it, places are enumerated by windows
+FEW_PLACES = 4  # of a stretch that can cover wanted bytes, about
+MOST_EXPANDED = 1 << 23  # of these, per NumPy call
+FEW_MOVED = 4  # overlapping places of a stretch tried beside a free dimension
+FAR = 1 << 60  # a modulus larger than the distance of any two addresses
 NEVER = -np.inf
 _SOON = 1e-10
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """Along it a stretch has `extent` places: `move` bytes, `later` and block `ids` apart."""
+    """`extent` steps of a stretch: `move` bytes, `later` in time and block `ids` apart."""
 
     move: int
     extent: int
@@ -42,10 +41,10 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Bytes that are looked for: from `begin` up to `end`, touched before a `time`.
+    """Queries, one per row: the last touch of bytes from `begin` up to `end` before `time`.
 
-    By blocks on the same SM as `block` alone where `sms` is not 0, by some `kinds` of
-    touches alone if there are any. One row for each.
+    Where `sms` is not 0, only blocks on the same SM as `block` count; where `kinds` are given, only
+    touches of these kinds.
     """
 
     begin: Array
@@ -59,15 +58,15 @@ class Wanted:
         return len(self.begin)
 
     def at(self, which: Any) -> Wanted:
-        """Return some of them."""
+        """Return some of the rows."""
         begin, end, time = self.begin[which], self.end[which], self.time[which]
         return Wanted(begin, end, time, self.block[which], self.sms, self.kinds)
 
 
 def are_among(touches: Array, kinds: tuple[int, ...], *, is_of_sm: bool) -> Array:
-    """Return which touches, by their kinds, count: those of some kinds if there are any.
+    """Return the touches of admissible kinds, as a mask: those given in `kinds`, if any.
 
-    Else of those of an SM loads and stores.
+    By default, loads and stores for an SM, all kinds otherwise.
     """
     if kinds:
         return np.isin(touches, kinds)
@@ -76,9 +75,9 @@ def are_among(touches: Array, kinds: tuple[int, ...], *, is_of_sm: bool) -> Arra
 
 @dataclass(frozen=True)
 class Candidates:
-    """Places where a stretch covers what is wanted: `number` says which, `time` and `block` of it.
+    """Placements of stretches over wanted bytes: index of the query, `time` and `block`.
 
-    Along the dimension that is solved it does so from `low` up to `high`.
+    Along the solved dimension the stretch covers the bytes from step `low` to `high`.
     """
 
     number: Array
@@ -88,7 +87,7 @@ class Candidates:
     high: Array
 
     def at(self, which: Any) -> Candidates:
-        """Return some of them."""
+        """Return some of the rows."""
         return Candidates(
             self.number[which],
             self.time[which],
@@ -106,15 +105,15 @@ def latest(
     ranges: Array,
     life: float,
 ) -> Array:
-    """Return when what is wanted was touched last by stretches, NEVER where it was not."""
+    """Return when wanted bytes were last touched by stretches, NEVER if untouched."""
     return LookedThrough(stretches, grid, blocks, ranges).latest(wanted, life)
 
 
 class LookedThrough:
-    """Stretches that are looked through, laid out once for all that is looked for among them.
+    """An index of stretches for repeated queries.
 
-    `grid` are the dimensions of the grid; `blocks` are the numbers of the blocks that have the
-    stretches at its origin, one for each. Only blocks within `ranges` count.
+    `grid` holds the dimensions of the grid; `blocks` is, by stretch, the block number at the grid's
+    origin. Only blocks within `ranges` count.
     """
 
     def __init__(
@@ -136,9 +135,9 @@ class LookedThrough:
         return _Part(dimensions, rows, blocks, _Meetings(rows, [d for d in dimensions if d.move]))
 
     def latest(self, wanted: Wanted, life: float) -> Array:
-        """Return when what is wanted was touched last, NEVER where it was not.
+        """Return when wanted bytes were last touched, NEVER if untouched.
 
-        A block begins `life` later than the one before, in lives of a block.
+        Times are in block durations; each block begins `life` after the one before.
         """
         best = np.full(len(wanted), NEVER)
         for part in self._parts:
@@ -158,7 +157,7 @@ class LookedThrough:
 
 @dataclass(frozen=True)
 class _Part:
-    """Stretches that move on along the same dimensions, and the blocks that have them."""
+    """Stretches with the same dimensions, and their blocks."""
 
     dimensions: Sequence[Dimension]
     rows: Stretches
@@ -167,9 +166,9 @@ class _Part:
 
 
 def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array]]:
-    """Yield how often, by what and how fast stretches move on, and which of them do so.
+    """Yield repeat count, stride and period of loops, and the stretches of each.
 
-    Each column is numbered first: to sort columns of three takes ten times as long.
+    Columns are numbered one by one: sorting rows of three takes ten times as long.
     """
     code = np.zeros(len(stretches), dtype=np.int64)
     columns = stretches.times, stretches.stride, stretches.period
@@ -183,7 +182,7 @@ def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array]]:
 
 
 class _Search:
-    """Looks for the latest touch along some dimensions."""
+    """Searches for the latest touch along some dimensions."""
 
     def __init__(self, dimensions: Sequence[Dimension], ranges: Array, life: float) -> None:
         self._ranges, self._life = ranges, life
@@ -200,17 +199,17 @@ class _Search:
         self.combinations = _product(self._through)
 
     def places(self, pairs: int) -> int:
-        """Return how many candidates are looked at for so many pairs, about."""
+        """Return the approximate number of candidates for a number of pairs."""
         return self.combinations * pairs
 
     def _chosen(self, moving: Sequence[Dimension]) -> Dimension | None:
-        """Return the dimension that is solved for: the longest."""
+        """Return the dimension to solve for: the longest."""
         return max(moving, key=lambda d: d.extent, default=None)
 
     def run(
         self, stretches: Stretches, wanted: Wanted, pairs: Pairs, blocks: Array, steps: int
     ) -> Array:
-        """Return the latest touch of each that is wanted, by those stretches it is paired with."""
+        """Return the latest touch for each query, by the stretches paired with it."""
         best = np.full(len(wanted), NEVER)
         found = self._candidates(stretches, wanted, pairs, blocks, steps)
         for number, time, block in self._placed(found, wanted):
@@ -242,7 +241,7 @@ class _Search:
         )
 
     def _combinations(self) -> tuple[Array, Array, Array]:
-        """Return what all places along the dimensions that are gone through come to."""
+        """Return bytes, block ids and time of all combinations of enumerated steps."""
         extents = [d.extent for d in self._through]
         places = np.indices(extents).reshape(len(extents), self.combinations).T
         return (
@@ -252,7 +251,7 @@ class _Search:
         )
 
     def _placed(self, found: Candidates, wanted: Wanted) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield places as they may be the latest: which, when and by which block."""
+        """Yield index, time and block of placements, among them the latest."""
         solved = self._solved
         for at in self._moved(found, wanted):
             number, time, block = at.number, at.time, at.block
@@ -269,7 +268,7 @@ class _Search:
             yield number, time, block
 
     def _moved(self, found: Candidates, wanted: Wanted) -> Iterator[Candidates]:
-        """Yield candidates at the places along the solved dimension that come into question."""
+        """Yield candidates at admissible steps along the solved dimension."""
         solved = self._solved
         if solved is None:
             yield found
@@ -298,7 +297,7 @@ class _Search:
     def _latest_free(
         self, block: Array, room: Array | None, wanted: Wanted, number: Array
     ) -> Array:
-        """Return by how many ids the latest block lies further along the free dimension."""
+        """Return the block ids to the latest admissible block along the free dimension."""
         free = self._free
         assert free is not None
         most = np.full(len(block), free.extent - 1)
@@ -313,9 +312,9 @@ class _Search:
         return np.where(most >= 0, most * free.ids, 1 << 60)
 
     def _inside(self, block: Array, most: Array, ids: int) -> Array:
-        """Return how often `ids` fit between a block and the last range begun by so many of them.
+        """Return the number of steps of `ids` from a block to the last range begun within them.
 
-        That block is within the range, or lies before it where the range is shorter than `ids`.
+        The step ends within the range, or before it if the range is shorter than `ids`.
         """
         row = np.searchsorted(self._ranges[:, 0], block + most * ids, side="right") - 1
         last = np.where(row >= 0, self._ranges[np.maximum(row, 0), 1], -1)
@@ -323,17 +322,17 @@ class _Search:
 
 
 class _Windows(_Search):
-    """Goes through places from the dimension with the longest moves to that with the shortest.
+    """Enumerates steps from the dimension with the longest moves to the shortest.
 
-    Of each only those places count from which shorter moves can lead to what is wanted, and the
-    shortest is solved for. They are few where moves do not overlap, as rows of a picture do not.
+    Each step is kept only within the reach of the shorter moves, and the shortest is solved for.
+    Few remain where moves do not overlap, such as the rows of a picture.
     """
 
     def _chosen(self, moving: Sequence[Dimension]) -> Dimension | None:
         return min(moving, key=lambda d: abs(d.move), default=None)
 
     def places(self, pairs: int) -> int:
-        """Return how many candidates are looked at for so many pairs, about."""
+        """Return the approximate number of candidates for a number of pairs."""
         return FEW_PLACES * pairs
 
     def _candidates(
@@ -356,9 +355,9 @@ class _Windows(_Search):
 
 
 def _placed_along(dimension: Dimension, found: Candidates, least: int, most: int) -> Candidates:
-    """Return candidates at each place along a dimension from which others lead on.
+    """Return candidates at each step along a dimension within reach of the remaining ones.
 
-    These move on by at least and at most so many bytes in all. Of too many, the last ones count.
+    These move by `least` to `most` bytes in all. Beyond the limit only the last steps are kept.
     """
     first, last = _window(dimension, found.low - most, found.high - least)
     most_of_each = max(1, MOST_EXPANDED // max(1, len(first)))
@@ -377,7 +376,7 @@ def _placed_along(dimension: Dimension, found: Candidates, least: int, most: int
 
 
 def _window(dimension: Dimension, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return the first and last place along a dimension that lie between so many bytes."""
+    """Return the first and last step along a dimension with a move between `low` and `high`."""
     end = dimension.extent - 1
     if not dimension.move:
         return np.where((low <= 0) & (high >= 0), 0, 1), np.where(low <= 0, end, 0)
@@ -387,22 +386,23 @@ def _window(dimension: Dimension, low: Array, high: Array) -> tuple[Array, Array
 
 
 def _reach(dimensions: Sequence[Dimension]) -> tuple[int, int]:
-    """Return by how many bytes places along dimensions are apart from the first: from, up to."""
+    """Return the least and the greatest move along dimensions, in bytes."""
     ends = [dimension.move * (dimension.extent - 1) for dimension in dimensions]
     return sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
 
 
 def _apart(stretches: Stretches, wanted: Wanted, pairs: Pairs) -> tuple[Array, Array]:
-    """Return from where up to where stretches may be moved on to cover some of what is wanted."""
+    """Return the range of moves by which stretches cover some of the wanted bytes."""
     number, row = pairs
     low = wanted.begin[number] - stretches.end[row] + 1
     return low, wanted.end[number] - 1 - stretches.begin[row]
 
 
 def _circle(moving: Sequence[Dimension], length: float) -> tuple[int, int, int]:
-    """Return the bytes of a circle, and from where up to where stretches are moved along it.
+    """Return a modulus in bytes, and the least and greatest move modulo it.
 
-    All but the shortest moves lead round it: so many that stretches of a length take up the least.
+    The modulus divides all but the shortest moves: chosen so that stretches of a length cover the
+    least part of it.
     """
     ordered = sorted(moving, key=lambda d: abs(d.move))
     circles = [(FAR, 0, 0)]
@@ -413,11 +413,11 @@ def _circle(moving: Sequence[Dimension], length: float) -> tuple[int, int, int]:
 
 
 class _Meetings:
-    """Which stretches may cover some of what is wanted, wherever in their dimensions these are.
+    """An index of stretches by address modulo the longest moves, at any step of the dimensions.
 
-    The longest moves are multiples of `around` bytes: a stretch only comes to what lies near it on
-    a circle of so many, as far as the other moves lead. Stretches of about one length are looked
-    through together: of those that begin near enough at least every second one covers it.
+    The longest moves are multiples of `around` bytes, so that a stretch reaches only addresses near
+    its own modulo `around`, within the reach of the other moves. Stretches of similar length are
+    searched together: of those that begin near enough, at least every second one overlaps.
     """
 
     def __init__(self, stretches: Stretches, moving: Sequence[Dimension]) -> None:
@@ -427,9 +427,9 @@ class _Meetings:
         self._parts = [self._part(rows) for rows in _by_length(stretches)]
 
     def _part(self, rows: Array) -> tuple[Array, Array, int]:
-        """Return stretches by where on the circle they begin, that three times round, and more.
+        """Return stretches sorted by their beginning modulo `around`, and these beginnings.
 
-        That is how far behind their beginnings they reach.
+        Beginnings are repeated for three rounds; last comes the greatest length, less one.
         """
         place = self._begin[rows] % self._around
         order = np.argsort(place, kind="stable")
@@ -437,13 +437,13 @@ class _Meetings:
         return rows[order], (place[order] + rounds).ravel(), int(self._length[rows].max()) - 1
 
     def near(self, wanted: Wanted) -> list[tuple[Array, Array]]:
-        """Return, part by part, the first stretch that may reach what is wanted, and how many."""
+        """Return, by part, the first stretch near each query and the number of near ones."""
         return [self._near(part, wanted) for part in self._parts]
 
     def pairs(self, wanted: Wanted, near: Sequence[tuple[Array, Array]], here: slice) -> Pairs:
-        """Return what is wanted and the stretches that may cover some of it, pair by pair.
+        """Return pairs of queries and overlapping stretches.
 
-        Those `near` it are known `here`, where it stands among more.
+        `near` is known for more queries; these stand at the slice `here` of them.
         """
         found = [
             self._pairs_of(part[0], wanted, first[here], counts[here])
@@ -471,14 +471,14 @@ class _Meetings:
 
 
 def _by_length(stretches: Stretches) -> list[Array]:
-    """Return which stretches have about one length, to a factor of two, by where they begin."""
+    """Return groups of stretches with lengths within a factor of two, in order of address."""
     powers = np.frexp(stretches.end - stretches.begin)[1]
     order = np.argsort(stretches.begin, kind="stable")
     return [order[powers[order] == power] for power in np.unique(powers).tolist()]
 
 
 def _merged(still: Sequence[Dimension]) -> Dimension | None:
-    """Return the dimensions of the grid along which nothing moves as one, if they follow.
+    """Return the grid's dimensions without a move as one, if their ids are contiguous.
 
     Else the longest of them.
     """
@@ -496,7 +496,7 @@ def _product(dimensions: Sequence[Dimension]) -> int:
 
 
 def _steps_back(ids: int, sms: int) -> Array:
-    """Return how many steps of so many ids make up for each distance of SMs, -1 where none do."""
+    """Return the steps back to the same SM, by distance modulo SMs; -1 if unreachable."""
     table = np.full(sms, -1, dtype=np.int64)
     for steps in range(sms - 1, -1, -1):
         table[steps * ids % sms] = steps
@@ -504,6 +504,6 @@ def _steps_back(ids: int, sms: int) -> Array:
 
 
 def _within(numbers: Array, ranges: Array) -> Array:
-    """Return which numbers lie in ranges (first, last), which are in order."""
+    """Return the numbers within sorted ranges (first, last), as a mask."""
     at = np.searchsorted(ranges[:, 0], numbers, side="right") - 1
     return np.asarray((at >= 0) & (numbers <= ranges[np.maximum(at, 0), 1]))

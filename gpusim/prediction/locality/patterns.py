@@ -1,7 +1,7 @@
-"""What all blocks of a grid touch, from what a few of them do: each moved on by its place.
+"""Global-memory accesses of a whole grid from a few executed blocks, as functions of the place.
 
-Blocks of a class do the same, mostly at addresses that are a linear function of their place in the
-grid. That they are is found by running some. What is not linear is known of these alone.
+Blocks of a class make the same accesses, mostly at addresses linear in the block index. Linearity
+is verified on executed blocks. Other addresses are known of these blocks alone.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
 Array = np.ndarray[Any, Any]
 
-MANY_CLASSES = 12  # of more, as edges along three axes have, what is alike is put together
-MOST_CLASSES = 32  # more are told apart by some blocks alone
-# Blocks that are run where addresses are no linear function: neighbours, and others far apart.
+MANY_CLASSES = 12  # with more, as at edges along three axes, equal accesses are merged
+MOST_CLASSES = 32  # with more, only sampled blocks are told apart
+# Blocks executed for addresses that are not linear: neighbours, and others far apart.
 NEIGHBOURS, APART = 24, 40
-# Of those that run at the same time so many more, where they update words by atomics.
+# Additional blocks of one wave, for kernels with atomics on global memory.
 TOGETHER = 16
-NEIGHBOURS_AT = 0.618  # of the grid: where no power of two's part of it begins
-# Steps of a block, and instructions of all that are run, above which fewer blocks are run.
+NEIGHBOURS_AT = 0.618  # fraction of the grid: at no power-of-two subdivision
+# Limits on steps of a block and on instructions of all, above which fewer blocks are executed.
 MOST_STEPS, MOST_INSTRUCTIONS = 40_000, 10_000_000
 FEW = 6
-FIRST_FITTED = 8  # stretches of a block, before all of them
-LEAST_OF_A_HALF = 8  # blocks that are run, to tell that those with a bit of their number are alike
-LEAST_WITH_EDGES = 8  # blocks along a dimension, of which those at its ends are few
+FIRST_FITTED = 8  # stretches of a block, tested before all of them
+LEAST_OF_A_HALF = 8  # executed blocks that verify a pattern by one bit of the block number
+LEAST_WITH_EDGES = 8  # blocks along a dimension, with few of them at its ends
 AT_ONE_TIME = 0.1  # of the longest block's steps
-MOST_ALIKE = 0.75  # of those blocks touch by one instruction what all are taken to do
+MOST_ALIKE = 0.75  # of executed blocks must agree on an instruction, for a pattern of all
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Stretches of blocks that do the same, as those of the block at the beginning of the grid.
+    """Equal stretches of several blocks, given for the block at the grid's origin.
 
-    In the block at (x, y, z) they lie `moves` times that further. `ranges` are the first and last
-    numbers of the blocks.
+    In the block at (x, y, z) they begin x, y and z times the `moves` (bytes) further. `ranges` are
+    the first and last numbers of the blocks.
     """
 
     stretches: Stretches
@@ -58,11 +58,11 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Patterns:
-    """What a grid touches: patterns of all of its blocks, and of some that were run.
+    """The accesses of a grid: patterns for all its blocks, and stretches of executed blocks.
 
-    `linear` holds what is known of all blocks, `single` what is known of those alone that were
-    run: `spread` over the grid, `neighbours` side by side, and some that run `together`. What is
-    linear is `timed` where blocks touch it at one time of their lives.
+    `linear` holds for all blocks; `single` holds data-dependent accesses of executed blocks:
+    `spread` over the grid, adjacent `neighbours`, and some `together` in one wave. `timed` are
+    the patterns of `linear` at about the same time within each block.
     """
 
     launch: Launch
@@ -75,15 +75,15 @@ class Patterns:
 
     @property
     def steps(self) -> int:
-        """Steps that the longest block makes, of those that were run."""
+        """Steps of the longest executed block."""
         run = (*(one.stretches for one in self.linear), *self.single.values())
         return max((one.steps for one in run), default=0)
 
 
 def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
-    """Return what a grid's blocks touch of global memory, `at_once` at a time; some are run.
+    """Return the global-memory accesses of a grid, with `at_once` resident blocks.
 
-    Where it is known what some have touched, none is.
+    Blocks are executed for it, unless their touches are recorded in `classes`.
     """
     launch, touched = prepared.launch, classes.touched
     if touched is not None:
@@ -111,12 +111,12 @@ def _are_many(classes: Classes) -> bool:
 
 
 def coordinates(numbers: Array, launch: Launch) -> Array:
-    """Return where blocks stand in the grid, shaped (blocks, 3)."""
+    """Return the coordinates of blocks in the grid, shaped (blocks, 3)."""
     return np.stack(places_of(numbers, launch.grid), axis=1)
 
 
 def _places(one: BlockClass, launch: Launch) -> list[int]:
-    """Return some blocks of a class: the first with its neighbours, and some far apart."""
+    """Return sampled blocks of a class: the first with its neighbours, and some far apart."""
     ranges = np.array(one.ranges)
     first, last = int(ranges[0, 0]), int(ranges[-1, 1])
     x, y, _ = launch.grid
@@ -131,7 +131,7 @@ def _places(one: BlockClass, launch: Launch) -> list[int]:
 def _fitted(
     found: Mapping[int, Stretches], ranges: Sequence[tuple[int, int]], launch: Launch
 ) -> list[Pattern] | None:
-    """Return patterns of blocks that some were run of; None where addresses are not linear."""
+    """Return the patterns of sampled blocks, None for addresses that are not linear."""
     numbers = np.array(sorted(found))
     first = found[int(numbers[0])]
     if any(found[int(b)].shape != first.shape for b in numbers):
@@ -139,7 +139,7 @@ def _fitted(
     begins = np.stack([found[int(b)].begin for b in numbers])
     places = coordinates(numbers, launch)
     apart, moved = places - places[0], begins - begins[0]
-    few = _moves(apart, moved[:, :FIRST_FITTED])  # most of what is not linear ends here
+    few = _moves(apart, moved[:, :FIRST_FITTED])  # rejects most addresses that are not linear
     moves = None if few is None else _moves(apart, moved)
     if moves is None:
         return None
@@ -154,9 +154,9 @@ def _fitted(
 
 
 def _moves(apart: Array, moved: Array) -> Array | None:
-    """Return by how much stretches are moved along each dimension, for blocks so far apart.
+    """Return moves of stretches along each dimension, from blocks `apart` in coordinates.
 
-    None where they are no linear function of that.
+    None if the addresses are not linear in these.
     """
     solved = np.linalg.lstsq(apart.astype(float), moved.astype(float), rcond=None)
     moves = np.rint(solved[0]).astype(np.int64)
@@ -164,9 +164,9 @@ def _moves(apart: Array, moved: Array) -> Array | None:
 
 
 def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
-    """Return patterns in which what blocks of several classes touch alike stands once.
+    """Return patterns with equal accesses of several classes merged.
 
-    When they do so is told from the first class that does.
+    The times are those of the first class.
     """
     stand = [_stand(pattern, launch) for pattern in linear]
     known = {one.moves for one, (apart, _) in zip(linear, stand, strict=True) if apart.all()}
@@ -187,7 +187,7 @@ def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
 
 
 def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:
-    """Return along which dimensions blocks of a pattern stand apart, and where the first stands."""
+    """Return the dimensions along which a pattern's blocks vary, and the first coordinates."""
     places = coordinates(np.unique(np.array(pattern.ranges)), launch)
     extents = np.array(launch.grid)
     return np.asarray((places != places[0]).any(axis=0) | (extents == 1)), places[0]
@@ -196,7 +196,7 @@ def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:
 def _moved_as(
     pattern: Pattern, stand: tuple[Array, Array], known: Sequence[tuple[int, int, int]]
 ) -> Pattern:
-    """Return a pattern with the moves of others where its own blocks do not tell them."""
+    """Return a pattern with the moves of another, along dimensions its blocks do not vary in."""
     apart, place = stand
     mine = np.array(pattern.moves)
     for moves in known:
@@ -209,23 +209,23 @@ def _moved_as(
 
 
 def _addresses(pattern: Pattern) -> Array:
-    """Return what says which bytes a pattern touches, a row for each stretch."""
+    """Return the columns that determine a pattern's addresses, a row for each stretch."""
     rows = pattern.stretches
     columns = (getattr(rows, name) for name in COLUMNS if name not in ("time", "period"))
     return np.stack([*columns, *(np.full(len(rows), move) for move in pattern.moves)], axis=1)
 
 
 def _of_all(patterns: Sequence[Pattern], rows: Sequence[int]) -> Pattern:
-    """Return some rows of the first of some patterns as what the blocks of all of them touch."""
+    """Return rows of the first pattern, with the blocks of all of them."""
     ranges = tuple(sorted({one for pattern in patterns for one in pattern.ranges}))
     first = patterns[0]
     return Pattern(first.stretches.at(np.array(rows)), first.moves, ranges)
 
 
 def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | None:
-    """Return patterns of blocks with a bit of their number and of those without, if these have any.
+    """Return patterns by one bit of the block number, None if no bit gives linear addresses.
 
-    Partners that are told by exclusive or lie before the ones and behind the others.
+    Partners by exclusive or lie ahead of one half of the blocks and behind the other.
     """
     if launch.grid[0] != launch.blocks:
         return None
@@ -245,15 +245,15 @@ def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | N
 
 
 def _with_bit(size: int, half: int, blocks: int) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of those of so many blocks whose number has a bit as `half` has it."""
+    """Return the ranges of block numbers with a bit equal to that of `half`."""
     starts = range(half, blocks, 2 * size)
     return tuple((start, min(start + size, blocks) - 1) for start in starts)
 
 
 def _within_edges(found: Mapping[int, Stretches], launch: Launch) -> Mapping[int, Stretches]:
-    """Return the blocks that do not stand at an edge of the grid, where they are most blocks.
+    """Return the blocks away from the grid's edges, if these are most blocks, else all.
 
-    What begins anew at an edge, as on a torus, is linear within.
+    Addresses that wrap around at an edge, as on a torus, are linear inside.
     """
     numbers, extents = np.array(sorted(found)), np.array(launch.grid)
     places = coordinates(numbers, launch)
@@ -263,7 +263,7 @@ def _within_edges(found: Mapping[int, Stretches], launch: Launch) -> Mapping[int
 
 
 def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
-    """Return the blocks of the most common shape where they are most blocks, else all of them."""
+    """Return the blocks of the most common shape if these are most blocks, else all of them."""
     shapes = {b: one.shape for b, one in found.items()}
     shape, count = Counter(shapes.values()).most_common(1)[0]
     if count < MOST_ALIKE * len(found) or not len(shape):
@@ -277,14 +277,14 @@ def _is_global_atomic(instruction: Instruction) -> bool:
 
 
 def _running(launch: Launch, at_once: int) -> range:
-    """Return blocks that run together, about where neighbours are run."""
+    """Return a wave of resident blocks, about at the place of the executed neighbours."""
     middle = int(NEIGHBOURS_AT * (launch.blocks - 1))
     begin = max(0, min(middle - at_once // 2, launch.blocks - at_once))
     return range(begin, min(begin + at_once, launch.blocks))
 
 
 def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
-    """Return what a grid's blocks touch, as far as some show it that do not do the same."""
+    """Return accesses of a grid from a sample of blocks that may differ from each other."""
     last = prepared.launch.blocks - 1
     longest = max(len(warp) for one in classes.classes for warp in one.stream.warps)
     each = sum(one.blocks * one.stream.kept for one in classes.classes) / (last + 1)
@@ -298,20 +298,20 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         during = _running(prepared.launch, at_once)
         count = min(TOGETHER if near == NEIGHBOURS else FEW, len(during))
         together = tuple(during[(2 * k + 1) * len(during) // (2 * count)] for k in range(count))
-        if neighbours[-1] + 1 in during:  # of many blocks two are seldom one
+        if neighbours[-1] + 1 in during:  # of many blocks, two samples seldom coincide
             together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
     found = touched_by(prepared, sorted({*neighbours, *spread, *together}))
     return _of_some(prepared.launch, found, spread, neighbours, together)
 
 
 def _spread(run: Array, blocks: int) -> tuple[int, ...]:
-    """Return those of some blocks that lie nearest to places spread evenly over the grid."""
+    """Return the sampled blocks nearest to evenly spaced places in the grid."""
     places = np.linspace(0, blocks - 1, APART)
     return tuple(sorted({int(run[np.abs(run - place).argmin()]) for place in places}))
 
 
 def _side_by_side(run: Array) -> tuple[int, ...]:
-    """Return the longest row of some blocks, up to so many neighbours in its middle."""
+    """Return adjacent sampled blocks: up to NEIGHBOURS in the middle of the longest row."""
     rows = np.split(run, np.flatnonzero(np.diff(run) > 1) + 1)
     longest = max(rows, key=len)
     begin = max(0, len(longest) - NEIGHBOURS) // 2
@@ -325,7 +325,7 @@ def _of_some(
     neighbours: tuple[int, ...],
     together: tuple[int, ...],
 ) -> Patterns:
-    """Return what some blocks touch, and of all blocks what each instruction touches in turn."""
+    """Return accesses of sampled blocks, with a pattern of all blocks for each linear pc."""
     linear: list[Pattern] = []
     timed: list[Pattern] = []
     left: list[int] = []
@@ -347,7 +347,7 @@ def _of_some(
 
 
 def _is_at_one_time(found: Mapping[int, Stretches], longest: int) -> bool:
-    """Return whether blocks touch what they touch after about as many steps each."""
+    """Return whether blocks make their accesses after about equally many steps."""
     alike = [one.time for one in _alike(found).values()]
     if len({len(one) for one in alike}) > 1:
         return False
@@ -355,6 +355,6 @@ def _is_at_one_time(found: Mapping[int, Stretches], longest: int) -> bool:
 
 
 def _in_step(patterns: Sequence[Pattern], longest: int = 1) -> tuple[Pattern, ...]:
-    """Return patterns whose blocks have one measure of time: the steps of the longest."""
+    """Return patterns with one unit of time: the steps of the longest block."""
     longest = max(longest, *(one.stretches.steps for one in patterns)) if patterns else longest
     return tuple(replace(one, stretches=replace(one.stretches, steps=longest)) for one in patterns)

@@ -1,4 +1,4 @@
-"""How often sectors are touched whose addresses no rule gives: told from the blocks that ran."""
+"""Random access: touch rates of sectors at data-dependent addresses, from sampled blocks."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
 
-MANY = 8  # pieces that are as common: so many tell how common they are
-ONCE = 1 - 1e-9  # the rate of what each block touches
-AT_ONCE = 1e-3  # lives of a block, in which all touch what each touches but at one time
-MOST_ITERATIONS = 64  # of a loop of a block that was run, whose sectors are told apart
+MANY = 8  # pieces of equal count: the least for an estimate of their rate
+ONCE = 1 - 1e-9  # the rate of a piece touched by each block
+AT_ONCE = 1e-3  # block durations: spread of the single touch of each block of a wave
+MOST_ITERATIONS = 64  # iterations of a loop with sectors of their own, by sampled block
 NONE = np.zeros(0, dtype=np.int64)
-_PIECE_BITS = 41  # of the numbers of sectors
+_PIECE_BITS = 41  # of sector numbers
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Which pieces of memory some blocks touch, once for each instruction `pc` of each block.
+    """Pieces of memory touched by sampled blocks, once for each instruction `pc` of each block.
 
-    In this order: by `block`, counted from 0, by instruction, and by `piece`.
+    Sorted by `block`, counted from 0, then by `pc`, then by `piece`.
     """
 
     blocks: int
@@ -38,7 +38,7 @@ class Pieces:
     piece: Array
 
     def of_size(self, size: int) -> Pieces:
-        """Return sectors as pieces of a size, which is a multiple of theirs."""
+        """Merge sectors into pieces of `size` bytes, a multiple of the sector size."""
         piece = self.piece * SECTOR_BYTES // size
         columns = self.block, self.pc, piece
         is_new = np.ones(len(piece), dtype=bool)
@@ -46,7 +46,7 @@ class Pieces:
         return Pieces(self.blocks, *(column[is_new] for column in columns))
 
     def of(self, pc: int) -> Array:
-        """Return the pieces that an instruction touches."""
+        """Return the pieces of an instruction."""
         return self._by_pc.get(pc, NONE)
 
     @cached_property
@@ -57,12 +57,12 @@ class Pieces:
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:
-        """The different pieces, and how many of the blocks touch each."""
+        """The distinct pieces, and the number of sampled blocks that touch each."""
         _, piece = _pairs(self.block, self.piece)
         return np.unique(piece, return_counts=True)
 
     def touching(self, pieces: Array) -> Array:
-        """Return how many of the blocks touch each of some pieces."""
+        """Return the number of sampled blocks that touch each of some pieces."""
         values, counts = self.counts
         if not len(values):
             return np.zeros(len(pieces), dtype=np.int64)
@@ -70,9 +70,9 @@ class Pieces:
         return np.where(values[at] == pieces, counts[at], 0)
 
     def in_others(self, pc: int) -> Array:
-        """Return how many of an instruction's pieces none, one, two ... of the others touch.
+        """Return the histogram of an instruction's pieces by number of other touching blocks.
 
-        Each piece counts in each block that touches it by this instruction.
+        Each piece counts once for each block that touches it by this instruction.
         """
         return self._in_others.get(pc, np.zeros(self.blocks + 1, dtype=np.int64))
 
@@ -88,10 +88,10 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Asked:
-    """Pieces that are asked about, a row each: touched by an instruction `pc` of a block.
+    """Queried pieces, one per row: touched by an instruction `pc` of a block.
 
-    It `is_counted` where that block is one of those that tell how common pieces are. The
-    instruction makes so many `touches` in a block.
+    It `is_counted` if that block is itself among the sampled ones. `touches` is the number of
+    touches per block by the instruction.
     """
 
     pc: Array
@@ -101,10 +101,10 @@ class Asked:
 
 
 def _pairs(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return the different pairs of two numbers, in order.
+    """Return the distinct pairs of two numbers, sorted.
 
-    As one number each, and sorted: that takes a tenth of the time of a row of two, and of the
-    table of hashes by which NumPy finds the different ones of many numbers.
+    Packed into one integer each and sorted: a tenth of the time of rows of two, or of the hash
+    table in NumPy's `unique`.
     """
     both = np.sort(first << _PIECE_BITS | second)
     both = both[np.diff(both, prepend=-1) != 0]
@@ -112,7 +112,7 @@ def _pairs(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...]) -> Pieces:
-    """Return the sectors that blocks touch."""
+    """Return the sectors touched by blocks."""
     found = [np.stack(_pairs(*_expanded(single[block]))) for block in blocks]
     number = np.repeat(np.arange(len(blocks)), [one.shape[1] for one in found])
     return Pieces(len(blocks), number, *np.concatenate(found, axis=1))
@@ -120,11 +120,11 @@ def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...]) -> Piece
 
 @dataclass(frozen=True)
 class Rates:
-    """What fraction of the blocks touches some pieces, a row for each.
+    """Touch rates of pieces: the fraction of blocks that touch each, one per row.
 
-    It is `mean` and at `least` so much. Pieces that none of the blocks touches which were run vary:
-    there the mean grows by `growth` with each of these that does. A block that touches a piece does
-    so at most `again` and again.
+    The rate has mean `mean` and lower bound `least`. For pieces untouched by the sample it varies:
+    the mean grows by `growth` with each sampled block that touches a piece. A block that touches a
+    piece does so at most `again` times.
     """
 
     mean: Array
@@ -133,9 +133,9 @@ class Rates:
     again: Array
 
     def blocks_ago(self, draw: Array) -> Array:
-        """Return how many blocks ago one touched each piece, infinite where none ever does.
+        """Return the number of blocks since the last touch of each piece, infinite if never.
 
-        A part `draw` of all is touched later than that. Rates that vary do so by a gamma law (Efron
+        `draw` is the quantile from the recent end. Varying rates have a gamma distribution (Efron
         and Thisted, "Estimating the Number of Unseen Species", 1976).
         """
         drawn = -np.log1p(-draw)
@@ -146,27 +146,28 @@ class Rates:
         return np.asarray(np.where(self.growth > 0, np.minimum(varied, at_most), alike))
 
     def longest(self, draw: Array, lines: Rates) -> Array:
-        """Return the draw of the longest time between touches of a line back to one of a piece.
+        """Return the quantile of the longest gap between touches of a line since a piece's touch.
 
-        Of touches of the line a part p are of the piece, each for itself: with F of the times
-        between them no longer than some, p F / (1 - (1 - p) F) have none that is longer.
+        A fraction p of the line's touches are of the piece, independently: with F the fraction of
+        gaps up to a length, p F / (1 - (1 - p) F) is the probability that no gap is longer.
         """
         part = np.minimum(1.0, self._often / lines._often)
         return np.asarray(draw / (part + (1 - part) * draw))
 
     @property
     def _often(self) -> Array:
-        """Return how often a block touches each piece, if it does so at random."""
+        """Return the mean number of touches of each piece per block, for random touches."""
         fraction = np.clip(np.maximum(self.mean, self.least), 1e-12, ONCE)
         return np.asarray(np.minimum(-np.log1p(-fraction), np.maximum(fraction, self.again)))
 
 
 def rates(spread: Pieces, asked: Asked, least: Array) -> Rates:
-    """Return what fraction of the blocks touches pieces that instructions touch.
+    """Return touch rates of the queried pieces.
 
-    Of the pieces that an instruction touches in each of some blocks f(c) are touched by c of the n
-    others; whether a further block touches one stands (c + 1) f(c + 1) to (n - c) f(c) (Good, "The
-    Population Frequencies of Species", 1953); where these are few, c to n - c.
+    Let f(c) be the number of an instruction's pieces, over the sampled blocks, with c touching
+    blocks among the n others. The odds that a further block touches one are (c + 1) f(c + 1) to
+    (n - c) f(c) (Good, "The Population Frequencies of Species", 1953); c to n - c where these
+    counts are few.
     """
     seen = np.maximum(spread.touching(asked.piece) - asked.is_counted, 0)
     mean, growth, again = np.zeros((3, len(seen)))
@@ -181,7 +182,7 @@ def rates(spread: Pieces, asked: Asked, least: Array) -> Rates:
 
 
 def _by_count(frequency: Array) -> Array:
-    """Return the rates of pieces that none, one, two ... of some other blocks touch, so many."""
+    """Return rates of pieces by number of touching blocks, from their histogram."""
     others = len(frequency) - 2
     rate = np.arange(others + 1) / max(1, others)
     for c in range(others):
@@ -192,11 +193,11 @@ def _by_count(frequency: Array) -> Array:
 
 
 def least_rates(spread: Pieces, neighbours: Pieces, pcs: Array, blocks: int) -> Array:
-    """Return what fraction of all blocks touches a piece at least, by instruction.
+    """Return the lower bound of the touch rate, by instruction.
 
-    Where all of them touch more pieces than there are between the first and the last of them, each
-    is touched several times on the mean, however far apart those are that touch the same. What
-    neighbours touch in common counts once.
+    If all blocks together make more touches than there are pieces in the instruction's range, each
+    piece is touched several times on average, at any distance. Touches shared by neighbours count
+    once.
     """
     found = {pc: _least_rate(spread, neighbours, pc, blocks) for pc in np.unique(pcs).tolist()}
     return np.array([found[pc] for pc in pcs.tolist()])
@@ -212,7 +213,7 @@ def _least_rate(spread: Pieces, neighbours: Pieces, pc: int, blocks: int) -> flo
 
 
 def _expanded(rows: Stretches) -> tuple[Array, Array]:
-    """Return the sectors of stretches, of those in loops some of the iterations, and by whom."""
+    """Return pcs and sectors of stretches, with the first iterations of loops."""
     first, count = rows.begin // SECTOR_BYTES, rows.sectors
     sectors = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
     pc = np.repeat(rows.pc, count)
@@ -228,23 +229,23 @@ def _expanded(rows: Stretches) -> tuple[Array, Array]:
 def by_chance(
     rates: Rates, lines: Rates, sample: Sample, course: Course, wanted: Wanted, life: float
 ) -> Array:
-    """Return since when sectors are kept that blocks touch at a rate, in lives of a block.
+    """Return the time from which on sectors stay in a cache, by touch rates, in block durations.
 
-    They were touched by any block, or by those on its SM; where `life` is 0 by those that begin
-    together alone. These touch them at any time between the first and the last touch of their
-    lives. NEVER where that is before the launch, of which a touch is taken to be by any block.
+    Touches of any block count, or of blocks on the same SM; with `life` 0, of blocks of one wave,
+    at any time between the first and last touch of a block. NEVER if the last touch precedes the
+    launch; a touch within it is by a random block.
 
-    A cache that does not lose their lines, touched at other rates, keeps them. So what counts is
-    the longest of the times between touches of the line, back to that of the sector itself. Of
-    sectors that are stored to, which wait for their other parts, that touch alone does.
+    A cache with the line resident by touches of its other sectors keeps the sector too. Decisive
+    is therefore the longest gap between touches of the line since the sector's own touch. For a
+    partially stored sector in the write-back queue, its own last touch is decisive.
     """
     places = sample.place - sample.place.min()
     blocks, length = (course.launch.blocks, course.length) if life else (course.at_once, 1.0)
-    if life:  # of those that touch a piece at the same time one is the first
+    if life:  # of simultaneous touches of a piece, one is the first
         places += _between(sample, length) * ((sample.draw + sample.second_draw) % 1.0)
     lasts = max(ONE_AFTER_THE_OTHER, length - 1 + float(places.max()))
     later = np.maximum(wanted.time - (sample.block * life + sample.place), 0.0)
-    is_first = sample.second_draw * length < 1  # of the blocks that begin together
+    is_first = sample.second_draw * length < 1  # a block of the first wave
     passed = np.minimum(np.where(is_first, places, sample.second_draw * lasts) + later, lasts)
     apart = (wanted.sms or 1) * lasts / blocks
     ago = rates.blocks_ago(sample.draw) * apart
@@ -255,9 +256,9 @@ def by_chance(
 
 
 def _between(sample: Sample, length: float) -> float:
-    """Return the time between two touches of a block.
+    """Return the mean time between touches of a block.
 
-    Where there is but one it is hardly any, until blocks that follow others have drifted apart.
+    For a single touch it is almost 0, until later blocks have drifted apart.
     """
     times = len(np.unique(np.stack([sample.pc, sample.place]), axis=1).T)
     if times > 1:

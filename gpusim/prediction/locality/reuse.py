@@ -1,7 +1,7 @@
-"""How long ago what a launch touches was touched before: by the block, on the SM, by any block.
+"""Reuse times of a launch's accesses: since the last touch by the block, the SM or any block.
 
-A sample of the touches of each instruction stands for all. Time is counted in lives of a block: of
-so many blocks that run at a time each begins that part of a life later than the one before.
+A weighted sample of each instruction's touches stands for all. The unit of time is the duration of
+a block: of n resident blocks, each begins 1/n after the one before.
 """
 
 from __future__ import annotations
@@ -40,28 +40,27 @@ from gpusim.prediction.streams.stretches import ATOMIC, COLUMNS, FENCE, PAST_L1,
 Array = np.ndarray[Any, Any]
 Last = Callable[[Wanted, float], Array]
 
-NOW = 1e-6  # lives within which a touch is the same
-A_LIFE = 1.0  # of a block: the unit of time
-SOON = 0.1  # lives of a block within which neighbouring lines come to DRAM together
+NOW = 1e-6  # block durations within which a touch is the same
+A_LIFE = 1.0  # the duration of a block, the unit of time
+SOON = 0.1  # block durations within which adjacent lines come to DRAM together
 
 
 @dataclass(frozen=True)
 class Touches(Sample):
-    """A sample of the sectors that a launch touches, with how long ago they were touched before.
+    """A sample of touched sectors with their reuse times, infinite without an earlier touch.
 
-    `time` is when in the launch. `own` says by how long after the block itself touched the sector
-    before, `on_sm` after the SM loaded or stored it, `line` after it did so to its line; `gap` by
-    how long after any block touched what DRAM fetches with it, and `by_line` after its line:
-    infinite where none did; `settled` after any touched that so long ago that it is not under way;
-    `stored` by how long after any block stored to the sector. `is_new` is a line that the SM had
-    touched once or twice, where its block is none of the first. `after_all` is how long before the
-    launch's end its line was touched last, `after_own` by the SM that has the block in the next
-    launch, and `after_grain` what DRAM fetches with it. `is_late`
-    says that of blocks which begin together none touches it earlier in its life, `near` of the
-    lines on both sides that they are touched about the same time, `in_line` that what DRAM fetches
-    beside it in its line is. It `is_filled` where the sector is touched again, or the launch ends,
-    before the L2 parts with a sector that was stored in part. It `is_random` where no rule gives
-    the addresses.
+    All times are in block durations; `time` is since the launch began. Since the last touch:
+    `own` of the sector by the block itself, `on_sm` of the sector by a load or store of the SM,
+    `line` of its line by the SM, `gap` of its DRAM grain by any block, `by_line` of its line by any
+    block, `settled` of the grain by a touch whose fetch is complete, `stored` of the sector by a
+    store. Until the end of the launch: `after_all` from the line's last touch, `after_own` from
+    the last touch by the SM that has the block in the next launch, `after_grain` from the grain's.
+    `is_new` is a line with at most two earlier touches on the SM, in a block after the first wave.
+    `is_late` means no earlier touch of the grain among the blocks of a wave, `in_line` a touch
+    of the neighbouring grain in the line about the same time, `near` the fraction of the two
+    adjacent lines touched about the same time. It `is_filled` if the sector is touched again, or
+    the launch ends, before the L2 evicts a partially stored sector. It `is_random` at
+    data-dependent addresses.
     """
 
     time: Array
@@ -87,7 +86,7 @@ class Touches(Sample):
 
 
 def touches_of(patterns: Patterns, course: Course) -> Touches:
-    """Return a sample of what a launch touches, with how long ago it was touched before."""
+    """Return a sample of a launch's touches with their reuse times."""
     parts = [_of_linear(patterns, course)]
     if patterns.single:
         parts.append(_of_single(patterns, course))
@@ -107,7 +106,7 @@ def _of_linear(patterns: Patterns, course: Course) -> Touches:
 
 
 def _last_linear(patterns: Sequence[Pattern], course: Course) -> Last:
-    """Return what says when instructions touched bytes last whose addresses a rule gives."""
+    """Return the function for the last touch of bytes by linear patterns."""
     whole = [
         (p.stretches, _grid(p, course), np.zeros(len(p.stretches), int), np.array(p.ranges))
         for p in patterns
@@ -116,9 +115,9 @@ def _last_linear(patterns: Sequence[Pattern], course: Course) -> Last:
 
 
 def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
-    """Return what says when stretches touched bytes last: with grid, whose they are, and ranges.
+    """Return the function for the last touch, from stretches, grid, their blocks and ranges.
 
-    They are looked through for one time after the other, for few kinds of touches.
+    Queries repeat with few combinations of kinds, so that each gets an index of its own.
     """
 
     @cache
@@ -147,11 +146,11 @@ def _grid(pattern: Pattern, course: Course) -> list[Dimension]:
 
 
 def _of_single(patterns: Patterns, course: Course) -> Touches:
-    """Return touches of instructions whose addresses no rule gives for the blocks that did not run.
+    """Return touches at data-dependent addresses, extrapolated from the executed blocks.
 
-    Blocks side by side say how often neighbours touch the same. Beyond these, a sector that so
-    many of the blocks spread over the grid touch is taken to be touched at that rate. Where no
-    neighbour touches any, those that do stand for all.
+    Adjacent blocks give the sharing between neighbours. Beyond these, the fraction of blocks in the
+    spread sample that touch a sector gives its touch rate. If no neighbour makes such an access,
+    the executed blocks that do stand for all.
     """
     single, launch = patterns.single, course.launch
     near = patterns.neighbours
@@ -198,7 +197,7 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
             return found
         size = int(wanted.end[0] - wanted.begin[0])
         chance = by_chance(rate(size), rate(LINE_BYTES), sample, course, wanted, life)
-        if not life:  # of blocks that begin together neighbours say when, where many touch it
+        if not life:  # for a frequently touched sector, neighbours tell the time within a wave
             are_told = sectors[1].of_size(size).touching(wanted.begin // size) > MANY
             chance = np.where(are_told, NEVER, chance)
         return np.maximum(found, chance)
@@ -207,7 +206,7 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
 
 
 def _once(wanted: Wanted) -> tuple[Wanted, int]:
-    """Return what is looked for once, and how often each is: at all chances, where they agree."""
+    """Return the queries once per touch and their multiplicity, if all draws agree."""
     times = wanted.time.reshape(-1, CHANCES)
     if (times == times[:, :1]).all():
         return wanted.at(slice(None, None, CHANCES)), CHANCES
@@ -222,7 +221,7 @@ def _counts(rows: Stretches) -> dict[int, float]:
 def _side_by_side(
     single: Mapping[int, Stretches], near: tuple[int, ...]
 ) -> tuple[Stretches, Array]:
-    """Return the stretches of some blocks together, and whose each is."""
+    """Return the stretches of some blocks in one table, and the block of each."""
     rows = [single[b] for b in near]
     columns = {n: np.concatenate([getattr(one, n) for one in rows]) for n in COLUMNS}
     steps = max(one.steps for one in rows)
@@ -231,7 +230,7 @@ def _side_by_side(
 
 
 def _last_own(patterns: tuple[Pattern, ...], sample: Sample, course: Course) -> Array:
-    """Return when in its life a block itself touched last what it touches."""
+    """Return the last touch of each sector by the same block, as a time within the block."""
     best = np.full(len(sample.pc), NEVER)
     places = coordinates(sample.block, course.launch)
     for pattern in patterns:
@@ -251,10 +250,10 @@ def _last_own(patterns: tuple[Pattern, ...], sample: Sample, course: Course) -> 
 def _with_gaps(
     sample: Sample, course: Course, last: Last, own: Array, last_near: Last | None = None
 ) -> Touches:
-    """Look up when each sector was touched before, and its line, and those beside that.
+    """Look up the last touches of each sector, its line, and their neighbours.
 
-    `last` says when bytes were touched last before a time, `last_near` those beside others where
-    data say what is touched: what chance brings there comes too seldom at the same time.
+    `last` gives the last touch of bytes before a time; `last_near` the same for neighbours of
+    data-dependent addresses, because random touches there seldom coincide in time.
     """
     is_random, last_near = last_near is not None, last_near or last
     life, time = course.life, sample.block * course.life + sample.place
@@ -266,12 +265,12 @@ def _with_gaps(
         return Wanted(begin, begin + size, at, sample.block, sms, kinds)
 
     def on_the_sm(at: Array) -> Array:
-        """Return when the SM touched the lines last before some times."""
+        """Return the SM's last touches of the lines before given times."""
         found = last(around(LINE_BYTES, np.maximum(at, 0.0), sms=course.sms), life)
         return np.where(at > 0, found, NEVER)
 
     def evicted() -> Array:
-        """Return when the SM last parted with the lines, or with all that its L1 had."""
+        """Return when the SM last evicted the lines, or invalidated its whole L1."""
         of_line = last(around(LINE_BYTES, time, 0, course.sms, (ATOMIC, PAST_L1)), life)
         fence = np.full(len(time), EVERYWHERE)
         whole = Wanted(fence, fence + SECTOR_BYTES, time, sample.block, course.sms, (FENCE,))
@@ -286,7 +285,7 @@ def _with_gaps(
     other = np.where(sample.begin // grain % 2, -grain, grain)
     beside = around(grain, time + SOON, other)
     sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
-    # What a block has of local memory, another has had a life of a block before.
+    # Local memory of a block was that of another block, one block duration before.
     is_row = are_rows(sample.begin)
     after = np.where(is_row, A_LIFE, np.inf)
     again = np.where(is_later, after, np.inf)
@@ -314,7 +313,7 @@ def _with_gaps(
 
 
 def _kept_in_part(sample: Sample, course: Course) -> float:
-    """Return how long the L2 keeps sectors of which a part was stored, in lives."""
+    """Return the residence of partially stored sectors in the L2, in block durations."""
     is_part = (sample.kind == STORE) & (sample.asked < 1)
     stored_bytes = SECTOR_BYTES * float(sample.weight[is_part].sum())
     if not stored_bytes:

@@ -1,6 +1,6 @@
-"""A sample of what a launch touches: some touches of each instruction stand for all.
+"""A weighted sample of a launch's touches, of each instruction.
 
-They are chosen evenly over blocks, stretches and iterations, and always the same.
+It is quasi-random over blocks, stretches and iterations, and deterministic.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from gpusim.prediction.streams.stretches import FENCE, Stretches
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
-CHANCES = 8  # draws for each touch of which chance decides when it was touched before
+CHANCES = 8  # draws for each touch at a data-dependent address
 DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Touches of sectors that were chosen, each standing for so many: its `weight`.
+    """Sampled touches of sectors; each stands for `weight` touches.
 
-    Each is by an instruction `pc` of a `block` at a `place` in its life. `lines`
-    are 128-byte lines for a sector, `grains` what DRAM fetches for one, `run` the bytes side by
-    side that are touched with it, and `asked` the part of them that lanes ask for. What is left to
-    chance about them `draw` and `second_draw` decide, from 0 to 1.
+    Each is made by an instruction `pc` of a `block`, at the fraction `place` of the block's
+    duration. `lines` is the number of 128-byte lines per sector, `grains` of DRAM grains per
+    sector, `run` the contiguous bytes touched with it, and `asked` the fraction of these requested
+    by lanes. `draw` and `second_draw`, from 0 to 1, are the random numbers of the touch.
     """
 
     pc: Array
@@ -49,7 +49,7 @@ class Sample:
 
 
 def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
-    """Choose touches of each instruction, evenly over blocks, stretches and iterations."""
+    """Sample touches of each instruction, evenly over blocks, stretches and iterations."""
     names = Sample.__dataclass_fields__
     parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
     touched = (p.stretches.pc[p.stretches.kind != FENCE] for p in patterns)
@@ -61,7 +61,7 @@ def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
 
 
 def with_chances(sample: Sample) -> Sample:
-    """Return each touch as often as there are draws for it, which fill a square evenly."""
+    """Repeat each touch for CHANCES draws, which fill the unit square evenly."""
     columns = {n: np.repeat(getattr(sample, n), CHANCES) for n in Sample.__dataclass_fields__}
     number = np.tile(np.arange(CHANCES), len(sample.pc))
     columns["weight"] = columns["weight"] / CHANCES
@@ -71,7 +71,7 @@ def with_chances(sample: Sample) -> Sample:
 
 
 def _of_instruction(pc: int, patterns: list[Pattern], course: Course) -> Iterator[dict[str, Array]]:
-    """Yield the touches that are chosen of one instruction, pattern by pattern."""
+    """Yield the sampled touches of one instruction, by pattern."""
     counts = []
     for pattern in patterns:
         rows = pattern.stretches.at(pattern.stretches.pc == pc)
@@ -121,9 +121,9 @@ def _chosen(
 
 
 def _in_its_line(rows: Stretches) -> Array:
-    """Return, of an instruction's stretches, how many that are touched at once begin in its line.
+    """Return the number of an instruction's simultaneous stretches that begin in each one's line.
 
-    They have that line in common, for which a cache has room once.
+    They share the line, and so its room in a cache.
     """
     places = np.column_stack([rows.time, rows.begin // LINE_BYTES])
     _, which, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
@@ -131,18 +131,18 @@ def _in_its_line(rows: Stretches) -> Array:
 
 
 def _of_piece(sector: Array, begin: Array, end: Array, size: int) -> Array:
-    """Return what part sectors are of what stretches touch of the pieces of a size around them."""
+    """Return 1 / n for sectors, with n the stretch's sectors in the same piece of `size` bytes."""
     piece = sector * SECTOR_BYTES // size * size
     return 1 / _pieces(np.maximum(begin, piece), np.minimum(end, piece + size), SECTOR_BYTES)
 
 
 def _pieces(begin: Array, end: Array, size: int) -> Array:
-    """Return how many pieces of a size bytes lie in."""
+    """Return the number of pieces of `size` bytes with bytes of an interval."""
     return np.asarray((end - 1) // size - begin // size + 1)
 
 
 def _numbered(ranges: tuple[tuple[int, int], ...], parts: Array) -> Array:
-    """Return the blocks of ranges that lie at parts of all of them, from 0 to 1."""
+    """Return the blocks at given fractions, from 0 to 1, of all ranges."""
     table = np.array(ranges)
     ends = np.cumsum(table[:, 1] - table[:, 0] + 1)
     place = (parts * ends[-1]).astype(np.int64)

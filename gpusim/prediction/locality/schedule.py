@@ -1,4 +1,4 @@
-"""How a launch goes on in time: which blocks run together, and when each begins."""
+"""The schedule of blocks over a launch: residency, and the start of each block."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from gpusim.launch.grid import Launch
 
-ONE_AFTER_THE_OTHER = 1e-8  # lives, in which blocks begin that begin together
+ONE_AFTER_THE_OTHER = 1e-8  # block durations: between starts within one wave
 
 
 @dataclass(frozen=True)
 class Course:
-    """How a launch goes on: so many blocks `at_once`, on so many `sms`.
+    """The schedule of a launch: `at_once` resident blocks on `sms` SMs.
 
-    DRAM fetches grains, which are `under_way` for so many lives of a block, and the L2 keeps so
-    many bytes of sectors that were stored in part until it reads the rest.
+    DRAM fetches take `under_way` block durations; `partial_bytes` is the L2's capacity for
+    partially stored sectors before it reads their rest.
     """
 
     launch: Launch
@@ -26,32 +26,32 @@ class Course:
 
     @property
     def life(self) -> float:
-        """How much later each block begins than the one before, in lives of a block.
+        """Time between starts of consecutive blocks, in block durations.
 
-        The first ones begin together and the last one ends with the launch; evenly between.
+        The first wave begins together and the last block ends with the launch; evenly between.
         """
         return max(ONE_AFTER_THE_OTHER, (self.length - 1) / self.launch.blocks)
 
     @property
     def length(self) -> float:
-        """How long the launch takes, in lives of a block."""
+        """Duration of the launch in block durations."""
         return max(1.0, self.launch.blocks / self.at_once)
 
     @property
     def warps(self) -> float:
-        """How many warps of an SM run at a time, on the mean."""
+        """Mean number of resident warps of an SM."""
         return self.at_once / self.sms * self.launch.warps_per_block
 
     @property
     def is_alike(self) -> bool:
-        """Whether the next launch has its blocks on the same SMs: where all begin together.
+        """Whether the next launch has its blocks on the same SMs: true for a single wave.
 
-        Of more blocks an H200 begins elsewhere the next time.
+        An H200 distributes the blocks of a larger grid differently the next time.
         """
         return self.launch.blocks <= self.at_once
 
     @property
     def grid(self) -> tuple[tuple[int, int], ...]:
-        """Extent of each dimension of the grid, and by how much block numbers differ along it."""
+        """Extent of each dimension of the grid, and the stride of block numbers along it."""
         x, y, z = self.launch.grid
         return ((x, 1), (y, x), (z, x * y))
