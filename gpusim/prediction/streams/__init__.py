@@ -1,7 +1,7 @@
-"""Warp streams: what each warp of a block runs, in columns, and nothing but what a clock needs.
+"""Warp streams: the instructions of each warp of a block in columns, as input of the clock.
 
-A loop whose iterations are all alike is kept once, with how often it runs. Blocks with the
-same streams form a class.
+Loops of equal iterations are stored once, with an iteration count. Blocks with equal streams form a
+class. Times are left to `clock`.
 """
 
 from gpusim.prediction.streams import constants

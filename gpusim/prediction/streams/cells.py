@@ -1,4 +1,4 @@
-"""A grid's blocks in boxes, by their places on its axes."""
+"""A grid's blocks in boxes, by their coordinates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Places = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Cells:
-    """Boxes of blocks that fill a grid: the places on the axes x, y and z where they begin."""
+    """A partition of a grid into boxes: the coordinates on x, y and z at which they begin."""
 
     grid: Dim3
     begins: Places
@@ -30,15 +30,15 @@ class Cells:
 
     @property
     def first(self) -> Array:
-        """Numbers of the first block of each, shaped (z, y, x)."""
+        """Numbers of the first block of each box, shaped (z, y, x)."""
         return numbers_of(self.begins, self.grid)
 
     def extents(self, axis: int) -> Array:
-        """Return how many places the boxes have along an axis."""
+        """Return the sizes of the boxes along an axis, in blocks."""
         return np.diff([*self.begins[axis], self.grid[axis]])
 
     def of(self, blocks: Array) -> tuple[Array, Array, Array]:
-        """Return in which box blocks lie, along z, y and x."""
+        """Return the boxes of blocks, as indices along z, y and x."""
         x, y, z = (
             np.searchsorted(begins, places, side="right") - 1
             for begins, places in zip(self.begins, places_of(blocks, self.grid), strict=True)
@@ -46,12 +46,12 @@ class Cells:
         return z, y, x
 
     def divided(self, more: Sequence[Sequence[int]]) -> Cells:
-        """Return boxes that begin at more places on each axis."""
+        """Return a finer partition, with more beginnings on each axis."""
         x, y, z = (tuple(sorted({*a, *b})) for a, b in zip(self.begins, more, strict=True))
         return replace(self, begins=(x, y, z))
 
     def merged(self, values: Array) -> tuple[Cells, Array]:
-        """Return larger boxes, of neighbours along an axis with the same values, and the values."""
+        """Return a coarser partition: neighbours with equal values merged, and the values."""
         begins = []
         for axis in range(3):
             along = np.moveaxis(values, 2 - axis, 0)
@@ -63,9 +63,9 @@ class Cells:
         return replace(self, begins=(x, y, z)), values
 
     def in_order(self, values: Array, most: int) -> tuple[Array, Array] | None:
-        """Return where in the order of block numbers the boxes' values begin, and the values.
+        """Return the boxes' values as runs in the order of block numbers: starts and values.
 
-        None where these are more than `most`.
+        None for more than `most` runs.
         """
         is_split = [len(self.begins[0]) > 1, max(map(len, self.begins[:2])) > 1]
         split = [axis for axis in (1, 2) if is_split[axis - 1]]
@@ -79,7 +79,7 @@ class Cells:
 
 
 def numbers_of(places: Sequence[Sequence[int] | Array], grid: Dim3) -> Array:
-    """Return the numbers of blocks at all of some places x, y and z, shaped (z, y, x)."""
+    """Return the block numbers of all combinations of coordinates, shaped (z, y, x)."""
     x, y, z = map(np.asarray, places)
     return np.asarray((z[:, None, None] * grid[1] + y[:, None]) * grid[0] + x)
 

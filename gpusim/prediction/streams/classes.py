@@ -1,4 +1,4 @@
-"""Blocks that do the same: a grid's classes."""
+"""Classes of a grid: blocks with equal streams."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
 
-MOST_PIECES = 1 << 20  # of one class in the order of block numbers
+MOST_PIECES = 1 << 20  # ranges of block numbers of one class
 
 
 @dataclass(frozen=True)
 class BlockClass:
-    """Blocks that do the same: their stream, and ranges (first, last) of block numbers.
+    """Blocks with equal streams, as ranges (first, last) of block numbers.
 
-    `name` tells them apart in reports.
+    `name` identifies the class in reports.
     """
 
     name: str
@@ -39,12 +39,11 @@ class BlockClass:
 
 @dataclass(frozen=True)
 class Classes:
-    """A grid's classes. `probed` blocks were run; the others lie between some that are alike.
+    """A grid's classes, from `probed` executed blocks; the others lie between equal ones.
 
-    `is_sampled` where too many blocks differ to tell them all apart: each of some then stands for
-    those around it, and the instructions of all are known to `sampling_error`, a fraction (one
-    standard error), None where that is not known. Of blocks that have to be run among others it is
-    known what they have `touched`.
+    It `is_sampled` if too many blocks differ to tell all apart: each executed block then represents
+    its neighbourhood, and `sampling_error` is the relative standard error of the instruction count,
+    None if unknown. `touched` holds the stretches of executed blocks, if blocks depend on others.
     """
 
     classes: tuple[BlockClass, ...]
@@ -62,7 +61,7 @@ class Classes:
         )
 
     def with_last(self, stream: BlockStream) -> Classes:
-        """Return the same but for the grid's last block, which is a class of its own."""
+        """Return these classes, with the grid's last block as a class of its own."""
         last = max(end for one in self.classes for _, end in one.ranges)
         made = []
         for one in self.classes:
@@ -74,22 +73,21 @@ class Classes:
 
     @cached_property
     def read_sectors(self) -> int:
-        """Sectors that blocks touch first by reading them, each block's own counted."""
+        """Sectors first touched by a read, summed over blocks."""
         return sum(one.blocks * one.stream.read_sectors for one in self.classes)
 
     @cached_property
     def written_sectors(self) -> int:
-        """Sectors that blocks store to, each block's own counted."""
+        """Sectors stored to, summed over blocks."""
         return sum(one.blocks * one.stream.written_sectors for one in self.classes)
 
 
 def classes_from(
     cells: Cells, kinds: Array, streams: Sequence[BlockStream]
 ) -> tuple[BlockClass, ...] | None:
-    """Return the classes of a grid of which all blocks of a cell do the same.
+    """Return the classes of a grid whose cells are uniform.
 
-    `kinds` says for each cell which of the streams that is. None where the classes are in too many
-    pieces.
+    `kinds` holds the index into `streams` of each cell. None for more than MOST_PIECES ranges.
     """
     found = Cells.in_order(*cells.merged(kinds), MOST_PIECES)
     if found is None:
@@ -108,9 +106,9 @@ def classes_from(
 
 
 def nearest(streams: Mapping[int, BlockStream], blocks: int) -> Classes:
-    """Return the classes of so many blocks, each of which counts as the nearest that was run.
+    """Return the classes of `blocks` blocks, each represented by the nearest executed one.
 
-    `streams` are those of the blocks that were, by their numbers.
+    `streams` are those of the executed blocks, by block number.
     """
     known = sorted(streams)
     ends = [(a + b) // 2 for a, b in pairwise(known)]

@@ -1,6 +1,6 @@
-"""Which blocks of a grid do the same, found by running a few of them.
+"""Classification of a grid's blocks by a few executed ones.
 
-By their places on the grid's axes where that can be told; else blocks of a sample stand for all.
+Classes are ranges of coordinates where possible, else a stratified sample represents all blocks.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gpusim.program.taint import refuse_missing_elements
 
 FIRST_PROBES = 10  # along a single axis
 MAX_PROBES = 256
-# Blocks that do much and all differ are told apart no further than this many instructions.
+# Limit on executed instructions, if all of many blocks differ.
 MAX_PROBED_INSTRUCTIONS = 1_000_000
-# A sample has at least so many blocks, and more where what all do is not known as well as that.
+# Limits on sampled blocks and on their instructions, up to the accuracy of SAMPLING_ERRORS.
 FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 48, 400, 2_000_000
 SAMPLED_IN_ORDER, NEIGHBOURS = 96, 24
-SAMPLING_ERRORS = 0.01, 0.02  # of instructions, and of what accesses take
+SAMPLING_ERRORS = 0.01, 0.02  # relative standard errors of instructions, and of passes of accesses
 
 
 def classify(
@@ -40,16 +40,16 @@ def classify(
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     skips: bool = True,
 ) -> Classes:
-    """Return the classes of a launch's blocks. Arrays that the kernel writes are left alone.
+    """Return the classes of a launch's blocks. The kernel's output arrays are not changed.
 
-    With `skips`, loops whose iterations are all alike are run in part and kept once. Where arrays
-    have no elements, the answer is kept for the next time.
+    With `skips`, loops of equal iterations are executed in part and stored once. Without array
+    contents the result is cached.
 
-    Raises InputError where control flow or addresses depend on an array that has no elements.
+    Raises InputError if control flow or addresses depend on an array without elements.
     """
     arguments = prepared.arguments
     given = list(map(id, arguments.values()))
-    same = tuple(map(given.index, given))  # an array may be passed twice
+    same = tuple(map(given.index, given))  # aliasing: an array may be passed twice
     key = Same(prepared.program), prepared.launch, tuple(arguments.items()), same, prepared.cc
     asked = _Asked(prepared, key, step_limit)
     if any(isinstance(value, np.ndarray) for value in arguments.values()):
@@ -59,7 +59,7 @@ def classify(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A launch whose classes are asked for. Equal ones have the same."""
+    """A launch to be classified; equal ones have equal classes."""
 
     prepared: Prepared = field(compare=False)
     key: tuple[Any, ...]
@@ -84,10 +84,10 @@ def _all(asked: _Asked, *, skips: bool) -> Classes:
 
 
 def _in_order(asked: _Asked) -> Classes:
-    """Return classes of a sample of blocks, which are run when those before them have been.
+    """Return the classes of sampled blocks, each executed after its predecessors.
 
-    What they touch is told from them and from some neighbours. The last block stands for itself
-    alone: it may end what all others have begun.
+    Their touches are recorded too, with those of some neighbours. The last block is a class of its
+    own: it may complete the work of all others.
     """
     parts = strata(asked.prepared.launch.grid)
     while not parts.are_whole and len(parts) < SAMPLED_IN_ORDER:
@@ -113,10 +113,10 @@ def _found(probe: Probe) -> Classes:
 
 
 def _by_place(probe: Probe, few: Strata) -> Classes | None:
-    """Return the classes as ranges along the axes; None where too many blocks differ for that.
+    """Return the classes as ranges along the axes; None if too many blocks differ.
 
-    What is found must hold for a few blocks that are scattered over the grid: where it does not,
-    their places are looked at, and then it must hold for more.
+    They are checked at a few scattered blocks: at a mismatch, the partition is refined at these
+    coordinates and checked at more.
     """
     cells, scattered = _first_cells(few), few
     while _may_run(probe, cells, scattered):
@@ -138,7 +138,7 @@ def _by_place(probe: Probe, few: Strata) -> Classes | None:
 
 
 def _may_run(probe: Probe, cells: Cells, scattered: Strata) -> bool:
-    """Return whether the first blocks of cells, and those that are scattered, are not too many."""
+    """Return whether executing the first blocks of cells and the scattered ones is affordable."""
     blocks = len(probe) + len(probe.missing(cells.first, scattered.chosen))
     each = probe.kept / max(1, len(probe))
     is_much = probe.kept > MAX_PROBED_INSTRUCTIONS or blocks * each > MOST_INSTRUCTIONS
@@ -146,7 +146,7 @@ def _may_run(probe: Probe, cells: Cells, scattered: Strata) -> bool:
 
 
 def _first_cells(few: Strata) -> Cells:
-    """Return cells that begin at a grid's corners; along a single axis also beside and between."""
+    """Return cells that begin at a grid's corners; along a single axis at more places."""
     grid = few.cells.grid
     cells = corners(grid)
     if not is_line(grid):
@@ -158,9 +158,9 @@ def _first_cells(few: Strata) -> Cells:
 
 
 def _sampled(probe: Probe, parts: Strata) -> Classes:
-    """Return classes of which each block that is run stands for those of its cell.
+    """Return the classes of a stratified sample: each executed block represents its cell.
 
-    So many are run that what all blocks do is known.
+    The sample grows until its standard errors are below SAMPLING_ERRORS.
     """
     probe.run(parts.chosen)
     while not parts.are_whole:
@@ -173,7 +173,7 @@ def _sampled(probe: Probe, parts: Strata) -> Classes:
 
 
 def _sample(probe: Probe, parts: Strata) -> Classes:
-    """Return classes of which each block that is chosen, and was run, stands for its cell's."""
+    """Return the classes of executed blocks, each the representative of its cell."""
     made = classes_from(parts.cells, probe.kinds(parts.chosen), probe.streams)
     assert made is not None
     instructions, _ = _errors(probe, parts)
@@ -181,7 +181,7 @@ def _sample(probe: Probe, parts: Strata) -> Classes:
 
 
 def _finer(probe: Probe, parts: Strata) -> Strata:
-    """Return so many cells as are needed to know what all blocks do, or may be run."""
+    """Return as many cells as the standard errors need, within the limits on execution."""
     wrong = max(np.array(_errors(probe, parts)) / SAMPLING_ERRORS)
     needed = len(parts) * wrong**2
     if parts.blocks <= MAX_PROBES:
@@ -199,7 +199,7 @@ def _finer(probe: Probe, parts: Strata) -> Strata:
 
 
 def _errors(probe: Probe, parts: Strata) -> list[float]:
-    """Return how well is known what all blocks do: instructions, and what their accesses take."""
+    """Return the relative standard errors of instructions and of passes of accesses."""
     kinds = probe.kinds(parts.chosen)
     counts = np.array([(s.instructions, s.passes) for s in probe.streams], dtype=float)
     return [parts.standard_error(column[kinds]) for column in counts.T]

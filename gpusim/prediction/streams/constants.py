@@ -1,4 +1,4 @@
-"""Where constants lie that a program reads beside what its launch gives it: lines of 64 bytes."""
+"""Lines of 64 bytes in constant banks that a program reads, besides the launch's own bank."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Array = np.ndarray[Any, Any]
 
 LINE_BYTES = 64
 NOWHERE = -1
-_OF_THE_LAUNCH = 0  # the bank of arguments, which a launch brings along
+_OF_THE_LAUNCH = 0  # the bank of arguments, written at each launch
 _BANK_LINES = 2**16 // LINE_BYTES
 
 
 def lines(program: Program) -> list[int]:
-    """Return the line that each instruction reads at an offset that is its own, NOWHERE if none."""
+    """Return the line read by each instruction at a fixed offset, NOWHERE if none."""
     return [_line(program, instruction) for instruction in program.instructions]
 
 
@@ -34,7 +34,7 @@ def _line_at(bank: int, offset: int) -> int:
 
 
 def are_looked_up(program: Program) -> bool:
-    """Return whether registers say where constants lie that a program reads."""
+    """Return whether a program reads constants at offsets in registers."""
     return any(
         OPS[one.op].kind == "bank" and one.src and one.detail[1][0] != _OF_THE_LAUNCH
         for one in program.instructions
@@ -42,7 +42,7 @@ def are_looked_up(program: Program) -> bool:
 
 
 def lowest_line(instruction: Instruction, offsets: Array, on: Array) -> Array:
-    """Return, for each warp, the lowest line that lanes read at offsets in registers."""
+    """Return, for each warp, the lowest line read at offsets in registers."""
     bank = instruction.detail[1][0]
     if bank == _OF_THE_LAUNCH:
         return np.full((1, 1), NOWHERE)

@@ -1,6 +1,6 @@
-"""How far apart the lines lie that a warp fetches, by classes of distance that DRAM tells apart.
+"""Distances between the lines that a warp loads, in the classes that DRAM distinguishes.
 
-The line itself, lines that are near, in the middle, and beyond.
+The classes are the same line, near, middle, and beyond.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from gpusim.prediction.memory.measured import MIDDLE_BYTES, NEAR_BYTES, SHARED_L
 Array = np.ndarray[Any, Any]
 
 CLASSES = 4
-EARLIER = 8  # loads before, of which the nearest counts
-
-# A count of each class in one number, with eight bits each; of the line itself none is counted.
+EARLIER = 8  # preceding loads, among them the nearest counts
+# A count of each class packed into one number, eight bits each; the same line is not counted.
 _BITS = 8
 _ONE_OF_CLASS = np.array([0, *(1 << _BITS * number for number in range(CLASSES - 1))])
 
@@ -28,9 +27,9 @@ def _classes(lines: Array) -> Array:
 
 
 def within(addresses: Array, on: Array) -> tuple[Array, Array]:
-    """Return, per warp, the lowest line it touches, and the gaps between its lines, packed.
+    """Return, per warp, the lowest touched line, and the gaps between its lines, packed.
 
-    The lowest is -1 where no lane is on. Arrays have 32 lanes in their last axis.
+    The lowest is -1 without an active lane. Arrays have 32 lanes in their last axis.
     """
     lines = in_order(addresses // LINE_BYTES, on)
     lowest = np.where(lines[..., 0] < NOWHERE, lines[..., 0], -1)
@@ -42,11 +41,11 @@ def within(addresses: Array, on: Array) -> tuple[Array, Array]:
 
 
 def to_next_warp(lowest: Array, gaps: Array, rows: Array, warps_per_block: int) -> Array:
-    """Return how many lines each warp's load lies from that of the next warp of its block.
+    """Return the distance in lines from each warp's load to that of the next warp of its block.
 
-    `lowest` is the lowest line of each row that runs the load, -1 where no lane is on, and `gaps`
-    those between its lines. From `SHARED_LATENCY_LINES` on all distances are one, which loads have
-    as well whose own lines do not lie near each other; the last warp has that of the one before it.
+    `lowest` is the lowest line of each row of the load, -1 without an active lane, and `gaps` the
+    packed gaps between its lines. Distances are capped at `SHARED_LATENCY_LINES`, also the value
+    for loads with distant lines of their own; the last warp has that of the one before it.
     """
     apart = np.full(lowest.shape, SHARED_LATENCY_LINES, dtype=np.int64)
     is_next = np.diff(rows // warps_per_block) == 0
@@ -55,19 +54,19 @@ def to_next_warp(lowest: Array, gaps: Array, rows: Array, warps_per_block: int) 
     known = is_next & are_on
     apart[:, 1:] = np.where(known, found, apart[:, 1:])
     apart[:, :-1] = np.where(known, found, apart[:, :-1])
-    are_near = gaps < 1 << _BITS  # none of the classes beyond the first
+    are_near = gaps < 1 << _BITS  # no gap beyond the first class
     return np.where(are_near, apart, SHARED_LATENCY_LINES)
 
 
 def counts_of(gaps: int) -> list[int]:
-    """Return how many gaps there are of each class."""
+    """Return the number of gaps in each class."""
     return [0, *(gaps >> _BITS * number & (1 << _BITS) - 1 for number in range(CLASSES - 1))]
 
 
 def to_earlier(lowest: Array) -> Array:
-    """Return how far a warp's accesses lie from those before, packed: two bits for each.
+    """Return the distance classes from a warp's loads to the ones before, two bits for each.
 
-    `lowest` is the lowest line of each access in order, -1 for what does not load.
+    `lowest` is the lowest line of each access in order, -1 for accesses other than loads.
     """
     packed = np.zeros(len(lowest), dtype=np.int32)
     loads = np.flatnonzero(lowest >= 0)
@@ -79,5 +78,5 @@ def to_earlier(lowest: Array) -> Array:
 
 
 def nearest(packed: int, accesses: int) -> int:
-    """Return the class of the nearest of so many accesses before."""
+    """Return the class of the nearest of the last `accesses` loads."""
     return min(packed >> 2 * back & 3 for back in range(min(accesses, EARLIER)))

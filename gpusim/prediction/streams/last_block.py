@@ -1,7 +1,7 @@
-"""The block that comes last: where blocks count themselves, what it does besides.
+"""Additional work of the last block, in kernels with a block counter.
 
-Blocks that are run for their streams find a counter as it was before the launch. Whoever comes
-last finds that all others have added to it.
+A block executed alone finds the counter in its state before the launch; the last one of a grid
+finds the contributions of all others.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gpusim.prediction.streams.probe import Probe, without_results
 
 Array = np.ndarray[Any, Any]
 
-MOST_WORDS = 8  # that one block adds to, of what counts blocks
+MOST_WORDS = 8  # counters that one block adds to
 COUNTING = ("add", "inc")
 
 
 def with_last_block(
     classes: Classes, prepared: Prepared, step_limit: int, *, skips: bool
 ) -> Classes:
-    """Return classes in which the grid's last block comes last, if it does more then."""
+    """Return classes with the grid's last block apart, if it does more after all others."""
     last = prepared.launch.blocks - 1
     names = wanted_of_atomics(prepared.program, COUNTING)
     if not (last and names):
@@ -39,7 +39,7 @@ def with_last_block(
             return classes
         probe = Probe(counted, step_limit, skips=skips)
         probe.run(np.array([last]))
-    except GpusimError:  # it counted something else, such as places in an array
+    except GpusimError:  # the counter was something else, such as an index into an array
         return classes
     stream = probe.streams[0]
     if stream.instructions <= classes.of(last).instructions:
@@ -48,7 +48,7 @@ def with_last_block(
 
 
 def wanted_of_atomics(program: Program, details: tuple[str, ...] = ()) -> frozenset[str]:
-    """Return the arrays that atomics change whose old values are wanted; of some kinds if given."""
+    """Return the arrays with atomics whose old value is used; of some operations if given."""
     return frozenset(
         row.memory.name
         for row in program.instructions
@@ -64,10 +64,10 @@ def wanted_of_atomics(program: Program, details: tuple[str, ...] = ()) -> frozen
 def _after_all_others(
     prepared: Prepared, names: frozenset[str], step_limit: int
 ) -> Prepared | None:
-    """Return a launch whose counters hold what all blocks but one have added; None without any."""
+    """Return a launch with counters as left by all blocks but one; None without counters."""
     last, after, counts = prepared.launch.blocks - 1, dict(prepared.arguments), 0
     for name, array, left in left_by_last(prepared, names, step_limit):
-        # An array of smaller elements than the atomics' words has no counters that can be told.
+        # Counters are only recognised in arrays with elements as large as the atomics' words.
         if array.dtype.kind in "iu" and last <= np.iinfo(array.dtype).max:
             added = left - array
             if np.count_nonzero(added) <= MOST_WORDS:
@@ -79,7 +79,7 @@ def _after_all_others(
 def left_by_last(
     prepared: Prepared, names: frozenset[str], step_limit: int
 ) -> Iterator[tuple[str, Array, Array]]:
-    """Yield some arrays by name, as a launch finds them and as its last block alone leaves them."""
+    """Yield name, initial contents and contents after the last block alone, for some arrays."""
     once = without_results(prepared)
     machine.run(once, step_limit=step_limit, blocks=[prepared.launch.blocks - 1])
     for name, array in prepared.arguments.items():

@@ -1,7 +1,7 @@
-"""Where what threads have of local memory lies: beyond all arrays, a row for each warp.
+"""Addresses of local memory: beyond all arrays, one row for each warp.
 
-A warp's row has the words of its lanes side by side. The GPU has as many rows as warps run at a
-time: what a block has of them a later block has again.
+A row holds the words of the warp's lanes side by side. The GPU reuses rows: it has as many as
+resident warps.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gpusim.launch.prepared import Prepared
 Array = np.ndarray[Any, Any]
 
 BEYOND = 1 << 44  # no array has this address, nor any above
-EVERYWHERE = 2 * BEYOND  # where fences between blocks are kept
+EVERYWHERE = 2 * BEYOND  # the pseudo-address of fences between blocks
 
 
 class LocalRows:
-    """Rows of the warps of a program; it `has` them where stores go on to the L2.
+    """Rows of the warps of a program; it `has` them if stores are written through to the L2.
 
-    Caches before compute capability 7.0 keep what is stored: it is in the L1.
+    Before compute capability 7.0 local stores stay in the L1 (write-back).
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -32,9 +32,9 @@ class LocalRows:
         self.has = bool(self._row_bytes) and prepared.cc.major >= memory.CC_OF_WRITE_THROUGH
 
     def within_block(self, step: Step, width_bytes: int) -> tuple[Array, Array]:
-        """Return the words that an access touches and which lanes do, a column for each word.
+        """Return the words touched by an access and their lanes, a column for each word.
 
-        Shaped (copies or 1, rows, columns), as if the block were the first.
+        Shaped (copies or 1, rows, columns), with addresses of the first block.
         """
         assert step.addresses is not None
         rows = step.placement.warp_of(step.rows)[None, :, None] * self._row_bytes
@@ -44,7 +44,7 @@ class LocalRows:
         return BEYOND + rows + own, np.tile(step.on, words)
 
     def places(self, step: Step, width_bytes: int) -> tuple[Array, Array]:
-        """Return the same where the blocks have them, shaped (copies, rows, columns)."""
+        """Return the same at the blocks' own addresses, shaped (copies, rows, columns)."""
         within, on = self.within_block(step, width_bytes)
         placement = step.placement
         blocks = placement.block_of(step.rows) * placement.warps_per_block
@@ -52,5 +52,5 @@ class LocalRows:
 
 
 def are_rows(addresses: Array) -> Array:
-    """Return which bytes are local memory."""
+    """Return the addresses of local memory, as a mask."""
     return np.asarray((addresses >= BEYOND) & (addresses < EVERYWHERE))

@@ -1,7 +1,7 @@
-"""Blocks that meet in memory: what one does follows what atomics of blocks before it have left.
+"""Blocks that communicate by atomics: each depends on the words left by the blocks before it.
 
-Trees that are built from below, tables that are filled: a block that is run alone finds no other's
-mark, and goes another way.
+Examples are trees built bottom-up and hash tables: a block executed alone finds no marks of others
+and takes another path.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from gpusim.prediction.streams.classes import Classes
 from gpusim.prediction.streams.last_block import MOST_WORDS, left_by_last, wanted_of_atomics
 from gpusim.program.taint import data_lines
 
-# All blocks are run where they do no more than this, each by itself: it takes a second or two.
+# Limit on the instructions of a grid, up to which all blocks are executed: a second or two.
 MOST_INSTRUCTIONS = 8_000_000
 
 
 def meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
-    """Return whether blocks go by what others left at many words, and all of them may be run.
+    """Return whether blocks depend on many words left by others, and all of them may be executed.
 
-    `classes` are those of blocks that are run alone. A few words are counters, of blocks or of
-    places: what the last block does there is another matter.
+    `classes` are those of blocks executed alone. A few words are counters of blocks or indices,
+    handled by `last_block`.
     """
     names = wanted_of_atomics(prepared.program)
     if not (names and data_lines(prepared.program, names)):
@@ -33,6 +33,6 @@ def meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
 
 
 def _words(prepared: Prepared, names: frozenset[str], step_limit: int) -> int:
-    """Return how many words of some arrays the last block changes."""
+    """Return the number of words of some arrays changed by the last block."""
     found = left_by_last(prepared, names, step_limit)
     return sum(int(np.count_nonzero(left != array)) for _, array, left in found)

@@ -1,4 +1,4 @@
-"""Runs some of a launch's blocks for their streams."""
+"""Execution of some of a launch's blocks for their streams."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
 
 Array = np.ndarray[Any, Any]
 
-# Blocks that are run together where those before them have to be: the machine takes about as long
-# for them as for one.
+# Blocks executed together after their predecessors: the machine takes about as long for them as
+# for one.
 TOGETHER = 8
 
 
 class UnsoundError(Exception):
-    """What was skipped is not like what stands for it."""
+    """Skipped iterations differ from the executed ones that represent them."""
 
 
 class Probe:
-    """Runs blocks of a launch, each once, and keeps the streams that differ, in their order.
+    """Executes blocks of a launch, each once, and keeps their distinct streams in order.
 
-    With `skips`, loops whose iterations are all alike are run in part and kept once. `in_order`
-    runs the blocks before a block that is run, so that it finds what they have done; what blocks
-    have `touched` is kept then.
+    With `skips`, loops of equal iterations are executed in part and stored once. With `in_order`,
+    the predecessors of a block are executed before it, and the blocks' stretches are kept in
+    `touched`.
     """
 
     def __init__(
@@ -47,26 +47,26 @@ class Probe:
         self._step_limit, self._skips, self._in_order = step_limit, skips, in_order
 
     def __len__(self) -> int:
-        """Return how many blocks were run."""
+        """Return the number of executed blocks."""
         return len(self._kinds)
 
     @property
     def kept(self) -> int:
-        """Instructions of all blocks that were run, those of a loop counted once."""
+        """Instructions of all executed blocks, those of a loop counted once."""
         return sum(self.streams[kind].kept for kind in self._kinds.values())
 
     def kinds(self, blocks: Array) -> Array:
-        """Return which of the streams blocks have that were run."""
+        """Return the indices into `streams` of executed blocks."""
         return np.array([self._kinds[b] for b in blocks.ravel().tolist()]).reshape(blocks.shape)
 
     def missing(self, *blocks: Array) -> list[int]:
-        """Return those of some blocks that have not been run, in order."""
+        """Return the blocks not yet executed, in order."""
         return sorted({b for some in blocks for b in some.ravel().tolist()} - set(self._kinds))
 
     def run(self, *blocks: Array) -> None:
-        """Run those of some blocks that have not been run.
+        """Execute the blocks not yet executed.
 
-        Raises UnsoundError where iterations were skipped that are not like those that were run.
+        Raises UnsoundError if skipped iterations differ from the executed ones.
         """
         missing = self.missing(*blocks)
         if not missing:
@@ -101,9 +101,9 @@ class Probe:
         )
 
     def _run_in_order(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
-        """Run some blocks together when all others have been that come before most of these.
+        """Execute blocks in small groups, each after most of its predecessors.
 
-        The last of them is run alone: nobody comes after it.
+        The last block is executed alone, after all others.
         """
         begin, touches, last = 0, TouchRecorder(prepared), len(blocks) - 1
         for first in (*range(0, last, TOGETHER), last):
@@ -117,7 +117,7 @@ class Probe:
 
 
 def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
-    """Run some blocks, iterations of loops that are alike in part; return what each touches."""
+    """Execute blocks, loops of equal iterations in part; return the stretches of each."""
     recorder = TouchRecorder(prepared)
     machine.run(
         without_results(prepared),
@@ -129,7 +129,7 @@ def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches
 
 
 def without_results(prepared: Prepared) -> Prepared:
-    """Return the same with copies of the arrays that the kernel writes."""
+    """Return the launch with copies of the arrays that the kernel writes."""
     written = {
         instruction.memory.name
         for instruction in prepared.program.instructions

@@ -1,4 +1,4 @@
-"""From steps and skips, as the machine reports them, to streams."""
+"""Warp streams from the steps and skips reported by the machine."""
 
 from __future__ import annotations
 
@@ -28,22 +28,21 @@ from gpusim.prediction.streams.touches import (
 
 Array = np.ndarray[Any, Any]
 
-# Columns of a step in which all warps are alike.
+# Columns of a step with equal values for all warps.
 YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 ZERO = np.zeros((1, 1), dtype=np.int64)
 NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 
-# What columns of steps are of: is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, ...
+# Types of the columns: is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, ...
 _TYPES = (np.bool_, np.bool_, np.int32, np.int32, np.int32, np.uint32, np.int64, *(3 * [np.int32]))
 
-COST = 2  # the place of that column
-
+COST = 2  # the index of that column
 NO_LINE = np.iinfo(np.int64).max  # above all lines
-MOST_COMPARED_BYTES = 1 << 15  # more cost as much to compare as what they come to
+MOST_COMPARED_BYTES = 1 << 15  # above it a comparison costs as much as the computation it saves
 
 
 class _Asked(NamedTuple):
-    """What a step's accesses ask for, as streams have it, and the sectors that they touch."""
+    """Memory columns of a step (cost, lines, wavefronts), and the touched sectors."""
 
     cost: Array = ZERO
     lines: Array = ZERO
@@ -53,9 +52,9 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Row:
-    """One step: its warps, columns shaped (copies or 1, warps or 1), and sectors touched.
+    """One step: its warps, columns shaped (copies or 1, warps or 1), and touched sectors.
 
-    These stand in one row, as many of each warp as its cost is: a quarter of what lanes take.
+    Sectors stand in one row, `cost` of each warp: a quarter of the memory of one per lane.
     """
 
     pc: int
@@ -65,7 +64,7 @@ class _Row:
     touched: Array | None
 
     def unfolded(self, every: Array) -> _Row:
-        """Return the step of a folded batch for the rows of all blocks, which begin at `every`."""
+        """Return the step of a folded batch for the rows of all blocks; `every` is their base."""
         shape = (len(every), len(self.rows))
         columns = [np.broadcast_to(column, shape).reshape(1, -1) for column in self.columns]
         touched = None if self.touched is None else self.of_copies(self.touched, len(every))
@@ -74,12 +73,12 @@ class _Row:
         )
 
     def of_copies(self, touched: Array, copies: int) -> Array:
-        """Return the sectors that all of so many copies touch, one after the other."""
+        """Return the sectors of all copies, one after the other."""
         return np.tile(touched, copies // len(self.columns[COST]))
 
 
 class _Recorded:
-    """What was recorded of a batch: its steps, and its skips, each after so many steps."""
+    """The record of a batch: its steps, and its skips by position among the steps."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
@@ -88,14 +87,14 @@ class _Recorded:
         self._latest: dict[int, tuple[Step, _Row]] = {}
 
     def add(self, step: Step, made: Callable[[Step], _Row]) -> None:
-        """Keep a step: as the latest of its instruction once more, where both do the same."""
+        """Append a step, shared with the latest one of its instruction if both are equal."""
         latest = self._latest.get(step.pc)
         if latest is None or not _is_again(latest[0], step):
             latest = self._latest[step.pc] = step, made(step)
         self.steps.append(latest[1])
 
     def unfold(self, placement: Placement) -> None:
-        """Spread what was recorded of a folded batch over the rows of an unfolded one."""
+        """Spread the record of a folded batch over the rows of an unfolded one."""
         copies = len(placement.blocks)
         every = np.arange(copies)[:, None] * placement.warps_per_block
         self.placement = placement
@@ -106,17 +105,17 @@ class _Recorded:
 
     @cached_property
     def starts(self) -> Array:
-        """The place of each step's first row: places count rows through all steps."""
+        """The index of each step's first row, counted through all steps."""
         return np.cumsum([0, *(len(step.rows) for step in self.steps)])
 
     def places(self) -> list[Array]:
-        """Return, for each row of the batch, the places at which it runs an instruction."""
+        """Return, for each row of the batch, the indices of its instructions."""
         rows = np.concatenate([step.rows for step in self.steps])
         counts = np.bincount(rows, minlength=self.placement.rows)
         return np.split(np.argsort(rows, kind="stable"), np.cumsum(counts)[:-1])
 
     def columns(self, touches: Touches, stored: Touches) -> dict[str, Array]:
-        """Return the columns of streams, shaped (copies, places).
+        """Return the columns of streams, shaped (copies, indices).
 
         In place of `earlier` they have the lowest line of each load.
         """
@@ -145,7 +144,7 @@ class _Recorded:
         }
 
     def _behind(self, begun: Array) -> Array:
-        """Return how many loads lie between each place and the step in which its data `begun`."""
+        """Return the number of loads since the step `begun`, the first touch of the data."""
         are_loads = [not step.is_store and step.touched is not None for step in self.steps]
         loads = np.cumsum([0, *are_loads])
         here = np.repeat(loads[:-1], np.diff(self.starts))
@@ -155,7 +154,7 @@ class _Recorded:
     def _column(self, number: int) -> Array:
         parts = [step.columns[number] for step in self.steps]
         shape = self.placement.copies, int(self.starts[-1])
-        # Most steps have what all warps have alike: that is set once.
+        # Most steps have the same value for all warps: it is set once.
         usual = next((part for part in parts if part.size == 1), None)
         full: Array = np.empty(shape, dtype=_TYPES[number])
         if usual is not None:
@@ -166,9 +165,9 @@ class _Recorded:
         return full
 
     def touches(self, *, stored: bool = False) -> Touches:
-        """Return all accesses of sectors, and what was skipped the last time, in order.
+        """Return all touches of sectors, and the last ones of skipped iterations, in order.
 
-        Of stores alone where `stored`.
+        Stores alone if `stored`.
         """
         parts = [
             self._touched(number) if step.is_store or not stored else NOTHING
@@ -196,7 +195,7 @@ class _Recorded:
         )
 
     def streams(self, columns: dict[str, Array]) -> list[BlockStream]:
-        """Return the streams of the batch's blocks: one and the same for those that do the same."""
+        """Return the streams of the batch's blocks, one object for equal ones."""
         places = self.places()
         times = np.array([self.times(skip) for _, skip in self.skips])
         first: dict[bytes, BlockStream] = {}
@@ -213,7 +212,7 @@ class _Recorded:
         return streams
 
     def _block(self, position: int, places: list[Array]) -> tuple[int, list[Array]]:
-        """Return the copy that a block is, and the places of its warps."""
+        """Return the copy of a block, and the indices of its warps."""
         if self.placement.folded:
             return position, places
         warps = self.placement.warps_per_block
@@ -222,9 +221,9 @@ class _Recorded:
     def _begun(
         self, columns: dict[str, Array], copy: int, places: list[Array], often: Array
     ) -> bytes:
-        """Return what is the same for blocks that have the same in all columns.
+        """Return a key, equal for blocks with equal columns.
 
-        They may lie at different addresses. Blocks of a folded batch take the same path.
+        Addresses count relative to the block's lowest. Blocks of a folded batch share their path.
         """
         here: Any = slice(None) if self.placement.folded else np.concatenate(places)
         own = {name: column[copy][here] for name, column in columns.items()}
@@ -239,7 +238,7 @@ class _Recorded:
     def _stream(
         self, columns: dict[str, Array], copy: int, places: list[Array], often: Array
     ) -> BlockStream:
-        """Return the stream of a block whose warps have these places."""
+        """Return the stream of a block, from the indices of its warps."""
         made = []
         for mine, loops in zip(places, self._loops(places, often), strict=True):
             own = {name: column[copy][mine] for name, column in columns.items()}
@@ -248,7 +247,7 @@ class _Recorded:
         return BlockStream(tuple(made))
 
     def _loops(self, places: list[Array], often: Array) -> list[list[Loop]]:
-        """Return the loops of a block's warps, each of which left something out so `often`."""
+        """Return the loops of a block's warps; `often` counts skipped iterations by warp."""
         found: list[list[Loop]] = [[] for _ in places]
         for number, warp in np.argwhere(often).tolist():
             at, skip = self.skips[number]
@@ -256,12 +255,12 @@ class _Recorded:
         return found
 
     def loop(self, at: int, skip: Skip, places: Array, times: int) -> Loop:
-        """Return what a skip after so many steps is in the stream of the row at these places."""
+        """Return the loop of a skip after `at` steps, in the stream of the row at these indices."""
         end = int(np.searchsorted(places, self.starts[at]))
         return Loop(end - skip.issued, end, times)
 
     def steps_of(self, at: int, skip: Skip) -> Array:
-        """Return the numbers of the steps that stand for what a skip leaves out."""
+        """Return the numbers of the steps that represent a skip's iterations."""
         like: list[int] = []
         for number in range(at - 1, -1, -1):
             if len(like) == skip.issued:
@@ -271,14 +270,14 @@ class _Recorded:
         return np.array(like[::-1])
 
     def times(self, skip: Skip) -> Array:
-        """Return how often a skip leaves out what a warp did, shaped (blocks, warps)."""
+        """Return the number of skipped iterations of each warp, shaped (blocks, warps)."""
         times = np.zeros((self.placement.copies, self.placement.rows), dtype=np.int64)
         times[:, skip.rows] = skip.times
         return times.reshape(-1, self.placement.warps_per_block)
 
 
 def _is_again(before: Step, step: Step) -> bool:
-    """Return whether an instruction does again what it did, for the same lanes and places."""
+    """Return whether an instruction repeats its last step, with equal lanes and addresses."""
     return (
         _is_same(before.rows, step.rows)
         and _is_same(before.active, step.active)
@@ -290,7 +289,7 @@ def _is_again(before: Step, step: Step) -> bool:
 
 
 def _is_same(a: Array | None, b: Array | None) -> bool:
-    """Return whether two arrays are equal, as far as that is found out at little cost."""
+    """Return whether two arrays are equal; False if a comparison would cost too much."""
     if a is b:
         return True
     if a is None or b is None or a.shape != b.shape or a.nbytes > MOST_COMPARED_BYTES:
@@ -307,9 +306,9 @@ def _unfolded(skip: Skip, placement: Placement, every: Array) -> Skip:
 class Recorder(Observer):
     """Turns steps and skips into streams of the blocks of a run.
 
-    It `adds_up` what the lanes of a warp have for one integer, as nvcc does, where the program's
-    code does not do it itself. Of blocks that are `unsound` what was skipped does not touch as many
-    sectors for the first time as the iterations that stand for it.
+    It `adds_up` integer atomics of a warp on one address, as nvcc's warp aggregation does, unless
+    the program is a compiler's and does it itself. A block is `unsound` if its skipped iterations
+    touch another number of sectors first than the iterations that represent them.
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -330,7 +329,7 @@ class Recorder(Observer):
         return recorded
 
     def step(self, step: Step) -> None:
-        """Keep what the clock needs of a step."""
+        """Record a step."""
         if OPS[step.instruction.op].issued:
             self._of(step.placement).add(step, self._row)
 
@@ -357,7 +356,7 @@ class Recorder(Observer):
         return _Row(step.pc, is_store, step.rows, columns, asked.touched)
 
     def skip(self, skip: Skip) -> None:
-        """Keep how often the iterations before it stand for those that it leaves out."""
+        """Record a skip: the iterations before it represent the skipped ones."""
         recorded = self._of(skip.placement)
         recorded.skips.append((len(recorded.steps), skip))
 
@@ -396,10 +395,10 @@ class Recorder(Observer):
         return _Asked()
 
     def _asked_of_local(self, step: Step, words: int) -> _Asked:
-        """Return what an access to so many words of each lane's local memory asks for.
+        """Return the columns of an access to local memory, of `words` words for each lane.
 
-        From compute capability 7.0 on a store sends them to the L2 as well, as one to global memory
-        does, and a load comes from there where the L1 has parted with them.
+        From compute capability 7.0 on a store is written through to the L2, as to global memory,
+        and a load comes from there after eviction from the L1.
         """
         assert step.addresses is not None
         places = memory.local_places(step.addresses)
@@ -434,7 +433,7 @@ class Recorder(Observer):
 def _unsound(
     recorded: _Recorded, touches: Touches, streams: Sequence[BlockStream]
 ) -> Iterator[int]:
-    """Yield where blocks stand whose streams touch not the sectors that the blocks touch."""
+    """Yield positions of blocks whose streams touch another number of sectors than the blocks."""
     stood = [recorded.steps_of(at, skip) for at, skip in recorded.skips]
     times = [recorded.times(skip).max(axis=1) for _, skip in recorded.skips]
     for position, own in enumerate(touches.of_blocks(len(streams))):

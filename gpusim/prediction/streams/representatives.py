@@ -1,7 +1,7 @@
-"""Blocks that stand for others, where an SM gets too many different ones to play them all.
+"""Representative blocks of an SM, where its blocks differ too much to play them all.
 
-In order of their instructions the SM's own blocks are divided into equal parts, and one that is
-about the mean of its part stands for it: what all of them do hardly changes.
+The SM's blocks, ordered by instruction count, are divided into equal parts, and a block near the
+mean of a part represents it: their total work hardly changes.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ import numpy as np
 
 from gpusim.prediction.streams import BlockStream
 
-MOST_STEPS = 200_000  # of different blocks: making them takes 2 s, and they take 250 MB
-
-Counted = tuple[BlockStream, int]  # what some of an SM's blocks do, and how many they are
+MOST_STEPS = 200_000  # of distinct blocks: building them takes 2 s and 250 MB
+Counted = tuple[BlockStream, int]  # a stream, and the number of its blocks on the SM
 
 
 def stand_ins(own: Sequence[Counted], iterations: int, resident: int) -> dict[int, BlockStream]:
-    """Return by the `id` of each stream the one that is played for it: most often itself.
+    """Return the stream played for each, by its `id`: most often itself.
 
-    `own` is what the SM's blocks do. So many `iterations` of each loop are played, of so many
-    blocks at most. Where all blocks are `resident` at a time they begin together, and the SM ends
-    with the longest of them: that one is played itself, beside what stands for the others.
+    `own` are the SM's streams with block counts. At most `iterations` of each loop are played, of
+    at most `resident` blocks at a time. If all blocks are resident they begin together, and the
+    longest one ends the SM: it is played itself, beside the representatives of the others.
     """
     ordered = sorted(own, key=lambda counted: counted[0].instructions)
     blocks = np.array([count for _, count in ordered])
@@ -37,7 +36,7 @@ def stand_ins(own: Sequence[Counted], iterations: int, resident: int) -> dict[in
 
 
 def _of_parts(ordered: Sequence[Counted], parts: int) -> dict[int, BlockStream]:
-    """Return for each stream of so many equal parts that of the part's middle."""
+    """Return for each stream the representative of its part, of `parts` equal parts."""
     blocks = np.array([count for _, count in ordered])
     middles = np.cumsum(blocks) - blocks / 2
     part_of = (middles * parts / blocks.sum()).astype(np.int64)
@@ -49,7 +48,7 @@ def _of_parts(ordered: Sequence[Counted], parts: int) -> dict[int, BlockStream]:
 
 
 def _middle(counted: Sequence[Counted]) -> BlockStream:
-    """Return the stream whose instructions are nearest to the mean of the blocks'."""
+    """Return the stream with an instruction count nearest to the blocks' mean."""
     instructions = [one.instructions for one, _ in counted]
     mean = np.average(instructions, weights=[count for _, count in counted])
     return counted[int(np.abs(np.array(instructions) - mean).argmin())][0]

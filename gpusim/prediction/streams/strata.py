@@ -1,6 +1,6 @@
-"""A stratified sample: a grid's blocks in cells of a size, in each of which one block is chosen.
+"""A stratified sample: a grid's blocks in cells of equal size, with one chosen block in each.
 
-It lies at no regular distance from the others, for kernels that do something every so many blocks.
+Choices are irregular within cells, for kernels with periodic work over block numbers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gpusim.prediction.streams.cells import Cells
 
 Array = np.ndarray[Any, Any]
 
-MOST_ROWS = 1 << 14  # of blocks that are divided along two axes; others are taken as one row
-EVENLY = multipliers(3)  # for where in its cell a block lies, along each axis
+MOST_ROWS = 1 << 14  # rows of a grid divided along all axes; grids with more are taken as one row
+EVENLY = multipliers(3)  # quasi-random position in the cell, along each axis
 
 
 @dataclass(frozen=True)
 class Strata:
-    """Cells of a grid, and the numbers of the blocks that are chosen of them, of the same shape."""
+    """Cells of a grid, and the numbers of their chosen blocks, of the same shape."""
 
     cells: Cells
     chosen: Array
@@ -38,11 +38,11 @@ class Strata:
 
     @property
     def are_whole(self) -> bool:
-        """Whether all blocks are chosen."""
+        """Whether every block is chosen."""
         return len(self) == self.blocks
 
     def halved(self) -> Strata:
-        """Return twice as many cells, divided where they are longest; what is chosen remains so."""
+        """Return twice as many cells, divided along the longest axis; choices are kept."""
         longest = max(range(3), key=lambda axis: int(self.cells.extents(axis).max()))
         extents = self.cells.extents(longest)
         more: list[list[int]] = [[], [], []]
@@ -51,10 +51,10 @@ class Strata:
         return _chosen(self.cells.divided(more), self.chosen)
 
     def standard_error(self, values: Array) -> float:
-        """Return the standard error of a sum over all blocks, as a fraction of it.
+        """Return the relative standard error of a sum over all blocks.
 
-        `values` are those of the chosen blocks, in their shape. By how much a cell's blocks vary,
-        cells next to it say: by how much it is not in line with them, as in a systematic sample
+        `values` are those of the chosen blocks, in their shape. The variance within a cell is
+        estimated from second differences between neighbouring cells, as in a systematic sample
         (K. M. Wolter, "Introduction to Variance Estimation", 2007, 8.2).
         """
         mean = float(values.mean())
@@ -79,7 +79,7 @@ def strata(grid: Dim3) -> Strata:
 
 
 def _chosen(cells: Cells, known: Array) -> Strata:
-    """Choose blocks of cells: those that are known, and for others one anywhere in the cell."""
+    """Choose blocks of cells: the known ones, and a quasi-random one in each other cell."""
     number = np.arange(1, math.prod(cells.shape) + 1).reshape(cells.shape)
     width, height, _ = cells.grid
     chosen = cells.first

@@ -1,4 +1,4 @@
-"""A warp's stream, and a block's: columns with an entry for each instruction that is kept."""
+"""The stream of a warp, and of a block: columns with an entry for each stored instruction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 class Loop(NamedTuple):
     """One iteration, the instructions from `first` up to `end`; it runs `times` more times.
 
-    Where accesses move on by whole lines in some iterations alone, one iteration here is as many.
+    Where accesses advance by whole lines only every few iterations, these are one iteration here.
     """
 
     first: int
@@ -25,9 +25,9 @@ class Loop(NamedTuple):
 
 
 class SimulatedLoop(NamedTuple):
-    """A loop of which `simulated` iterations of `length` instructions each are written out.
+    """A loop with `simulated` of its `iterations` unrolled, of `length` instructions each.
 
-    They begin at `first`. It is the `number`-th loop of its warp and has so many `iterations`.
+    They begin at `first`. It is the `number`-th loop of its warp.
     """
 
     number: int
@@ -38,11 +38,11 @@ class SimulatedLoop(NamedTuple):
 
     @property
     def extrapolated(self) -> int:
-        """Iterations that are not written out."""
+        """Iterations that are not simulated."""
         return self.iterations - self.simulated
 
 
-MOST_BEHIND = 32  # loads: more would tell iterations of a loop apart for nothing
+MOST_BEHIND = 32  # loads: a higher limit would only make equal iterations differ
 
 COLUMNS = (
     "pc", "is_on", "is_taken", "cost", "lines", "wavefronts", "fresh", "written", "joins", "behind",
@@ -52,23 +52,21 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class WarpStream:
-    """What one warp runs, in order: columns of one length.
+    """The instructions of one warp, in order: columns of one length.
 
     `pc` is the instruction, `is_on` whether a lane takes part (a guarded-off access touches
-    nothing; what only computes counts as on), `is_taken` whether a branch is taken. `cost` is
-    wavefronts for shared memory, sectors for global memory, the most lanes with one address
-    for atomics, and of constants at an offset in a register how many different ones; `lines` the
-    128-byte lines that a global access touches, or an atomic's sectors, `wavefronts` the passes of
-    the data stage that a global access takes, `fresh` those of its
-    sectors that the block has not touched before, `written` those that a store is the first to
-    write; `joins` says that another warp touches one of its sectors for the first time in the same
-    step, so that it waits for the same fetch; `behind` how many loads ago the block touched the
-    last of its sectors first, `MOST_BEHIND` at most. `lanes` are the lanes that run the
-    instruction, a bit each. `gaps`, `earlier` and `apart` say how far the lines of a global
-    load lie from each other, from those of the loads before and from those of the block's next warp
-    (`distances`), `constant` in which line a load of constants at an offset in a register begins
-    (`constants`), or -1. `loops`, in order, are those of which one iteration is kept,
-    `simulated_loops` those that have been written out.
+    nothing; a computation counts as on), `is_taken` whether a branch is taken. `cost` is the number
+    of wavefronts for shared memory, sectors for global memory, most lanes on one address for
+    atomics, and distinct constants at offsets in a register. `lines` is the number of 128-byte
+    lines of a global access, or an atomic's sectors; `wavefronts` the data-stage passes of a global
+    access; `fresh` the number of its sectors untouched by the block before; `written` of sectors
+    that a store is the first to write. `joins` means that another warp touches one of its sectors
+    for the first time in the same step, so that both wait for one fetch; `behind` is the number of
+    loads since the first touch of its most recent sector, `MOST_BEHIND` at most. `lanes` is the
+    mask of active lanes, a bit each. `gaps`, `earlier` and `apart` are distances of a global load's
+    lines from each other, from the preceding loads and from the block's next warp (`distances`);
+    `constant` is the first line of a load of constants at an offset in a register (`constants`), or
+    -1. `loops`, in order, have one iteration stored, `simulated_loops` are unrolled.
     """
 
     pc: Array
@@ -94,7 +92,7 @@ class WarpStream:
 
     @cached_property
     def key(self) -> bytes:
-        """Equal for warps that do the same: a digest, for columns may be long."""
+        """Equal for warps with equal streams: a digest, because columns may be long."""
         digest = blake2b(repr((self.loops, self.simulated_loops)).encode())
         for name in COLUMNS:
             digest.update(np.ascontiguousarray(getattr(self, name)).data)
@@ -102,14 +100,14 @@ class WarpStream:
 
     @cached_property
     def times(self) -> Array:
-        """How often the warp runs each instruction that is kept."""
+        """Execution count of each stored instruction."""
         times = np.ones(len(self), dtype=np.int64)
         for first, end, more in self.loops:
             times[first:end] += more
         return times
 
     def written_out(self, iterations: Callable[[int, int], int]) -> WarpStream:
-        """Return the stream with `iterations(n, times)` of its n-th loop written out."""
+        """Return the stream with `iterations(n, times)` of its n-th loop unrolled."""
         if not self.loops:
             return self
         places, loops, done, length = [], [], 0, 0
@@ -125,9 +123,9 @@ class WarpStream:
         return replace(made, simulated_loops=tuple(loops))
 
     def of_longest_lane(self) -> WarpStream:
-        """Return what the lane that runs the most does: the warp, if divergence were free.
+        """Return the stream of the lane with most instructions: the warp without divergence.
 
-        For streams whose loops are written out.
+        For streams with unrolled loops.
         """
         runs = self._bits()[:, int(self.by_lane().argmax())]
         before = np.concatenate([[0], np.cumsum(runs)]).tolist()
@@ -139,7 +137,7 @@ class WarpStream:
         return replace(self.at(runs), simulated_loops=tuple(loops))
 
     def by_lane(self) -> Array:
-        """Return how many instructions each lane runs."""
+        """Return the number of instructions of each lane."""
         return np.asarray(self.times @ self._bits())
 
     def _bits(self) -> Array:
@@ -147,7 +145,7 @@ class WarpStream:
         return np.asarray(bits != 0)
 
     def at(self, places: Array, loops: tuple[Loop, ...] = ()) -> WarpStream:
-        """Return the stream with the entries at some places alone."""
+        """Return the stream with the entries at some indices alone."""
         columns = {name: getattr(self, name)[places] for name in COLUMNS}
         return WarpStream(**columns, loops=loops)
 
@@ -160,12 +158,12 @@ class BlockStream:
 
     @cached_property
     def key(self) -> bytes:
-        """Equal for blocks that do the same."""
+        """Equal for blocks with equal streams."""
         return b"|".join(warp.key for warp in self.warps)
 
     @cached_property
     def instructions(self) -> int:
-        """Instructions that the block's warps issue."""
+        """Instructions issued by the block's warps."""
         return sum(int(warp.times.sum()) for warp in self.warps)
 
     @cached_property
@@ -175,27 +173,27 @@ class BlockStream:
 
     @cached_property
     def fresh_sectors(self) -> int:
-        """Sectors that the block touches."""
+        """Distinct sectors touched by the block."""
         return sum(int(warp.times @ warp.fresh) for warp in self.warps)
 
     @cached_property
     def read_sectors(self) -> int:
-        """Sectors that the block touches first by reading them."""
+        """Distinct sectors first touched by a read."""
         return sum(int(warp.times @ np.where(warp.written, 0, warp.fresh)) for warp in self.warps)
 
     @cached_property
     def written_sectors(self) -> int:
-        """Sectors that the block stores to."""
+        """Distinct sectors stored to."""
         return sum(int(warp.times @ warp.written) for warp in self.warps)
 
     def steps(self, iterations: int) -> int:
-        """Return its instructions with at most so many iterations of each loop."""
+        """Return its instructions with at most `iterations` of each loop."""
         more = sum(min(loop.times, iterations - 1) * (loop.end - loop.first) for loop in self.loops)
         return self.kept + more
 
     @property
     def loops(self) -> list[Loop]:
-        """All loops of which one iteration is kept."""
+        """All loops with one stored iteration."""
         return [loop for warp in self.warps for loop in warp.loops]
 
     @property
@@ -205,9 +203,9 @@ class BlockStream:
 
 
 def rolled(stream: WarpStream) -> WarpStream:
-    """Return the stream with all that is like a loop's kept iteration counted among its `times`.
+    """Return the stream with all repetitions of a loop's stored iteration counted in `times`.
 
-    Streams that do the same become equal, wherever in their loops iterations were skipped first.
+    Equal instruction sequences become equal streams, at any point of the first skip.
     """
     if not stream.loops:
         return stream
@@ -232,5 +230,5 @@ def rolled(stream: WarpStream) -> WarpStream:
 
 
 def _run(is_so: Array) -> int:
-    """Return how many entries from the first on are true."""
+    """Return the length of the leading run of true entries."""
     return len(is_so) if is_so.all() else int(is_so.argmin())

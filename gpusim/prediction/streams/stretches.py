@@ -1,4 +1,4 @@
-"""What some blocks touch of global and local memory: stretches of bytes, in order."""
+"""Stretches of bytes in global and local memory touched by blocks, in order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _ADDRESS = (1 << _ADDRESS_BITS) - 1
 
 @dataclass(frozen=True)
 class Stretches:
-    """What a block touches, a row for each stretch of bytes, in columns of one length.
+    """The touches of a block, one row for each stretch of bytes, in columns of one length.
 
-    An instruction `pc` touches bytes from `begin` up to `end` and no sector between them is left
-    out; `kind` says whether it loads, stores or updates them, or loads them past the L1; a fence
-    between blocks is said to touch a sector that is `EVERYWHERE`. Its `time` is how many steps the
-    block had made before; lanes ask for so many `asked` bytes of it. What is of a loop of which
-    iterations were skipped is touched `times` more times, each `stride` bytes further and `period`
-    steps later. The longest block makes `steps` steps.
+    Instruction `pc` touches bytes from `begin` up to `end`, with no untouched sector between them;
+    `kind` is a load, store, atomic, load past the L1, or fence between blocks (with a sector at
+    `EVERYWHERE` as its address). `time` is the number of preceding steps of the block; `asked` the
+    bytes requested by lanes. In a loop with skipped iterations the stretch is touched `times` more
+    times, each `stride` bytes further and `period` steps later. The longest block makes `steps`
+    steps.
     """
 
     pc: Array
@@ -55,17 +55,17 @@ class Stretches:
 
     @property
     def shape(self) -> bytes:
-        """Equal for stretches that differ in where they begin alone."""
+        """Equal for stretches that differ only in their addresses."""
         columns = (self.pc, self.end - self.begin, self.times, self.stride)
         return b"|".join(np.ascontiguousarray(column).tobytes() for column in columns)
 
     @property
     def sectors(self) -> Array:
-        """How many sectors each stretch has."""
+        """Number of sectors of each stretch."""
         return self.pieces(SECTOR_BYTES)
 
     def pieces(self, size: int) -> Array:
-        """Return how many pieces of a size each stretch has."""
+        """Return the number of pieces of `size` bytes of each stretch."""
         return np.asarray((self.end - 1) // size - self.begin // size + 1)
 
 
@@ -74,7 +74,7 @@ COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "step
 
 @dataclass
 class _Touch:
-    """A step that touches memory: whose stretches they are by position in the batch."""
+    """A step with memory accesses: its stretches, by block position in the batch."""
 
     pc: int
     kind: int
@@ -86,7 +86,7 @@ class _Touch:
 
 
 class _Recorded:
-    """What was recorded of a batch: all its steps' rows, those that touch memory, its skips."""
+    """The record of a batch: rows of all its steps, touches of memory, and skips."""
 
     def __init__(self) -> None:
         self.rows: list[Array] = []
@@ -103,7 +103,7 @@ class TouchRecorder(Observer):
         self.stretches: dict[int, Stretches] = {}
 
     def step(self, step: Step) -> None:
-        """Keep what a step touches."""
+        """Record the touches of a step."""
         instruction = step.instruction
         op, found = OPS[instruction.op], instruction.memory
         if not op.issued:
@@ -121,7 +121,7 @@ class TouchRecorder(Observer):
         recorded.touches.append(_Touch(step.pc, kind, number, *touched))
 
     def _touched(self, step: Step) -> tuple[Array, Array, Array, Array] | None:
-        """Return the stretches of a step; None where it touches no memory that has any."""
+        """Return the stretches of a step; None without an access to global or local memory."""
         found = step.instruction.memory
         if found is None or step.addresses is None:
             return None
@@ -132,7 +132,7 @@ class TouchRecorder(Observer):
         return None
 
     def skip(self, skip: Skip) -> None:
-        """Keep which iterations are left out."""
+        """Record a skip of iterations."""
         recorded = self._of(skip.placement.blocks)
         recorded.skips.append((len(recorded.rows), skip))
 
@@ -153,9 +153,9 @@ class TouchRecorder(Observer):
 def _stretches(
     step: Step, addresses: Array, on: Array, width: int
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the stretches that a step touches: whose, begin and end of each, what is asked of it.
+    """Return the stretches of a step: block position, begin, end and requested bytes of each.
 
-    Elements between which a sector might lie that none of them touches are apart.
+    Elements with an untouched sector between them belong to different stretches.
     """
     placement, rows = step.placement, step.rows
     copies = len(placement.blocks) if placement.folded else 1
@@ -179,7 +179,7 @@ def _stretches(
 
 
 def _everywhere(step: Step) -> tuple[Array, Array, Array, Array]:
-    """Return the same of a fence, whose lanes ask for nothing."""
+    """Return the same for a fence, with no requested bytes."""
     placement = step.placement
     position = np.unique(step.rows // placement.warps_per_block)
     if placement.folded:
@@ -189,9 +189,9 @@ def _everywhere(step: Step) -> tuple[Array, Array, Array, Array]:
 
 
 def _by_position(touches: Sequence[_Touch], blocks: int) -> tuple[Array, Array]:
-    """Return what touches come to, by whose they are, in order: pc, kind, step, begin, end, asked.
+    """Return touches sorted by block, as rows: pc, kind, step, begin, end, asked.
 
-    A row for each of these; with it where the stretches of each block begin and the last ones end.
+    With them the boundaries of each block's columns.
     """
     counts = [len(touch.position) for touch in touches]
     whose = np.concatenate([np.zeros(0, dtype=np.int64), *(t.position for t in touches)])
@@ -208,7 +208,7 @@ def _by_position(touches: Sequence[_Touch], blocks: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class _Loop:
-    """A loop: the steps of its kept iteration, up to `end`; what each block skips of it."""
+    """A loop: the steps of its stored iteration, up to `end`, and the iterations skipped."""
 
     steps: Array
     end: int
@@ -218,7 +218,7 @@ class _Loop:
 
     @classmethod
     def of(cls, rows: Sequence[Array], at: int, skip: Skip) -> _Loop:
-        """Return what a skip after so many steps is, by the rows that ran each."""
+        """Return the loop of a skip after `at` steps; `rows` are the rows of each step."""
         like: list[int] = []
         for number in range(at - 1, -1, -1):
             if len(like) == skip.issued:
@@ -233,7 +233,7 @@ class _Loop:
         return cls(np.array(like, dtype=np.int64), at, most, period, skip.strides)
 
     def stride_of(self, begin: Array) -> Array:
-        """Return by how many bytes stretches move on, which the array that they lie in decides."""
+        """Return the strides of stretches in bytes, determined by their array."""
         arrays = np.array(sorted(self.strides), dtype=np.int64)
         if not len(arrays):
             return np.zeros_like(begin)
@@ -243,7 +243,7 @@ class _Loop:
 
 
 def _of_block(rows: Array, loops: Sequence[_Loop], position: int, steps: int) -> Stretches:
-    """Return what the block at a position of a batch touches, which skips iterations of `loops`."""
+    """Return the stretches of the block at a position of a batch, with its skipped loops."""
     pc, kind, step, begin, end, asked = rows
     time = step.copy()
     times, stride, period = np.zeros((3, len(pc)), dtype=np.int64)

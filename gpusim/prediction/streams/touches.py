@@ -1,4 +1,4 @@
-"""Which sectors the blocks of a batch touch, when for the first time, and how many in all."""
+"""Distinct sectors touched by the blocks of a batch: first touches, and their number."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gpusim.prediction.streams.local_rows import BEYOND
 
 Array = np.ndarray[Any, Any]
 
-FAR = 1 << 40  # further apart than sectors of one array are
+FAR = 1 << 40  # larger than the distance of sectors in one array
 
 
 @dataclass(frozen=True)
 class Touches:
-    """Accesses of sectors in order: by which block of a batch, in which step, at which place.
+    """Touches of sectors in order: block of a batch, step and place.
 
-    A place is one warp's run of an instruction, numbered through all steps and blocks. What was
-    skipped has neither: its step and place are -1.
+    A place is one warp's execution of an instruction, numbered through all steps and blocks.
+    Skipped ones have step and place -1.
     """
 
     block: Array
@@ -30,17 +30,17 @@ class Touches:
     sector: Array
 
     def at(self, which: Array) -> Touches:
-        """Return some of them."""
+        """Return some of the rows."""
         return Touches(self.block[which], self.step[which], self.place[which], self.sector[which])
 
     def of_blocks(self, count: int) -> list[Touches]:
-        """Return each block's own."""
+        """Return the touches of each block."""
         order = np.argsort(self.block, kind="stable")
         ends = np.searchsorted(self.block[order], np.arange(1, count))
         return [self.at(mine) for mine in np.split(order, ends)]
 
     def skipped(self, times: Array, strides: Mapping[int, int]) -> Touches:
-        """Return these moved on by strides, as often as the block says; none where it is never."""
+        """Return the touches of the last skipped iteration, `times` strides further by block."""
         some = self.at(times[self.block] > 0)
         moved = some.sector + times[some.block] * _steps(some.sector, strides)
         nowhere = np.full(len(moved), -1)
@@ -61,11 +61,11 @@ def joined(parts: Sequence[Touches]) -> Touches:
 
 
 def first_touches(touches: Touches, places: int) -> tuple[Array, Array, Array]:
-    """Return, per place, how many sectors no earlier access of the block touched.
+    """Return, per place, the number of sectors untouched by the block before.
 
-    Where several warps touch a sector first in one step, it is counted for one of them; the
-    second array says for which of the others. The third says in which step the last of a place's
-    sectors was touched first, -1 where that was skipped.
+    A sector first touched by several warps in one step counts for one of them; the second array
+    marks the others. The third is the step of the first touch of a place's most recent sector, -1
+    if that was skipped.
     """
     joins = np.zeros(places, dtype=bool)
     begun = np.full(places, -1)
@@ -83,7 +83,7 @@ def first_touches(touches: Touches, places: int) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A block's skip: what it touched in the `steps` before, moved on by strides, `times` times."""
+    """A block's skip: touches of the `steps` before, repeated `times` times at strides."""
 
     steps: Array
     times: int
@@ -91,9 +91,9 @@ class Skipped:
 
 
 def sectors_touched(touches: Touches, skips: Sequence[Skipped]) -> int | None:
-    """Return how many sectors a block touches, in what it ran and in what was skipped.
+    """Return the number of distinct sectors of a block, in executed and skipped iterations.
 
-    None where that is not known: loops move through one array by different strides.
+    None if unknown: loops advance through one array by different strides.
     """
     ran = np.unique(touches.sector[touches.place >= 0])
     strides: dict[int, int] = {}
@@ -109,7 +109,7 @@ def sectors_touched(touches: Touches, skips: Sequence[Skipped]) -> int | None:
 
 
 def _steps(sectors: Array, strides: Mapping[int, int]) -> Array:
-    """Return by how many sectors each moves on, which the array that it lies in decides."""
+    """Return the advance of each in sectors, determined by its array."""
     if not strides:
         return np.zeros_like(sectors)
     arrays = np.array(sorted(strides), dtype=np.int64)
@@ -120,10 +120,10 @@ def _steps(sectors: Array, strides: Mapping[int, int]) -> Array:
 
 
 def _reached(ran: Array, step: int, runs: Sequence[tuple[Array, int]]) -> int:
-    """Return how many sectors beside those in `ran` are reached by some that move on.
+    """Return the number of sectors beside `ran` that advancing ones reach.
 
-    Each run is sectors that make so many steps. Sectors a step apart are neighbours on a line:
-    what is reached are stretches of lines, and it is counted what these cover together.
+    Each run holds sectors with their number of steps. On a line of sectors one step apart, the
+    reached ones are intervals: the size of their union is counted.
     """
     size = abs(step)
     begins = [_on_line(ran, size)]
@@ -141,6 +141,6 @@ def _reached(ran: Array, step: int, runs: Sequence[tuple[Array, int]]) -> int:
 
 
 def _on_line(sectors: Array, size: int) -> Array:
-    """Return places of sectors such that those `size` apart, and they alone, are neighbours."""
+    """Return positions of sectors, adjacent exactly for sectors `size` apart."""
     place: Array = sectors % size * FAR + sectors // size
     return place
