@@ -1,1 +1,1 @@
-"""The command line: what a user types, turned into calls of the library and printed."""
+"""The command line: parses arguments, calls the library and prints the results."""

@@ -1,7 +1,7 @@
 """The `gpusim` command: its subcommands, and the one place where errors become exit codes.
 
 Exit codes: 0 for success, 1 for a wrong result, 2 for input that cannot be used or an answer
-that cannot be printed, 130 where the user interrupts. What a subcommand needs it imports when
+that cannot be printed, 130 where the user interrupts. A subcommand's imports are deferred until
 it runs: an answer should come in half a second.
 """
 
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output.prepare()
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
-        output.write()  # what a kernel's file has printed when it was imported
+        output.write()  # output of a kernel's file during its import
         return code
     except GpusimError as error:
         return _fail(str(error))
@@ -111,7 +111,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _refuse(unknown: Sequence[str], name: str) -> None:
-    """Raise what is wrong with words that a subcommand does not take."""
+    """Raise an InputError about arguments that a subcommand does not have."""
     options = command(name).options if name in MODULES else ()
     near = did_you_mean(unknown[0], [one.flag for one in options if one.flag.startswith("--")])
     asked = f"gpusim {name}" if name in MODULES else "gpusim"

@@ -137,7 +137,7 @@ def _scalar(text: str, kind: DType, context: str) -> Any:
 
 
 def bound(arguments: Sequence[Argument], parameters: Sequence[str], kernel: str) -> list[Any]:
-    """Return the values in the order of a kernel's parameters; those without a name fill up."""
+    """Return the values in the order of a kernel's parameters; unnamed ones fill the gaps."""
     values: dict[str, Any] = {}
     for given in arguments:
         if given.name is None:

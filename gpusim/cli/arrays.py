@@ -79,7 +79,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[tuple[int, ...], bool, DType]:
 
 
 def _elements(path: Path, file: BinaryIO, count: int, stored: DType) -> Array:
-    """Return what follows the header; no room is made for what a file has not."""
+    """Return the elements after the header; a truncated file is refused before allocation."""
     status = os.fstat(file.fileno())
     if stat.S_ISREG(status.st_mode) and status.st_size - file.tell() < count * stored.itemsize:
         raise _foreign(path)
@@ -146,13 +146,13 @@ def _values(words: list[str]) -> Sequence[int | float] | None:
 
 
 def _extremes(values: Sequence[int | float]) -> tuple[int | float, ...]:
-    """Return the least and the largest finite number; what holds both holds all."""
+    """Return the least and the largest finite number: a type that holds both holds all."""
     finite = [v for v in values if math.isfinite(v)] if isinstance(values[0], float) else values
     return (min(finite), max(finite)) if finite else tuple(values[:1])
 
 
 def _misfit(path: Path, rows: Iterable[Row], good: Callable[[str], bool], what: str) -> InputError:
-    """Return what is wrong with the first word that is not good."""
+    """Return the InputError for the first word that is not good."""
     words = ((at, word) for at, words in rows for word in words)
     at, word = next((at, word) for at, word in words if not good(word))
     return InputError(f"{shown(path)}, line {at}: {shown(word)!r} {what}")

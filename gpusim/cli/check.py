@@ -41,7 +41,7 @@ def check(chosen: Namespace) -> int:
 
 
 def also_checked(chosen: Namespace) -> tuple[Findings | None, int]:
-    """Return what --check finds beside what a command does, and the exit code that it asks for."""
+    """Return the findings of --check beside a command's result, and their exit code."""
     if not chosen.check:
         return None, 0
     findings = checked(chosen)
@@ -49,7 +49,7 @@ def also_checked(chosen: Namespace) -> tuple[Findings | None, int]:
 
 
 def with_findings(document: dict[str, Any], findings: Findings | None) -> dict[str, Any]:
-    """Return a command's document with what --check found."""
+    """Return a command's document with the findings of --check."""
     return document if findings is None else {**document, "check": findings.to_dict()}
 
 
@@ -111,7 +111,7 @@ OWN = {
 
 
 def checked(chosen: Namespace) -> Findings:
-    """Return what a check finds in the launch that the options describe."""
+    """Return the findings of a check of the launch that the options describe."""
     from gpusim.checking.check import check as judge
     from gpusim.checking.check import check_call
     from gpusim.cli.selection import selected, step_limit

@@ -1,8 +1,8 @@
 """Sizes that depend on others: `ceil(n/(2*block))` in a grid, a shape or an argument.
 
-Numbers, + - * / %, min, max, ceil and the names that are given; parsed, never evaluated as
-Python. A quotient is exact until `ceil` rounds it up; what is left must be a whole number, or for
-an argument with a decimal point, any.
+Numbers, + - * / %, min, max, ceil and the given names; parsed, never evaluated as
+Python. A quotient is exact until `ceil` rounds it up; the result must be a whole number, or, in
+an argument with a decimal point, any number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_TOKENS = 100
 MOST = 2**64
 _DECIMAL = r"\d+\.\d*(?:[eE][-+]?\d{1,2})?"
 _TOKEN = re.compile(rf"\s*({_DECIMAL}|\d[\d_]*(?:\s*(?:\^|\*\*)\s*\d+)?|[A-Za-z_]\w*|[-+*/%(),])")
-# What parts sizes: a comma, or an x between two of them, as in 16x16, ceil(n/16)xn or nxn.
+# Separators of sizes: a comma, or an x between two of them, as in 16x16, ceil(n/16)xn or nxn.
 _COMMA = re.compile(
     r",|(?:(?<=[\d)\s])|(?<=\bn)|(?<=xn)|(?<=\bblock)|(?<=xblock))x"
     r"(?=[\s\d(]|(?:n|block)(?:\b|x)|(?:ceil|min|max)\b)"
@@ -59,7 +59,7 @@ def size_of(text: str, names: Mapping[str, int]) -> int | None:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return what commas, or an x between sizes, part that stand in no parentheses."""
+    """Return the parts between commas, or an x between sizes, outside parentheses."""
     parts, begin = [], 0
     for comma in _COMMA.finditer(text):
         before = text[: comma.start()]
@@ -70,7 +70,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def number_of(text: str, names: Mapping[str, int]) -> int | float:
-    """Return what an expression comes to: any number where it has a decimal point."""
+    """Return an expression's value: any number if it has a decimal point, else a whole one."""
     return float(_exact(text, names)) if "." in text else value_of(text, names)
 
 
@@ -128,7 +128,7 @@ class _Parser:
         return token
 
     def whole(self) -> Fraction:
-        """Return what all of it comes to."""
+        """Return the value of the whole expression."""
         found = self._chain(SUMS)
         if self._next():
             raise self._error(self._next())

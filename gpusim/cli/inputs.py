@@ -1,8 +1,8 @@
 """Numbers, lists and names as a user writes them, turned into values.
 
-Every function raises InputError for what it cannot use, and says what it expected. Texts are
-looked at before they become numbers: Python's own conversions know no bounds, or raise what
-no user should see.
+Every function raises InputError for invalid text, and says the expected form. Texts are
+validated before conversion: Python's own conversions have no bounds, or raise errors that no
+user should see.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INFINITE = re.compile(r"[+-]?(inf|infinity)", re.IGNORECASE)
 
 
 def whole_number(text: str) -> int | None:
-    """Return what 4096, 4_096, 1e6, 2^20, 2**20 or 2^20+1 stands for, None for anything else."""
+    """Return the value of 4096, 4_096, 1e6, 2^20, 2**20 or 2^20+1, None for anything else."""
     plain = text.strip().replace("_", "")
     if len(plain) > MAX_LETTERS:
         return None
@@ -53,9 +53,9 @@ def whole_number(text: str) -> int | None:
 
 
 def number(text: str) -> int | float | None:
-    """Return what a number in a file or an argument stands for.
+    """Return the value of a number in a file or an argument.
 
-    None for anything else, and for what is so large that a float64 would hold infinity.
+    None for anything else, and for numbers beyond the range of float64.
     """
     word = text.strip()
     if len(word) > MAX_LETTERS:
@@ -143,7 +143,7 @@ def dtype(text: str) -> DType:
 
 
 def lowering_level(text: str) -> str:
-    """Return "O0" or "O3" for what -O is given."""
+    """Return "O0" or "O3" for the value of -O."""
     level = text.upper().removeprefix("O")
     if level not in ("0", "3"):
         raise InputError(f"-O is 0 (as nvcc -G) or 3 (as nvcc -O3), not {text!r}")

@@ -8,7 +8,7 @@ from gpusim.cli.options import JSON, Command, print_json, print_lines
 
 
 def list_kernels(chosen: Namespace) -> int:
-    """List the kernels: origin, what each teaches, known defects."""
+    """List the kernels: origin, lesson, known defects."""
     from gpusim.catalogue import entries
 
     if chosen.json:

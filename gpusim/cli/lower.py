@@ -1,4 +1,4 @@
-"""`gpusim lower`: what a kernel becomes, line by line and pass by pass."""
+"""`gpusim lower`: the SSA and machine code of a kernel, line by line and pass by pass."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 def lower(chosen: Namespace) -> int:
-    """Show the SSA and the machine code that a kernel becomes.
+    """Show the SSA and the machine code of a kernel.
 
-    The passes with what each changed; then every source line with the operations and the
-    instructions that it became, their stall counts and the registers in use.
+    The passes, each with its changes; then every source line with its operations and
+    instructions, their stall counts and the registers in use.
 
-    With --cuda the kernel as CUDA C++, of which nvcc makes its code; with --code nvcc that code,
-    which has no passes to show.
+    With --cuda the kernel as CUDA C++, the source of nvcc's code; with --code nvcc that code,
+    without passes to show.
 
-    With --after PASS the whole form that a pass leaves; with --diff what each pass changed, or
-    with both, what that pass did. Nothing is run.
+    With --after PASS the whole form after a pass; with --diff the change by each pass, or with
+    both, the change by that pass. Nothing is run.
     """
     if chosen.cuda:
         from rich.text import Text

@@ -1,7 +1,7 @@
-"""Files that say `from numba import cuda`: they find the dialect under numba's name.
+"""Files with `from numba import cuda`: the dialect takes numba's name in their imports.
 
-Kernels mean what they mean in the dialect; functions that numba compiles for the host are left as
-Python has them.
+Kernels have the dialect's meaning; functions that numba would compile for the host stay plain
+Python.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_for_numba(text: str) -> bool:
 
 
 class _Numba(ModuleType):
-    """What such files find as `numba`: the dialect, types, and decorators that do nothing."""
+    """The module `numba` for such files: the dialect, types, and decorators without effect."""
 
     cuda = cuda
     void = void
@@ -43,7 +43,7 @@ class _Numba(ModuleType):
 
     @property
     def types(self) -> _Numba:
-        """Its types, which it has itself too."""
+        """The scalar types, also attributes of this module."""
         return self
 
     def jit(self, *given: Any, **options: Any) -> Callable[..., Any]:
@@ -59,7 +59,7 @@ def as_the_dialect() -> Iterator[None]:
     """Let imports of numba find the dialect."""
     held = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_numba(name)}
     numba = _Numba("numba")
-    numba.__path__ = []  # a package, of which nothing else is there
+    numba.__path__ = []  # a package without other modules
     sys.modules.update({"numba": numba, "numba.cuda": cuda, "numba.types": numba})
     try:
         yield

@@ -1,7 +1,7 @@
-"""Subcommands as data: what each takes, described once, and how results are printed.
+"""Subcommands as data: the options of each, described once, and the printing of results.
 
-The standard library reads the command line: typer brings pydantic with it, which takes
-longer to import than a kernel takes to compile and run.
+The standard library reads the command line: typer depends on pydantic, whose import takes
+longer than compiling and running a kernel.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Command:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are InputErrors, like everything else a user gets wrong."""
+    """A parser that raises its errors as InputErrors, like all other errors of a user."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(
@@ -91,7 +91,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Raise what is wrong, and say which help to ask for."""
+        """Raise the error, and name the help to ask for."""
         raise InputError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -113,7 +113,7 @@ STEP_LIMIT = Option("--step-limit", "instructions a block may run before it coun
 
 
 def print_json(document: Any) -> None:
-    """Print plain data as JSON; NaN and infinities, which JSON lacks, as strings."""
+    """Print plain data as JSON; NaN and infinities, absent from JSON, as strings."""
     encoder = json.JSONEncoder(indent=2, allow_nan=False)
     output.write_all(chain(encoder.iterencode(_plain(document)), "\n"))
 
@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_lines(report: Callable[[int], Iterable[Text]]) -> None:
-    """Print the lines of a report, which is given the terminal's width; none wraps."""
+    """Print the lines of a report for the terminal's width; none wraps."""
     from gpusim.reports.layout import console
 
     screen = console(output.standard_output())

@@ -1,8 +1,8 @@
-"""The one way to standard output and standard error, either of which may be full or shut.
+"""The one way to standard output and standard error, either of them possibly full or closed.
 
-A reader who leaves early, as in `gpusim list | head -1`, has what it wanted: the rest is
-dropped, and the exit code still says how the work went. Where standard output is shut or its
-disk is full the answer is lost, which is an error.
+A reader may leave early, as in `gpusim list | head -1`: the rest is dropped, and the exit code
+still says how the work went. If standard output is closed or its disk is full the answer is
+lost, an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TextIO
 from gpusim.errors import GpusimError, GpusimWarning
 from gpusim.host.files import shown
 
-MOST_LETTERS = 1000  # of a line of a complaint, which may repeat what was given
+MOST_LETTERS = 1000  # of a line of an error message, which may repeat input
 MOST_LINES = 30
 _PACKAGE = str(Path(__file__).parent.parent)
 
@@ -26,7 +26,7 @@ class OutputError(GpusimError):
 
 
 def prepare() -> None:
-    """Let both streams replace what their encoding lacks, rather than fail."""
+    """Let both streams replace characters outside their encoding, rather than fail."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -45,7 +45,7 @@ def write(*parts: str) -> None:
 
 
 def write_all(parts: Iterable[str]) -> None:
-    """Print what may be too long to hold at once."""
+    """Print text in parts, as it may be too long to hold at once."""
     stream = standard_output()
     try:
         for part in parts:
@@ -76,12 +76,12 @@ def told(
     category: type[Warning],
     filename: str,
     lineno: int,
-    file: TextIO | None = None,  # noqa: ARG001  what is told goes to standard error
+    file: TextIO | None = None,  # noqa: ARG001  warnings go to standard error
     line: str | None = None,  # noqa: ARG001  a line of source is not shown
 ) -> None:
-    """Tell gpusim's own warnings and those of a user's file, a line each, and no other.
+    """Print gpusim's own warnings and a user's file's, a line each, and no other.
 
-    It takes the place of `warnings.showwarning`, which would show the line of source as well.
+    It replaces `warnings.showwarning`, which would show the line of source as well.
     """
     if issubclass(category, GpusimWarning):
         complain(str(message))
@@ -95,7 +95,7 @@ def has_terminal() -> bool:
 
 
 def _abandon(stream: TextIO) -> None:
-    """Lead a stream to nowhere: what it still holds is written when the interpreter ends."""
+    """Redirect a stream to the null device: its buffer is written when the interpreter ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

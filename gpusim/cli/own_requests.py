@@ -1,4 +1,4 @@
-"""What is asked of a user's own kernel in a ranking or a sweep: plain data until it makes a job."""
+"""Requests for a user's own kernel in a ranking or a sweep: plain data until it makes a job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpusim.launch.grid import ComputeCapability
     from gpusim.prediction.sweeps.jobs import Job
 
-# What is read of the command line; only some of it is offered, the rest is of the catalogue.
+# Options read from the command line; only some are offered, the rest is the catalogue's.
 TAKEN = ("grid", "arg", "shared_bytes", "include", "define", "std", "op", "dtype", "coarse")
 
 
@@ -47,7 +47,7 @@ class OwnRequest:
     def of(
         cls, kernel: str, chosen: Namespace, ccs: Iterable[ComputeCapability] = ()
     ) -> OwnRequest:
-        """Return what a command line asks of a kernel; InputError where there is no such kernel.
+        """Return the request of a command line for a kernel; InputError if there is none.
 
         Its digest is that of its files on GPUs of `ccs`.
         """
@@ -73,7 +73,7 @@ class OwnRequest:
         return replace(own_job(configured, values), name=self.kernel)
 
     def _files(self) -> Iterator[Path]:
-        """Yield its own file, what that imports from its folder, and its data."""
+        """Yield its own file, that file's imports from its folder, and its data."""
         options = dict(self.options)
         file = parted(self.kernel)[0]
         if file:
@@ -121,7 +121,7 @@ def _modules_beside(path: Path) -> Iterator[Path]:
 def request_of(
     name: str, chosen: Namespace, ccs: Iterable[ComputeCapability] = ()
 ) -> Request | OwnRequest:
-    """Return what is asked of a kernel, of no size yet; InputError where there is none."""
+    """Return the request for a kernel, yet without a size; InputError if there is none."""
     from gpusim.cli.selection import asked_of
     from gpusim.cli.user_files import names_a_file
 

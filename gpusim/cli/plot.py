@@ -1,4 +1,4 @@
-"""`gpusim plot`: a picture of what a kernel does, as a PNG or SVG file."""
+"""`gpusim plot`: a picture of a kernel's behaviour, as a PNG or SVG file."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ DEFAULT_SIZES = "2^16,2^18,2^20,2^22,2^24,2^26"
 
 
 def plot(chosen: Namespace) -> int:
-    """Draw what a kernel does, as a PNG or SVG file.
+    """Draw a kernel's behaviour, as a PNG or SVG file.
 
-    Of one block: who adds what (tree), who passes which condition (divergence), which banks a
-    line meets (banks), what its strides cost (strides). Of a prediction: what the warps of an SM
-    wait for (timeline). Of several, reduce1 to reduce7 where none are named: gains, roofline,
-    traffic, bandwidth, accuracy. Needs matplotlib, the extra `plot`.
+    Of one block: the additions of a reduction (tree), the branches of its threads (divergence),
+    the bank conflicts of a line (banks), the cost of its strides (strides). Of a prediction: the
+    stalls of an SM's warps (timeline). Of several, reduce1 to reduce7 if none are named: gains,
+    roofline, traffic, bandwidth, accuracy. Needs matplotlib, the extra `plot`.
     """
     from gpusim.reports.plots.canvas import check, save, theme_of
 
@@ -55,9 +55,9 @@ def plot(chosen: Namespace) -> int:
 
 
 def _of_trace(name: str, *options: str, code: str | None = None) -> Callable[[Namespace], Any]:
-    """Return what draws one of a trace's own pictures, with the options that it takes.
+    """Return the function that draws one of a trace's own pictures, with the options it takes.
 
-    `code` is whose machine code it shows where nobody says so.
+    `code` is the code generator by default.
     """
 
     def draw(chosen: Namespace) -> Any:
@@ -88,7 +88,7 @@ def _timeline(chosen: Namespace) -> Any:
 
 
 def _forecasts(chosen: Namespace) -> list[Forecast]:
-    """Return what the kernels take that are named, or those of the series as corrected."""
+    """Return predictions of the named kernels, or of the series as corrected."""
     from gpusim.cli.predict import forecast, job_of
 
     device = device_of(chosen.device, chosen.without)
@@ -123,7 +123,7 @@ def _traffic(chosen: Namespace) -> Any:
 
 
 def _bandwidth(chosen: Namespace) -> Any:
-    """Draw rates over --sizes; what was measured with the same block stands beside them."""
+    """Draw rates over --sizes, with measurements of the same block beside them."""
     from gpusim.cli import inputs
     from gpusim.cli.validation import measured_gbps
     from gpusim.reports.plots.bandwidth import Rates, plot_bandwidth
@@ -154,7 +154,7 @@ NOT_OF_ACCURACY = {
 
 
 def _accuracy(chosen: Namespace) -> Any:
-    """Draw what was measured of the launches that the options name, beside its prediction."""
+    """Draw measured times of the launches that the options name, beside their predictions."""
     from gpusim.catalogue import find
     from gpusim.cli.user_files import names_a_file
     from gpusim.cli.validation import beside_predictions
@@ -187,7 +187,7 @@ def _accuracy(chosen: Namespace) -> Any:
 
 
 def _cases(chosen: Namespace) -> dict[str, Any]:
-    """Return what the options ask of the cases that were measured, by the fields of a case."""
+    """Return the options as a filter of the measured cases, by the fields of a case."""
     from gpusim.cli import inputs
     from gpusim.cli.validation import SCOPES
 
@@ -213,7 +213,7 @@ def _one_kernel(chosen: Namespace) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is seen in a picture, and what draws it from the command line's options."""
+    """A picture: its summary, and the function that draws it from the options."""
 
     summary: str
     draw: Callable[[Namespace], Any]

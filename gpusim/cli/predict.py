@@ -1,4 +1,4 @@
-"""`gpusim predict`: how long a kernel takes on a named GPU, why, and what would change it."""
+"""`gpusim predict`: a kernel's duration on a named GPU, its limiter, and remedies."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 def predict(chosen: Namespace) -> int:
     """Say how long a kernel takes on a GPU, and why.
 
-    Time, throughput and what binds; stalls, source lines and classes of blocks; what was
-    simulated and what was extrapolated; what would change it.
+    Time, throughput and the limiter; stalls, source lines and classes of blocks; the simulated
+    and the extrapolated part; remedies.
 
     A kernel of the catalogue needs no more than its name and a size. A kernel of your own is
     named by its file; give its grid, its block and its arguments.
@@ -112,7 +112,7 @@ COMMAND = Command(
 
 
 def job_of(chosen: Namespace) -> Job:
-    """Return the job that is asked for; InputError for what cannot be."""
+    """Return the requested job; InputError if it is impossible."""
     from gpusim.cli.user_files import names_a_file
 
     passes, _ = how(chosen)
@@ -122,7 +122,7 @@ def job_of(chosen: Namespace) -> Job:
 
 
 def forecast(chosen: Namespace, job: Job, device: Device, *, timeline: bool = False) -> Forecast:
-    """Return what a job takes on a device, as it is asked for."""
+    """Return the prediction of a job on a device, with the requested options."""
     from gpusim.cli.selection import step_limit
 
     limit = step_limit(chosen)

@@ -39,7 +39,7 @@ class Bar:
             self._show()
 
     def advance(self, what: str = "") -> None:
-        """Take note that a piece is finished; `what` stands beside the bar."""
+        """Record that a piece is finished; `what` is shown beside the bar."""
         self._done += 1
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, what=what)

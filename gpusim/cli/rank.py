@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 def rank(chosen: Namespace) -> int:
     """Order kernels by their time on a GPU, with each step's reason.
 
-    Without names it ranks reduce1 to reduce7, and the corrected form of those that are wrong as
-    published. A kernel that cannot run as asked is named with the reason. Kernels of your own are
+    Without names it ranks reduce1 to reduce7, and the corrected form of the defective ones.
+    A kernel that cannot run as requested is named with the reason. Kernels of your own are
     named by their files, and share grid and arguments.
     """
     passes, l2 = how(chosen)
@@ -71,7 +71,7 @@ def rank(chosen: Namespace) -> int:
 
 
 def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
-    """Return what is asked of a kernel; InputError where there is none of this name."""
+    """Return the request for a kernel; InputError if there is none of this name."""
     from gpusim.cli import inputs
     from gpusim.cli.own_requests import OwnRequest, request_of
 

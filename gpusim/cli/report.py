@@ -59,7 +59,7 @@ def _subject(name: str, chosen: Namespace, device: Device | None) -> Subject:
 
 
 def _remark(finding: Finding) -> Remark:
-    """Return what `gpusim check` has found as a remark of the page."""
+    """Return a finding of `gpusim check` as a remark of the page."""
     from gpusim.reports.page.sections import Remark
 
     return Remark(finding.rule, min(finding.lines, default=0), finding.message, finding.severity)

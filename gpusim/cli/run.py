@@ -89,7 +89,7 @@ COMMAND = Command(
 
 
 def _launch(call: Call, code: str | None, step_limit: int, progress: Progress) -> Prepared:
-    """Run one launch, and return what ran."""
+    """Run one launch, and return its prepared program."""
     from gpusim import machine
     from gpusim.codegen.programs import prepare
 
@@ -119,7 +119,7 @@ class Progress:
             self.bar.stop()
 
     def launch(self) -> Callable[[int], None]:
-        """Return what is called with how many blocks of the next launch have finished."""
+        """Return a callback for the number of finished blocks of the next launch."""
         before = self.done
 
         def report(finished: int) -> None:

@@ -17,7 +17,7 @@ from gpusim.machine import DEFAULT_STEP_LIMIT
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What is asked of a kernel, its size included, and the numbers of a file, if one is given."""
+    """The request for a kernel, its size included, and the numbers of a file, if one is given."""
 
     request: Request
     data: Any
@@ -52,7 +52,7 @@ class Selection:
 
 
 def asked_of(name: str, chosen: Namespace) -> Request:
-    """Return what a ranking or a sweep asks of a kernel, of no size yet; InputError for none."""
+    """Return the request of a ranking or a sweep for a kernel, yet without a size."""
     kind = inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None
     entry, operation = find(name), chosen.op or "sum"
     return Request(entry.name, operation=operation, dtype=kind, passes=chosen.passes)
@@ -66,7 +66,7 @@ def step_limit(chosen: Namespace) -> int:
 
 
 def selected(entry: Entry, chosen: Namespace) -> Selection:
-    """Return the kernel with its options; InputError or LaunchError for what does not work."""
+    """Return the kernel with its options; InputError or LaunchError if they do not fit."""
     kind = inputs.dtype(chosen.dtype) if chosen.dtype is not None else None
     count = inputs.count(chosen.n) if chosen.n is not None else None
     data = None

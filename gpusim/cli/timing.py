@@ -1,4 +1,4 @@
-"""What the commands about time have in common: the device, the cache, the passes."""
+"""Options common to the commands about time: the device, the cache, the passes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def device_of(
 
 
 def _setting(text: str) -> tuple[str, Value]:
-    """Return the key and the number that KEY=VALUE gives it, which the device judges."""
+    """Return key and number of KEY=VALUE; the device checks them."""
     from gpusim.cli.inputs import number, whole_number
     from gpusim.gpu.device import KEYS
 

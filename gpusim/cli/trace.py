@@ -1,4 +1,4 @@
-"""`gpusim trace`: what one launch of a kernel does to the machine."""
+"""`gpusim trace`: counters and findings of one launch of a kernel."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 def trace(chosen: Namespace) -> int:
-    """Show what a launch does, line by line and warp by warp.
+    """Show the counters of a launch, line by line and warp by warp.
 
-    Totals, source lines, the warps of one block, and what to make of it; with --line, that
+    Totals, source lines, the warps of one block, and findings; with --line, that
     line's accesses lane by lane, address by address, bank by bank.
 
     A kernel of the catalogue needs no more than its name. A kernel of your own is named by its

@@ -1,4 +1,4 @@
-"""Kernels in files of the user's own, which run when they are imported and may do anything."""
+"""Kernels in a user's own files: importing one runs it, with any effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import shown
 
-MAX_SOURCE_BYTES = 2**22  # hundreds of times what anybody writes
+MAX_SOURCE_BYTES = 2**22  # hundreds of times the size of usual files
 
 
 def names_a_file(text: str) -> bool:
@@ -39,10 +39,10 @@ def kernel_of_file(text: str) -> Kernel:
     """Return the kernel that `path/to/file.py:function` names.
 
     Without `:function` the file must have one kernel. Raises InputError where the file
-    does not import or has no such kernel, KernelSourceError for what the dialect lacks.
+    does not import or has no such kernel, KernelSourceError for syntax outside the dialect.
     """
     path, function = python_file(text)
-    text = files.text(path, MAX_SOURCE_BYTES, again=True)  # says what is wrong with the file
+    text = files.text(path, MAX_SOURCE_BYTES, again=True)  # raises errors about the file itself
     module = _of_numba(path) if numba_files.is_for_numba(text) else _imported(path)
     kernels = {
         name: value
@@ -73,7 +73,7 @@ def _of_the_dialect(kernel: Kernel) -> Kernel:
 
 
 def _of_numba(path: Path) -> dict[str, Any]:
-    """Run a file that imports numba, which finds the dialect in its place, and return its names."""
+    """Run a file that imports numba, with the dialect in its place, and return its names."""
     print(numba_files.NOTE.format(file=path), file=sys.stderr)
     with numba_files.as_the_dialect():
         return _imported(path)
@@ -94,7 +94,7 @@ def _imported(path: Path) -> dict[str, Any]:
             spec.loader.exec_module(module)
     except (GpusimError, _InterruptError):
         raise
-    except BaseException as error:  # a file may raise what it likes: SystemExit, KeyboardInterrupt
+    except BaseException as error:  # a file may raise anything: SystemExit, KeyboardInterrupt
         where = _line_in(error, path)
         raise InputError(f"{path}{where} does not import: {_one_line(error)}") from None
     finally:
@@ -109,7 +109,7 @@ class _InterruptError(KeyboardInterrupt):
 
 @contextmanager
 def _interrupts_of_the_user() -> Iterator[None]:
-    """Let what interrupts a file be told from what the file raises."""
+    """Distinguish a user's interrupt of a file's import from exceptions raised by the file."""
 
     def interrupt(*_: object) -> None:
         raise _InterruptError
@@ -139,7 +139,7 @@ def _line_in(error: BaseException, path: Path) -> str:
 
 
 def _one_line(error: BaseException) -> str:
-    """Return an error's type and the first line of what it says, if it can say anything."""
+    """Return an error's type and the first line of its message, if it has any."""
     try:
         text = error.msg if isinstance(error, SyntaxError) else str(error)
     except Exception:  # its own __str__ may fail too

@@ -1,4 +1,4 @@
-"""`gpusim validate`: handed over to the package of its own that holds gpusim against hardware.
+"""`gpusim validate`: calls the separate package that compares gpusim with measurements.
 
 Installed it lies beside the other parts of gpusim, in a checkout in a folder of its own.
 """
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
 def measured_gbps(
     kernel: str, device: str, block: int, kind: str = "int32"
 ) -> list[tuple[int, float]]:
-    """Return (elements, GB/s) of what was measured of a kernel with a cold L2, in order.
+    """Return (elements, GB/s) measured of a kernel with a cold L2, in order.
 
     `kind` is the type of the elements. A device without measurements of its own has none.
     """
@@ -47,10 +47,10 @@ def measured_gbps(
 def beside_predictions(
     kernels: Sequence[str], device: str, wanted: Callable[[Any], bool], code: str
 ) -> list[tuple[str, float, float]]:
-    """Return (kernel, measured us, predicted us) of launches that were measured on a device.
+    """Return (kernel, measured us, predicted us) of launches measured on a device.
 
-    `wanted` says which cases, `code` whose machine code is predicted. InputError where none was
-    measured, or none can be predicted.
+    `wanted` selects the cases, `code` names the code generator of the predictions. InputError if
+    no launch was measured, or none can be predicted.
     """
     files, predicted = _module("files"), _module("predicted")
     times = files.load(device).times if device in files.names() else ()

@@ -1,1 +1,1 @@
-"""Readings of a trace: as tables for a terminal, as drawings of lanes, as plain data for JSON."""
+"""Reports of results: tables for a terminal, drawings of lanes, plain data for JSON, pages."""

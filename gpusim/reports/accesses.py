@@ -1,7 +1,6 @@
-"""One source line, lane by lane: which lanes pass its condition, what each touches, which bank.
+"""The accesses of one source line by lane: active mask, addresses, banks and wavefronts.
 
-The tables of the textbooks, worked out from the addresses of a trace. A conflict shows as a
-bank with more than one row: each row is a wavefront, and names the lane that it serves.
+The tables of the textbooks, computed from the addresses of a trace. A conflict shows as a
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ YES, NO, OUT = "Y", ".", " "
 
 @dataclass(frozen=True)
 class Access:
-    """What one warp does to memory in one iteration; `ops` with the same addresses are one."""
+    """A warp's memory access in one iteration; `ops` with the same addresses are one."""
 
     iteration: int
     ops: tuple[str, ...]
@@ -36,7 +35,7 @@ class Access:
 
 
 def line_document(trace: Trace, line: int, warp: int | None) -> list[dict[str, Any]]:
-    """Return what `line_report` draws as plain data, of one warp or of all."""
+    """Return the content of `line_report` as plain data, for one warp or all."""
     _checked(trace, line, warp)
     placed = zip(trace.executions, iterations(trace.executions), strict=True)
     return [
@@ -264,10 +263,7 @@ def _lane_table(execution: Execution, cc: str, width: int) -> Iterator[Text]:
 
 
 def _crowded_lanes(execution: Execution, banks: int) -> set[int]:
-    """Return the lanes whose bank another lane, served together with them, wants for another word.
-
-    These are what a conflict is made of.
-    """
+    """Return the lanes in bank conflict: another lane of their part needs the bank's other word."""
     crowded: set[int] = set()
     for part in lanes.parts(execution, banks):
         for words in lanes.words_in_banks(execution, banks, part).values():

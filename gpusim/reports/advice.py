@@ -1,4 +1,4 @@
-"""What would change a time, in sentences: from the bounds, the stalls and the ablations."""
+"""Remedies for a predicted time, in sentences: from the limiters, the stalls and the ablations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGE_TAIL = 0.1
 
 
 class Stall(NamedTuple):
-    """What a warp does in these cycles, and what shortens them."""
+    """The meaning of a stall reason, and its remedy."""
 
     meaning: str
     remedy: str
@@ -70,7 +70,7 @@ def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str
     found = [_limit(forecast.first)]
     if ablations:
         found.append(_cost(ablations))
-    if forecast.first.bound.name != WAITING:  # which more blocks or fewer stalls do not change
+    if forecast.first.bound.name != WAITING:  # not affected by occupancy or stalls
         found += _shape(forecast)
         found.append(_waiting(forecast.first))
     return found[:SENTENCES]
@@ -136,7 +136,7 @@ def _cost(ablations: Sequence[Ablation]) -> str:
 
 
 def _shape(forecast: Forecast) -> Iterator[str]:
-    """Yield what is wrong with the launch: overhead, tail, occupancy."""
+    """Yield weaknesses of the launch: launch overhead, tail, occupancy."""
     first, held = forecast.first, forecast.first.occupancy
     gpu = forecast.device.gpu
     overhead = first.time_us - first.cycles / gpu.sm_clock_mhz

@@ -15,7 +15,7 @@ _WORKING = ("selected", "not_selected")
 
 
 def changes(before: Prediction, after: Prediction) -> list[str]:
-    """Return what changed from one launch to a faster one, up to three phrases."""
+    """Return the changes from one launch to a faster one, up to three phrases."""
     return list(_changes(before, after))[:MOST_CHANGES]
 
 

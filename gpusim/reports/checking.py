@@ -1,4 +1,4 @@
-"""The report of a check: what is wrong, line by line, with a picture of the first finding."""
+"""The report of a check: findings by line, with a picture of the first one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _heading(findings: Findings) -> Iterator[Text]:
 
 
 def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Text]:
-    """Yield one finding: what it is, where, the message and how to mend it."""
+    """Yield one finding: title, places, message and fix."""
     title = Text(f"{finding.severity}: ", STYLES[finding.severity])
     title.append(finding.about.title, TITLE)
     title.append(f"  [{finding.rule}]", DIM)

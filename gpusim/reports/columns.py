@@ -1,7 +1,7 @@
-"""Tables of text: columns as wide as they need, one of which gives way to fit the terminal.
+"""Tables of text: columns of natural width, one of them shortened to fit the terminal.
 
-rich's own tables squeeze every column and take ten times as long, which a command that
-should answer in half a second notices.
+rich's own tables squeeze every column and take ten times as long, noticeable in a command that
+should answer in half a second.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Cell = str | tuple[str, str]  # text, or text and style
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, where its text stands, and what to do with text that is too long.
+    """A heading, the alignment of its text, and the treatment of text that is too long.
 
     `overflow` is "never" (not shortened), "ellipsis" (ends in one) or "fold" (goes on in
     the next line, `hang` columns further in, broken at spaces or before underscores).
@@ -44,7 +44,7 @@ class Columns:
         self.rows.append([cell if isinstance(cell, tuple) else (cell, "") for cell in cells])
 
     def widths(self, width: int) -> list[int]:
-        """Return the columns' widths; those that give way get what the others leave."""
+        """Return the columns' widths; flexible columns share the width left by the others."""
         needed = [
             max(len(column.heading), *(len(row[i][0]) for row in self.rows), 0)
             for i, column in enumerate(self.columns)

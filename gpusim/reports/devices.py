@@ -50,7 +50,7 @@ def device_document(device: Device) -> dict[str, Any]:
 
 
 def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
-    """Yield the devices, a line each, and what a device can be imagined without."""
+    """Yield the devices, a line each, and the mechanisms that `--without` can switch off."""
     products = width >= WIDTH_FOR_PRODUCTS
     made = Columns(
         Column("name", "left"),
@@ -103,7 +103,7 @@ def device_report(device: Device, width: int) -> Iterator[Text]:
 
 
 def _group(device: Device, group: str) -> Columns:
-    """Return two rows for each number: what it is and means, then its unit and its source."""
+    """Return two rows for each number: value and meaning, then unit and source."""
     made = Columns(
         Column("", "left"), Column(""), Column("", "left"), Column("", "left", "fold", hang=2)
     )

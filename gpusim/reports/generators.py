@@ -17,7 +17,7 @@ def code_of(program: Program) -> str:
 
 
 def made_by(compiler: str, lowering: str) -> str:
-    """Return whose code it is; `compiler` is empty for a lowering's."""
+    """Return the code generator's name; `compiler` is empty for a lowering's code."""
     return f"code of {compiler}" if compiler else f"lowering {lowering}"
 
 

@@ -1,4 +1,4 @@
-"""What a GPU is imagined to be beside what its device file says, in words."""
+"""The changes made to a device beside its device file (`--without`, `--set`), in words."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ NAME_WIDTH = 18
 
 
 def kernel_list(entries: Sequence[Entry], width: int) -> Iterator[Text]:
-    """Yield the kernels with what each teaches and its known defect, grouped by origin."""
+    """Yield the kernels with their lesson and known defect, grouped by origin."""
     origin = None
     for entry in entries:
         if entry.origin != origin:

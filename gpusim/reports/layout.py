@@ -1,4 +1,4 @@
-"""How all reports look: one width, one way to write numbers, one set of colours."""
+"""The common layout of reports: one width, one way to write numbers, one set of colours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def console(stream: IO[str]) -> Console:
 
 
 def integer(value: int) -> str:
-    """Return a count with commas, or "." for none, which keeps the eye on what there is."""
+    """Return a count with commas, or "." for zero, which makes the other numbers stand out."""
     return f"{value:,}" if value else "."
 
 

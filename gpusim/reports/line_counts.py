@@ -1,4 +1,4 @@
-"""What reports say of a source line, summed over a line's counters."""
+"""A source line's sums over counters, as reports show them."""
 
 from __future__ import annotations
 

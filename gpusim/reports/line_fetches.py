@@ -1,4 +1,4 @@
-"""What reports say of where a source line's bytes come from: its loads of an array together."""
+"""Sources of a line's bytes (L1, L2, DRAM) for reports: its loads of an array together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONCE = "once"
 
 @dataclass(frozen=True)
 class LineFetches:
-    """What the instructions of a line load of an array; fractions of all that they load.
+    """A line's loads of an array; `l1`, `l2` and `dram` are fractions of the loaded bytes.
 
     `reuse_bytes` is the median of their sectors' reuse distances, None where most are read once.
     """
@@ -47,7 +47,7 @@ class LineFetches:
 
 
 def by_line(fetches: Sequence[Fetch]) -> list[LineFetches]:
-    """Return what each line loads of each array, the most bytes first."""
+    """Return the loads of each line and array, the most bytes first."""
     ordered = sorted(fetches, key=_place)
     found = [_together(list(group)) for _, group in groupby(ordered, key=_place)]
     return sorted(found, key=lambda one: (-one.loaded_bytes, one.line, one.array))
@@ -58,7 +58,7 @@ def _place(fetch: Fetch) -> tuple[int, str]:
 
 
 def _together(fetches: Sequence[Fetch]) -> LineFetches:
-    """Return what instructions of one line and array load, each weighted with its sectors."""
+    """Return the sum over instructions of one line and array, weighted by their sectors."""
     sectors = sum(one.sectors for one in fetches)
     return LineFetches(
         line=fetches[0].line,

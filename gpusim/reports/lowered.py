@@ -1,6 +1,6 @@
-"""What a kernel became: a program beside its source, and the stages of lowering on the way to it.
+"""The stages of a lowering, and the machine code beside its source.
 
-What is told of a `Program` does not depend on how that was made; it may have no stages.
+Reports of a `Program` do not depend on its origin; it may have no stages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpusim.program.flow import live_registers
 
 @dataclass(frozen=True)
 class Lowered:
-    """A program, where it comes from, what it was lowered for, and the stages on the way to it."""
+    """A program, its origin, its target, and the stages of its lowering."""
 
     program: Program
     source_file: str
@@ -51,13 +51,13 @@ class Lowered:
 
     @property
     def ssa(self) -> Stage | None:
-        """The SSA form from which instructions were selected."""
+        """The SSA form that instruction selection started from."""
         return next((stage for stage in reversed(self.stages) if stage.is_ssa), None)
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a step did to the text of the stage before it; nothing is said of new machine code."""
+    """A step's change to the text of the previous stage; nothing for new machine code."""
 
     before: Stage
     after: Stage
@@ -89,12 +89,12 @@ class Change:
 
 
 def changes(lowered: Lowered) -> list[Change]:
-    """Return what each step did, where steps were recorded."""
+    """Return each step's change, if steps were recorded."""
     return [Change(*pair) for pair in zip(lowered.stages, lowered.stages[1:], strict=False)]
 
 
 def chosen_changes(lowered: Lowered, label: str | None) -> list[Change]:
-    """Return what each step did, or the one of that name; InputError where there is none."""
+    """Return the change of each step, or of the step `label`; InputError if there is none."""
     stages = lowered.recorded if label is None else [lowered.stage(label)]
     return [change for change in changes(lowered) if change.after in stages]
 
@@ -111,7 +111,7 @@ class InstructionRow:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of the source, 0 for what the compiler sets up, with what it became."""
+    """A line of the source (0: code set up by the compiler), with its SSA and machine code."""
 
     number: int
     text: str

@@ -1,4 +1,4 @@
-"""The report of lowering: source lines with the SSA and the machine code that they became."""
+"""The report of lowering: source lines with their SSA and machine code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ADDED, REMOVED = "green", BAD
 
 
 def lowered_report(lowered: Lowered, width: int) -> Iterator[Text]:
-    """Yield what a kernel became: its passes, and its lines with their SSA and machine code."""
+    """Yield the lowering of a kernel: its passes, and its lines with their SSA and machine code."""
     yield from _title(lowered)
     if lowered.stages:
         yield heading("Passes", "lines of text that each added and removed")
@@ -45,7 +45,7 @@ def stage_report(lowered: Lowered, label: str) -> Iterator[Text]:
 
 
 def diff_report(lowered: Lowered, label: str | None = None) -> Iterator[Text]:
-    """Yield what each pass changed, or one of them, as unified diffs."""
+    """Yield the change by each pass, or by one of them, as unified diffs."""
     for change in chosen_changes(lowered, label):
         yield Text(f"{change.after.label}: {_summary(change)}", TITLE)
         if change.is_change and not change.is_selection:
@@ -54,7 +54,7 @@ def diff_report(lowered: Lowered, label: str | None = None) -> Iterator[Text]:
 
 
 def passes_table(lowered: Lowered) -> Columns:
-    """Return the passes in order, with what each changed."""
+    """Return the passes in order, with the change by each."""
     made = Columns(
         Column("pass", "left"), Column("form", "left"), Column("lines"), Column("", "left")
     )
@@ -155,7 +155,7 @@ def stage_document(lowered: Lowered, label: str) -> dict[str, Any]:
 
 
 def diff_document(lowered: Lowered, label: str | None = None) -> dict[str, Any]:
-    """Return what each pass changed, or one of them, ready for JSON."""
+    """Return the change by each pass, or by one of them, ready for JSON."""
     passes = [
         {**_pass_document(change), "diff": [] if change.is_selection else change.diff()}
         for change in chosen_changes(lowered, label)

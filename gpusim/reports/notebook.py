@@ -1,6 +1,6 @@
-"""Results as a notebook shows them: tables and a picture, as HTML that needs nothing else.
+"""Results as a notebook shows them: tables and a picture, as self-contained HTML.
 
-A picture is there where Matplotlib is.
+The picture is left out if Matplotlib is not installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Bundle = dict[str, str]
 
 
 def trace_html(trace: Trace) -> str:
-    """Return a trace as HTML: what to make of it, its lines, and its worst line's banks."""
+    """Return a trace as HTML: its findings, its lines, and its worst line's banks."""
     launch = f"grid {size(trace.launch.grid)}, block {size(trace.launch.block)}"
     findings = "".join(f"<li>{escape(finding.message)}</li>" for finding in trace.findings)
     conflicts = any(line_counts.conflicts(line) for line in trace.lines)
@@ -60,7 +60,7 @@ def _lines(trace: Trace) -> Iterator[Sequence[str]]:
 
 
 def prediction_html(prediction: Prediction) -> str:
-    """Return a prediction as HTML: its time, what binds, where cycles go and bytes come from."""
+    """Return a prediction as HTML: time, limiter, stalls, and sources of bytes."""
     device, bound = prediction.device.name, prediction.bound.name
     headline = (
         f"<p><b>{escape(prediction.kernel)}</b> {duration(prediction.time_us)} on "
@@ -83,7 +83,7 @@ def _fetches(prediction: Prediction) -> Iterator[Sequence[str]]:
 
 
 def trace_bundle(trace: Trace, include: Any = None, exclude: Any = None) -> Bundle:
-    """Return a trace by media type, for notebooks and for what shows no HTML."""
+    """Return a trace by media type, for notebooks and for viewers without HTML."""
     return {"text/plain": _plain(trace_report(trace, WIDTH)), "text/html": trace_html(trace)}
 
 

@@ -1,4 +1,4 @@
-"""What a report says where elements that are not given were taken for ordinary numbers."""
+"""The note in reports that elements without given values were taken for ordinary numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUPPOSED = (
 
 
 def supposed_lines(forecasts: Iterable[Forecast], width: int) -> Iterator[Text]:
-    """Yield that elements were taken for ordinary numbers, and of which of several kernels."""
+    """Yield the note, naming the affected ones of several kernels."""
     every = list(forecasts)
     found = [one.job.name for one in every if one.supposes_ordinary_numbers]
     if found:

@@ -1,4 +1,4 @@
-"""Timelines as trace events, which Perfetto and chrome://tracing open.
+"""Timelines as trace events, for Perfetto and chrome://tracing.
 
 The format is the JSON of Chromium's "Trace Event Format". Its times are microseconds: here one of
 them stands for one cycle, or for one step. Perfetto takes process 0 for the idle one, tells threads

@@ -1,4 +1,4 @@
-"""The report of a prediction: how long, why, and what would change it."""
+"""The report of a prediction: duration, limiter, stalls, and remedies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Answer:
 
 
 def prediction_document(answer: Answer) -> dict[str, Any]:
-    """Return what `gpusim predict --json` prints."""
+    """Return the document of `gpusim predict --json`."""
     document = answer.forecast.to_dict()
     if answer.whole is not None:
         saved = 1 - answer.forecast.time_us / answer.whole.time_us
@@ -232,7 +232,7 @@ def _bounds(prediction: Prediction) -> Columns:
 
 
 def _cycles_shown(prediction: Prediction) -> tuple[str, str]:
-    """Return which cycles stalls and source lines are about: warps that are parked have none."""
+    """Return the cycles behind stalls and source lines: parked warps have none."""
     if any(one.name == WAITING for one in prediction.bounds):
         return "where cycles go, but for waits for other blocks", "fraction of these cycles"
     return "where the cycles of all warps go", "fraction of all warp cycles"
@@ -317,7 +317,7 @@ def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
 
 
 def _some_for_all(prediction: Prediction) -> tuple[str, str]:
-    """Return how some blocks stand for all: those of a sample, or those that were watched."""
+    """Return the phrase for representative blocks: sampled ones, or watched ones."""
     classes, blocks = prediction.classes, f"{prediction.launch.blocks:,} blocks"
     kinds = plural(len(classes.classes), "kind")
     instructions = f"{prediction.instructions:,} warp instructions in all"

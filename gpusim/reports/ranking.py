@@ -22,7 +22,7 @@ from gpusim.reports.runs import known_defect
 
 
 def ranking_document(ranking: Ranking) -> dict[str, Any]:
-    """Return what `gpusim rank --json` prints: kernels from slow to fast."""
+    """Return the document of `gpusim rank --json`: kernels from slow to fast."""
     kernels = []
     for place, forecast in enumerate(ranking.forecasts):
         kernels.append(

@@ -1,4 +1,4 @@
-"""What a run gave: its value beside NumPy's, its passes, and how fast it was simulated."""
+"""The report of a run: its result beside NumPy's, its passes, and the speed of simulation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpusim.reports.layout import BAD, DIM, TITLE, plural
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The launches of a run, what they left and what NumPy finds; `prepared` is the first."""
+    """The launches of a run, their result and NumPy's; `prepared` is the first launch."""
 
     entry: Entry
     calls: Sequence[Call]
@@ -83,7 +83,7 @@ def run_document(outcome: Outcome) -> dict[str, Any]:
 
 
 def known_defect(entry: Entry) -> str:
-    """Return what is wrong with a kernel as published, and which one is right."""
+    """Return the known defect of a kernel as published, and the name of the corrected kernel."""
     cure = f" {entry.fixed_by} is corrected." if entry.fixed_by else ""
     return f"A known defect: {(entry.defect or '').rstrip('.')}.{cure}"
 

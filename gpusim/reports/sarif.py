@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the format in which code hosts take what analyses found.
+"""Findings as SARIF 2.1.0, the format of static analysis results that code hosts import.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """

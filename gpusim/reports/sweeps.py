@@ -1,4 +1,4 @@
-"""The rows of a sweep as a table on the screen, and what became of them in a line."""
+"""The rows of a sweep as a table on the screen, and a summary line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a trace: launch, totals, source lines, warps, and what to make of it."""
+"""The report of a trace: launch, totals, source lines, warps, and findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpusim.tracing.records import Finding, Trace
 
 SENTENCES = 3
 OF_NO_LINE = "(set up by the compiler)"
-# In fewer columns the unit, which is the noun of each counter's name, gives way to the metric.
+# In fewer columns the unit, also the noun of each counter's name, is left out.
 WIDTH_FOR_UNITS = 125
 
 
@@ -48,7 +48,7 @@ def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
 
 
 def launch_lines(trace: Trace) -> list[Text]:
-    """Return what was launched, and how it was made."""
+    """Return the launch: kernel, grid, block, and the code generator."""
     launch = trace.launch
     text = Text(trace.kernel, TITLE)
     text.append(f"  grid {size(launch.grid)}, block {size(launch.block)}", style="not bold")
@@ -86,7 +86,7 @@ def totals_table(trace: Trace, *, units: bool = True) -> Columns:
 
 
 def lines_table(trace: Trace) -> Columns:
-    """Return the source lines with what they did, the worst ones marked."""
+    """Return the source lines with their counters, the worst ones marked."""
     made = Columns(
         Column("", "left"),
         Column("line"),

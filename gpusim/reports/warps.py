@@ -53,7 +53,7 @@ def divergent(trace: Trace) -> Callable[[Execution], int]:
 
 
 def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
-    """Yield the block's warps: their totals, then what loops do, iteration by iteration."""
+    """Yield the block's warps: their totals, then their loops, iteration by iteration."""
     yield heading(
         f"Warps of block {trace.block_index}", "conflicts: shared wavefronts above the least"
     )

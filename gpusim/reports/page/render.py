@@ -1,4 +1,4 @@
-"""From subjects to a page: the template, the script, the pictures, and the size it may have."""
+"""From subjects to a page: the template, the script, the pictures, and the limit on its size."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class ReportMissingError(InputError):
 
 @dataclass(frozen=True)
 class Image:
-    """A picture: by theme the address that holds it, and what it shows."""
+    """A picture: its data address by theme, and its caption."""
 
     by_theme: dict[str, str]
     text: str
 
 
 def check(path: Path) -> None:
-    """Raise InputError where no page can be written to this file, or what it needs is missing."""
+    """Raise InputError if no page can be written to this file, or the extra `report` is missing."""
     if path.suffix != SUFFIX:
         raise InputError(f"a report is a file that ends in {SUFFIX}, not {path}")
     if not path.parent.is_dir():
@@ -122,14 +122,14 @@ def _images(subject: Subject, themes: Sequence[str]) -> list[Image]:
     for draw, kind, text in _drawings(subject) if themes else ():
         try:
             drawn = {theme: _address(draw(theme=theme), kind) for theme in themes}
-        except InputError:  # what it would show the kernel has not
+        except InputError:  # the kernel has nothing to draw in it
             continue
         found.append(Image(drawn, f"{subject.trace.kernel}: {text}"))
     return found
 
 
 def _drawings(subject: Subject) -> Iterator[tuple[Callable[..., Any], str, str]]:
-    """Yield what draws a picture, as which kind of file, and what it shows."""
+    """Yield each picture's drawing function, file type and caption."""
     for name, text in PICTURES:
         yield getattr(subject.trace, name), "svg", text
     if subject.forecast is not None:  # a timeline has too many shapes for SVG

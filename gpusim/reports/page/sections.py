@@ -1,4 +1,4 @@
-"""What a page says of a kernel: rows and texts, from a trace, its steps and a prediction."""
+"""A kernel's section of a page: rows and texts, from a trace, its steps and a prediction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpusim.tracing.records import LineCounters, Trace
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence about a line: what kind of thing it is, and how bad ("note" or worse)."""
+    """A sentence about a line: its kind and its severity ("note" or worse)."""
 
     kind: str
     line: int
@@ -33,7 +33,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel that a page is about; `remarks` are those of analyses other than the trace's."""
+    """The kernel of a section; `remarks` are from analyses other than the trace."""
 
     trace: Trace
     steps: BlockSteps
@@ -43,7 +43,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell: its text, what it is sorted by, and its heat from 0 to 1."""
+    """A table's cell: its text, its sort key, and its heat from 0 to 1."""
 
     text: str
     value: float | str
@@ -86,7 +86,7 @@ class Section:
 
 
 def section(subject: Subject, characters: int) -> Section:
-    """Return what is said of a kernel, its steps in so many characters at most."""
+    """Return a kernel's section, its steps in at most `characters` characters."""
     trace = subject.trace
     found = [Remark(f.kind, f.line, f.message) for f in trace.findings if f.kind != "none"]
     remarks = (*subject.remarks, *found)
@@ -259,7 +259,7 @@ def _memory(fetches: Sequence[Fetch]) -> list[Table]:
 
 
 def _values(one: line_fetches.LineFetches) -> tuple[float | str, ...]:
-    """Return what a row is sorted by; what is read once comes before all distances."""
+    """Return a row's sort keys; data read once comes before all reuse distances."""
     reuse = -1.0 if one.reuse_bytes is None else one.reuse_bytes
     return one.line, one.array, one.loaded_bytes, one.l1, one.l2, one.dram, reuse
 
@@ -281,7 +281,7 @@ def comparison(subjects: Sequence[Subject]) -> Table:
 
 
 def _compared(values: Sequence[float], texts: Sequence[str]) -> list[Cell]:
-    """Return cells whose heat goes from the least of them to the largest; none where all agree."""
+    """Return cells with a heat from the least value to the largest; 0 if all are equal."""
     least, span = min(values), max(values) - min(values)
     return [
         Cell(text, value, (value - least) / span if span else 0.0)

@@ -1,4 +1,4 @@
-"""What the stepper of a page is given: a block's steps as plain data, as short as may be."""
+"""The data of a page's stepper: a block's steps as plain data, as short as possible."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MOST_WORDS = 2048
 def stepper_document(kept: BlockSteps, trace: Trace, most: int = MOST_CHARACTERS) -> dict[str, Any]:
     """Return a block's steps for the page's script, cut where they grow beyond `most` characters.
 
-    `code` has line and text of each pc, and the type of what it moves to or from shared memory. A
-    step is pc, barrier interval, its warps and what it wrote. Warps that do the same are one entry:
-    first and last, then lanes that are active, on and taken as the bits of a number, then where
-    each lane that is on touches shared memory. What is written is byte, width and bits, as a signed
-    number, and as text where JSON's numbers have too few bits. `types` are those that occur.
+    `code` has line and text of each pc, and the type of its shared memory accesses. A step is
+    pc, barrier interval, warps and written values. Warps with equal steps are one entry: first and
+    last warp, then the lanes active, on and taken as the bits of a number, then the address in
+    shared memory of each lane that is on. A written value is byte, width and bits, as a signed
+    number, and as text where JSON's numbers have too few bits. `types` are the types that occur.
     """
     assert kept.program is not None
     program = kept.program
@@ -53,7 +53,7 @@ def stepper_document(kept: BlockSteps, trace: Trace, most: int = MOST_CHARACTERS
 
 
 def _types(program: Program, arrays: Mapping[str, str]) -> Mapping[int, str]:
-    """Return by pc the type of what an access moves to or from shared memory."""
+    """Return by pc the element type of each shared memory access."""
     if program.compiler:
         from gpusim.sass.value_types import shared_types
 
@@ -110,7 +110,7 @@ def _facts(part: WarpPart) -> list[Any]:
 def _alike(
     parts: Sequence[tuple[WarpPart, list[Any]]],
 ) -> list[tuple[WarpPart, WarpPart, list[Any]]]:
-    """Return neighbours in number that do the same as first, last and what they do."""
+    """Return runs of consecutive warps with equal steps as (first, last, step)."""
     keyed = [(part.warp - place, facts, part) for place, (part, facts) in enumerate(parts)]
     found = []
     for (_, facts), group in groupby(keyed, key=lambda one: (one[0], one[1])):

@@ -24,14 +24,14 @@ class Timed:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off, as a part of what was measured."""
+        """The relative error of the prediction: predicted / measured - 1."""
         return self.predicted_us / self.measured_us - 1
 
 
 def plot_accuracy(
     *predictions: Prediction, measured_us: Sequence[float], theme: str = "light"
 ) -> Any:
-    """Draw predictions against what a GPU measured of the same launches, in the same order.
+    """Draw predictions against a GPU's measured times of the same launches, in the same order.
 
     Raises InputError unless there is one time, above zero, for each prediction.
     """
@@ -69,7 +69,7 @@ def told(launches: Sequence[Timed]) -> str:
 
 
 def draw_times(axes: Any, ink: Theme, launches: Sequence[Timed]) -> None:
-    """Draw launches and the band on axes of their own, with what a legend says of each group."""
+    """Draw launches and the band on the given axes, with a legend of the groups."""
     every = [time for one in launches for time in (one.measured_us, one.predicted_us)]
     ends = [min(every) / ROOM, max(every) * ROOM]
     low, high = ([end * factor for end in ends] for factor in (1 - BAND, 1 + BAND))
@@ -79,7 +79,7 @@ def draw_times(axes: Any, ink: Theme, launches: Sequence[Timed]) -> None:
     for one in launches:
         groups.setdefault(one.group, []).append(one)
     for place, (group, members) in enumerate(groups.items()):
-        # Points as the markers of a line without a stroke: a third of what a scatter makes of SVG.
+        # Points as markers of a line without a stroke: SVG a third the size of a scatter's.
         axes.plot(
             [one.measured_us for one in members],
             [one.predicted_us for one in members],

@@ -22,8 +22,8 @@ Array = np.ndarray[Any, Any]
 class BankUse:
     """How the accesses of one line by one warp lie on the banks.
 
-    `words` is shaped (executions, banks): different words that lanes want of the bank, each of
-    which takes a wavefront of its own. `rows` name op and iteration, `wavefronts` stand beside.
+    `words` is shaped (executions, banks): the number of different words that lanes access in the
+    bank, each a wavefront. `rows` name op and iteration, `wavefronts` are each execution's count.
     """
 
     line: int

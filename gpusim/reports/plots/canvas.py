@@ -1,4 +1,4 @@
-"""What all pictures share: Matplotlib, colours, light and dark paper, and the file at the end."""
+"""The common parts of all pictures: Matplotlib, colours, light and dark themes, output files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PlotMissingError(InputError):
 
 @dataclass(frozen=True)
 class Theme:
-    """Paper, ink and colours. `series` is for what has no order, `ramp` from little to much.
+    """Paper, ink and colours. `series` is for categories, `ramp` for magnitudes.
 
     Both are for eyes that do not tell red from green: Okabe and Ito's palette without its
     yellow, and Matplotlib's cividis.
@@ -86,7 +86,7 @@ def matplotlib(module: str = "") -> Any:
 
 @contextmanager
 def canvas(theme: str, width: float, height: float) -> Iterator[tuple[Any, Theme]]:
-    """Give an empty figure, in inches, and the theme in which what is drawn on it appears."""
+    """Give an empty figure, sizes in inches, and the theme of the drawing."""
     chosen = theme_of(theme)
     with matplotlib().rc_context(chosen.style):
         figure = matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
@@ -108,7 +108,7 @@ def save(figure: Any, path: Path) -> None:
 
 
 def save_to(figure: Any, target: Any, kind: str) -> None:
-    """Write a figure as "png" or "svg" to a file or to what can be written to."""
+    """Write a figure as "png" or "svg" to a file name or a file object."""
     if kind != "svg":
         figure.savefig(target, format=kind)
         return
@@ -123,7 +123,7 @@ def save_to(figure: Any, target: Any, kind: str) -> None:
 
 
 def title(axes: Any, first: str, second: str = "") -> None:
-    """Write what is seen above a panel, and below that of what."""
+    """Write a panel's title, and its subject below."""
     axes.set_title(f"{first}\n{second}" if second else first, loc="left", fontsize=10)
 
 

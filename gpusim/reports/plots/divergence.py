@@ -1,4 +1,4 @@
-"""Divergence: which threads pass a condition in which step, and where a warp is of two minds."""
+"""Branch divergence: the threads that pass a condition in each step, and the divergent warps."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Decisions:
-    """What the threads of a block decide: a row for each step, a column for each thread.
+    """A block's branch decisions: a row for each step, a column for each thread.
 
     `states` holds ABSENT, NOT_TAKEN and TAKEN; `steps` are (line, iteration), `divergent` the
-    (row, warp) whose threads disagree.
+    (row, warp) of divergent warps.
     """
 
     steps: tuple[tuple[int, int], ...]

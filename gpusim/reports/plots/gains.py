@@ -1,4 +1,4 @@
-"""The gain step by step: kernels in the order in which they improve on each other."""
+"""The gain step by step: kernels in order, each an improvement of the one before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.reports.quantities import duration
 
 MOST_REASON = 76  # letters
-ROOM = 2.3  # the longest bar, and what stands beside it
+ROOM = 2.3  # the longest bar, and the text beside it
 
 
 def plot_gains(

@@ -28,7 +28,7 @@ def roofs(device: Device) -> tuple[float, float]:
 
 
 def plot_roofline(*predictions: Prediction, theme: str = "light") -> Any:
-    """Draw the two roofs of a device, and kernels below them; those without DRAM are left out."""
+    """Draw the two roofs of a device, and its kernels; those without DRAM traffic are left out."""
     device = predictions[0].device
     bandwidth, issue = roofs(device)
     shown = [p for p in predictions if p.traffic.dram_bytes + p.traffic.written_back_bytes]

@@ -1,4 +1,4 @@
-"""Stride against wavefronts: what an access to shared memory costs by how far lanes are apart."""
+"""Wavefronts over stride: the cost of shared memory accesses by the distance between lanes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gpusim.tracing.records import Trace
 
 
 def strides(trace: Trace) -> dict[tuple[int, int], int]:
-    """Return how often accesses of whole warps had a stride, in words, and so many wavefronts.
+    """Return the count of accesses by (stride in words, wavefronts).
 
-    Accesses of single words by all lanes of a warp count, whose law is gcd(stride, banks).
+    Only accesses of single words by all lanes of a warp count; their law is gcd(stride, banks).
     """
     found: Counter[tuple[int, int]] = Counter()
     for execution in trace.executions:
@@ -28,7 +28,7 @@ def strides(trace: Trace) -> dict[tuple[int, int], int]:
 
 
 def law(stride: int, banks: int) -> int:
-    """Return the wavefronts of a whole warp at a stride of so many words; 0 is a broadcast."""
+    """Return a whole warp's wavefronts at a stride in words; 0 is a broadcast."""
     return (gcd(stride, banks) if stride else 1) * (32 // banks)
 
 

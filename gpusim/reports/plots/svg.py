@@ -1,4 +1,4 @@
-"""SVG without what nobody sees: half the size of what Matplotlib writes."""
+"""SVG without invisible elements: half the size of Matplotlib's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the bytes come from that kernels read, and where those go that they write."""
+"""Traffic of kernels: the sources of the bytes read, and the destinations of the bytes written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reduction tree: who adds what in which step, and which warps only watch."""
+"""The reduction tree: the additions of each step by thread, and the warps without work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Outline = list[tuple[float, float]]  # from corner to corner
 
 @dataclass(frozen=True)
 class Addition:
-    """A thread stores into an element of shared memory what it made of others."""
+    """A thread's store to an element of shared memory, computed from other elements."""
 
     thread: int
     element: int
@@ -29,7 +29,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class TreeStep:
-    """What a source line does in one of its iterations: additions of all threads of the block."""
+    """A source line in one of its iterations: the additions of all threads of the block."""
 
     line: int
     iteration: int
@@ -114,7 +114,7 @@ def _warps(axes: Any, threads: int, steps: int, ink: Any) -> None:
 
 
 def _edges(axes: Any, step: TreeStep, place: int, ink: Any) -> None:
-    """Draw what flows from elements above into those below, in the adding warp's colour."""
+    """Draw an edge from each source element to its result, in the colour of the adding warp."""
     by_colour: dict[str, list[Outline]] = {}
     for addition in step.additions:
         for source in (addition.element, *addition.sources):
@@ -127,7 +127,7 @@ def _edges(axes: Any, step: TreeStep, place: int, ink: Any) -> None:
 
 
 def _strip(axes: Any, step: TreeStep, place: int, threads: int, ink: Any) -> None:
-    """Fill the cells of the threads that add, and faintly those of the others."""
+    """Fill the cells of the adding threads, and faintly the cells of the others."""
     adding = {addition.thread for addition in step.additions}
     by_look: dict[tuple[str, str], list[Outline]] = {}
     for thread in range(threads):
