@@ -300,7 +300,7 @@ def clock() -> dict[str, Any]:
 def _plays() -> Iterator[list[tuple[int, float, float]]]:
     """Yield instructions and seconds, by SimPy and compiled, of what is played within."""
     from gpusim.prediction import sampling
-    from gpusim.prediction.compiled.player import SWITCH
+    from gpusim.prediction.compiled.evaluator import SWITCH
 
     simulate, plays = sampling.simulate, []
 

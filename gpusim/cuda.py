@@ -15,10 +15,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, overload
 
-from gpusim.compiler.absent import absent
 from gpusim.compiler.signatures import Signature, signatures
 from gpusim.compiler.source import KernelSource, read_source
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
+from gpusim.compiler.unsupported import absent
 from gpusim.errors import GpusimError, KernelSourceError, LaunchError, shown_at_the_call
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared

@@ -30,7 +30,7 @@ NAMES = {*OPERATIONS, *OPS, *(op.kind for op in OPS.values())}
 
 # Where sets of ops stand that say nothing of the ops themselves, and what they are.
 LOCAL = {
-    "checking/remarks.py": "atomic operations whose result depends on their order",
+    "checking/single_access.py": "atomic operations whose result depends on their order",
     "tracing/iterations.py": "what ends an iteration for who reads line by line",
     "lowering/analysis/index_sums.py": "each operation has its rule for sums of products",
     "lowering/analysis/indices.py": "the sums that an index is taken apart at",

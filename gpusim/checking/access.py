@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.checking.touch import Array
+from gpusim.checking.element_access import Array
 from gpusim.isa.ops import OPS, Instruction
 
 
@@ -15,15 +15,15 @@ from gpusim.isa.ops import OPS, Instruction
 class Access:
     """A memory instruction of the program, with its traits for the rules.
 
-    It `polls` where a loop repeats it until its value changes; it `guesses` where an atomic
-    compare-and-swap sees whether its value is still true. It `must_be_volatile` where the
+    It `polls` where a loop repeats it until its value changes; it `is_optimistic` where an
+    atomic compare-and-swap sees whether its value is still true. It `must_be_volatile` where the
     program does not say so, and nothing else can be.
     """
 
     pc: int
     instruction: Instruction
     polls: bool
-    guesses: bool
+    is_optimistic: bool
     must_be_volatile: bool = False
 
     @property
@@ -62,7 +62,13 @@ class Access:
     @property
     def manner(self) -> tuple[bool, ...]:
         """All that decides, beside kind and thread, whether it races with another one."""
-        return self.kind == "atomic", self.is_volatile, self.polls, self.guesses, self.is_narrow
+        return (
+            self.kind == "atomic",
+            self.is_volatile,
+            self.polls,
+            self.is_optimistic,
+            self.is_narrow,
+        )
 
     @property
     def is_strong(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.checking.clocks import Clocks, names
+from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.sink import Sink
-from gpusim.checking.touch import Array
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import BarrierOpened, Placement, Step
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.checking.accessed_elements import threads_of
+from gpusim.checking.async_copies import Groups, InFlight
 from gpusim.checking.barriers import STAYED
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.copies import Groups, OnTheirWay
+from gpusim.checking.element_access import Array
 from gpusim.checking.history import History
 from gpusim.checking.origins import Origins
 from gpusim.checking.shadow import Shadow
-from gpusim.checking.touch import Array
-from gpusim.checking.touching import threads_of
 from gpusim.launch.events import Placement, Step
 
 
@@ -38,7 +38,7 @@ class Batch:
     local: Array | None = None
     local_copies: int = 1
     groups: Groups | None = None
-    on_their_way: OnTheirWay | None = None  # to shared memory
+    on_their_way: InFlight | None = None  # to shared memory
 
     @classmethod
     def of(cls, placement: Placement, threads_per_block: int, *, has_copies: bool) -> Batch:
@@ -74,7 +74,7 @@ class Batch:
             each = self.shared_copies if placement.folded else len(placement.blocks)
             self.shared = Shadow(elements * each, history)
             if self.groups is not None:
-                self.on_their_way = OnTheirWay(elements * each)
+                self.on_their_way = InFlight(elements * each)
         return self.shared
 
     def local_for(self, step: Step, elements: int) -> Array:

@@ -9,26 +9,26 @@ import numpy as np
 
 from gpusim.checking import history
 from gpusim.checking.access import Access, Timeline
+from gpusim.checking.accessed_elements import Layout, Spread, by_memory, element_access_of, owners
+from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers
 from gpusim.checking.batch import Batch
-from gpusim.checking.copies import Copy, OnTheirWay
+from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, Array, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
 from gpusim.checking.history import History
 from gpusim.checking.origins import Reading
 from gpusim.checking.races import Name, Races
 from gpusim.checking.releases import Releases
-from gpusim.checking.remarks import never_written, order_of_sums, undefined
 from gpusim.checking.shadow import Shadow
+from gpusim.checking.single_access import never_written, order_of_sums, undefined
 from gpusim.checking.sink import Sink
-from gpusim.checking.touch import LATEST_TIME, MOST_BLOCKS, Array, Touch
-from gpusim.checking.touching import Layout, Spread, by_memory, owners, touch_of
 from gpusim.errors import InputError
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
-from gpusim.program.polling import guesses, polls
+from gpusim.program.polling import optimistic_loads, polls
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
 
@@ -62,7 +62,7 @@ class Checker(Observer):
         self._launch = launch
         self._follows = bool(program.compiler)  # a compiler may load unused elements
         rows = program.instructions
-        waiting, guessing = polls(program), guesses(program)
+        waiting, guessing = polls(program), optimistic_loads(program)
         volatile = _polls_of_shared(program, waiting) if self._follows else frozenset()
         accesses = {
             pc: Access(pc, row, pc in waiting, pc in guessing, pc in volatile)
@@ -83,7 +83,7 @@ class Checker(Observer):
         self._races = Races(self._sink, self._timeline, accesses, lines, releases, lockstep)
         self._global = Shadow(self._layout.sizes["global"], self._history("global"))
         self._has_copies = any(OPS[row.op].copies == "begins" for row in rows)
-        self._copied = OnTheirWay(self._layout.sizes["global"]) if self._has_copies else None
+        self._copied = InFlight(self._layout.sizes["global"]) if self._has_copies else None
         self._to_memory = {
             "global": self._access_global,
             "shared": self._access_shared,
@@ -254,7 +254,7 @@ class Checker(Observer):
             self._ask_written(step, batch, touch, access, ~written[touch.element])
 
     def _ask_written(
-        self, step: Step, batch: Batch, touch: Touch, access: Access, never: Array
+        self, step: Step, batch: Batch, touch: ElementAccess, access: Access, never: Array
     ) -> None:
         """Report an uninitialised read, or track its value if a compiler's code loads it."""
         if not never.any():
@@ -265,7 +265,7 @@ class Checker(Observer):
         else:
             self._tell(never_written(never, touch.thread, access, name, touch.blocks))
 
-    def _touch(self, step: Step, batch: Batch, element: Array, copies: int) -> Touch:
+    def _touch(self, step: Step, batch: Batch, element: Array, copies: int) -> ElementAccess:
         memory = step.instruction.memory
         assert memory is not None
         each = max(memory.width_bytes // self._layout.element_bytes[memory.space], 1)
@@ -275,10 +275,10 @@ class Checker(Observer):
             if len(stored) == 1:
                 self._timeline.stored[time] = stored.pop()
         shape = (copies, len(step.rows), 32)
-        return touch_of(step, time, batch.clocks, batch.threads, element, each, shape)
+        return element_access_of(step, time, batch.clocks, batch.threads, element, each, shape)
 
     def _judge(
-        self, touch: Touch, access: Access, shadow: Shadow, copies: OnTheirWay | None
+        self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight | None
     ) -> None:
         name = self._name(access, touch.element)
         if access.kind == "atomic" and access.pc not in self._told_of_order:
@@ -308,7 +308,12 @@ class Checker(Observer):
     # -- asynchronous copies -----------------------------------------------------------
 
     def _begin(
-        self, step: Step, batch: Batch, touch: Touch, access: Access, copies: OnTheirWay | None
+        self,
+        step: Step,
+        batch: Batch,
+        touch: ElementAccess,
+        access: Access,
+        copies: InFlight | None,
     ) -> None:
         """Take note of copies that are on their way from now on."""
         assert batch.groups is not None
@@ -360,7 +365,7 @@ class Checker(Observer):
         shape = (step.placement.copies, len(step.rows), 32)
         time = self._time(step.pc)
         zero = np.zeros((1, 1, 1), dtype=np.int64)
-        touch = touch_of(step, time, batch.clocks, batch.threads, zero, 1, shape)
+        touch = element_access_of(step, time, batch.clocks, batch.threads, zero, 1, shape)
         assert self._flags is not None
         self._flags.fence(touch, str(step.instruction.detail))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.checking.meetings import Meetings
+from gpusim.checking.vector_clocks import VectorClocks
 from gpusim.launch.events import BarrierOpened, Placement, Step
 from gpusim.machine.state import NAMED_BARRIERS
 
@@ -32,7 +32,7 @@ class Clocks:
         self.exists = np.arange(rows * 32).reshape(rows, 32) < threads_per_block
         self.live = self.exists.copy()
         self.pairs: Array | None = None  # (rows, lane, other lane), where masks name some
-        self.meetings: Meetings | None = None  # where barriers join some warps
+        self.meetings: VectorClocks | None = None  # where barriers join some warps
         if not placement.folded:
             self.unfold(placement)
 
@@ -85,9 +85,9 @@ class Clocks:
         if self.meetings is not None:
             self.meetings.forget(rows[whole], numbers[whole])
 
-    def _met(self) -> Meetings:
+    def _met(self) -> VectorClocks:
         if self.meetings is None:
-            self.meetings = Meetings(len(self.barrier), self.placement.warps_per_block)
+            self.meetings = VectorClocks(len(self.barrier), self.placement.warps_per_block)
         return self.meetings
 
     def leave(self, step: Step) -> None:

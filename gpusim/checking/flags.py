@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.checking.access import Access
+from gpusim.checking.element_access import ElementAccess
 from gpusim.checking.releases import Releases
-from gpusim.checking.touch import Touch
 from gpusim.isa.ops import Memory
 
 
@@ -26,11 +26,11 @@ class Flags:
             if _acquires(access) and (has_fences or access.kind == "atomic")
         }
 
-    def fence(self, touch: Touch, scope: str) -> None:
+    def fence(self, touch: ElementAccess, scope: str) -> None:
         """Take note of threads that run a fence."""
         self._releases.fence(touch, scope)
 
-    def touch(self, touch: Touch, access: Access) -> None:
+    def touch(self, touch: ElementAccess, access: Access) -> None:
         """Record an access to a possible flag."""
         acquires, releases = _acquires(access), self._publishes(access)
         if (acquires or releases) and _memory(access).may_touch(self._acquired):

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from gpusim.checking.access import Access, Timeline
+from gpusim.checking.element_access import Array, ElementAccess, thread_of, time_of, unordered
 from gpusim.checking.ledger import Ledger, last_of_each
-from gpusim.checking.touch import Array, Touch, thread_of, time_of, unordered
 from gpusim.isa.ops import OPS, Program
 
 ALL_LANES = 0xFFFFFFFF
@@ -28,7 +28,7 @@ def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
     if _names_lanes(program) or _joins_some(program):
         return True
     rows = list(accesses)
-    if any(access.polls or access.guesses or access.is_narrow for access in rows):
+    if any(access.polls or access.is_optimistic or access.is_narrow for access in rows):
         return True
     if len({access.is_volatile for access in rows}) > 1:
         return True
@@ -73,7 +73,7 @@ class History:
             self._made.setdefault(pc, Ledger(_last_of_threads)).add(rows[pcs == pc])
         self._latest = max(self._latest, int(time_of(packed).max()))
 
-    def outlive(self, earlier: Array, touch: Touch) -> Array:
+    def outlive(self, earlier: Array, touch: ElementAccess) -> Array:
         """Return a mask of earlier accesses to keep: the touch does not make them redundant.
 
         One that is ordered before the touch, and like it, races only where the touch does.
@@ -89,7 +89,7 @@ class History:
         return np.asarray((kept | (self._manners[pcs] != mine)) & (earlier != 0))
 
     def against(
-        self, touch: Touch, may_race: Callable[[Access], bool]
+        self, touch: ElementAccess, may_race: Callable[[Access], bool]
     ) -> Iterator[tuple[Array, Array]]:
         """Yield, by row, the accesses to elements of a touch, each with its entry."""
         for pc, made in self._made.items():

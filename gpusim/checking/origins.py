@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.checking.access import Access
+from gpusim.checking.element_access import Array, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.races import Name
-from gpusim.checking.remarks import never_written
-from gpusim.checking.touch import Array, Touch
+from gpusim.checking.single_access import never_written
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement, Step
 
@@ -29,7 +29,7 @@ MOST_READINGS = 64  # readings kept before the ones no longer held by any regist
 class Reading:
     """A step's read of elements, some of them `never` written, numbered from `first` on."""
 
-    touch: Touch
+    touch: ElementAccess
     access: Access
     name: Name
     never: Array

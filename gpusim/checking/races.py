@@ -8,13 +8,21 @@ from typing import Any
 import numpy as np
 
 from gpusim.checking.access import Access, Timeline
+from gpusim.checking.clock_rows import clock_rows, is_ordered
+from gpusim.checking.element_access import (
+    ATOMIC,
+    BLOCK_SHIFT,
+    Array,
+    ElementAccess,
+    thread_of,
+    time_of,
+    unordered,
+)
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.history import History
-from gpusim.checking.knowledge import knowledge, knows
 from gpusim.checking.releases import Releases
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
-from gpusim.checking.touch import ATOMIC, BLOCK_SHIFT, Array, Touch, thread_of, time_of, unordered
 
 DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 COPIES = {"load": "copies from", "store": "copies to"}
@@ -52,7 +60,7 @@ class Races:
         self._is_lockstep = is_lockstep
         self._has_narrow = any(access.is_narrow for access in accesses.values())
 
-    def touch(self, shadow: Shadow, touch: Touch, now: Access, name: Name) -> None:
+    def touch(self, shadow: Shadow, touch: ElementAccess, now: Access, name: Name) -> None:
         """Compare one step with earlier accesses, and enter it into the shadow.
 
         `name` gives an entry's array and index. A copy's is entered when it has been awaited.
@@ -76,7 +84,7 @@ class Races:
             if lost is not None:
                 self.at_once(lost, touch, now, name)
 
-    def meanwhile(self, begun: Array, touch: Touch, now: Access, name: Name) -> None:
+    def meanwhile(self, begun: Array, touch: ElementAccess, now: Access, name: Name) -> None:
         """Hold one step against the copies of its elements that are on their way, 0 for none."""
         which = np.flatnonzero(begun)
         pcs = self._timeline.pcs_at(time_of(begun[which]))
@@ -86,7 +94,13 @@ class Races:
                 self._report_copy(which[pcs == pc], begun, touch, before, now, name)
 
     def _report_copy(
-        self, which: Array, begun: Array, touch: Touch, before: Access, now: Access, name: Name
+        self,
+        which: Array,
+        begun: Array,
+        touch: ElementAccess,
+        before: Access,
+        now: Access,
+        name: Name,
     ) -> None:
         at = which[0]
         since = self._since(touch, at, int(time_of(begun[at])))
@@ -95,7 +109,9 @@ class Races:
         places, count = (first, second), len(which) * touch.blocks
         self._add("copy-race", places, before, now, name(at), count, "no wait ends the copy before")
 
-    def _against_history(self, history: History, touch: Touch, now: Access, name: Name) -> None:
+    def _against_history(
+        self, history: History, touch: ElementAccess, now: Access, name: Name
+    ) -> None:
         def may_race(before: Access) -> bool:
             if _are_narrow(before, now):
                 return True
@@ -104,7 +120,7 @@ class Races:
         for entries, earlier in history.against(touch, may_race):
             self._against(earlier, touch.take(entries), now, _renamed(name, entries))
 
-    def _against(self, earlier: Array, touch: Touch, now: Access, name: Name) -> None:
+    def _against(self, earlier: Array, touch: ElementAccess, now: Access, name: Name) -> None:
         if not earlier.any():
             return
         if now.kind == "atomic" and not self._has_narrow:
@@ -119,7 +135,13 @@ class Races:
             self._judge(which, earlier, touch, now, "warp", name)
 
     def _judge(
-        self, which: Array, earlier: Array, touch: Touch, now: Access, space: str, name: Name
+        self,
+        which: Array,
+        earlier: Array,
+        touch: ElementAccess,
+        now: Access,
+        space: str,
+        name: Name,
     ) -> None:
         """Sort conflicting accesses by the row of the earlier one, and report the races."""
         pcs = self._timeline.pcs_at(time_of(earlier[which]))
@@ -134,7 +156,7 @@ class Races:
             if len(some):
                 self._report(some, earlier, touch, before, now, space, name)
 
-    def _are_ordered(self, earlier: Array, touch: Touch, before: Access) -> Array:
+    def _are_ordered(self, earlier: Array, touch: ElementAccess, before: Access) -> Array:
         """Return a mask of the earlier accesses that fences and flags order."""
         thread, time = thread_of(earlier), time_of(earlier)
         by_atomic = before.kind == "atomic"
@@ -144,14 +166,14 @@ class Races:
             )
         if by_atomic and before.instruction.dst:
             # It gives the old value: it comes after all others on its element so far.
-            return knows(knowledge(touch), thread, time)
+            return is_ordered(clock_rows(touch), thread, time)
         return np.zeros(len(earlier), dtype=bool)
 
     def _report(
         self,
         which: Array,
         earlier: Array,
-        touch: Touch,
+        touch: ElementAccess,
         before: Access,
         now: Access,
         space: str,
@@ -173,21 +195,21 @@ class Races:
         second = Place(now.line, _does(now), thread_named(mine[telling]), since)
         self._add(rule, (first, second), before, now, name(at), len(which) * touch.blocks)
 
-    def _same_value(self, time: Any, touch: Touch, at: Any) -> bool:
+    def _same_value(self, time: Any, touch: ElementAccess, at: Any) -> bool:
         """Return whether all lanes of both steps stored one value."""
         stored = self._timeline.stored
         missing = object()
         before = stored.get(int(time), missing)
         return before is not missing and before == stored.get(touch.time, missing)
 
-    def _since(self, touch: Touch, at: Any, first: int | None = None) -> int:
+    def _since(self, touch: ElementAccess, at: Any, first: int | None = None) -> int:
         """Return the line of the barrier before a touch, and before a `first` time; 0 for none."""
         time = int(touch.barrier[at] if touch.barrier.ndim else touch.barrier)
         if not time or (first is not None and first < time):
             return 0
         return self._lines[self._timeline.pc_at(time)]
 
-    def _narrow_at_once(self, touch: Touch, now: Access, name: Name) -> None:
+    def _narrow_at_once(self, touch: ElementAccess, now: Access, name: Name) -> None:
         """Report blocks that update one element in one instruction, each for itself alone."""
         order = np.lexsort((touch.thread, touch.element))
         element, thread = touch.element[order], touch.thread[order]
@@ -204,7 +226,7 @@ class Races:
         count = int(np.count_nonzero(pair)) * touch.blocks
         self._add("block-race", places, now, now, name(order[at]), count)
 
-    def at_once(self, lost: Array, touch: Touch, now: Access, name: Name) -> None:
+    def at_once(self, lost: Array, touch: ElementAccess, now: Access, name: Name) -> None:
         """Report threads that store to one element in one and the same instruction."""
         elements = np.unique(touch.element[lost])
         among = np.flatnonzero(np.isin(touch.element, elements))
@@ -274,7 +296,7 @@ def _does(access: Access) -> str:
 def _may_overlap(before: Access, now: Access) -> bool:
     """Return whether two accesses may be made at the same time: atomics, flags, and guesses."""
     atomic = "atomic" in (before.kind, now.kind)
-    if atomic and (before.guesses or now.guesses):
+    if atomic and (before.is_optimistic or now.is_optimistic):
         return True
     return before.is_strong and now.is_strong and (atomic or before.polls or now.polls)
 

@@ -12,20 +12,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpusim.checking.horizon import Horizon, Sights
-from gpusim.checking.knowledge import (
+from gpusim.checking.clock_rows import (
     KEY,
     NARROW,
     PLACE,
     THREAD,
     TIME,
     TURN,
-    knowledge,
-    knows,
+    clock_rows,
+    is_ordered,
     locations,
 )
+from gpusim.checking.element_access import BLOCK_SHIFT, THREAD_BITS, Array, ElementAccess
 from gpusim.checking.ledger import Ledger
-from gpusim.checking.touch import BLOCK_SHIFT, THREAD_BITS, Array, Touch
+from gpusim.checking.release_clocks import AcquiredLocations, ReleasedClocks
 
 # Releases of a contended place are searched from the last one on, this many first, then more.
 FIRST_LOOKED_AT = 64
@@ -45,19 +45,19 @@ class Releases:
         self._last_seen: dict[tuple[int, int, int], int] = {}
         self._reaches: dict[tuple[int, ...], _Reach] = {}
 
-    def fence(self, touch: Touch, scope: str) -> None:
+    def fence(self, touch: ElementAccess, scope: str) -> None:
         """Take note of a fence; one of scope "block" does not reach other blocks."""
         for fences in self._fences[: 1 if scope == "block" else 2]:
-            fences.add(knowledge(touch))
+            fences.add(clock_rows(touch))
 
     def visit(
-        self, touch: Touch, *, acquires: bool, releases: bool, is_narrow: bool = False
+        self, touch: ElementAccess, *, acquires: bool, releases: bool, is_narrow: bool = False
     ) -> None:
         """Record accesses to flags; lanes of one step take turns.
 
         Narrow ones are flags for the threads of their block alone.
         """
-        rows = knowledge(touch)
+        rows = clock_rows(touch)
         rows[:, PLACE] = locations(touch)
         rows[:, NARROW] = is_narrow
         rows[:, TURN] = self._turn + 2 * np.arange(1, len(rows) + 1)
@@ -81,7 +81,13 @@ class Releases:
         return np.array(news, dtype=bool)
 
     def orders(
-        self, thread: Array, time: Array, touch: Touch, *, by_atomic: bool, is_narrow: bool = False
+        self,
+        thread: Array,
+        time: Array,
+        touch: ElementAccess,
+        *,
+        by_atomic: bool,
+        is_narrow: bool = False,
     ) -> Array:
         """Return a mask of earlier accesses, one per entry of a touch, known to its threads.
 
@@ -94,7 +100,7 @@ class Releases:
         where = locations(touch)
         turns = self._turns(where, thread, time) if by_atomic else np.full(len(where), NEVER)
         accesses = np.stack([thread, time, where, turns, np.full(len(where), is_narrow)])
-        for entries, seen in self._acquired_by(knowledge(touch)):
+        for entries, seen in self._acquired_by(clock_rows(touch)):
             found[entries] = self._reach(seen).covers(accesses[:, entries])
         return found
 
@@ -123,7 +129,9 @@ class Releases:
                 continue
             shape = len(mine), len(rows)
             each, other = (part.reshape(-1) for part in np.indices(shape))
-            known = knows(who[mine[each]], rows[other, THREAD], rows[other, TIME]).reshape(shape)
+            known = is_ordered(who[mine[each]], rows[other, THREAD], rows[other, TIME]).reshape(
+                shape
+            )
             patterns, which = np.unique(known, axis=0, return_inverse=True)
             for number, pattern in enumerate(patterns):
                 if pattern.any():
@@ -136,15 +144,15 @@ class Releases:
             self._reaches[key] = _Reach(self._walk(seen))
         return self._reaches[key]
 
-    def _walk(self, seen: Array) -> Iterator[Horizon | Sights]:
+    def _walk(self, seen: Array) -> Iterator[ReleasedClocks | AcquiredLocations]:
         """Yield the knowledge of acquisitions, going back from flag to flag."""
         done: dict[tuple[int, int, int], int] = {}
         while len(seen):
-            yield Sights.of(seen)
+            yield AcquiredLocations.of(seen)
             found = []
             for fences in self._fences_behind(seen, done):
                 if len(fences):
-                    yield Horizon.of(fences)
+                    yield ReleasedClocks.of(fences)
                     found.append(fences)
             if not found:
                 return
@@ -178,23 +186,23 @@ class Releases:
             made = releases[some]
             entries, rows = fences.find(by[some])
             if len(rows):
-                yield rows[knows(made[entries], rows[:, THREAD], rows[:, TIME])]
+                yield rows[is_ordered(made[entries], rows[:, THREAD], rows[:, TIME])]
 
     def _acquired_before(self, fences: Array) -> Array:
         """Return the acquisitions that threads knew of when they ran fences."""
         entries, rows = self._acquired.find(fences[:, KEY])
         if not len(rows):
             return rows
-        known = rows[knows(fences[entries], rows[:, THREAD], rows[:, TIME])]
+        known = rows[is_ordered(fences[entries], rows[:, THREAD], rows[:, TIME])]
         return np.unique(known, axis=0)
 
 
 class _Reach:
     """The knowledge of some acquisitions, computed only as far back as needed."""
 
-    def __init__(self, walk: Iterator[Horizon | Sights]) -> None:
+    def __init__(self, walk: Iterator[ReleasedClocks | AcquiredLocations]) -> None:
         self._walk = walk
-        self._known: list[Horizon | Sights] = []
+        self._known: list[ReleasedClocks | AcquiredLocations] = []
 
     def covers(self, accesses: Array) -> Array:
         """Return a mask of the known accesses, given their threads, times, places and turns."""
@@ -206,7 +214,7 @@ class _Reach:
                 break
         return found
 
-    def _all(self) -> Iterator[Horizon | Sights]:
+    def _all(self) -> Iterator[ReleasedClocks | AcquiredLocations]:
         yield from self._known
         for one in self._walk:
             self._known.append(one)

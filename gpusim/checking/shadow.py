@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.history import History
-from gpusim.checking.touch import (
+from gpusim.checking.element_access import (
     ATOMIC,
     BLOCK_SHIFT,
     BLOCKS,
@@ -18,10 +17,11 @@ from gpusim.checking.touch import (
     THREAD_SHIFT,
     WARPS,
     Array,
-    Touch,
+    ElementAccess,
     thread_of,
     time_of,
 )
+from gpusim.checking.history import History
 
 
 class Shadow:
@@ -45,14 +45,14 @@ class Shadow:
             setattr(made, name, np.where(known == 0, 0, known + later).reshape(-1))
         return made
 
-    def read(self, touch: Touch) -> None:
+    def read(self, touch: ElementAccess) -> None:
         """Take note of who reads."""
         if self.history is None:
             _join(self.reader, touch, self.reader[touch.element], 0)
         else:
             self._replace(self.history, self.reader, touch, 0)
 
-    def write(self, touch: Touch) -> Array | None:
+    def write(self, touch: ElementAccess) -> Array | None:
         """Record writes.
 
         Returns a mask of entries with an element written by another entry of the touch as well.
@@ -64,7 +64,7 @@ class Shadow:
         lost = self.writer[touch.element] >> THREAD_SHIFT != touch.packed >> THREAD_SHIFT
         return lost if lost.any() else None
 
-    def update(self, touch: Touch) -> None:
+    def update(self, touch: ElementAccess) -> None:
         """Take note of who writes by an atomic operation."""
         if self.history is None:
             known = self.writer[touch.element]
@@ -73,7 +73,7 @@ class Shadow:
             self._replace(self.history, self.writer, touch, ATOMIC)
 
     @staticmethod
-    def _replace(history: History, slot: Array, touch: Touch, mark: int) -> None:
+    def _replace(history: History, slot: Array, touch: ElementAccess, mark: int) -> None:
         """Enter a touch, and keep the accesses it overwrites if they are still needed."""
         known = slot[touch.element]
         outlived = history.outlive(known, touch)
@@ -86,7 +86,7 @@ class Shadow:
             history.add(touch.element[lost], packed[lost])
 
 
-def _join(shadow: Array, touch: Touch, known: Array, mark: int) -> None:
+def _join(shadow: Array, touch: ElementAccess, known: Array, mark: int) -> None:
     """Enter a touch beside the earlier accesses that are not ordered before it."""
     packed = touch.packed | mark
     if known.any():
@@ -108,7 +108,7 @@ def _apart(differs: Array) -> Array:
     return np.where(differs >> BLOCK_SHIFT, BLOCKS, flags)
 
 
-def _others(known: Array, touch: Touch) -> Array:
+def _others(known: Array, touch: ElementAccess) -> Array:
     """Return flags for the other threads of the access that are not ordered before it."""
     by = thread_of(known)
     apart = _apart(by ^ touch.thread)

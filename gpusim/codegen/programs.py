@@ -259,7 +259,7 @@ def program_for(
 
         function = build(kernel.source, types)
         if asks:
-            from gpusim.compiler.undefined import ask_about_undefined
+            from gpusim.compiler.undefined_behaviour import ask_about_undefined
 
             function = ask_about_undefined(function)
         made[key] = lower(function, cc, level)

@@ -298,7 +298,7 @@ class Op:
         return self.kind in ("jump", "branch_if_apart")
 
     @property
-    def is_lone(self) -> bool:
+    def is_pure(self) -> bool:
         """Whether it neither touches memory nor meets lanes but those that parted with it."""
         return self.kind in _LONE
 

@@ -14,6 +14,7 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.analysis.divergence import Divergence, is_end
 from gpusim.lowering.analysis.reconvergence import reconvergence
 from gpusim.lowering.code import Code
+from gpusim.lowering.instrumentation import Instrumentation, uninstrumented
 from gpusim.lowering.machine_code.convergence_barriers import convergence_barriers
 from gpusim.lowering.machine_code.divergence_checks import divergence_checks
 from gpusim.lowering.machine_code.if_conversion import if_conversion
@@ -26,7 +27,6 @@ from gpusim.lowering.passes.optimise import optimise
 from gpusim.lowering.passes.rematerialisation import rematerialisation
 from gpusim.lowering.passes.unify_latches import unify_latches
 from gpusim.lowering.selection.select import select
-from gpusim.lowering.watch import Watch, unwatched
 
 LEAST_REGISTERS = 16
 REGISTER_UNIT = 8
@@ -34,7 +34,7 @@ REGISTER_UNIT = 8
 
 @uncollected()
 def lower(
-    function: Function, cc: ComputeCapability, level: str, watch: Watch = unwatched
+    function: Function, cc: ComputeCapability, level: str, watch: Instrumentation = uninstrumented
 ) -> Program:
     """Return machine code for `function`, which is used up; `level` is "O0" or "O3"."""
     _check_capability(function, cc)
@@ -65,7 +65,7 @@ def _check_capability(function: Function, cc: ComputeCapability) -> None:
             )
 
 
-def _rewrite(function: Function, optimised: bool, watch: Watch) -> Addresses:
+def _rewrite(function: Function, optimised: bool, watch: Instrumentation) -> Addresses:
     """Bring the SSA form to where instructions are selected from it."""
     if optimised:
         optimise(function, watch)
@@ -80,7 +80,11 @@ def _rewrite(function: Function, optimised: bool, watch: Watch) -> Addresses:
 
 
 def _finish(
-    code: Code, divergence: Divergence, cc: ComputeCapability, optimised: bool, watch: Watch
+    code: Code,
+    divergence: Divergence,
+    cc: ComputeCapability,
+    optimised: bool,
+    watch: Instrumentation,
 ) -> int:
     """Bring selected instructions to where they can be linked; return the number of barriers."""
     out_of_ssa(code, coalesced=optimised)

@@ -18,10 +18,10 @@ from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.context import OnFault
-from gpusim.machine.heap import keep_freed_memory
+from gpusim.machine.host_allocator import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
+from gpusim.machine.livelock import Changes
 from gpusim.machine.loops import MaySkip, OnSkip
-from gpusim.machine.repetition import Changes
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import with_copies
 from gpusim.program.flow import Liveness, loop_bodies

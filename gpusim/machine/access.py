@@ -12,11 +12,11 @@ import numpy as np
 from gpusim.errors import FaultPlace, ReadOnlyError
 from gpusim.gpu.memory import WORD_BYTES, first_of_each
 from gpusim.isa.ops import LOCAL_HIGH, OPS, SHARED_HIGH, SPIN, Instruction, Memory
-from gpusim.machine import addressed, storage
+from gpusim.machine import generic_addressing, storage
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.repetition import BEGIN
-from gpusim.machine.touched import Touched, TouchedAlike
+from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
+from gpusim.machine.livelock import BEGIN
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
@@ -36,7 +36,9 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
     context.report(group, instruction, on, addresses)
 
 
-def _loaded(touched: Sequence[Touched | TouchedAlike], position: int, memory: Memory) -> Array:
+def _loaded(
+    touched: Sequence[LaneElements | UniformLaneElements], position: int, memory: Memory
+) -> Array:
     """Return the elements that lanes load, so many behind their first ones."""
     value = np.zeros((1, 1, 1), dtype=memory.dtype)
     for number, one in enumerate(touched):
@@ -116,7 +118,7 @@ def bounds(context: Context, group: Group, instruction: Instruction, on: Array) 
     for axis, (index, size) in enumerate(zip(indices, shape, strict=True)):
         wrong = ((index < 0) | (index >= size)) & on
         if wrong.any():
-            lanes, line = addressed.lanes_of(group), instruction.line
+            lanes, line = generic_addressing.lanes_of(group), instruction.line
             context.fault(storage.beyond_axis(wrong, indices, axis, size, name, line, lanes))
             return
 
@@ -190,7 +192,7 @@ def _allowed(
 
 def _touched(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[Touched | TouchedAlike], Array]:
+) -> tuple[list[LaneElements | UniformLaneElements], Array]:
     """Return the memories that lanes touch, and the lanes whose access is no fault."""
     memory, batch = _memory(instruction), group.batch
     if memory.space == "generic":
@@ -202,7 +204,7 @@ def _touched(
         index = storage.element_index(addresses, allocation.start, memory.dtype.itemsize)
         on = _within(context, group, instruction, index, on, allocation.elements)
         allocation.fill(index, on, memory)
-        return [Touched(allocation.flat, index, on)], on
+        return [LaneElements(allocation.flat, index, on)], on
     if memory.by_address:
         on = _aligned(context, group, instruction, addresses, on)
     item = memory.dtype.itemsize
@@ -212,22 +214,22 @@ def _touched(
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
     index = index + memory.base // item if memory.base else index
     if memory.space == "shared" and batch.placement.folded and len(index) == len(on) == 1:
-        return [TouchedAlike(bytes_each.view(memory.dtype), index, on)], on
+        return [UniformLaneElements(bytes_each.view(memory.dtype), index, on)], on
     elements = bytes_each.reshape(-1).view(memory.dtype)
     # Owners are few where all lanes of a block share one: they are added up before the lanes.
-    return [Touched(elements, owner * (bytes_each.shape[-1] // item) + index, on)], on
+    return [LaneElements(elements, owner * (bytes_each.shape[-1] // item) + index, on)], on
 
 
 def _anywhere(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[Touched | TouchedAlike], Array]:
+) -> tuple[list[LaneElements | UniformLaneElements], Array]:
     """Return the memories that lanes touch whose addresses say which: each has its window."""
     window = addresses >> np.int64(32)
     layout = context.batch.program.layout
     start = 0 if layout is None else layout.shared_start
     within = addresses & np.int64(0xFFFFFFFF)
     shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
-    touched: list[Touched | TouchedAlike] = []
+    touched: list[LaneElements | UniformLaneElements] = []
     good = np.zeros_like(on)
     for space, mine, places in (
         ("shared", on & shared, within - start),
@@ -244,16 +246,20 @@ def _anywhere(
 
 def _found(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[Touched | TouchedAlike], Array]:
+) -> tuple[list[LaneElements | UniformLaneElements], Array]:
     """Return the arrays that lie at the addresses; lanes where there is none are faults."""
     on = _aligned(context, group, instruction, addresses, on)
-    touched: list[Touched | TouchedAlike] = []
+    touched: list[LaneElements | UniformLaneElements] = []
     good = np.zeros_like(on)
-    for allocation, mine, index in addressed.places(context, group, instruction, addresses, on):
+    for allocation, mine, index in generic_addressing.places(
+        context, group, instruction, addresses, on
+    ):
         if not OPS[instruction.op].reads_memory or OPS[instruction.op].writes_memory:
             mine = _allowed(context, instruction, allocation, mine)
         allocation.fill(index, mine, _memory(instruction))
-        touched.append(Touched(addressed.elements(allocation, _memory(instruction)), index, mine))
+        touched.append(
+            LaneElements(generic_addressing.elements(allocation, _memory(instruction)), index, mine)
+        )
         good = good | mine
     return touched, good
 
@@ -262,7 +268,7 @@ def _aligned(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
 ) -> Array:
     """Return the lanes whose address is a multiple of the width; the others are faults."""
-    misfit = addressed.misaligned(group, instruction, addresses, on)
+    misfit = generic_addressing.misaligned(group, instruction, addresses, on)
     if misfit is None:
         return on
     context.fault(misfit.fault)
@@ -274,7 +280,7 @@ def _within(
 ) -> Array:
     """Return the lanes whose access is one that a GPU makes; the others are faults."""
     memory, line = _memory(instruction), instruction.line
-    who = partial(addressed.lanes_of, group)
+    who = partial(generic_addressing.lanes_of, group)
     for misfit in (
         storage.outside(index, on, size, memory, line, who),
         storage.misaligned(index, on, memory, line, who),

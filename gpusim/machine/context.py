@@ -12,7 +12,7 @@ from gpusim.isa.ops import Instruction
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Step, hooks
 from gpusim.machine.banks import banks, word
 from gpusim.machine.group import Group
-from gpusim.machine.repetition import Changes
+from gpusim.machine.livelock import Changes
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
 

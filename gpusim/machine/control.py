@@ -9,10 +9,10 @@ import numpy as np
 from gpusim.errors import KernelFault
 from gpusim.isa.ops import Instruction
 from gpusim.machine import barrier, convergence, named_barrier, warp
-from gpusim.machine.addressed import lanes_of
 from gpusim.machine.context import Context
+from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
-from gpusim.machine.parting import agreed_words, part_by
+from gpusim.machine.value_divergence import agreed_words, diverge_by
 
 Array = np.ndarray[Any, Any]
 ROW_BYTES = 16  # of machine code
@@ -132,7 +132,7 @@ def part(context: Context, group: Group, instruction: Instruction, on: Array) ->
     """Part lanes that name different lanes: each such set goes on by itself."""
     named = agreed_words(group, instruction, group.mask)
     context.report(group, instruction, on)
-    part_by(group, named, group.pc + 1)
+    diverge_by(group, named, group.pc + 1)
     return True
 
 

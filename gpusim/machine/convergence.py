@@ -17,7 +17,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, Batch, lanes_of_bits
 from gpusim.program.flow import loop_bodies
-from gpusim.program.once import once
+from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)

@@ -15,9 +15,9 @@ import numpy as np
 
 from gpusim.errors import KernelFault, OutOfBoundsError
 from gpusim.isa.ops import Instruction
-from gpusim.machine.addressed import lanes_of
 from gpusim.machine.context import Context
 from gpusim.machine.device_heap import Heap
+from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
 
 Array = np.ndarray[Any, Any]

@@ -14,12 +14,12 @@ import numpy as np
 from gpusim.errors import BarrierError, FaultPlace
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Observer
-from gpusim.machine import convergence, swap_loops
+from gpusim.machine import cas_loops, convergence
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
+from gpusim.machine.livelock import Changes, LivelockDetector
 from gpusim.machine.loops import Loops, MaySkip, OnSkip
-from gpusim.machine.repetition import Changes, Repetition
 from gpusim.machine.state import (
     AT_BARRIER,
     AT_CONVERGENCE,
@@ -29,8 +29,8 @@ from gpusim.machine.state import (
     Batch,
 )
 from gpusim.machine.storage import Allocation
-from gpusim.program.lone_loops import lone_loops
 from gpusim.program.polling import polls
+from gpusim.program.pure_loops import pure_loops
 
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
@@ -69,7 +69,7 @@ class Interpreter:
     ) -> None:
         self.batch = batch
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
-        self.repetition = Repetition(batch, self.context.changes)
+        self.repetition = LivelockDetector(batch, self.context.changes)
         self._loops = None if on_skip is None else Loops(self.context, on_skip, may_skip)
         self._skips = self._loops is not None
         self._times_run = 0
@@ -77,8 +77,8 @@ class Interpreter:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
         ops = [OPS[one.op] for one in self._instructions]
-        self._swapping = swap_loops.heads(batch.program)
-        self._lone = lone_loops(batch.program)
+        self._swapping = cas_loops.heads(batch.program)
+        self._lone = pure_loops(batch.program)
         self._has_lone = bool(self._lone.any())
         self._waits = bool(self._swapping or polls(batch.program))
         self._ran = self._could_run = 0
@@ -161,7 +161,7 @@ class Interpreter:
                 which = which[np.argsort(rows, kind="stable")]
             if int(splits.pc[first]) in self._swapping:
                 warps = self.batch.placement.warps_per_block
-                which = which[swap_loops.go_with(splits.row[which], splits.row[first], warps)]
+                which = which[cas_loops.go_with(splits.row[which], splits.row[first], warps)]
         else:
             which = np.arange(len(splits))
         self._note_turn(len(which), int(count))

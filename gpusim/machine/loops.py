@@ -20,7 +20,7 @@ from gpusim.machine.group import Group
 from gpusim.machine.iteration import ENDLESS, DiffersError, Recurrence, follow
 from gpusim.program.decisions import decisions
 from gpusim.program.flow import loop_bodies
-from gpusim.program.once import once
+from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 

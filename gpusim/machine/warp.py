@@ -11,9 +11,9 @@ from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
-from gpusim.machine.parting import agreed_words, part_by
 from gpusim.machine.state import AT_WARP, union_of_runs
-from gpusim.program.once import once
+from gpusim.machine.value_divergence import agreed_words, diverge_by
+from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
@@ -358,7 +358,7 @@ def collect(context: Context, group: Group, instruction: Instruction, on: Array)
     least = np.where(group.mask, named, np.uint32(0xFFFFFFFF)).min(axis=2)
     if (least == np.where(group.mask, named, np.uint32(0)).max(axis=2)).all():
         return gather(context, group, instruction, on)
-    part_by(group, named, group.pc)
+    diverge_by(group, named, group.pc)
     context.executed -= 1
     return True
 

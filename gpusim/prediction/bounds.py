@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.arithmetic.inner import inner
+from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.costs import instruction_costs
 from gpusim.prediction.memory import MemoryShare

@@ -31,11 +31,11 @@ from gpusim.prediction.streams import classify
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
 from gpusim.prediction.workload import Workload
+from gpusim.program.fast_paths import with_fast_paths
 from gpusim.program.polling import spins
-from gpusim.program.usual_paths import with_usual_paths
 
 if TYPE_CHECKING:
-    from gpusim.prediction.spinning import Watched
+    from gpusim.prediction.spinning import RecordedBlocks
 
 L2_STATES = ("cold", "warm")
 
@@ -81,10 +81,10 @@ def predict_prepared(
     """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
     _check_l2(l2)
     require_observers(observers, SpanObserver)
-    usual = with_usual_paths(prepared)  # what is run; what waits for what is the program's own
+    usual = with_fast_paths(prepared)  # what is run; what waits for what is the program's own
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
-    waiting = _waiting(usual, gpu, held.blocks, l2, step_limit)
+    waiting = _spinning(usual, gpu, held.blocks, l2, step_limit)
     classes = classify(usual, step_limit=step_limit) if waiting is None else waiting.classes
     memory = memory_share(usual, classes, gpu, held.blocks, l2)
     traffic = traffic_of(prepared, classes, memory, l2)
@@ -122,19 +122,19 @@ def predict_prepared(
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
         traffic=traffic,
         timeline=recorder.timeline if recorder is not None else None,
-        supposes_ordinary_numbers=usual is not prepared,
+        assumes_ordinary_operands=usual is not prepared,
     )
 
 
-def _waiting(
+def _spinning(
     prepared: Prepared, gpu: Device, resident: int, l2: str, step_limit: int
-) -> Watched | None:
+) -> RecordedBlocks | None:
     """Return what blocks do that wait for others; None where the program has no such loop."""
     if not spins(prepared.program):
         return None
-    from gpusim.prediction.spinning import watched  # with a machine of its own: 15 ms
+    from gpusim.prediction.spinning import recorded_blocks  # with a machine of its own: 15 ms
 
-    return watched(prepared, gpu, resident, l2, step_limit)
+    return recorded_blocks(prepared, gpu, resident, l2, step_limit)
 
 
 def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:

@@ -59,7 +59,7 @@ class Prediction:
     `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1;
     `lines` are fractions of warp cycles by source line. `bounds` are what the launch would take
     if only one thing limited it; the largest binds. `timeline` is kept where it was asked for.
-    `supposes_ordinary_numbers` says whether elements that are not given were taken for such: nobody
+    `assumes_ordinary_operands` says whether elements that are not given were taken for such: nobody
     takes the unusual path of a quotient or a root.
     """
 
@@ -77,7 +77,7 @@ class Prediction:
     instructions: int
     traffic: Traffic
     timeline: Timeline | None = None
-    supposes_ordinary_numbers: bool = False
+    assumes_ordinary_operands: bool = False
 
     _repr_html_ = View("gpusim.reports.notebook", "prediction_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "prediction_bundle")
@@ -141,7 +141,7 @@ class Prediction:
                 for c in self.classes.classes
             ],
             "simulated": self.extent.to_dict(),
-            **({"supposes_ordinary_numbers": True} if self.supposes_ordinary_numbers else {}),
+            **({"assumes_ordinary_operands": True} if self.assumes_ordinary_operands else {}),
             **({"timeline": self.timeline.to_dict()} if self.timeline is not None else {}),
         }
 

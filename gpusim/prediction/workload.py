@@ -19,7 +19,7 @@ from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import Seen, steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
 from gpusim.prediction.streams import BlockStream, Classes
-from gpusim.prediction.streams.representatives import stand_ins
+from gpusim.prediction.streams.representatives import representatives
 
 MOST_ADDED_UP = 1 << 20  # blocks of which each is looked at to find the SM with the most work
 FIRST_ITERATIONS = 32  # of a loop that are simulated, before it is known whether they settle
@@ -52,7 +52,7 @@ class Workload:
         self._own = self._numbers(resident)
         self.blocks_on_sm = len(self._own)
         self._counted = self._own_streams()
-        self._played = stand_ins(self._counted, FIRST_ITERATIONS, resident)
+        self._played = representatives(self._counted, FIRST_ITERATIONS, resident)
         self._similar = _similar(c.stream for c in classes.classes)
         self.longest_loop = max((max(counts) for counts in self._similar), default=0)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.program.once import once
+from gpusim.program.memoisation import once
 
 
 @dataclass(frozen=True)

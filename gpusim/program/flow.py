@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from gpusim.isa.ops import OPS, VECTOR_TWINS, Instruction, Program
-from gpusim.program.once import once
+from gpusim.program.memoisation import once
 
 
 def successors(program: Program) -> list[tuple[int, ...]]:

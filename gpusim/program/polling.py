@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.flow import loop_bodies
-from gpusim.program.once import once
+from gpusim.program.memoisation import once
 
 
 @once
@@ -36,7 +36,7 @@ def spins(program: Program) -> frozenset[int]:
     return frozenset(found)
 
 
-def guesses(program: Program) -> frozenset[int]:
+def optimistic_loads(program: Program) -> frozenset[int]:
     """Return the pcs of loads of which a compare-and-swap sees whether they are still true."""
     rows = program.instructions
     swaps = [row for row in rows if OPS[row.op].kind == "atomic" and row.detail == "cas"]

@@ -143,4 +143,4 @@ def _passes_by(program: Program, pc: int) -> bool:
 def _calculates(row: Instruction) -> bool:
     """Return whether a row touches nothing that other threads see, and meets none of them."""
     is_own = row.memory is not None and row.memory.space == "local"
-    return is_own or OPS[row.op].is_lone
+    return is_own or OPS[row.op].is_pure

@@ -17,19 +17,19 @@ def without_elements(prepared: Prepared) -> frozenset[str]:
     return frozenset(name for name, value in given if isinstance(value, ArraySpec))
 
 
-def data_lines(program: Program, arrays: Set[str]) -> list[int]:
+def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
     """Return the lines whose control flow or addresses depend on the elements of some arrays."""
     lines = {
         instruction.line
         for instruction, registers in zip(
-            program.instructions, held_unknown(program, arrays), strict=True
+            program.instructions, tainted_registers(program, arrays), strict=True
         )
         if _bits(_deciding(instruction)) & registers and not OPS[instruction.op].only_describes
     }
     return sorted(lines)
 
 
-def held_unknown(program: Program, arrays: Set[str]) -> list[int]:
+def tainted_registers(program: Program, arrays: Set[str]) -> list[int]:
     """Return, as bits, which registers hold what elements of some arrays decide, by instruction."""
     places, known = set(arrays), -1
     while known != len(places):
@@ -135,10 +135,10 @@ def refuse_missing_elements(prepared: Prepared) -> None:
     """Raise InputError where control flow or addresses depend on arrays without elements."""
     program = prepared.program
     without = [name for name in prepared.arguments if name in without_elements(prepared)]
-    unknown = data_lines(program, set(without))
+    unknown = data_dependent_lines(program, set(without))
     if unknown:
         where = ", ".join(map(str, unknown[:4]))
-        needed = [name for name in without if data_lines(program, {name})] or without
+        needed = [name for name in without if data_dependent_lines(program, {name})] or without
         raise InputError(
             f"what {prepared.kernel} does at line {where} depends on the arrays' elements: give "
             f"those of {', '.join(needed)}, with the arrays themselves in place of array_spec, "

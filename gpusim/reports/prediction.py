@@ -18,10 +18,10 @@ from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import STALLS, advice
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
-from gpusim.reports.imagined import imagination
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
-from gpusim.reports.ordinary_numbers import supposed_lines
+from gpusim.reports.operand_assumptions import assumption_lines
 from gpusim.reports.quantities import (
     bar,
     duration,
@@ -64,7 +64,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     forecast, first = answer.forecast, answer.forecast.first
     yield from _title(forecast)
     yield from fallback_lines(first.prepared.fallback, width)
-    yield from supposed_lines([forecast], width)
+    yield from assumption_lines([forecast], width)
     yield Text()
     yield from _facts(answer, width)
     setup = forecast.job.launches[0].setup
@@ -118,7 +118,7 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     peak = forecast.device.bandwidth.dram_peak_gbps
     setup = forecast.job.launches[0].setup
     counted = f"{setup.n:,} x {setup.dtype.itemsize} bytes" if setup else COMPULSORY
-    imagined = imagination(forecast.device)
+    imagined = device_changes(forecast.device)
     note = f" {imagined}" if imagined else _time_note(forecast)
     yield _fact("time", duration(forecast.time_us), note, TITLE)
     if answer.whole is not None:

@@ -13,10 +13,10 @@ from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
-from gpusim.reports.imagined import imagination
 from gpusim.reports.layout import BAD, DIM, TITLE, size
-from gpusim.reports.ordinary_numbers import supposed_lines
+from gpusim.reports.operand_assumptions import assumption_lines
 from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
 
@@ -51,7 +51,7 @@ def ranking_report(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
         if entry is not None and entry.defect:
             yield from _note(f"! {entry.name}. {known_defect(entry)}", width, BAD)
     yield from _fallbacks(ranking, width)
-    yield from supposed_lines(ranking.forecasts, width)
+    yield from assumption_lines(ranking.forecasts, width)
     for name, reason in ranking.failures:
         yield from _note(f"{name} cannot run: {reason}", width)
 
@@ -74,7 +74,7 @@ def _title(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
         title.append(f"  block {size(one.first.launch.block)}", "not bold")
     yield title
     launches = "all passes" if passes == "all" else "one pass"
-    imagined = imagination(one.device)
+    imagined = device_changes(one.device)
     peak = rate(one.device.bandwidth.dram_peak_gbps)
     codes = dict.fromkeys(code_of(one.first.prepared.program) for one in ranking.forecasts)
     state = f"{one.first.l2} L2{f', {imagined}' if imagined else ''}, {' and '.join(codes)}"

@@ -15,7 +15,7 @@ class Reason:
 
 
 # Okabe and Ito's colours for the most important reasons, greys and tints of them for the rest.
-REASONS = {
+STALL_STYLES = {
     "selected": Reason("#", "bold green", "#009e73"),
     "not_selected": Reason("n", "dim green", "#9fd8c5"),
     "wait": Reason("-", "dim", "#c8c8c8"),

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from gpusim.prediction.timeline import Timeline, WarpLife
 from gpusim.reports.layout import DIM, heading
-from gpusim.reports.reasons import REASONS
+from gpusim.reports.stall_styles import STALL_STYLES
 
 BLOCK = 0
 LABEL = 14
@@ -27,7 +27,7 @@ def timeline_lines(timeline: Timeline, width: int) -> Iterator[Text]:
     for life in lives:
         line = Text(f"warp {life.warp} (s{life.scheduler})".ljust(LABEL), DIM)
         for reason in columns_of(life, begin, cycles, columns):
-            known = REASONS.get(reason)
+            known = STALL_STYLES.get(reason)
             line.append(known.letter if known else " ", known.style if known else "")
         line.rstrip()
         yield line
@@ -62,7 +62,7 @@ def _marks(timeline: Timeline, begin: float, cycles: float, columns: int) -> Ite
 def _legend(lives: list[WarpLife], width: int) -> Iterator[Text]:
     there = {span.reason for life in lives for span in life.spans}
     line = Text()
-    for name, reason in REASONS.items():
+    for name, reason in STALL_STYLES.items():
         if name not in there:
             continue
         entry = f"{reason.letter} {name}  "

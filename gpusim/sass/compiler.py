@@ -19,7 +19,7 @@ from gpusim.host.disk_cache import key
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, wheels
 from gpusim.sass.cache import Lookup
-from gpusim.sass.complaints import without_foreign_lines
+from gpusim.sass.diagnostics import without_foreign_lines
 from gpusim.sass.host_headers import host_headers
 from gpusim.sass.includes import includes
 

@@ -39,8 +39,8 @@ from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import RESERVED, RESERVED_BYTES
 from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
-from gpusim.sass.contents import CONSTANT_BANK, Contents, contents
 from gpusim.sass.includes import includes, read
+from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
 from gpusim.sass.signature import Declared
 from gpusim.sass.structures import POINTER_BYTES, TYPES, Structures, members, structures
 from gpusim.sass.symbols import BUILTIN
@@ -421,7 +421,7 @@ class CodeKernel(MachineCode):
         code: Code,
         given: Sequence[Given],
         bound: Mapping[str, Any],
-        held: Contents,
+        held: InitialMemory,
         cc: ComputeCapability,
     ) -> Program:
         """Return the kernel as a program; made once for what the arguments point to."""
@@ -431,7 +431,7 @@ class CodeKernel(MachineCode):
             self._programs[key] = self._translated(code, given, held)
         return self._programs[key]
 
-    def _translated(self, code: Code, given: Sequence[Given], held: Contents) -> Program:
+    def _translated(self, code: Code, given: Sequence[Given], held: InitialMemory) -> Program:
         pointers: dict[tuple[int, int], str] = {}
         for name, offset, size, value in given:
             if isinstance(value, POINTERS) and size == POINTER_BYTES:

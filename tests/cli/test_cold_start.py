@@ -21,7 +21,7 @@ ATTEMPTS = 10  # a neighbour on the machine makes a process slower, never faster
 UNNEEDED = (
     "matplotlib", "jinja2", "simpy", "numpy.ma", "numpy.random",
     "gpusim.checking", "gpusim.prediction", "gpusim.sass", "gpusim.gpu.device",
-    "gpusim.compiler.undefined", "gpusim.lowering.stages",
+    "gpusim.compiler.undefined_behaviour", "gpusim.lowering.stages",
     "gpusim.reports.page", "gpusim.reports.plots", "gpusim.reports.prediction",
     "gpusim.cli.plot", "gpusim.cli.predict", "gpusim.cli.report", "gpusim.cli.sweep",
 )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 PAGES = """
 import resource
 import numpy as np
-from gpusim.machine.heap import keep_freed_memory
+from gpusim.machine.host_allocator import keep_freed_memory
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

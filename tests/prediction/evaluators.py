@@ -6,7 +6,7 @@ from typing import Any
 
 from gpusim.prediction.clock import processes
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
-from gpusim.prediction.compiled import player
+from gpusim.prediction.compiled import evaluator
 
 
 def snapshot(sm: StreamingMultiprocessor) -> list[Any]:
@@ -24,7 +24,7 @@ def restore(sm: StreamingMultiprocessor, before: list[Any]) -> None:
 
 def both_play(sm: StreamingMultiprocessor) -> bool:
     """Play an SM by both evaluators; everything they leave behind is equal."""
-    clock = player.clock()
+    clock = evaluator.clock()
     assert clock is not None
     before = snapshot(sm)
     clock.play(sm)

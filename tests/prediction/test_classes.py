@@ -12,7 +12,7 @@ from gpusim.cuda import Kernel
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.streams import Classes, classify
-from gpusim.prediction.streams import representatives as stand_ins
+from gpusim.prediction.streams import representatives as representatives
 from gpusim.prediction.streams.cells import Cells
 from gpusim.prediction.streams.strata import strata
 
@@ -114,7 +114,7 @@ def test_where_an_sm_gets_too_many_different_blocks_those_about_the_mean_stand_f
     found = classes_of(rounds_of_elements, 6, 32, often, np.zeros(6, np.int32))
     streams = [one.stream for one in found.classes]
     each = sum(stream.steps(32) for stream in streams) / 6
-    monkeypatch.setattr(stand_ins, "MOST_STEPS", 3.5 * each)
+    monkeypatch.setattr(representatives, "MOST_STEPS", 3.5 * each)
     own = [(stream, 1) for stream in streams]
     assert numbers_played(own, resident=5) == [0, 0, 2, 2, 4, 4]
     assert numbers_played(own[1:4], resident=1) == [0, 1, 2]
@@ -127,15 +127,15 @@ def test_an_sm_whose_blocks_begin_together_ends_with_the_longest_which_is_played
     often = np.array([10, 20, 30, 40, 50, 200], np.int32)
     found = classes_of(rounds_of_elements, 6, 32, often, np.zeros(6, np.int32))
     own = [(one.stream, 1) for one in found.classes]
-    monkeypatch.setattr(stand_ins, "MOST_STEPS", 1)
+    monkeypatch.setattr(representatives, "MOST_STEPS", 1)
     assert numbers_played(own, resident=6) == [2, 2, 2, 2, 2, 5]
     assert numbers_played(own, resident=5) == [4, 4, 4, 4, 4, 4]
 
 
-def numbers_played(own: list[stand_ins.Counted], resident: int) -> list[int]:
+def numbers_played(own: list[representatives.Counted], resident: int) -> list[int]:
     """Return for each of an SM's blocks, by their places among these, the one that is played."""
     streams = [stream for stream, _ in own]
-    played = stand_ins.stand_ins(own, 32, resident)
+    played = representatives.representatives(own, 32, resident)
     return [streams.index(played[id(stream)]) for stream in streams]
 
 

@@ -23,13 +23,13 @@ from gpusim.prediction.locality.random_access import (
     Asked,
     Pieces,
     Rates,
-    by_chance,
+    by_random_access,
     least_rates,
     pieces_of,
     rates,
 )
 from gpusim.prediction.locality.sample import Sample, sampled
-from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.miss_ratios import Source
@@ -458,8 +458,8 @@ def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() ->
     columns |= {"time": np.array([0, 0, 0, 0, 1]), "begin": np.array([192, 0, 64, 128, 64])}
     columns["end"] = columns["begin"] + np.array([192, 4, 4, 4, 4])
     pattern = Pattern(Stretches(**columns, steps=2), (0, 0, 0), ((0, 0),))
-    course = Course(Launch.of(1, 32), 1, 1, 64, 0.0)
-    sample = sampled((pattern,), course)
+    schedule = Schedule(Launch.of(1, 32), 1, 1, 64, 0.0)
+    sample = sampled((pattern,), schedule)
     lines = {(begin, place): float(part) for begin, place, part in zip(
         sample.begin.tolist(), sample.place.tolist(), sample.lines, strict=True)}  # fmt: skip
     apart = {(0, 0.0): 0.5, (64, 0.0): 0.5, (128, 0.0): 0.5, (64, 0.5): 1}
@@ -525,7 +525,7 @@ def test_a_sector_stands_for_what_the_stretch_touches_of_its_own_grain() -> None
     columns = dict.fromkeys(COLUMNS, np.zeros(1, dtype=np.int64))
     columns |= {"begin": np.array([28]), "end": np.array([132])}
     pattern = Pattern(Stretches(**columns, steps=1), (0, 0, 0), ((0, 0),))
-    sample = sampled((pattern,), Course(Launch.of(1, 32), 1, 1, 64, 0.0))
+    sample = sampled((pattern,), Schedule(Launch.of(1, 32), 1, 1, 64, 0.0))
     grains = dict(zip(sample.begin.tolist(), sample.grains.tolist(), strict=True))
     assert grains == {0: 1 / 2, 32: 1 / 2, 64: 1 / 2, 96: 1 / 2, 128: 1}
 
@@ -879,10 +879,10 @@ def ago_by_chance(place: Array, draw: Array) -> Array:
     """
     columns = {n: np.zeros(len(place)) for n in Sample.__dataclass_fields__}
     columns |= {"place": place, "draw": draw}
-    together = Course(Launch.of(1056, 32), 1056, 132, 64, 0.0)
+    together = Schedule(Launch.of(1056, 32), 1056, 132, 64, 0.0)
     half = Rates(np.full(len(place), 0.5), *np.zeros((2, len(place))), np.ones(len(place)))
     wanted = Wanted(place, place + 32, place, np.zeros(len(place)), 132)
-    return place - by_chance(half, half, Sample(**columns), together, wanted, 1e-8)
+    return place - by_random_access(half, half, Sample(**columns), together, wanted, 1e-8)
 
 
 def test_blocks_that_run_together_touch_pieces_at_any_time_of_their_lives() -> None:

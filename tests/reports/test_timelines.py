@@ -18,7 +18,7 @@ from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.timeline import Timeline, TimelineRecorder, WarpLife, joined
 from gpusim.reports.perfetto import prediction_events, trace_events
-from gpusim.reports.reasons import REASONS
+from gpusim.reports.stall_styles import STALL_STYLES
 from gpusim.reports.timeline import columns_of, timeline_lines
 from gpusim.sass import wheels
 from gpusim.tracing.block_steps import BlockSteps
@@ -118,9 +118,9 @@ def test_each_warp_has_a_row_within_the_width() -> None:
 
 
 def test_every_reason_has_a_letter_and_a_colour_of_its_own() -> None:
-    assert list(REASONS) == list(STALLS)
-    assert len({reason.letter for reason in REASONS.values()}) == len(STALLS)
-    assert len({reason.colour for reason in REASONS.values()}) == len(STALLS)
+    assert list(STALL_STYLES) == list(STALLS)
+    assert len({reason.letter for reason in STALL_STYLES.values()}) == len(STALLS)
+    assert len({reason.colour for reason in STALL_STYLES.values()}) == len(STALLS)
 
 
 def test_the_command_draws_it_and_writes_events(tmp_path: Path, capsys: Any) -> None:

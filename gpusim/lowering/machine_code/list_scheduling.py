@@ -3,7 +3,7 @@
 As ptxas does for an unrolled loop. A load keeps its position among the loads, and
 behind everything that may store to what it reads or that other threads may notice. What waits
 for a load from global memory comes last, and copies that stand behind a barrier go before it.
-Loads go as far ahead as there are registers for (`within_registers.py`).
+Loads go as far ahead as there are registers for (`register_pressure.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from gpusim.isa.ops import OPS
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.dependences import checks_first, dependences, with_needs
-from gpusim.lowering.machine_code.within_registers import within_registers
+from gpusim.lowering.machine_code.register_pressure import within_register_pressure
 
 LATENCY = 4  # cycles until another instruction can use a result
 WORTH = 32  # cycles that another order has to save: short code keeps the order it is written in
@@ -32,7 +32,7 @@ def list_scheduling(code: Code) -> None:
                 ordered += [] if row is None else [row]
                 start = place + 1
         code.rows[block] = ordered
-    within_registers(code)
+    within_register_pressure(code)
 
 
 def _copied_early(rows: list[Row]) -> list[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Function
+from gpusim.lowering.instrumentation import Instrumentation, uninstrumented
 from gpusim.lowering.passes.common_code_motion import common_code_motion
 from gpusim.lowering.passes.disjoint_or import disjoint_or
 from gpusim.lowering.passes.div_rem_pairs import div_rem_pairs
@@ -22,7 +23,6 @@ from gpusim.lowering.passes.simplify import simplify
 from gpusim.lowering.passes.sinking import sinking
 from gpusim.lowering.passes.sroa import sroa
 from gpusim.lowering.passes.store_to_load_forwarding import store_to_load_forwarding
-from gpusim.lowering.watch import Watch, unwatched
 
 Pass = Callable[[Function], object]
 
@@ -54,7 +54,7 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def optimise(function: Function, watch: Watch = unwatched) -> None:
+def optimise(function: Function, watch: Instrumentation = uninstrumented) -> None:
     """Rewrite `function` as NVVM and ptxas would before choosing instructions."""
     changed: object = True
     for step in PASSES:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
-from gpusim.prediction.clock.copies import Copies
+from gpusim.prediction.clock.async_copies import Copies
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.steps import READS, Action, Step

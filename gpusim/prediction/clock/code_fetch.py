@@ -15,7 +15,7 @@ from gpusim.gpu.memory import LINE_BYTES
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.last_used import LastUsed
+from gpusim.prediction.clock.lru_cache import LruCache
 from gpusim.prediction.streams import WarpStream
 
 # NVIDIA's binary utilities: 128 bits an instruction from compute capability 7.0 on, 64 before.
@@ -65,7 +65,7 @@ class CodeFetch:
             return {}
         lines = dict(self._lines(stream))
         before = dict.fromkeys(lines.values())
-        caches = [LastUsed(size, before) for size, _ in self._levels]
+        caches = [LruCache(size, before) for size, _ in self._levels]
         unseen = set(before) if is_first and self.unlike_later else set()
         found = {}
         for place, line in lines.items():
@@ -83,6 +83,6 @@ class CodeFetch:
                 last = line
                 yield place, line
 
-    def _ticks(self, line: int, caches: list[LastUsed], beyond: int) -> int:
+    def _ticks(self, line: int, caches: list[LruCache], beyond: int) -> int:
         found = [cache.use(line) for cache in caches]
         return next((t for (_, t), hit in zip(self._levels, found, strict=True) if hit), beyond)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
 from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.last_used import LastUsed
+from gpusim.prediction.clock.lru_cache import LruCache
 from gpusim.prediction.streams import WarpStream, constants
 
 
@@ -41,7 +41,7 @@ class ConstantFetch:
             return {}
         lines = self._lines(stream)
         before = () if is_first else lines.values()
-        cache, brought = LastUsed(self._size, before), {line // self._piece for line in before}
+        cache, brought = LruCache(self._size, before), {line // self._piece for line in before}
         late = {}
         for place, line in lines.items():
             if not cache.use(line):

@@ -1,7 +1,7 @@
 """One SM at work: blocks that come and go, barriers, and where its warps' time goes.
 
-Its schedulers issue (`scheduler`), what serves requests in turn is in `units`, and what is to
-happen when stands in an `agenda`. All SMs are alike: the one that is simulated has its share of
+Its schedulers issue (`scheduler`), what serves requests in turn is in `units`, and coming events
+stand in an `event_queue`. All SMs are alike: the one that is simulated has its share of
 the device.
 """
 
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.agenda import Agenda
+from gpusim.prediction.clock.event_queue import EventQueue
+from gpusim.prediction.clock.observation import Unobserved
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Scheduler
 from gpusim.prediction.clock.stalls import REASONS, SELECTED
 from gpusim.prediction.clock.steps import Step, WarpSteps
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp, scheduler_of
-from gpusim.prediction.clock.watch import Unwatched
 from gpusim.prediction.memory import MemoryShare, Requester
 
 
@@ -29,8 +29,8 @@ class StreamingMultiprocessor:
     blocks it holds at a time. `is_steady` leaves out what only the first blocks have.
     """
 
-    agenda: Agenda
-    watch: Unwatched
+    event_queue: EventQueue
+    watch: Unobserved
     is_observed: bool
     units: Units
     schedulers: list[Scheduler]
@@ -61,7 +61,7 @@ class StreamingMultiprocessor:
         share: MemoryShare,
         blocks: Sequence[Sequence[WarpSteps]],
         resident: int,
-        watch: Unwatched,
+        watch: Unobserved,
         *,
         is_steady: bool = False,
     ) -> None:
@@ -69,7 +69,7 @@ class StreamingMultiprocessor:
         self.resident = resident
         self.is_steady = is_steady
         self.watch = watch
-        self.is_observed = type(watch) is not Unwatched
+        self.is_observed = type(watch) is not Unobserved
         self.block_ends = []
         self.end = 0
         self.runs: dict[int, Runs] = {}  # by the identity of what they ran
@@ -141,7 +141,7 @@ class StreamingMultiprocessor:
         everyone: list[int] = []
         for scheduler in range(len(self.schedulers)):
             everyone.append(scheduler)
-        self.agenda.wake(begin, everyone)
+        self.event_queue.wake(begin, everyone)
         self.watch.block_started(number, begin)
 
     def leave(self, warp: Warp, now: int) -> None:
@@ -152,7 +152,7 @@ class StreamingMultiprocessor:
         if block.live == 0:
             at = max(now + self._block_end, self._completion_free)
             self._completion_free = at + self._completion
-            self.agenda.end_block(at, block)
+            self.event_queue.end_block(at, block)
             self._left -= 1
             self._share_bandwidth()
         elif block.waiting and len(block.waiting) == block.live:
@@ -210,5 +210,5 @@ class StreamingMultiprocessor:
             if warp.scheduler not in schedulers:
                 schedulers.append(warp.scheduler)
         block.waiting.clear()
-        self.agenda.wake(at, schedulers)
+        self.event_queue.wake(at, schedulers)
         self.watch.barrier_opened(block.number, at)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import simpy
 
-from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.clock.event_queue import NEVER
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.scheduler import Scheduler
 from gpusim.prediction.clock.warp import Block
@@ -17,7 +17,7 @@ from gpusim.prediction.clock.warp import Block
 def play(sm: StreamingMultiprocessor) -> None:
     """Let an SM's blocks come and go, until the last has left."""
     env = simpy.Environment()
-    sm.agenda = _Processes(env, sm)
+    sm.event_queue = _Processes(env, sm)
     sm.start_blocks(0)
     env.run()
 

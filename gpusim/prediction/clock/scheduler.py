@@ -7,8 +7,9 @@ from typing import Protocol
 
 from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
-from gpusim.prediction.clock.agenda import NEVER, Agenda
 from gpusim.prediction.clock.costs import NO_PIPE, XU
+from gpusim.prediction.clock.event_queue import NEVER, EventQueue
+from gpusim.prediction.clock.observation import Unobserved
 from gpusim.prediction.clock.policies import CHOOSE, GREEDY, NAMES
 from gpusim.prediction.clock.stalls import (
     BARRIER,
@@ -24,7 +25,6 @@ from gpusim.prediction.clock.stalls import (
 from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp
-from gpusim.prediction.clock.watch import Unwatched
 
 # Bound once: to look a member up in its class takes longer than to compare it.
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
@@ -35,8 +35,8 @@ _GLOBAL_ATOMIC, _FENCE = Action.GLOBAL_ATOMIC, Action.FENCE
 class Multiprocessor(Protocol):
     """What a scheduler knows of the SM that it belongs to."""
 
-    agenda: Agenda
-    watch: Unwatched
+    event_queue: EventQueue
+    watch: Unobserved
     is_observed: bool
     units: Units
     ahead: int  # ticks in which nothing that another scheduler does can reach it
@@ -109,7 +109,7 @@ class Scheduler:
 
         That is when something else may have happened: what others see waits for that.
         """
-        sm, agenda, waiting, ready = self.sm, self.sm.agenda, self.waiting, self.ready
+        sm, event_queue, waiting, ready = self.sm, self.sm.event_queue, self.waiting, self.ready
         pipes, kept, free, ahead = self.pipes, self.kept, self.free, self.sm.ahead
         now = max(self.now, at)
         while True:
@@ -126,7 +126,7 @@ class Scheduler:
             if place >= 0 or (kept is not None and free <= now):
                 warp = kept if kept is not None else ready[place][1]
                 step = warp.step
-                if step.is_shared and now > at and now >= agenda.next():
+                if step.is_shared and now > at and now >= event_queue.next():
                     until = now
                     break
                 if kept is None:
@@ -160,7 +160,7 @@ class Scheduler:
                 until = max(now, self._when_free())
             else:
                 until = -waiting[-1][0] if waiting else NEVER
-            if until >= at + ahead and until >= agenda.next():
+            if until >= at + ahead and until >= event_queue.next():
                 break
             now = until
         self.now, self.free, self.kept = now, free, kept

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
+from gpusim.prediction.clock.observation import Observed, Unobserved
 from gpusim.prediction.clock.runs import Extrapolated, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.steps import WarpSteps
-from gpusim.prediction.clock.watch import Unwatched, Watched
-from gpusim.prediction.compiled.player import is_played, is_wanted
+from gpusim.prediction.compiled.evaluator import is_played, is_wanted
 from gpusim.prediction.memory import MemoryShare
 
 
@@ -47,7 +47,7 @@ def simulate(
     `blocks[i]` are the warps of the i-th block that comes to this SM; `resident` is how many
     blocks it holds at a time. `is_steady` leaves out what only the first blocks have.
     """
-    watch = Watched(observers) if observers else Unwatched()
+    watch = Observed(observers) if observers else Unobserved()
     sm = StreamingMultiprocessor(device, share, blocks, resident, watch, is_steady=is_steady)
     for observer in observers:
         observer.begin(len(blocks))

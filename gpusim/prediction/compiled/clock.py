@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from gpusim import prediction
 from gpusim.host.disk_cache import DiskCache, key
-from gpusim.prediction.clock.agenda import Agenda
+from gpusim.prediction.clock.event_queue import EventQueue
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Multiprocessor
 from gpusim.prediction.clock.steps import Step
-from gpusim.prediction.compiled import room
+from gpusim.prediction.compiled import address_space_limit
 from gpusim.prediction.compiled.events import Events, play
 from gpusim.prediction.compiled.image import Image
 from gpusim.prediction.compiled.instance import Instance
@@ -25,7 +25,7 @@ from gpusim.prediction.memory import GlobalMemory
 if TYPE_CHECKING:
     import wasmtime
 
-BINDINGS = {Multiprocessor: StreamingMultiprocessor, Agenda: Events}
+BINDINGS = {Multiprocessor: StreamingMultiprocessor, EventQueue: Events}
 # Fields copied back after the play.
 RESULTS: dict[type, tuple[str, ...]] = {
     StreamingMultiprocessor: ("end", "block_ends"),
@@ -47,7 +47,7 @@ class CompiledClock:
         self._layouts = Layouts(BINDINGS)
         config = wasmtime.Config()
         config.parallel_compilation = False  # threads would not live through a fork
-        limited = room.is_limited()
+        limited = address_space_limit.is_limited()
         # Without a limit, 4 GB of addresses are reserved: they take no memory and save the bounds
         # checks, a quarter of the time.
         if limited:
@@ -65,7 +65,7 @@ class CompiledClock:
         in WebAssembly; the SM is then unchanged.
         """
         events = Events(len(sm.schedulers))
-        sm.agenda = events
+        sm.event_queue = events
         instance, steps = self._with_steps([runs.steps for runs in sm.runs.values()])
         image = Image(self._layouts, steps)
         image.add(sm)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import insort
 
-from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.clock.event_queue import NEVER
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.warp import Block
 

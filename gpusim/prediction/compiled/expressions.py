@@ -13,7 +13,9 @@ from itertools import count
 from typing import Any, Protocol
 
 from gpusim.prediction.compiled import library
-from gpusim.prediction.compiled.kinds import (
+from gpusim.prediction.compiled.layouts import Layouts
+from gpusim.prediction.compiled.sources import Function, NotTranslatedError, Source, origin
+from gpusim.prediction.compiled.value_types import (
     BOOL,
     FLOAT,
     INT,
@@ -28,8 +30,6 @@ from gpusim.prediction.compiled.kinds import (
     flat,
     size_of,
 )
-from gpusim.prediction.compiled.layouts import Layouts
-from gpusim.prediction.compiled.sources import Function, NotTranslatedError, Source, origin
 
 WHOLE = 1 << 64
 PLAYED = "gpusim.prediction"  # the package whose source is in the module's digest

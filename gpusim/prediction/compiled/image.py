@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from gpusim.prediction.compiled.kinds import FLOAT, INT, SLOT, Kind, ListOf, Reference
 from gpusim.prediction.compiled.layouts import Layouts, special_slots
+from gpusim.prediction.compiled.value_types import FLOAT, INT, SLOT, Kind, ListOf, Reference
 
 BASE = 1024  # where the first object lies; None is 0
 _LIST_SLOTS = 3  # of a list: address of its elements, length, capacity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpusim.prediction.compiled.image import Image
-from gpusim.prediction.compiled.kinds import SLOT
+from gpusim.prediction.compiled.value_types import SLOT
 
 if TYPE_CHECKING:
     import wasmtime

@@ -10,10 +10,10 @@ from importlib import resources
 from typing import Any, TypeVar, get_type_hints
 
 from gpusim.prediction.compiled.expressions import Expressions, Signature, Value
-from gpusim.prediction.compiled.kinds import Bindings, Kind, ListOf, Reference, flat, kind_of
 from gpusim.prediction.compiled.layouts import Layouts
 from gpusim.prediction.compiled.sources import Function, Source, source_of
 from gpusim.prediction.compiled.statements import Statements
+from gpusim.prediction.compiled.value_types import Bindings, Kind, ListOf, Reference, flat, kind_of
 
 # Functions up to this number of syntax nodes are inlined, up to this depth: a call costs as much
 # as ten instructions.

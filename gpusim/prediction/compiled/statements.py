@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpusim.prediction.compiled.expressions import Expressions, Signature, Value, folded
-from gpusim.prediction.compiled.kinds import (
+from gpusim.prediction.compiled.value_types import (
     BOOL,
     INT,
     NONE,

@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.locality.lookup import NEVER, Wanted
 from gpusim.prediction.locality.sample import Sample
-from gpusim.prediction.locality.schedule import ONE_AFTER_THE_OTHER, Course
+from gpusim.prediction.locality.schedule import ONE_AFTER_THE_OTHER, Schedule
 from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
@@ -226,8 +226,8 @@ def _expanded(rows: Stretches) -> tuple[Array, Array]:
     return np.concatenate([one[0] for one in made]), np.concatenate([one[1] for one in made])
 
 
-def by_chance(
-    rates: Rates, lines: Rates, sample: Sample, course: Course, wanted: Wanted, life: float
+def by_random_access(
+    rates: Rates, lines: Rates, sample: Sample, schedule: Schedule, wanted: Wanted, life: float
 ) -> Array:
     """Return the time from which on sectors stay in a cache, by touch rates, in block durations.
 
@@ -240,7 +240,7 @@ def by_chance(
     partially stored sector in the write-back queue, its own last touch is decisive.
     """
     places = sample.place - sample.place.min()
-    blocks, length = (course.launch.blocks, course.length) if life else (course.at_once, 1.0)
+    blocks, length = (schedule.launch.blocks, schedule.length) if life else (schedule.at_once, 1.0)
     if life:  # of simultaneous touches of a piece, one is the first
         places += _between(sample, length) * ((sample.draw + sample.second_draw) % 1.0)
     lasts = max(ONE_AFTER_THE_OTHER, length - 1 + float(places.max()))
@@ -249,7 +249,7 @@ def by_chance(
     passed = np.minimum(np.where(is_first, places, sample.second_draw * lasts) + later, lasts)
     apart = (wanted.sms or 1) * lasts / blocks
     ago = rates.blocks_ago(sample.draw) * apart
-    now = np.where(np.isinf(wanted.time), course.length, wanted.time)
+    now = np.where(np.isinf(wanted.time), schedule.length, wanted.time)
     longest = lines.blocks_ago(rates.longest(sample.draw, lines)) * apart
     since = np.where(sample.kind == STORE, ago, np.minimum(longest, passed))
     return np.where(ago < passed, now - since, NEVER)

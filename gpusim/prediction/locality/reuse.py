@@ -27,13 +27,13 @@ from gpusim.prediction.locality.random_access import (
     MANY,
     Asked,
     Rates,
-    by_chance,
+    by_random_access,
     least_rates,
     pieces_of,
     rates,
 )
-from gpusim.prediction.locality.sample import CHANCES, Sample, sampled, with_chances
-from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
+from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
 from gpusim.prediction.streams.stretches import ATOMIC, COLUMNS, FENCE, PAST_L1, STORE, Stretches
 
@@ -85,11 +85,11 @@ class Touches(Sample):
         return len(self.pc)
 
 
-def touches_of(patterns: Patterns, course: Course) -> Touches:
+def touches_of(patterns: Patterns, schedule: Schedule) -> Touches:
     """Return a sample of a launch's touches with their reuse times."""
-    parts = [_of_linear(patterns, course)]
+    parts = [_of_linear(patterns, schedule)]
     if patterns.single:
-        parts.append(_of_single(patterns, course))
+        parts.append(_of_single(patterns, schedule))
     return _joined(parts)
 
 
@@ -99,16 +99,16 @@ def _joined(parts: list[Touches]) -> Touches:
     return Touches(**columns)
 
 
-def _of_linear(patterns: Patterns, course: Course) -> Touches:
-    sample = sampled(patterns.linear, course)
-    own = _last_own(patterns.linear, sample, course)
-    return _with_gaps(sample, course, _last_linear(patterns.linear, course), own)
+def _of_linear(patterns: Patterns, schedule: Schedule) -> Touches:
+    sample = sampled(patterns.linear, schedule)
+    own = _last_own(patterns.linear, sample, schedule)
+    return _with_gaps(sample, schedule, _last_linear(patterns.linear, schedule), own)
 
 
-def _last_linear(patterns: Sequence[Pattern], course: Course) -> Last:
+def _last_linear(patterns: Sequence[Pattern], schedule: Schedule) -> Last:
     """Return the function for the last touch of bytes by linear patterns."""
     whole = [
-        (p.stretches, _grid(p, course), np.zeros(len(p.stretches), int), np.array(p.ranges))
+        (p.stretches, _grid(p, schedule), np.zeros(len(p.stretches), int), np.array(p.ranges))
         for p in patterns
     ]
     return _last_of(whole)
@@ -138,21 +138,21 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
     return last
 
 
-def _grid(pattern: Pattern, course: Course) -> list[Dimension]:
+def _grid(pattern: Pattern, schedule: Schedule) -> list[Dimension]:
     return [
-        Dimension(move, extent, ids, ids * course.life)
-        for move, (extent, ids) in zip(pattern.moves, course.grid, strict=True)
+        Dimension(move, extent, ids, ids * schedule.life)
+        for move, (extent, ids) in zip(pattern.moves, schedule.grid, strict=True)
     ]
 
 
-def _of_single(patterns: Patterns, course: Course) -> Touches:
+def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
     """Return touches at data-dependent addresses, extrapolated from the executed blocks.
 
     Adjacent blocks give the sharing between neighbours. Beyond these, the fraction of blocks in the
     spread sample that touch a sector gives its touch rate. If no neighbour makes such an access,
     the executed blocks that do stand for all.
     """
-    single, launch = patterns.single, course.launch
+    single, launch = patterns.single, schedule.launch
     near = patterns.neighbours
     pattern = {b: Pattern(one, (0, 0, 0), ((b, b),)) for b, one in single.items()}
     later = [b for b in near[len(near) // 2 :] if len(single[b])]
@@ -163,15 +163,15 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         rows = single[b]
         for pc, count in _counts(rows).items():
             totals[pc] = totals.get(pc, 0.0) + count * launch.blocks / blocks_apart
-    sample = sampled(tuple(pattern[b] for b in later), course)
+    sample = sampled(tuple(pattern[b] for b in later), schedule)
     counted = {
         pc: float(sample.weight[sample.pc == pc].sum()) for pc in np.unique(sample.pc).tolist()
     }
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
-    own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, course)
-    last_linear = _last_linear(patterns.timed, course)
-    sample, own = with_chances(sample), np.repeat(own, CHANCES)
+    own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, schedule)
+    last_linear = _last_linear(patterns.timed, schedule)
+    sample, own = with_draws(sample), np.repeat(own, DRAWS)
     everyone, owner = _side_by_side(single, near)
     sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
 
@@ -196,20 +196,20 @@ def _of_single(patterns: Patterns, course: Course) -> Touches:
         if wanted.sms and wanted.kinds:
             return found
         size = int(wanted.end[0] - wanted.begin[0])
-        chance = by_chance(rate(size), rate(LINE_BYTES), sample, course, wanted, life)
+        chance = by_random_access(rate(size), rate(LINE_BYTES), sample, schedule, wanted, life)
         if not life:  # for a frequently touched sector, neighbours tell the time within a wave
             are_told = sectors[1].of_size(size).touching(wanted.begin // size) > MANY
             chance = np.where(are_told, NEVER, chance)
         return np.maximum(found, chance)
 
-    return _with_gaps(sample, course, last, own, of_neighbours)
+    return _with_gaps(sample, schedule, last, own, of_neighbours)
 
 
 def _once(wanted: Wanted) -> tuple[Wanted, int]:
     """Return the queries once per touch and their multiplicity, if all draws agree."""
-    times = wanted.time.reshape(-1, CHANCES)
+    times = wanted.time.reshape(-1, DRAWS)
     if (times == times[:, :1]).all():
-        return wanted.at(slice(None, None, CHANCES)), CHANCES
+        return wanted.at(slice(None, None, DRAWS)), DRAWS
     return wanted, 1
 
 
@@ -229,10 +229,10 @@ def _side_by_side(
     return Stretches(**columns, steps=steps), owner
 
 
-def _last_own(patterns: tuple[Pattern, ...], sample: Sample, course: Course) -> Array:
+def _last_own(patterns: tuple[Pattern, ...], sample: Sample, schedule: Schedule) -> Array:
     """Return the last touch of each sector by the same block, as a time within the block."""
     best = np.full(len(sample.pc), NEVER)
-    places = coordinates(sample.block, course.launch)
+    places = coordinates(sample.block, schedule.launch)
     for pattern in patterns:
         moved = places @ np.array(pattern.moves)
         begin = sample.begin - moved
@@ -248,7 +248,7 @@ def _last_own(patterns: tuple[Pattern, ...], sample: Sample, course: Course) -> 
 
 
 def _with_gaps(
-    sample: Sample, course: Course, last: Last, own: Array, last_near: Last | None = None
+    sample: Sample, schedule: Schedule, last: Last, own: Array, last_near: Last | None = None
 ) -> Touches:
     """Look up the last touches of each sector, its line, and their neighbours.
 
@@ -256,7 +256,7 @@ def _with_gaps(
     data-dependent addresses, because random touches there seldom coincide in time.
     """
     is_random, last_near = last_near is not None, last_near or last
-    life, time = course.life, sample.block * course.life + sample.place
+    life, time = schedule.life, sample.block * schedule.life + sample.place
 
     def around(
         size: int, at: Array, further: int | Array = 0, sms: int = 0, kinds: tuple[int, ...] = ()
@@ -266,22 +266,22 @@ def _with_gaps(
 
     def on_the_sm(at: Array) -> Array:
         """Return the SM's last touches of the lines before given times."""
-        found = last(around(LINE_BYTES, np.maximum(at, 0.0), sms=course.sms), life)
+        found = last(around(LINE_BYTES, np.maximum(at, 0.0), sms=schedule.sms), life)
         return np.where(at > 0, found, NEVER)
 
     def evicted() -> Array:
         """Return when the SM last evicted the lines, or invalidated its whole L1."""
-        of_line = last(around(LINE_BYTES, time, 0, course.sms, (ATOMIC, PAST_L1)), life)
+        of_line = last(around(LINE_BYTES, time, 0, schedule.sms, (ATOMIC, PAST_L1)), life)
         fence = np.full(len(time), EVERYWHERE)
-        whole = Wanted(fence, fence + SECTOR_BYTES, time, sample.block, course.sms, (FENCE,))
+        whole = Wanted(fence, fence + SECTOR_BYTES, time, sample.block, schedule.sms, (FENCE,))
         return np.asarray(np.maximum(of_line, last(whole, life)))
 
-    on_sector = last(around(SECTOR_BYTES, time, sms=course.sms), life)
+    on_sector = last(around(SECTOR_BYTES, time, sms=schedule.sms), life)
     never = np.full(len(time), np.inf)
     on_line = on_the_sm(time)
-    is_later = sample.block >= course.at_once
-    kept = _kept_in_part(sample, course)
-    grain = course.grain_bytes
+    is_later = sample.block >= schedule.at_once
+    kept = _kept_in_part(sample, schedule)
+    grain = schedule.grain_bytes
     other = np.where(sample.begin // grain % 2, -grain, grain)
     beside = around(grain, time + SOON, other)
     sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
@@ -298,24 +298,24 @@ def _with_gaps(
         is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
         gap=np.minimum(again, time - last(around(grain, time), life)),
         by_line=np.minimum(again, time - last(around(LINE_BYTES, time), life)),
-        settled=np.minimum(again, time - last(around(grain, time - course.under_way), life)),
+        settled=np.minimum(again, time - last(around(grain, time - schedule.under_way), life)),
         stored=np.minimum(again, time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life)),
-        after_all=np.minimum(after, course.length - last(around(LINE_BYTES, never), life)),
-        after_own=course.length - on_the_sm(never) if course.is_alike else never,
-        after_grain=np.minimum(after, course.length - last(around(grain, never), life)),
+        after_all=np.minimum(after, schedule.length - last(around(LINE_BYTES, never), life)),
+        after_own=schedule.length - on_the_sm(never) if schedule.is_alike else never,
+        after_grain=np.minimum(after, schedule.length - last(around(grain, never), life)),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
         in_line=(last_near(beside, life) >= time - SOON) & (grain < LINE_BYTES),
         near=np.mean([last_near(side, life) >= time - SOON for side in sides], axis=0),
         is_filled=(last(around(SECTOR_BYTES, time + kept), life) > time + NOW)
-        | (time + kept > course.length),
+        | (time + kept > schedule.length),
         is_random=np.full(len(time), is_random),
     )
 
 
-def _kept_in_part(sample: Sample, course: Course) -> float:
+def _kept_in_part(sample: Sample, schedule: Schedule) -> float:
     """Return the residence of partially stored sectors in the L2, in block durations."""
     is_part = (sample.kind == STORE) & (sample.asked < 1)
     stored_bytes = SECTOR_BYTES * float(sample.weight[is_part].sum())
     if not stored_bytes:
         return SOON
-    return max(SOON, course.partial_bytes * course.length / stored_bytes)
+    return max(SOON, schedule.partial_bytes * schedule.length / stored_bytes)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.arithmetic.evenly import spread
+from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
-from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.streams.stretches import FENCE, Stretches
 
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
-CHANCES = 8  # draws for each touch at a data-dependent address
+DRAWS = 8  # draws for each touch at a data-dependent address
 DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
 
 
@@ -48,7 +48,7 @@ class Sample:
     second_draw: Array
 
 
-def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
+def sampled(patterns: tuple[Pattern, ...], schedule: Schedule) -> Sample:
     """Sample touches of each instruction, evenly over blocks, stretches and iterations."""
     names = Sample.__dataclass_fields__
     parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
@@ -56,21 +56,23 @@ def sampled(patterns: tuple[Pattern, ...], course: Course) -> Sample:
     pcs = np.concatenate([np.zeros(0, dtype=np.int64), *touched])
     for pc in np.unique(pcs).tolist():
         mine = [p for p in patterns if (p.stretches.pc == pc).any()]
-        parts += _of_instruction(pc, mine, course)
+        parts += _of_instruction(pc, mine, schedule)
     return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
 
 
-def with_chances(sample: Sample) -> Sample:
-    """Repeat each touch for CHANCES draws, which fill the unit square evenly."""
-    columns = {n: np.repeat(getattr(sample, n), CHANCES) for n in Sample.__dataclass_fields__}
-    number = np.tile(np.arange(CHANCES), len(sample.pc))
-    columns["weight"] = columns["weight"] / CHANCES
-    columns["draw"] = (columns["draw"] + number / CHANCES) % 1.0
-    columns["second_draw"] = (columns["second_draw"] + number * 3 % CHANCES / CHANCES) % 1.0
+def with_draws(sample: Sample) -> Sample:
+    """Repeat each touch for DRAWS draws, which fill the unit square evenly."""
+    columns = {n: np.repeat(getattr(sample, n), DRAWS) for n in Sample.__dataclass_fields__}
+    number = np.tile(np.arange(DRAWS), len(sample.pc))
+    columns["weight"] = columns["weight"] / DRAWS
+    columns["draw"] = (columns["draw"] + number / DRAWS) % 1.0
+    columns["second_draw"] = (columns["second_draw"] + number * 3 % DRAWS / DRAWS) % 1.0
     return Sample(**columns)
 
 
-def _of_instruction(pc: int, patterns: list[Pattern], course: Course) -> Iterator[dict[str, Array]]:
+def _of_instruction(
+    pc: int, patterns: list[Pattern], schedule: Schedule
+) -> Iterator[dict[str, Array]]:
     """Yield the sampled touches of one instruction, by pattern."""
     counts = []
     for pattern in patterns:
@@ -84,12 +86,12 @@ def _of_instruction(pc: int, patterns: list[Pattern], course: Course) -> Iterato
         rows = pattern.stretches.at(pattern.stretches.pc == pc)
         mine = points[begun : begun + size]
         mine[:, 0] = (mine[:, 0] * len(points) - begun) / size
-        yield _chosen(rows, pattern, mine, count / size, course)
+        yield _chosen(rows, pattern, mine, count / size, schedule)
         begun += size
 
 
 def _chosen(
-    rows: Stretches, pattern: Pattern, points: Array, weight: float, course: Course
+    rows: Stretches, pattern: Pattern, points: Array, weight: float, schedule: Schedule
 ) -> dict[str, Array]:
     along, by_block, by_iteration, by_sector, draw, second_draw = points.T
     touches = np.cumsum(rows.sectors * (1 + rows.times))
@@ -97,7 +99,7 @@ def _chosen(
     blocks = _numbered(pattern.ranges, by_block)
     iteration = (by_iteration * (1 + rows.times[row])).astype(np.int64)
     sector = (by_sector * rows.sectors[row]).astype(np.int64)
-    begin = rows.begin[row] + coordinates(blocks, course.launch) @ np.array(pattern.moves)
+    begin = rows.begin[row] + coordinates(blocks, schedule.launch) @ np.array(pattern.moves)
     begin = begin + iteration * rows.stride[row]
     end = begin + rows.end[row] - rows.begin[row]
     sectors = _pieces(begin, end, SECTOR_BYTES)
@@ -109,7 +111,7 @@ def _chosen(
         "kind": rows.kind[row],
         "weight": np.full(len(row), weight),
         "lines": _of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
-        "grains": _of_piece(sector, begin, end, course.grain_bytes),
+        "grains": _of_piece(sector, begin, end, schedule.grain_bytes),
         "run": rows.end[row] - rows.begin[row],
         "asked": rows.asked[row] / (sectors * SECTOR_BYTES),
         "block": blocks,

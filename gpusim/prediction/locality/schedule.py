@@ -10,7 +10,7 @@ ONE_AFTER_THE_OTHER = 1e-8  # block durations: between starts within one wave
 
 
 @dataclass(frozen=True)
-class Course:
+class Schedule:
     """The schedule of a launch: `at_once` resident blocks on `sms` SMs.
 
     DRAM fetches take `under_way` block durations; `partial_bytes` is the L2's capacity for

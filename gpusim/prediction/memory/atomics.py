@@ -10,7 +10,7 @@ import numpy as np
 from gpusim.gpu.device import Bandwidth, Device
 from gpusim.isa.ops import OPS, Program
 from gpusim.prediction.locality.patterns import Patterns, coordinates
-from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.measured import ATOMIC_UNIT_BYTES
 from gpusim.prediction.streams.stretches import ATOMIC, Stretches
 
@@ -20,14 +20,14 @@ Parts = Mapping[int, float]  # by place
 MOST_BLOCKS = 256  # side by side, whose atomics are looked at
 
 
-def concurrent_atomics(patterns: Patterns, course: Course, device: Device) -> dict[int, float]:
+def concurrent_atomics(patterns: Patterns, schedule: Schedule, device: Device) -> dict[int, float]:
     """Return how many passes of each instruction's atomics the L2 does at a time.
 
     What blocks that run together update is spread over some places, each of which belongs to a
     unit.
     """
     near, together = (
-        _asked(patterns, course, blocks) for blocks in (patterns.neighbours, patterns.together)
+        _asked(patterns, schedule, blocks) for blocks in (patterns.neighbours, patterns.together)
     )
     bandwidth = device.bandwidth
     return {
@@ -60,13 +60,13 @@ def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
     return max(1.0, min(busy, 1 / hottest) if hottest else busy)
 
 
-def _asked(patterns: Patterns, course: Course, blocks: Sequence[int]) -> dict[int, Parts]:
+def _asked(patterns: Patterns, schedule: Schedule, blocks: Sequence[int]) -> dict[int, Parts]:
     """Return which parts of what atomics of each instruction ask for are of each place.
 
     By these blocks alone where addresses are not linear.
     """
     found: dict[int, dict[int, float]] = {}
-    for pc, places, asked in _requests(patterns, course, blocks):
+    for pc, places, asked in _requests(patterns, schedule, blocks):
         mine = found.setdefault(pc, {})
         for place, count in zip(places.tolist(), asked.tolist(), strict=True):
             mine[place] = mine.get(place, 0.0) + count
@@ -79,15 +79,15 @@ def _fractions(counts: Parts) -> Parts:
 
 
 def _requests(
-    patterns: Patterns, course: Course, blocks: Sequence[int]
+    patterns: Patterns, schedule: Schedule, blocks: Sequence[int]
 ) -> Iterator[tuple[int, Array, Array]]:
     """Yield the places that atomics of each instruction touch, and what is asked of them."""
-    count = min(MOST_BLOCKS, course.at_once)
+    count = min(MOST_BLOCKS, schedule.at_once)
     for pattern in patterns.linear:
         rows = pattern.stretches.at(pattern.stretches.kind == ATOMIC)
         first = pattern.ranges[len(pattern.ranges) // 2][0]
-        numbers = np.arange(first, min(first + count, course.launch.blocks))
-        moved = coordinates(numbers, course.launch) @ np.array(pattern.moves)
+        numbers = np.arange(first, min(first + count, schedule.launch.blocks))
+        moved = coordinates(numbers, schedule.launch) @ np.array(pattern.moves)
         yield from _of_stretches(rows, moved)
     for block in blocks if patterns.single else ():
         rows = patterns.single[block]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.elementary import exp, log, power
-from gpusim.prediction.arithmetic.evenly import FETCHES_APART, MOST_DRAWN
+from gpusim.prediction.arithmetic.quasirandom import FETCHES_APART, MOST_DRAWN
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.memory.access import Access, Requester
 from gpusim.prediction.memory.dram import Dram

@@ -17,9 +17,9 @@ import numpy as np
 from gpusim.gpu import device
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.launch.grid import WARP_SIZE
-from gpusim.prediction.arithmetic.inner import inner
+from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.locality.reuse import NOW, Touches
-from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.measured import (
     IN_ORDER_BYTES,
     L1_EARLIER_BY_HALVING,
@@ -165,7 +165,7 @@ class Caches:
     """
 
     touches: Touches
-    course: Course
+    schedule: Schedule
     capacity: Capacity
 
     @cached_property
@@ -184,14 +184,14 @@ class Caches:
         """
         touches = self.touches
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
-        kept = kept / self.course.sms
-        lines = _footprint(touches.on_sm, touches.line, kept) / self.course.length
-        if self.course.is_alike:
+        kept = kept / self.schedule.sms
+        lines = _footprint(touches.on_sm, touches.line, kept) / self.schedule.length
+        if self.schedule.is_alike:
             then, part = _come_within(touches.on_sm, touches.time, touches.line, kept)
             lines = np.where(part < SHORT, lines, then)
         parts = LINE_BYTES * lines / self.capacity.l1_bytes
         later = self.capacity.l1_lacks_later(parts)
-        lacks = self.capacity.l1_lacks(parts, self.course.warps)
+        lacks = self.capacity.l1_lacks(parts, self.schedule.warps)
         in_order = np.where(touches.is_new, later, lacks)
         return np.where(touches.is_random, self.capacity.l1_lacks_at_random(parts), in_order)
 
@@ -248,7 +248,7 @@ class Caches:
             often = (np.bincount(region, weight) / came)[region]
             for_a_store = (np.bincount(region, weight * ~is_store) / stored)[region]
         gap = np.minimum(touches.by_line, touches.time + touches.after_all)
-        passed = touches.time + (self.course.length if warm else 0.0)
+        passed = touches.time + (self.schedule.length if warm else 0.0)
         in_time = np.where(np.isfinite(gap), passed / np.maximum(gap, NOW) - warm, 0.0)
         before = np.fmin(in_time, (often - 1) / 2 + (often - 1 if warm else 0.0))
         return np.asarray(np.maximum(0.0, np.fmin(before, (for_a_store - 1) / 2)))
@@ -266,8 +266,8 @@ class Caches:
 
     def _lines_with(self, room: Array, gap: Array) -> Array:
         lines = self.touches.weight * self.touches.lines * room
-        came = _footprint(gap, self.by_line, lines) / self.course.length
-        if self.course.is_alike:
+        came = _footprint(gap, self.by_line, lines) / self.schedule.length
+        if self.schedule.is_alike:
             then, part = _come_within(gap, self.touches.time, self.by_line, lines)
             came = np.where((gap > self.touches.time) | (part < SHORT), came, then)
         return LINE_BYTES * came
@@ -307,7 +307,7 @@ class Caches:
         before = np.where(touches.kind == ATOMIC, touches.gap, touches.stored)
         is_written = (touches.kind == STORE) | (touches.kind == ATOMIC)
         sectors = _footprint(gap, before, touches.weight * is_written)
-        return SECTOR_BYTES * sectors / self.course.length / self.capacity.l2_bytes
+        return SECTOR_BYTES * sectors / self.schedule.length / self.capacity.l2_bytes
 
     def l2_missing(self, gap: Array) -> Array:
         """Return what the L2 lacks of what DRAM fetches together and was touched some time ago.
@@ -344,7 +344,7 @@ class Caches:
 
         Another block has begun to fetch it a moment before: the longer ago, the less is to wait.
         """
-        touches, lasts = self.touches, self.course.under_way
+        touches, lasts = self.touches, self.schedule.under_way
         if not lasts:
             return np.zeros(len(touches))
         settled = touches.settled
@@ -357,7 +357,7 @@ class Caches:
     def scatter(self) -> Array:
         """How much longer DRAM takes for each touch than for what lies side by side."""
         touches = self.touches
-        is_line = (touches.run > self.course.grain_bytes) | touches.in_line
+        is_line = (touches.run > self.schedule.grain_bytes) | touches.in_line
         alone = np.where(is_line, self.capacity.line_alone, self.capacity.grain_alone)
         beside = np.where(is_line, 1.0, self.capacity.half_lines)
         spread = alone + (beside - alone) * touches.near
@@ -366,7 +366,7 @@ class Caches:
     @cached_property
     def moved(self) -> Array:
         """For how many sectors side by side DRAM takes as long as for one of each touch."""
-        sectors = self.course.grain_bytes // SECTOR_BYTES
+        sectors = self.schedule.grain_bytes // SECTOR_BYTES
         return self.scatter * self.touches.grains * sectors
 
     def sources(self) -> Mapping[int, Sources]:
@@ -383,7 +383,7 @@ class Caches:
         again = self.touches.weight * (mine & ~is_fresh)
         missed = (first + again) * (1 - self.l1_hit)
         fetched = missed * self.l2_miss
-        dram_bytes = inner(fetched, self.touches.grains) * self.course.grain_bytes
+        dram_bytes = inner(fetched, self.touches.grains) * self.schedule.grain_bytes
         # Those of other parts are looked up there as well: whole grains of what comes from DRAM.
         elsewhere = inner(missed - fetched, self.far)
         elsewhere += dram_bytes / SECTOR_BYTES * (1 - 1 / self.capacity.caches.l2_parts)

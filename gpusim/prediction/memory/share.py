@@ -10,7 +10,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.prediction.locality.compulsory import Compulsory, compulsory_of
 from gpusim.prediction.locality.patterns import patterns_of
 from gpusim.prediction.locality.reuse import touches_of
-from gpusim.prediction.locality.schedule import Course
+from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.atomics import answering_atomics, concurrent_atomics
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
@@ -85,7 +85,7 @@ def memory_share(
     at_once = min(blocks, sms * resident)
     partial_bytes = L2_PARTIAL_FRACTION * device.capacity.l2_bytes
     patterns = patterns_of(prepared, classes, at_once)
-    course = Course(
+    schedule = Schedule(
         prepared.launch,
         at_once,
         sms,
@@ -93,8 +93,8 @@ def memory_share(
         partial_bytes,
         _under_way(patterns.steps, prepared, device, -(-at_once // sms)),
     )
-    touches = touches_of(patterns, course)
-    caches = Caches(touches, course, _capacity(prepared, device, resident, l2))
+    touches = touches_of(patterns, schedule)
+    caches = Caches(touches, schedule, _capacity(prepared, device, resident, l2))
     sources = caches.sources()
     clock = device.gpu.sm_clock_mhz
     from_l2 = min(bandwidth.l2_gbps * 1000 / clock / sms, bandwidth.l2_to_sm_bytes_per_cycle)
@@ -107,7 +107,7 @@ def memory_share(
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        concurrent_atomics=concurrent_atomics(patterns, course, device),
+        concurrent_atomics=concurrent_atomics(patterns, schedule, device),
         answering=answering_atomics(prepared.program, device),
         compulsory=compulsory_of(patterns),
     )

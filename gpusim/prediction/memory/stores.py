@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
-from gpusim.prediction.arithmetic.inner import inner
+from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.memory.miss_ratios import Caches, mean
 from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
@@ -99,7 +99,7 @@ def _updated(caches: Caches, mine: Array) -> Stored:
         written_back=mean(written_back, weight, 0.0),
         moved=mean(caches.moved, weight * written_back, 1.0),
         read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
-        dram_bytes=caches.course.grain_bytes * inner(weight, caches.l2_miss * grains),
+        dram_bytes=caches.schedule.grain_bytes * inner(weight, caches.l2_miss * grains),
     )
 
 

@@ -3,8 +3,8 @@
 The order of blocks and the length of each wait follow from the program; a full clock is elsewhere.
 """
 
-from gpusim.prediction.spinning.ends import Ends
+from gpusim.prediction.spinning.completion_times import CompletionTimes
 from gpusim.prediction.spinning.grid import Grid
-from gpusim.prediction.spinning.watched import Watched, watched
+from gpusim.prediction.spinning.recorded_blocks import RecordedBlocks, recorded_blocks
 
-__all__ = ["Ends", "Grid", "Watched", "watched"]
+__all__ = ["CompletionTimes", "Grid", "RecordedBlocks", "recorded_blocks"]

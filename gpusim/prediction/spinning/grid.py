@@ -14,12 +14,12 @@ from gpusim.machine.banks import allocated
 from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import Batch
 from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.agenda import NEVER
-from gpusim.prediction.spinning.ends import Ends, is_even
+from gpusim.prediction.clock.event_queue import NEVER
+from gpusim.prediction.spinning.completion_times import CompletionTimes, is_even
 from gpusim.prediction.spinning.focus import Focus
 from gpusim.prediction.spinning.interpreter import Going, PacedInterpreter
 from gpusim.prediction.spinning.lines import Lines
-from gpusim.prediction.spinning.pace import paces, passed_on_cycles
+from gpusim.prediction.spinning.unloaded_timing import passed_on_cycles, unloaded_timings
 from gpusim.prediction.spinning.words import Words
 from gpusim.program.flow import Liveness
 
@@ -56,7 +56,7 @@ class Grid:
         self._on_skip = on_skip
         latency, warps = device.latency_cycles, prepared.launch.warps_per_block
         self._going = Going(
-            paces=paces(prepared.program, device, l2),
+            unloaded_timings=unloaded_timings(prepared.program, device, l2),
             words=Words(ticks(device.interval_cycles.global_atomic_same_address)),
             lines=Lines(self._allocations.values()),
             wake_after=ticks(max(0.0, latency.flag - passed_on_cycles(device))),
@@ -71,7 +71,7 @@ class Grid:
         self._ends: list[int] = []
         self.ended: list[int] = []  # the watched blocks that have ended
 
-    def run(self, step_limit: int) -> Ends:
+    def run(self, step_limit: int) -> CompletionTimes:
         """Run blocks until all have ended, or until their end times can be extrapolated.
 
         Raises NoProgressError for a deadlock, or after `step_limit` executed instructions.
@@ -87,7 +87,7 @@ class Grid:
                 self._note(first)
             for one in self._running:
                 _end_batch(one)
-        return Ends(np.array(self._ends) + self._last_store, self.blocks, self.at_once)
+        return CompletionTimes(np.array(self._ends) + self._last_store, self.blocks, self.at_once)
 
     def _is_enough(self) -> bool:
         """Return whether enough blocks have ended to extrapolate the others."""

@@ -19,14 +19,14 @@ from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import READY, Batch, Splits
 from gpusim.machine.storage import Allocation
-from gpusim.prediction.arithmetic.evenly import FETCHES_APART, GOLDEN, MOST_DRAWN
+from gpusim.prediction.arithmetic.quasirandom import FETCHES_APART, GOLDEN, MOST_DRAWN
 from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.agenda import NEVER
+from gpusim.prediction.clock.event_queue import NEVER
 from gpusim.prediction.spinning.iteration import Iteration
-from gpusim.prediction.spinning.kept import Kept
+from gpusim.prediction.spinning.l2_contents import L2Contents
 from gpusim.prediction.spinning.lines import Lines
-from gpusim.prediction.spinning.pace import Pace
 from gpusim.prediction.spinning.spins import Spinning
+from gpusim.prediction.spinning.unloaded_timing import UnloadedTiming
 from gpusim.prediction.spinning.words import Words
 from gpusim.program.flow import loop_bodies
 
@@ -47,20 +47,20 @@ class Going:
     last warp arrived.
     """
 
-    paces: Sequence[Pace]
+    unloaded_timings: Sequence[UnloadedTiming]
     words: Words
     lines: Lines
     wake_after: int
     barrier: int
 
 
-def heads(program: Program, paces: Sequence[Pace]) -> frozenset[int]:
+def heads(program: Program, unloaded_timings: Sequence[UnloadedTiming]) -> frozenset[int]:
     """Return the heads of loops without polls: no other iterations are skipped.
 
     The log of a polling loop's iteration would hold all that other warps do meanwhile.
     """
     bodies = list(loop_bodies(program))
-    waiting = {body.start for body in bodies if any(paces[pc].spins for pc in body)}
+    waiting = {body.start for body in bodies if any(unloaded_timings[pc].spins for pc in body)}
     return frozenset(body.start for body in bodies) - waiting
 
 
@@ -106,8 +106,8 @@ class PacedInterpreter(Interpreter):
         self._spinning = Spinning(batch.rows)
         self._group: Group | None = None
         self._iteration = Iteration(batch.rows)
-        self._kept = Kept(batch.program, going.lines)
-        self._heads = heads(batch.program, going.paces)
+        self._kept = L2Contents(batch.program, going.lines)
+        self._heads = heads(batch.program, going.unloaded_timings)
         self._live = np.ones(len(batch.placement.blocks), dtype=bool)
         self.ended: list[tuple[int, int]] = []
         self.due = begin
@@ -147,7 +147,7 @@ class PacedInterpreter(Interpreter):
         at = self._when(splits)
         first = int(at.argmin())
         pc, limit = int(splits.pc[first]), int(at[first]) + TOGETHER
-        latest = limit if self._going.paces[pc].is_seen else NEVER - 1
+        latest = limit if self._going.unloaded_timings[pc].is_seen else NEVER - 1
         return Group(self.batch, np.flatnonzero((splits.pc == pc) & (at <= latest))), limit
 
     def _when(self, splits: Splits) -> Array:
@@ -157,7 +157,7 @@ class PacedInterpreter(Interpreter):
         self._group = group
         while True:
             pc, rows = group.pc, group.rows
-            pace, instruction = self._going.paces[pc], self._instructions[pc]
+            pace, instruction = self._going.unloaded_timings[pc], self._instructions[pc]
             self._at[rows] = self._served = at = self._ready(pace, rows)
             self._late = np.zeros_like(at)
             if self._settles[pc] or pace.is_seen:
@@ -182,7 +182,7 @@ class PacedInterpreter(Interpreter):
                 return
             group.pc += 1
 
-    def _ready(self, pace: Pace, rows: Array) -> Array:
+    def _ready(self, pace: UnloadedTiming, rows: Array) -> Array:
         """Return when the operands of an instruction are ready, by warp."""
         at = self._at[rows]
         for register in pace.reads:
@@ -190,7 +190,7 @@ class PacedInterpreter(Interpreter):
                 at = np.maximum(at, self._there[register][rows])
         return at
 
-    def _fetch(self, step: Step, pace: Pace) -> None:
+    def _fetch(self, step: Step, pace: UnloadedTiming) -> None:
         """Add DRAM latency for warps that touch a line first; equal within a block."""
         assert step.addresses is not None
         placement, shape = step.placement, (1, len(step.rows), 32)
@@ -220,7 +220,7 @@ class PacedInterpreter(Interpreter):
 
     def _hear(self, step: Step) -> None:
         """Handle a step's accesses: lines, words that blocks pass on, polls in vain."""
-        pace = self._going.paces[step.pc]
+        pace = self._going.unloaded_timings[step.pc]
         if pace.more:
             self._fetch(step, pace)
         if pace.is_kept:

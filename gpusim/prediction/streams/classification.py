@@ -14,14 +14,14 @@ import numpy as np
 
 from gpusim import machine
 from gpusim.launch.prepared import Prepared
+from gpusim.prediction.streams.atomic_dependence import meet
 from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.lattice import between, corners, exceptions
-from gpusim.prediction.streams.meeting import meet
 from gpusim.prediction.streams.probe import Probe, UnsoundError
 from gpusim.prediction.streams.strata import Strata, strata
-from gpusim.program.once import Same
+from gpusim.program.memoisation import Same
 from gpusim.program.taint import refuse_missing_elements
 
 FIRST_PROBES = 10  # along a single axis

@@ -16,7 +16,9 @@ MOST_STEPS = 200_000  # of distinct blocks: building them takes 2 s and 250 MB
 Counted = tuple[BlockStream, int]  # a stream, and the number of its blocks on the SM
 
 
-def stand_ins(own: Sequence[Counted], iterations: int, resident: int) -> dict[int, BlockStream]:
+def representatives(
+    own: Sequence[Counted], iterations: int, resident: int
+) -> dict[int, BlockStream]:
     """Return the stream played for each, by its `id`: most often itself.
 
     `own` are the SM's streams with block counts. At most `iterations` of each loop are played, of

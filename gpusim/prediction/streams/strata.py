@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.launch.grid import Dim3
-from gpusim.prediction.arithmetic.evenly import multipliers
+from gpusim.prediction.arithmetic.quasirandom import multipliers
 from gpusim.prediction.streams.cells import Cells
 
 Array = np.ndarray[Any, Any]

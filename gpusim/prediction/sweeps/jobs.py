@@ -111,9 +111,9 @@ class Forecast:
         return total_time_us(self.predictions)
 
     @property
-    def supposes_ordinary_numbers(self) -> bool:
+    def assumes_ordinary_operands(self) -> bool:
         """Whether elements that are not given were taken for ordinary numbers."""
-        return any(prediction.supposes_ordinary_numbers for prediction in self.predictions)
+        return any(prediction.assumes_ordinary_operands for prediction in self.predictions)
 
     @property
     def useful_bytes(self) -> int:

@@ -9,7 +9,7 @@ from gpusim.errors import InputError
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.timeline import Timeline, WarpLife, joined
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
-from gpusim.reports.reasons import REASONS
+from gpusim.reports.stall_styles import STALL_STYLES
 
 BLOCK = 0
 MOST_SHAPES_OF = 32  # warps
@@ -59,7 +59,7 @@ def _lives(axes: Any, lives: Sequence[WarpLife], ink: Any, *, height: float) -> 
             corners = [(span.start, low), (span.end, low), (span.end, high), (span.start, high)]
             by_reason.setdefault(span.reason, []).append(corners)
     for reason, boxes in by_reason.items():
-        known = REASONS.get(reason)
+        known = STALL_STYLES.get(reason)
         drawn = matplotlib("collections").PolyCollection(
             boxes,
             facecolors=known.colour if known else ink.grey,
@@ -94,7 +94,7 @@ def _legend(figure: Any, lives: Sequence[WarpLife]) -> None:
     there = {span.reason for life in lives for span in life.spans}
     handles = [
         matplotlib("patches").Patch(color=reason.colour, label=name)
-        for name, reason in REASONS.items()
+        for name, reason in STALL_STYLES.items()
         if name in there
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=5)

@@ -1,0 +1,117 @@
+"""Asynchronous copies from global to shared memory: pending copies, and waits for them.
+
+A copy (PTX cp.async) comes after all that its thread did before, and reads and writes at any time
+until that thread waits for its group; until then nothing orders it, not even for the thread itself.
+From then on it counts as an access that the thread makes at the wait, and is passed on as others
+are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.checking.access import Access
+from gpusim.checking.clocks import Clocks
+from gpusim.checking.element_access import Array, ElementAccess, Heard, thread_of
+
+
+class Groups:
+    """How many groups of copies each lane of a batch has committed, by its place there."""
+
+    def __init__(self, lanes: int) -> None:
+        self.committed = np.zeros(lanes, dtype=np.int64)
+
+    def commit(self, places: Array) -> None:
+        """Make a group of the copies that lanes have issued since their last one."""
+        self.committed[places] += 1
+
+    def ended(self, places: Array, allowed: int) -> Array:
+        """Return how many groups of each lane have ended, as some wait until few are on their way.
+
+        Of lanes that do not wait none is known to have.
+        """
+        ended = np.zeros_like(self.committed)
+        ended[places] = self.committed[places] - allowed
+        return ended
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The elements that a step of copies reads, or writes, in one memory, until they are awaited.
+
+    `places` are the lanes as `of` counts them, `groups` the groups that entries belong to.
+    """
+
+    of: Groups
+    access: Access
+    element: Array
+    packed: Array
+    places: Array
+    groups: Array
+
+    @classmethod
+    def begun(cls, groups: Groups, access: Access, touch: ElementAccess, places: Array) -> Copy:
+        """Return the copies that lanes begin with a touch."""
+        return cls(groups, access, touch.element, touch.packed, places, groups.committed[places])
+
+    def take(self, which: Array) -> Copy:
+        """Return some of the entries."""
+        parts = (self.element, self.packed, self.places, self.groups)
+        return Copy(self.of, self.access, *(part[which] for part in parts))
+
+    def is_of(self, groups: Groups, ended: Array) -> Array:
+        """Return a mask of the entries in completed groups."""
+        if self.of is not groups:
+            return np.zeros(len(self.groups), dtype=bool)
+        return np.asarray(self.groups < ended[self.places])
+
+    def touch(self, time: int, clocks: Clocks) -> ElementAccess:
+        """Return the entries as accesses of their threads, made at the wait."""
+        rows, lanes = self.places // 32 % clocks.placement.rows, self.places % 32
+        return ElementAccess(
+            time,
+            self.element,
+            thread_of(self.packed),
+            clocks.barrier[rows],
+            clocks.warp_sync[rows],
+            None if clocks.pairs is None else clocks.pairs[rows, lanes],
+            lambda: np.zeros(len(rows)),
+            heard=None if clocks.meetings is None else Heard(clocks.meetings.known, rows),
+        )
+
+
+class InFlight:
+    """Copies that read or write one memory: `begun` is the last one of each element, packed."""
+
+    def __init__(self, elements: int) -> None:
+        self.begun = np.zeros(elements, dtype=np.int64)
+        self._copies: list[Copy] = []
+
+    def begin(self, copy: Copy) -> Array:
+        """Take note of copies that begin; return the entries that share their element."""
+        self._copies.append(copy)
+        self.begun[copy.element] = copy.packed
+        return np.asarray(self.begun[copy.element] != copy.packed)
+
+    def end(self, groups: Groups, ended: Array) -> list[Copy]:
+        """Return the copies of groups that have ended, and forget them."""
+        found, left = [], []
+        for copy in self._copies:
+            done = copy.is_of(groups, ended)
+            if done.any():
+                found.append(copy.take(done))
+            if not done.all():
+                left.append(copy.take(~done) if done.any() else copy)
+        if found:
+            self._keep(left, found)
+        return found
+
+    def _keep(self, left: list[Copy], found: list[Copy]) -> None:
+        """Keep pending copies, some perhaps of the same elements as the completed ones."""
+        for copy in found:
+            self.begun[copy.element] = 0
+        for copy in left:
+            self.begun[copy.element] = copy.packed
+        self._copies = left

@@ -1,0 +1,67 @@
+"""Findings about one access or one computation alone: uninitialised reads, undefined behaviour."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.checking.access import Access
+from gpusim.checking.accessed_elements import Spread
+from gpusim.checking.element_access import ATOMIC, Array, ElementAccess, thread_of
+from gpusim.checking.findings import Finding, Place
+from gpusim.checking.races import Name, thread_named
+from gpusim.checking.rules import RULES
+from gpusim.checking.shadow import Shadow
+from gpusim.launch.events import Step
+
+
+def never_written(
+    never: Array, thread: Array, access: Access, name: Name, blocks: int
+) -> Finding | None:
+    """Return the finding for elements `never` written, by entry; each stands for `blocks`."""
+    if not never.any():
+        return None
+    at = int(np.argmax(never))
+    array, index = name(at)
+    who = thread_named(thread[at])
+    message = (
+        f"{who} reads {array}[{index}] of {access.space} memory in line {access.line}, "
+        "to which nothing was stored before"
+    )
+    place = Place(access.line, "reads", who)
+    count = int(np.count_nonzero(never)) * blocks
+    return Finding("uninitialised", message, (place,), array, index, count=count)
+
+
+def order_of_sums(
+    shadow: Shadow, touch: ElementAccess, access: Access, name: Name
+) -> Finding | None:
+    """Return that several threads add to one floating-point number by atomics."""
+    row = access.instruction
+    assert row.memory is not None
+    if row.memory.dtype.kind != "f" or row.detail not in ("add", "sub"):
+        return None
+    known = shadow.writer[touch.element]
+    others = ((known & ATOMIC) != 0) & (thread_of(known) != touch.thread)
+    if not others.any() and len(np.unique(touch.element)) == len(touch.element):
+        return None
+    array, index = name(int(np.argmax(others)))
+    message = (
+        f"several threads add to {array}[{index}] in line {access.line} by floating-point "
+        "atomics: the last bits of the sum follow the order in which they come"
+    )
+    return Finding("float-order", message, (Place(access.line, "updates"),), array, index)
+
+
+def undefined(step: Step, threads: Array) -> Finding | None:
+    """Return the finding for lanes that meet behaviour undefined in C; the detail is the rule."""
+    assert step.taken is not None
+    if not step.taken.any():
+        return None
+    spread = Spread(step, (step.placement.copies, len(step.rows), 32))
+    wrong = spread.flat(step.taken)
+    who = thread_named(spread.flat(threads[:, step.rows])[int(np.argmax(wrong))])
+    row = step.instruction
+    rule = str(row.detail)
+    message = f"{who}, line {row.line}: {RULES[rule].title}"
+    place = Place(row.line, "computes", who)
+    return Finding(rule, message, (place,), count=int(np.count_nonzero(wrong)))

@@ -1,0 +1,109 @@
+"""Whether a batch has come back to a state that it was in, so that it goes round for ever.
+
+Nothing else decides what it does next but its registers, where its lanes stand, and memory: where
+all of them are as they were, it waits for what only others could change. The state is kept anew
+after 1, 2, 4 ... times as many instructions (Brent), and looked at again at the same pc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.machine.group import Group
+from gpusim.machine.state import Batch
+
+Array = np.ndarray[Any, Any]
+
+BEGIN = 4096  # instructions after which the first state is kept: nearly all kernels end before
+SHORT = 64  # instructions after which it is kept again where some were let go
+LOOKS_EACH = 16  # times that a pc is come to, once it has been looked at 1, 2, 4, 8 times
+
+
+@dataclass
+class Changes:
+    """How often memory was changed, by all batches of a launch."""
+
+    count: int = 0
+
+
+class LivelockDetector:
+    """Watches one batch. `since` is the count of changes at which it was found to repeat itself.
+
+    `is_endless` is set by who finds a loop that nothing ends, though its registers move.
+    """
+
+    def __init__(self, batch: Batch, changes: Changes) -> None:
+        self._batch = batch
+        self._changes = changes
+        self._keep_at = self._interval = BEGIN
+        self._kept: _State | None = None
+        self._arrivals = 0
+        self.since = -1
+        self.is_endless = False
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the batch does the same again until memory changes, or in any case."""
+        return self.is_endless or self.since == self._changes.count
+
+    def begin_again(self, executed: int) -> None:
+        """Forget what was found, where somebody has been let go who may change memory."""
+        self.since, self.is_endless, self._kept = -1, False, None
+        self._interval = SHORT
+        self._keep_at = executed + SHORT
+
+    def arrive(self, group: Group, executed: int) -> bool:
+        """Take note that a group is about to run; return whether that was so before."""
+        kept = self._kept
+        if executed >= self._keep_at:
+            self._keep_at = executed + self._interval
+            self._interval *= 2
+            self._kept = _State(self._batch, group.pc, self._changes.count)
+            self._arrivals = 0
+        elif kept is not None and kept.pc == group.pc and kept.changes == self._changes.count:
+            self._arrivals += 1
+            often = self._arrivals % LOOKS_EACH == 0
+            if (often or self._arrivals in (1, 2, 4, 8)) and kept.is_like(self._batch):
+                self.since = self._changes.count
+        return self.is_stuck
+
+
+class _State:
+    """The registers of a batch and where its lanes stand; memory, by the count of its changes."""
+
+    def __init__(self, batch: Batch, pc: int, changes: int) -> None:
+        self.pc = pc
+        self.changes = changes
+        self._registers = batch.kept_registers()
+        self._lanes = _lanes(batch)
+        self._differed = 0
+
+    def is_like(self, batch: Batch) -> bool:
+        """Return whether a batch is as it was; what differed last is looked at first."""
+        places = range(len(self._registers))
+        for place in (self._differed, *places) if self._registers else ():
+            if not _equal(self._registers[place], batch.registers[place]):
+                self._differed = place
+                return False
+        lanes = _lanes(batch)
+        return len(lanes) == len(self._lanes) and all(map(np.array_equal, self._lanes, lanes))
+
+
+def _equal(a: Array | None, b: Array | None) -> bool:
+    if a is b:
+        return True
+    if a is None or b is None or a.dtype != b.dtype:
+        return False
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+
+
+def _lanes(batch: Batch) -> list[Array]:
+    """Return where lanes stand, who has waited longest, and which tokens of a barrier are one."""
+    splits = batch.splits
+    waited = np.argsort(splits.last_run, kind="stable")
+    held = (*batch.tokens, *batch.set_aside)
+    tokens = [np.unique(token, return_inverse=True)[1] for token in held]
+    return [splits.row, splits.pc, splits.mask, splits.state, waited, *tokens]

@@ -1,0 +1,107 @@
+"""Quotients, roots, powers and the like of numbers that are not given take their usual path.
+
+nvcc's code asks of each whether its operands are ordinary: normal, their result as well; two
+64-bit integers that fit in 32 bits are divided in place. Else it goes a way of its own, a function
+of the compiler's or some rows. Where arrays have no elements nobody knows, and nearly all numbers
+are ordinary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.prepared import Prepared
+from gpusim.program.memoisation import Same
+from gpusim.program.special_operands import answers, with_ordinary_operands
+from gpusim.program.taint import data_dependent_lines, tainted_registers, without_elements
+
+# Functions that are called for operands that are not ordinary. Those of 64-bit integers are also
+# called without asking, where a divisor is known to be large.
+_SLOW_CALL = re.compile(r"CALL\.REL\S* `\(\$\S*__cuda_sm\w*(?:slowpath|mediumpath|full|_[su]64)")
+_OF_INTEGERS = re.compile(r"_[su]64\)")
+LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
+
+
+def with_fast_paths(prepared: Prepared) -> Prepared:
+    """Return a launch in which elements that are not given are taken for ordinary numbers."""
+    without = without_elements(prepared)
+    if not without:
+        return prepared
+    program = _decided(Same(prepared.program), without)
+    return prepared if program is prepared.program else replace(prepared, program=program)
+
+
+@lru_cache(maxsize=64)
+def _decided(same: Same, without: frozenset[str]) -> Program:
+    if not data_dependent_lines(same.program, without):
+        return same.program
+    held = tainted_registers(same.program, without)
+    program = with_ordinary_operands(same.program, held)
+    rows = list(program.instructions)
+    unusual = {
+        pc: is_taken
+        for pc, is_taken in _unusual(program)
+        if (guard := rows[pc].guard) is not None and held[pc] >> guard & 1
+    }
+    if not unusual:
+        return program
+    never = program.registers  # a register that is false
+    for pc, is_taken in unusual.items():
+        rows[pc] = _never(rows[pc], never) if is_taken else _always(rows[pc])
+    return replace(
+        program,
+        instructions=tuple(rows),
+        registers=never + 1,
+        immediates={**program.immediates, never: np.bool_(False)},
+    )
+
+
+def _never(row: Instruction, false: int) -> Instruction:
+    return replace(row, guard=false, negated=False)
+
+
+def _always(row: Instruction) -> Instruction:
+    return replace(row, guard=None, negated=False)
+
+
+def _unusual(program: Program) -> Iterator[tuple[int, bool]]:
+    """Yield branches with an unusual way, and whether it is the one that they jump to."""
+    known = answers(program)
+    for pc, row in enumerate(program.instructions):
+        if row.guard is not None and OPS[row.op].kind == "branch":
+            if _SLOW_CALL.search(row.text) or _calls_slowly(program, row.target, pc + 1):
+                yield pc, True
+            elif _calls_slowly(program, pc + 1, row.target):
+                yield pc, False
+            elif row.guard in known:
+                yield pc, known[row.guard] == row.negated
+
+
+def _calls_slowly(program: Program, first: int, other: int) -> bool:
+    """Return whether a way leads straight to a call for operands that are not ordinary.
+
+    Of integers, where the `other` way divides.
+    """
+    for row in program.instructions[first : first + LONGEST_WAY]:
+        if _SLOW_CALL.search(row.text):
+            is_asked = not _OF_INTEGERS.search(row.text) or _divides(program, other)
+            return row.guard is None and is_asked
+        if row.memory is not None or OPS[row.op].redirects or OPS[row.op].kind == "branch":
+            return False
+    return False
+
+
+def _divides(program: Program, first: int) -> bool:
+    """Return whether there is a reciprocal on a way, up to where it joins another one."""
+    for row in program.instructions[first:]:
+        if OPS[row.op].redirects:
+            return False
+        if row.text.startswith("MUFU.RCP"):
+            return True
+    return False

@@ -1,0 +1,15 @@
+"""The changes made to a device beside its device file (`--without`, `--set`), in words."""
+
+from __future__ import annotations
+
+from gpusim.gpu.device import KEYS, Device
+
+
+def device_changes(device: Device) -> str:
+    """Return "without barriers, with latency_cycles.l2 = 250 cycles", "" for a GPU as it is."""
+    without = " and ".join(sorted(device.ablations))
+    numbers = " and ".join(
+        f"{key} = {value} {KEYS[key].unit}".rstrip() for key, value in device.changed
+    )
+    parts = [f"without {without}"] if without else []
+    return ", ".join([*parts, *([f"with {numbers}"] if numbers else [])])

@@ -1,0 +1,91 @@
+"""What a file's variables and the banks that code has addresses of hold when a launch begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpusim.errors import LaunchError
+from gpusim.isa.ops import Link
+from gpusim.sass.cubin import Cubin, Variable
+from gpusim.sass.translate import HEAP_BYTES, Code
+
+Array = np.ndarray[Any, Any]
+
+CONSTANT_BANK = 3
+
+
+class InitialMemory(NamedTuple):
+    """Arrays by name, the bytes of constant memory, and the addresses that stand in either."""
+
+    arrays: dict[str, Array]
+    constants: bytes
+    links: dict[str | int, tuple[Link, ...]]
+
+
+def contents(code: Code, given: Mapping[str, Array]) -> InitialMemory:
+    """Return what memory holds; `given` is what the variables are set to, by their symbols."""
+    return InitialMemory(_arrays(code, given), _constants(code.cubin, given), _links(code, given))
+
+
+def _arrays(code: Code, given: Mapping[str, Array]) -> dict[str, Array]:
+    """Return arrays for variables and for banks, whose addresses code asks for or holds."""
+    made: dict[str, Array] = {}
+    for name in code.links.reachable:
+        made[name] = _array(code.cubin, code.cubin.variables[name], given.get(name))
+    if code.heap:
+        made[code.heap] = np.zeros(HEAP_BYTES, np.uint8)
+    for name, (bank, begin) in code.images.items():
+        size = len(code.cubin.constants) if bank else code.kernel.parameters_end - begin
+        made[name] = np.zeros(max(size, 1), np.uint8)
+    return made
+
+
+def _array(held: Cubin, one: Variable, given: Array | None) -> Array:
+    """Return a variable's memory: what it is set to, if that is all of it, else a copy."""
+    if given is not None and given.nbytes == one.size and given.ndim and given.flags.writeable:
+        return given
+    made = _initial(held, one)
+    if given is not None:
+        made[: given.nbytes] = np.frombuffer(given.tobytes(), np.uint8)
+    return made
+
+
+def _initial(held: Cubin, variable: Variable) -> Array:
+    """Return what a variable holds at first: the system makes room for zeros when they are used."""
+    try:
+        made = np.zeros(variable.size, np.uint8)
+    except MemoryError:
+        raise LaunchError(
+            f"{variable.name} has {variable.size:,} bytes, more than this machine has memory"
+        ) from None
+    first = held.globals[variable.offset : variable.offset + variable.size]
+    made[: len(first)] = np.frombuffer(first, np.uint8)
+    return made
+
+
+def _constants(held: Cubin, given: Mapping[str, Array]) -> bytes:
+    made = bytearray(held.constants)
+    for name, value in given.items():
+        one = held.variables[name]
+        if one.is_constant:
+            made[one.offset : one.offset + value.nbytes] = value.tobytes()
+    return bytes(made)
+
+
+def _links(code: Code, given: Mapping[str, Array]) -> dict[str | int, tuple[Link, ...]]:
+    """Return the addresses in initial values that nobody has set to something else."""
+    set_bytes = {name: value.nbytes for name, value in given.items()}
+    kept: dict[str | int, tuple[Link, ...]] = {
+        name: tuple(link for link in links if link.offset >= set_bytes.get(name, 0))
+        for name, links in code.links.of_variables.items()
+    }
+    known = code.cubin.variables
+    kept[CONSTANT_BANK] = tuple(
+        link
+        for name, link in code.links.of_constants
+        if link.offset - known[name].offset >= set_bytes.get(name, 0)
+    )
+    return {name: links for name, links in kept.items() if links}
