@@ -133,8 +133,17 @@ def circle(arrows: Iterable[tuple[str, str]]) -> list[str]:
     return []
 
 
+def packages_around(module: str, target: str) -> Iterator[str]:
+    """Yield the packages that an import of `target` runs first, but those `module` is in itself."""
+    parts = target.split(".")
+    around = (".".join(parts[:end]) for end in range(2, len(parts)))
+    yield from (package for package in around if not f"{module}.".startswith(f"{package}."))
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circle(ARROWS) == []
+    """So that each can be the first to be imported: a package's `__init__` runs before a module."""
+    before = [(a, package) for a, b in ARROWS for package in packages_around(a, b)]
+    assert circle([*ARROWS, *before]) == []
 
 
 def test_no_packages_import_each_other_in_a_circle() -> None:

@@ -16,9 +16,9 @@ from gpusim.prediction.memory.measured import (
     L2_LATENCY_GROWTH_BY_STORES,
     OWN_LATENCY_FRACTION,
     OWN_QUEUE_FRACTION,
-    SHARED_LATENCY_LINES,
 )
 from gpusim.prediction.memory.miss_ratios import Source
+from gpusim.prediction.streams.distances import SHARED_LATENCY_LINES
 
 # Fractions of the golden ratio's multiples lie evenly, however many there are; of its multiples by
 # squares as if drawn at random.

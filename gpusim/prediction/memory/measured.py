@@ -83,18 +83,16 @@ MIXED_FRACTION = 1 / 16
 
 # Cycles in which an SM may make up for bandwidth that it did not use: others rested then.
 BANDWIDTH_WINDOW_CYCLES = 2048
-# Warps of a block that fetch within so many 128-byte lines (1 KB) at once wait almost equally long:
-SHARED_LATENCY_LINES = 8
-# but for a fraction of the latency above the least that is a warp's own,
+# Warps of a block that fetch within a KB (`streams.distances.SHARED_LATENCY_LINES`) wait almost
+# equally long, but for a fraction of the latency above the least that is a warp's own,
 OWN_LATENCY_FRACTION = 0.15
 # and this fraction of what a busy DRAM adds.
 OWN_QUEUE_FRACTION = 0.4
 
 # A warp of an idle GPU waits for 2, 4 or 8 lines out of DRAM that lie 128 bytes to 64 MB apart. For
-# lines within 512 bytes the wait grows as if each beyond the first were a quarter of a line with a
-# latency of its own, within 4 KB three fifths, and beyond that four fifths; the same line counts
+# lines that are near the wait grows as if each beyond the first were a quarter of a line with a
+# latency of its own, in the middle three fifths, and beyond that four fifths; the same line counts
 # nothing. By class of distance (`streams.distances`), in hundredths of a latency.
-NEAR_BYTES, MIDDLE_BYTES = 512, 4096
 LATENCY = 100
 LATENCY_BY_DISTANCE = (0, 25, 60, 80)
 # Both halves of the first line, 64 bytes of DRAM each, add so much to it.

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, NOWHERE, in_order
-from gpusim.prediction.memory.measured import MIDDLE_BYTES, NEAR_BYTES, SHARED_LATENCY_LINES
 
 Array = np.ndarray[Any, Any]
 
 CLASSES = 4
+# Lines out of DRAM 128 bytes to 64 MB apart, on an idle H200: within 512 bytes a warp waits for
+# them least, within 4 KB longer, and beyond that longest.
+NEAR_BYTES, MIDDLE_BYTES = 512, 4096
+# Warps of a block that fetch within a KB at once wait almost equally long.
+SHARED_LATENCY_LINES = 8
 EARLIER = 8  # preceding loads, among them the nearest counts
 # A count of each class packed into one number, eight bits each; the same line is not counted.
 _BITS = 8
