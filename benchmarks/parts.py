@@ -34,7 +34,7 @@ COMMON = ("reduce1", "reduce2", "reduce3", "reduce4")
 NUMBA_ELEMENTS = 2**10
 NUMBA_BLOCK = 128
 
-# Of `tests/others`, at their middle size.
+# Of `validate/others`, at their middle size.
 DATA_DEPENDENT = (
     "mandelbrot", "spmv_by_threads", "hash_lookup", "exchange", "histogram_global", "scatter_add",
     "count_above", "keep_by_warps",
@@ -129,20 +129,19 @@ def data_dependent() -> dict[str, Any]:
 
 
 def _launches() -> Any:
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-    from others import launches
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    from validate.others import launches
 
     return launches()
 
 
 def _counted(launch: Any, code: str) -> dict[str, Any]:
     """Return how fast a launch runs with every counter on, and how much faster with none."""
-    from others.compare import configured
-
     from gpusim import machine
     from gpusim.codegen.programs import prepare
     from gpusim.tracing.copies import LastCopies
     from gpusim.tracing.counting import Counters
+    from validate.others.compare import configured
 
     cc = machine.DEFAULT_CC
 

@@ -13,6 +13,8 @@ anything. What a page may hold:
   `.cu` file need the wheels of the extra `nvcc`: without them they stand as they are.
 - between `<!-- table: NAME -->` and `<!-- end -->` stands a table of docs/tables.py.
 
+Files that come from the code as a whole (`tables.FILES`) are written too.
+
 Other blocks, such as `sh`, are left alone.
 """
 
@@ -191,6 +193,13 @@ def main() -> None:
         if text != path.read_text(encoding="utf-8"):
             path.write_text(text, encoding="utf-8")
             print(f"{path.relative_to(ROOT)} is refreshed")
+    if not sys.argv[1:]:
+        _write_files()
+
+
+def _write_files() -> None:
+    for path, made in tables.FILES.items():
+        path.write_text(made(), encoding="utf-8")
 
 
 if __name__ == "__main__":

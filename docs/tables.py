@@ -29,8 +29,12 @@ from gpusim.prediction.traffic import PREDICTED
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
-Table = Callable[[], str]
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from validate.others import errors, launch_table, misses, traffic  # noqa: E402
+
+Table = Callable[[], str]
 SEEN = ROOT / "tests" / "sass" / "corpus" / "seen.csv"
 
 # On an H200: 2^20 ints, CUDA 13.0, -O3 -arch=sm_90, Nsight Compute. By kernel and block:
@@ -319,45 +323,16 @@ def memory_keys() -> str:
     return _table(("key", "H200", "what it is"), rows)
 
 
-# Of kernels in tests/others, by name and size, whose times show what the memory model lacks.
-MEMORY_MISSES = {
-    ("saxpy_stride", 1 << 24): "rows of 128 bytes that the warps of a loop write after they have "
-    "drifted apart: DRAM takes longer for them",
-    ("convolution_5x5", 1 << 10): "windows of 25 words that warps share: how many loads may wait "
-    "at a time explains large pictures, small ones take longer",
-    (
-        "count_distinct",
-        1 << 22,
-    ): "all warps count in one word, beside atomics that fetch a table out of DRAM: each count "
-    "takes the L2 4.3 cycles then, and 1.4 where the L2 has the table",
-    ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB, twice: as much as predicted is "
-    "found in the L1, but so few warps wait less for DRAM than here",
-    ("mask_logits", 512): "warps load sectors of which a neighbour has just stored a part, in rows "
-    "that begin within one: 2^24 words updated or stored by turns of lanes take 197 us so, 64 us "
-    "where rows begin with lines",
-    ("seismic", 768): "blocks update rows that share sectors with their neighbours': 225 us, 172 "
-    "where rows begin with lines",
-    ("mri_q", 1 << 18): "64 warps of an SM go through 16 KB of constants, each at its own place: "
-    "the cache of 2 KB is taken to serve them as if all ran together",
-    ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "
-    "constants, which share the caches of these: here each has them as if all ran together",
-}
-
-
 def memory_misses() -> str:
-    """Launches of tests/others that show what the memory model lacks, as far as predicted."""
-    found = {
-        (one.kernel, one.n): one
-        for one in _errors_of_others().compared()
-        if (one.code, one.l2) == ("nvcc", "cold")
-    }
-    rows = []
-    for key, why in MEMORY_MISSES.items():
-        if key not in found:
-            continue
-        one = found[key]
-        times = f"{one.measured_us:,.1f} us", f"{one.predicted_us:,.1f} us"
-        rows.append((why, f"`{one.kernel}`, {one.n:,}", *times, f"{100 * one.error:+.0f} %"))
+    """Launches of validate/others that show the limits of the memory model."""
+    found = misses.memory_misses(errors.compared())
+    rows = (
+        (
+            *(reason, f"`{one.kernel}`, {one.n:,}", f"{one.measured_us:,.1f} us"),
+            *(f"{one.predicted_us:,.1f} us", f"{100 * one.error:+.0f} %"),
+        )
+        for reason, one in found
+    )
     return _table(("what", "launch", "measured", "predicted", "off by"), rows, right=2)
 
 
@@ -438,36 +413,42 @@ def rules() -> str:
 
 def others() -> str:
     """How far off predictions of kernels are that are not in the catalogue, part by part."""
-    errors = _errors_of_others()
     found = errors.compared()
     return "\n".join([*errors.bars(found), "", *errors.summaries(found)])
 
 
 def others_by_kernel() -> str:
     """The same, kernel by kernel."""
-    errors = _errors_of_others()
     return "\n".join(errors.kernel_by_kernel(errors.compared()))
 
 
-def others_by_launch() -> str:
-    """The same, launch by launch, and why some are not predicted."""
-    errors = _errors_of_others()
-    return "\n".join([*errors.launch_by_launch(errors.compared()), "", *errors.refusals()])
+def others_by_group() -> str:
+    """The same, group by group."""
+    return "\n".join(errors.group_by_group(errors.compared()))
+
+
+def others_misses() -> str:
+    """The launches predicted worst, with reasons."""
+    return "\n".join(misses.table_of(errors.compared()))
+
+
+def others_refused() -> str:
+    """Kernels without a prediction, with reasons."""
+    return "\n".join(errors.refusals())
 
 
 def others_traffic() -> str:
-    """What these kernels are predicted to read from the L2 and from DRAM, and what was counted."""
-    return "\n".join(_errors_of_others().traffic())
+    """Errors of the predicted traffic of these kernels, group by group."""
+    return "\n".join(traffic.group_by_group(traffic.traffic()))
 
 
-def _errors_of_others() -> Any:
-    """Return the module of the tests that holds those kernels' predictions against an H200."""
-    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-    try:
-        return importlib.import_module("others.errors")
-    finally:
-        del sys.path[:2]
+def others_traffic_misses() -> str:
+    """The launches with the largest errors of traffic."""
+    return "\n".join(traffic.farthest(list(traffic.traffic())))
 
+
+# Generated files beside the data, by their paths.
+FILES: dict[Path, Table] = {launch_table.LAUNCHES: launch_table.text}
 
 TABLES: dict[str, Table] = {
     made.__name__: made
@@ -490,7 +471,10 @@ TABLES: dict[str, Table] = {
         mnemonics,
         others,
         others_by_kernel,
-        others_by_launch,
+        others_by_group,
+        others_misses,
+        others_refused,
         others_traffic,
+        others_traffic_misses,
     )
 }

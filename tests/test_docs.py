@@ -35,6 +35,13 @@ def test_a_page_shows_what_its_examples_print(page: Path) -> None:
     assert refresh.refreshed(page) == page.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("path", refresh.tables.FILES, ids=lambda path: path.name)
+def test_a_generated_file_is_what_the_code_makes_of_the_data(path: Path) -> None:
+    """`python docs/refresh.py` writes it anew; it stays small enough to be read in a browser."""
+    assert refresh.tables.FILES[path]() == path.read_text(encoding="utf-8")
+    assert path.stat().st_size < 200_000
+
+
 def test_an_example_that_prints_something_else_is_found(tmp_path: Path) -> None:
     page = refresh.Page("page.md", tmp_path)
     before = "```python\nprint(6 * 7)\n```\n\n```text\n41\n```\n"

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from others.dialect import basics
-from others.plans import KERNELS
 
 import gpusim
 from gpusim import cuda
@@ -18,6 +16,8 @@ from gpusim.checking.check import LeftOut, check_call, check_prepared
 from gpusim.codegen.programs import prepare
 from gpusim.gpu.device import load
 from gpusim.launch.grid import ComputeCapability
+from validate.others.dialect import basics
+from validate.others.plans import KERNELS
 
 RIGHT = [entry for entry in entries() if entry.defect is None]
 WRONG = [entry for entry in entries() if entry.defect is not None]
@@ -68,7 +68,7 @@ def test_corrected_kernels_have_no_error_for_any_block_operation_and_type(
                 assert in_short(found.errors) == [], (block, operation, dtype, n)
 
 
-# Each basic kernel of tests/others at a size at which a check takes some milliseconds.
+# Each basic kernel of validate/others at a size at which a check takes some milliseconds.
 N = 1024
 PLACES = np.arange(N, dtype=np.int32)[::-1].copy()
 

@@ -17,8 +17,8 @@ MOST_MEGABYTES = 500
 
 PREDICTED = """
 import resource, sys, time
-from others import launches
-from others.compare import configured
+from validate.others import launches
+from validate.others.compare import configured
 from gpusim import predict
 
 key = sys.argv[1], int(sys.argv[2])

@@ -1,6 +1,6 @@
 """Kernels of other kinds than the catalogue has: their table, and times beside an H200's.
 
-No number is fitted to them. `tests/others/compare.py` predicts all of them.
+No number is fitted to them. `python -m validate.others.compare` predicts all of them.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from statistics import fmean, quantiles
 
 import pytest
-from others import errors, launches
-from others.compare import configured
-from others.plans import KERNELS, LAST, SEEN, differing
 
 from gpusim import predict
 from gpusim.sass import wheels
+from validate.others import errors, launches
+from validate.others.compare import configured
+from validate.others.plans import KERNELS, LAST, SEEN, differing
 
 QUICK = ("copy", "saxpy", "add4", "stencil", "convolution", "row_sums", "column_sums", "gather")
 

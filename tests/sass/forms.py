@@ -36,7 +36,10 @@ def rows() -> list[Row]:
 
 def sources() -> Iterator[tuple[str, str]]:
     """Yield the names and the texts of files."""
-    for path in (*sorted((HERE / "corpus").glob("*.cu")), ROOT / "tests" / "others" / "basics.cu"):
+    for path in (
+        *sorted((HERE / "corpus").glob("*.cu")),
+        ROOT / "validate" / "others" / "basics.cu",
+    ):
         yield str(path), host.device_code(path.read_text(encoding="utf-8"), str(path))
     for name in ROOMS:
         yield f"{name}.cu", source(room(name))

@@ -31,7 +31,7 @@ def sources() -> Iterator[tuple[Path, list[str]]]:
     """Yield files with the instances of templates that are asked of them."""
     for path in sorted((HERE / "corpus").glob("*.cu")):
         yield path, []
-    yield ROOT / "tests" / "others" / "basics.cu", ["transpose_tile<32>", "transpose_tile<33>"]
+    yield ROOT / "validate" / "others" / "basics.cu", ["transpose_tile<32>", "transpose_tile<33>"]
     instances: dict[str, set[str]] = {}
     for entry in entries():
         for case in cases.counters_of(entry):

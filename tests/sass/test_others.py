@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from others import errors
-from others.compare import configured
-from others.plans import KERNELS, SEEN, Launch, differing, three
 
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_file
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.trace import trace
+from validate.others import errors
+from validate.others.compare import configured
+from validate.others.plans import KERNELS, SEEN, Launch, differing, three
 
 pytestmark = [
     pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL),

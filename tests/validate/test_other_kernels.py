@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
-from others import data, measure
-from others.errors import Compared, Summary, bars
-from others.plans import KERNELS, Launch
 
 from validate.backend import PycudaBackend
+from validate.others import data, measure, misses, traffic
+from validate.others.errors import Compared, Summary, bars, group_by_group
+from validate.others.plans import KERNELS, Launch
 
 
 def test_an_element_follows_from_its_place_and_the_seed_alone() -> None:
@@ -105,6 +105,42 @@ def test_a_summary_has_mean_median_90th_percentile_and_worst() -> None:
     assert [summary.launches, *np.round([summary.mean, summary.median], 6)] == [3, 0.1, 0.1]
     assert [summary.percentile_90, summary.worst] == pytest.approx([0.18, 0.2])
     assert Summary.of([]) is None
+
+
+def test_errors_are_summed_up_by_the_groups_of_kernels() -> None:
+    """Of two kernels of one file +10 and -30 %; the dialect's code of them was not predicted."""
+    made = [Compared("saxpy", 1, "nvcc", "cold", 100.0, us, 0.0) for us in (110.0, 70.0)]
+    *_, row = group_by_group(made)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells == ["basics", "1", "20.0%", "20.0%", "28.0%", "30.0%", "", "", "", ""]
+
+
+def test_the_worst_launches_have_the_reasons_that_are_known() -> None:
+    made = [
+        Compared(kernel, 1, code, "cold", 100.0, us, 0.0)
+        for kernel, us in (("mri_q", 40.0), ("mri_q", 70.0), ("saxpy", 130.0), ("fill", 119.0))
+        for code in ("nvcc", "lowering")
+    ]
+    _, _, *lines = misses.table_of(made)
+    assert [line.split()[1] for line in lines if line.startswith("|")] == ["mri_q", "saxpy"]
+    assert lines[0].endswith("-60.0% |")
+    assert lines[-1].startswith("- `mri_q`: 64 warps")
+
+
+def test_traffic_is_compared_as_parts_of_what_was_counted_and_rates_in_points() -> None:
+    sectors, dram, hits = traffic.TRAFFIC
+    made = [
+        traffic.Traffic("saxpy", 1, sectors, 100.0, 120.0),
+        traffic.Traffic("saxpy", 2, sectors, 100.0, 90.0),
+        traffic.Traffic("saxpy", 1, dram, 0.0, 10.0),
+        traffic.Traffic("saxpy", 1, hits, 50.0, 40.0),
+        traffic.Traffic("saxpy", 2, hits, 50.0, None),
+    ]
+    *_, of_group, whole = traffic.group_by_group(made)
+    cells = [cell.strip() for cell in of_group.strip("|").split("|")]
+    assert cells == ["basics", "15.0%", "19.0%", "", "", "10.0%", "10.0%"]
+    assert whole.split()[3:] == of_group.split()[3:]
+    assert [line.split()[-2] for line in traffic.farthest(made)[2:]] == ["+20.0%", "-10.0"]
 
 
 def test_bars_are_told_with_what_is_reached() -> None:

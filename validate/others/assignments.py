@@ -45,7 +45,8 @@ def join_chains(n: int) -> Plan:
                  *_: object) -> Expected:  # fmt: skip
         return {5: np.bincount(keys, amounts, rows)[probes]}
 
-    heads, after = (deciding(of(lambda k=k: chained()[k], rows, int32)) for k in range(2))
+    heads = deciding(of(lambda: chained()[0], rows, int32))
+    after = deciding(of(lambda: chained()[1], rows, int32))
     arrays = heads, after, keys, below(1000, rows, 4), deciding(below(rows, n, 5))
     arguments = *arrays, zeros(n, int64), int32(shift), int32(n)
     return Plan(n // 256, 256, arguments, expected, tolerance=1e-12)

@@ -1,7 +1,7 @@
 """Predicts the launches of this folder, with nvcc's code and from the lowering.
 
-    python tests/others/compare.py predict [PART [KERNEL ...]]    writes predicted.csv
-    python tests/others/compare.py show                           prints what the page has
+    python -m validate.others.compare predict [PART [KERNEL ...]]    writes predicted.csv
+    python -m validate.others.compare show                           prints the tables
 
 PART is `seen`, `last` or `all`. Predictions of kernels that are not named stay as they are.
 """
@@ -18,15 +18,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent)]
+from gpusim.errors import GpusimError
+from gpusim.prediction.predict import predict
+from gpusim.sass.kernels import CodeFile, cuda_file
 
-from gpusim.errors import GpusimError  # noqa: E402
-from gpusim.prediction.predict import predict  # noqa: E402
-from gpusim.sass.kernels import CodeFile, cuda_file  # noqa: E402
-from others import errors, launches  # noqa: E402
-from others.errors import CODES, PREDICTED, STATES, TRAFFIC, rows_of  # noqa: E402
-from others.plans import KERNELS, Launch, three  # noqa: E402
+from . import errors, launches, misses, traffic
+from .errors import CODES, PREDICTED, STATES, rows_of
+from .plans import KERNELS, Launch, three
+from .traffic import TRAFFIC
 
 COLUMNS = (
     "kernel", "n", "code", "cold_us", "warm_us", "instructions", *TRAFFIC, "seconds", "refused",
@@ -125,9 +124,9 @@ def predict_all(part: str = "all", *kernels: str) -> None:
 
 def show() -> None:
     """Print how far off the predictions are."""
-    found = errors.compared()
-    whole = errors.bars(found), errors.summaries(found)
-    parts = *whole, errors.launch_by_launch(found), errors.traffic()
+    found, read = errors.compared(), list(traffic.traffic())
+    whole = errors.bars(found), errors.summaries(found), errors.group_by_group(found)
+    parts = *whole, misses.table_of(found), traffic.group_by_group(read), traffic.farthest(read)
     print("\n\n".join("\n".join(lines) for lines in parts))
 
 

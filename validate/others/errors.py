@@ -1,4 +1,4 @@
-"""What was measured on the H200 beside what is predicted, as numbers and as the page's tables.
+"""Times measured on the H200 beside predicted ones, as numbers and as tables of the docs.
 
 It reads `h200.csv`, `h200_counters.csv` and `predicted.csv`; nothing is predicted here.
 """
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
-from validate.page import table
-from validate.statistics import quantile
-
+from ..page import table
+from ..statistics import quantile
 from .plans import KERNELS, LAST, SEEN
 
 HERE = Path(__file__).parent
@@ -24,13 +23,6 @@ CODES = "nvcc", "lowering"
 STATES = "cold", "warm"
 NEAR = 0.1  # of Nsight's executed instructions: then times tell about the model of time
 Key = tuple[str, int]
-
-# What predictions say of memory, too, under the names of Nsight Compute.
-TRAFFIC = {  # what a column of it is headed
-    "lts__t_sectors_op_read.sum": "L2 sectors",
-    "dram__bytes_read.sum": "DRAM bytes",
-    "l1tex__t_sector_hit_rate.pct": "L1 hits, %",
-}
 
 
 def rows_of(path: Path) -> Iterator[dict[str, str]]:
@@ -63,6 +55,11 @@ class Compared:
     def part(self) -> str:
         """Whether the kernel was seen while the model was made, or measured last."""
         return KERNELS[self.kernel].part
+
+    @property
+    def group(self) -> str:
+        """The file that holds the kernel."""
+        return KERNELS[self.kernel].file
 
     @property
     def error(self) -> float:
@@ -167,6 +164,21 @@ def _bar(name: str, reached: float, most: float, form: str = "{:.2f}") -> str:
     return f"- {name}: {form.format(reached)}, at most {form.format(most)} is asked: {verdict}"
 
 
+def group_by_group(found: Sequence[Compared]) -> list[str]:
+    """Return the table of errors with a cold and a warm L2 together, a row a group of kernels."""
+    parts = "mean", "median", "90th perc.", "worst"
+    head = ["group", "kernels", *(f"{code} {part}" for code in CODES for part in parts)]
+    rows = []
+    for group in dict.fromkeys(one.group for one in found):
+        of_group = [one for one in found if one.group == group]
+        cells = [group, str(len({one.kernel for one in of_group}))]
+        for code in CODES:
+            summary = Summary.of(one for one in of_group if one.code == code)
+            cells += summary.cells()[1:] if summary else [""] * len(parts)
+        rows.append(cells)
+    return table(head, rows)
+
+
 def kernel_by_kernel(found: Sequence[Compared]) -> list[str]:
     """Return the table of mean errors, a row a kernel, with its launch that is farthest off."""
     head = ["kernel", "part"]
@@ -189,46 +201,3 @@ def kernel_by_kernel(found: Sequence[Compared]) -> list[str]:
 
 def _errors_of(launches: Sequence[Compared], code: str, l2: str) -> list[float]:
     return [one.error for one in launches if (one.code, one.l2) == (code, l2)]
-
-
-def launch_by_launch(found: Sequence[Compared]) -> list[str]:
-    """Return the table of errors, a row a launch."""
-    head = (
-        "kernel", "part", "n", "cold us", "warm us", "nvcc cold", "nvcc warm", "lowering cold",
-        "lowering warm", "instructions",
-    )  # fmt: skip
-    held = {(one.kernel, one.n, one.code, one.l2): one for one in found}
-    rows = []
-    for name, n in dict.fromkeys((one.kernel, one.n) for one in found):
-        cells = [held.get((name, n, code, l2)) for code in CODES for l2 in STATES]
-        measured = {one.l2: f"{one.measured_us:,.1f}" for one in cells if one}
-        off = [f"{one.error:+.1%}" if one else "" for one in cells]
-        lowered = f"{cells[2].instructions:+.1%}" if cells[2] else ""
-        rows.append(
-            [name, KERNELS[name].part, f"{n:,}", *(measured[l2] for l2 in STATES), *off, lowered]
-        )
-    return table(head, rows, text=2)
-
-
-def traffic() -> list[str]:
-    """Return the table of what nvcc's code is predicted to fetch beside what Nsight counted."""
-    counted = by_launch(COUNTED)
-    rows = []
-    for row in rows_of(PREDICTED):
-        key = row["kernel"], int(row["n"])
-        if row["code"] != "nvcc" or row["refused"] or key not in counted:
-            continue
-        cells = [row["kernel"], f"{key[1]:,}"]
-        for metric in TRAFFIC:
-            cells += _beside(metric, float(counted[key][metric]), row[metric])
-        rows.append(cells)
-    head = "kernel", "n", *(cell for title in TRAFFIC.values() for cell in (title, "predicted"))
-    return table(head, rows)
-
-
-def _beside(metric: str, counted: float, predicted: str) -> tuple[str, str]:
-    """Return what was counted, and how far off the prediction is; a rate is shown as it is."""
-    if metric.endswith(".pct"):
-        return f"{counted:,.1f}", f"{float(predicted):,.1f}" if predicted else ""
-    off = f"{float(predicted) / counted - 1:+.1%}" if predicted and counted else ""
-    return f"{counted:,.0f}", off

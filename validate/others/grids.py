@@ -50,7 +50,7 @@ def rounds_of_grid(n: int) -> Plan:
 
     def expected(x: Array, *_: object) -> Expected:
         made = x.astype(np.float64)
-        for _ in range(rounds):
+        for _round in range(rounds):
             left, right = np.r_[made[0], made[:-1]], np.r_[made[1:], made[-1]]
             made = 0.5 * made + 0.25 * (left + right)
         return {0: made}

@@ -1,7 +1,7 @@
 """Measures the launches of this folder on a real GPU: times, results, Nsight Compute's counters.
 
-    python tests/others/measure.py times PART TABLE
-    python tests/others/measure.py counters PART TABLE
+    python -m validate.others.measure times PART TABLE
+    python -m validate.others.measure counters PART TABLE
 
 PART is `seen`, `last` or `all`. Both compile the kernels with nvcc and need PyCUDA; the second
 needs `ncu`, which runs this file once more with `replay`.
@@ -25,15 +25,15 @@ from typing import Any
 
 import numpy as np
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent)]
+from gpusim.tracing.counters import COUNTERS
 
-from gpusim.tracing.counters import COUNTERS  # noqa: E402
-from others import FILES, launches  # noqa: E402
-from others.data import Numbers  # noqa: E402
-from others.plans import Launch, differing, three  # noqa: E402
-from validate.backend import WAIT_CYCLES, PycudaBackend, pycuda_driver  # noqa: E402
-from validate.statistics import summary  # noqa: E402
+from ..backend import WAIT_CYCLES, PycudaBackend, pycuda_driver
+from ..statistics import summary
+from . import FILES, launches
+from .data import Numbers
+from .plans import Launch, differing, three
+
+HERE = Path(__file__).parent
 
 HARDWARE = "smsp__", "l1tex__", "lts__", "dram__"  # what is counted without a source view
 COLUMNS = ("kernel", "n", "cold_us", "cold_low", "cold_high", "warm_us", "warm_low", "warm_high")
@@ -235,9 +235,9 @@ def count(part: str, table: str) -> None:
         command = [
             "ncu", "--clock-control", "none", "--cache-control", "all", "--csv", "--page", "raw",
             "--print-units", "base", "--metrics", ",".join(metrics()),
-            sys.executable, str(HERE / "measure.py"), "replay", part, folder,
+            sys.executable, "-m", __spec__.name, "replay", part, folder,
         ]  # fmt: skip
-        ran = subprocess.run(command, capture_output=True, text=True)
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=HERE.parent.parent)
     lines = ran.stdout.splitlines()
     begin = next((k for k, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     rows = [

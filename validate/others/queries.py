@@ -239,7 +239,7 @@ def count_kmers(n: int) -> Plan:
         return np.frombuffer(b"ACTG", uint8)[words(n + 8, 22) & uint32(3)]
 
     def expected(genome: Array, *_: object) -> Expected:
-        codes = np.zeros(n, uint32)
+        codes: Array = np.zeros(n, uint32)
         for k in range(8):
             codes = codes << uint32(2) | genome[k : n + k] >> 1 & uint32(3)
         return {1: np.bincount(codes, minlength=2**16)}

@@ -303,7 +303,8 @@ def _with_length(number: int) -> bytes:
 
 def _packed(text: bytes) -> bytes:
     """Return a text as a block of LZ4, by the first match that is found."""
-    made, seen = bytearray(), {}
+    made = bytearray()
+    seen: dict[bytes, int] = {}
     begin = at = 0
     while at < len(text) - 12:
         found = seen.get(text[at : at + 4])
