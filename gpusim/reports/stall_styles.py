@@ -14,7 +14,7 @@ class StallStyle:
     colour: str
 
 
-# Okabe and Ito's colours for what a reader looks for, greys and tints of them for the rest.
+# Okabe and Ito's colours for the most important reasons, greys and tints of them for the rest.
 STALL_STYLES = {
     "selected": StallStyle("#", "bold green", "#009e73"),
     "not_selected": StallStyle("n", "dim green", "#9fd8c5"),
