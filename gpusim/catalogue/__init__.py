@@ -1,4 +1,4 @@
-"""The kernels that come with gpusim, how each is launched, and what it should give."""
+"""The kernels that come with gpusim, with launch rules and expected results."""
 
 from gpusim.catalogue.registry import (
     NUMBERS,

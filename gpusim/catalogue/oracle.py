@@ -1,6 +1,6 @@
-"""What reductions and scans should give, from NumPy alone.
+"""Expected results of reductions and scans, from NumPy alone.
 
-Nothing here knows a kernel's source: only which block takes which elements. Integers are
+Nothing here knows a kernel's source: only the elements of each block. Integers are
 compared as they are; sums of floats within the bound that rounding allows.
 """
 
@@ -66,7 +66,7 @@ class Expected:
 def _rounded(
     sums: Array, largest: Array, count: Array | int, additions: int, dtype: DType
 ) -> Expected:
-    """Return float sums of `count` numbers, with what rounding may do.
+    """Return float sums of `count` numbers, with a bound on the rounding error.
 
     The bound is `additions * epsilon * count * largest`, the largest of the finite numbers.
     Infinities and NaN among the numbers reach the sum in any order; where the sum of the others
@@ -81,7 +81,7 @@ def _rounded(
 
 
 def _finite(data: Array) -> Array:
-    """Return magnitudes, of what is not finite 0."""
+    """Return magnitudes, 0 for infinities and NaN."""
     return np.where(np.isfinite(data), np.abs(data), data.dtype.type(0))
 
 
@@ -97,7 +97,7 @@ def _strides(data: Array, nothing: Any, grid: int, chunk: int) -> list[Array]:
 
 
 def reduce_blocks(data: Array, operation: str, grid: int, chunk: int, additions: int) -> Expected:
-    """Return what each of `grid` blocks should give; integers wrap.
+    """Return the expected result of each of `grid` blocks; integers wrap.
 
     Blocks take `chunk` consecutive elements in turn, block 0 again after the last block, until
     `data` is used up. No number goes through more than `additions` additions on its way.
@@ -126,7 +126,7 @@ def reduce_whole(data: Array, operation: str, additions: int) -> Expected:
 
 
 def exclusive_scan(data: Array) -> Expected:
-    """Return, for each element, the sum of those before it; 0 for the first."""
+    """Return, for each element, the sum of all elements before it; 0 for the first."""
     dtype = data.dtype
     sums = np.zeros(len(data), np.float64 if dtype.kind == "f" else dtype)
     with np.errstate(all="ignore"):

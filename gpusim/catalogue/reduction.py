@@ -20,7 +20,7 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class Pass(Generic[Outcome]):
-    """One launch of a reduction, and what running it gave."""
+    """One launch of a reduction, and the result of running it."""
 
     call: Call
     outcome: Outcome
@@ -41,8 +41,8 @@ def run(call: Call) -> None:
 def reduce_all(request: Request, data: Array, launch: Callable[[Call], Any] = run) -> Reduction:
     """Reduce `data`, of any length from 1, to one value; `launch` runs each pass.
 
-    Size and type are those of `data`, in which integers wrap. Raises InputError or LaunchError
-    where the kernel does not work for what is asked, before anything runs.
+    Size and type are those of `data`; integers wrap in it. Raises InputError or LaunchError
+    for an operation, type or size that the kernel does not support, before anything runs.
     """
     numbers = np.asarray(data)
     if numbers.ndim != 1 or not numbers.size:
@@ -62,7 +62,7 @@ def expected(data: Array, setups: list[Setup]) -> Expected:
 
 
 def is_right(reduction: Reduction) -> bool:
-    """Return whether a reduction's value is what NumPy finds, within what rounding allows."""
+    """Return whether a reduction's value equals NumPy's, within the bound on rounding."""
     setups = [one.call.setup for one in reduction.passes]
     should_be = expected(reduction.passes[0].call.data, setups)
     return not should_be.wrong(np.array([reduction.value]))[0]

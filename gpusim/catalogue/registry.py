@@ -1,7 +1,7 @@
-"""The kernels that come with gpusim: what each teaches, how it is launched, what it should give.
+"""The registry of the kernels that come with gpusim: lesson, launch rule, expected result.
 
-A kernel is one decorated function in `gpusim/kernels/`: it takes a `Template` (what C++ would
-write between angle brackets) and returns a kernel of the dialect. The catalogue finds the files
+A kernel is one decorated function in `gpusim/kernels/`: it takes a `Template` (the arguments of
+a C++ template) and returns a kernel of the dialect. The catalogue finds the files
 by itself and imports neither compiler nor machine.
 """
 
@@ -23,7 +23,7 @@ from gpusim.errors import InputError, LaunchError, did_you_mean
 from gpusim.launch.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.launch.grid import Launch
 
-Kernel = Any  # what cuda.jit returns; the catalogue does not import the dialect
+Kernel = Any  # the return type of cuda.jit; the catalogue does not import the dialect
 
 NUMBERS = (
     "int32", "uint32", "int64", "uint64", "float32", "float64", "int8", "uint8", "int16", "uint16",
@@ -50,7 +50,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Template:
-    """What a kernel's source is built for: its template parameters."""
+    """Template parameters of a kernel's source."""
 
     block: int
     operation: str
@@ -65,7 +65,7 @@ class Template:
 
 @dataclass(frozen=True)
 class BlockRule:
-    """Which block sizes a kernel works for."""
+    """The block sizes that a kernel supports."""
 
     least: int
     most: int = 1024
@@ -93,10 +93,10 @@ class BlockRule:
 
 @dataclass(frozen=True)
 class Family:
-    """What kernels of one kind have in common.
+    """The common properties of kernels of one kind.
 
-    `outputs` is how many elements one launch writes, `results` how many of them count (the
-    others stand for what filled up the input), and `oracle` what those should be.
+    `outputs` is the number of elements that one launch writes, `results` the number that count
+    (the others come from padding of the input), and `oracle` their expected values.
     """
 
     name: str
@@ -122,7 +122,7 @@ REDUCTION = Family("reduction", oracle.OPERATIONS, _one_a_block, _one_a_block, _
 SCAN = Family("scan", ("sum",), lambda setup: setup.length, lambda setup: setup.n, _prefix_sums)
 
 Factory = Callable[[Template], Kernel]
-# "input", "output" and the type in which the count of elements is passed, in the kernel's order.
+# "input", "output" and the type of the count of elements, in the order of the kernel's parameters.
 Signature = tuple[str | type[np.integer[Any]], ...]
 
 
@@ -132,7 +132,7 @@ class Entry:
 
     A thread takes `per_thread` elements at a time (times the coarse factor, for kernels that have
     one). With `grid_free` blocks come back for more, so that any grid will do. A kernel that is
-    not `guarded` reads for whole blocks whatever n is; `call` fills its input up with numbers
+    not `guarded` reads for whole blocks at any n; `call` pads its input with numbers
     that change nothing.
     """
 
@@ -167,12 +167,12 @@ class Entry:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """What the kernel can do with two elements."""
+        """The binary operations that the kernel supports."""
         return self.family.operations
 
     @property
     def requires(self) -> str:
-        """What a launch must keep to, in words."""
+        """The constraints on a launch, in words."""
         needs = [f"block: {self.block_rule}"]
         if self.one_block:
             needs.append("one block, with a thread for each element")
@@ -203,7 +203,7 @@ class Entry:
     ) -> Setup:
         """Return a launch for `n` elements by the kernel's launch rule.
 
-        InputError or LaunchError where the kernel does not work for what is asked.
+        InputError or LaunchError for an operation, type or size that the kernel does not support.
         """
         count = self.default_n if n is None else int(n)
         if not 1 <= count <= MAX_ELEMENTS:
@@ -250,7 +250,7 @@ class Entry:
         return setup.call(array)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a list of kernels shows, ready for JSON."""
+        """Return the kernel's row in a list of kernels, ready for JSON."""
         return {
             "name": self.name,
             "family": self.family.name,
@@ -389,7 +389,7 @@ class Setup:
         )
 
     def call(self, data: Array) -> Call:
-        """Return this launch on `data`, which must have n elements of the dtype."""
+        """Return this launch on `data` of n elements of the dtype."""
         if data.shape != (self.n,) or data.dtype != self.dtype:
             raise InputError(
                 f"expected {self.n} numbers of {self.dtype.name}, "
@@ -437,7 +437,7 @@ class Call:
 
     @property
     def result(self) -> Array:
-        """What the kernel has written so far, without what fills up the last block."""
+        """The results that the kernel has written so far, without padding."""
         return self.output[: self.setup.results]
 
     def run(self) -> None:
@@ -445,11 +445,11 @@ class Call:
         self.configured(*self.arguments)
 
     def expected(self) -> Expected:
-        """Return what the launch should give, from NumPy."""
+        """Return the expected result of the launch, from NumPy."""
         return self.setup.entry.family.oracle(self.setup, self.data)
 
     def wrong(self) -> int:
-        """Return how many results differ from what they should be."""
+        """Return the number of wrong results."""
         return int(np.count_nonzero(self.expected().wrong(self.result)))
 
 
@@ -471,7 +471,7 @@ def kernel(
 ) -> Callable[[Factory], Entry]:
     """Enter a factory of kernels in the catalogue, under its own name.
 
-    The first line of its docstring says what the kernel teaches; the rest are fields of `Entry`.
+    The first line of its docstring is the kernel's lesson; the rest are fields of `Entry`.
     """
 
     def enter(factory: Factory) -> Entry:

@@ -1,4 +1,4 @@
-"""What is asked of a kernel of the catalogue, before it is known whether it can be had."""
+"""A request for a kernel of the catalogue, not yet checked against the kernel's rules."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who makes a Python kernel's machine code: the lowering, or nvcc's compiler where it is installed.
+"""Code generators of Python kernels: the lowering, or nvcc's compiler where it is installed.
 
-One rule for every command and function: what is asked for, else what the environment says,
+One rule for every command and function: the argument, else the environment variable,
 else "auto".
 """
 
@@ -18,9 +18,9 @@ OPTIMISED = "O3"
 
 
 def chosen(code: str | None = None) -> str:
-    """Return whose code is wanted: `code`, else what GPUSIM_CODE says, else "auto".
+    """Return the code generator to use: `code`, else the value of GPUSIM_CODE, else "auto".
 
-    Raises LaunchError for a `code` that is not known, InputError for such a variable.
+    Raises LaunchError for an unknown `code`, InputError for such a variable.
     """
     if code is not None:
         if code not in CODES:
@@ -53,7 +53,7 @@ def refusal(cc: ComputeCapability, level: str) -> str:
 
 
 def stamp(code: str) -> str:
-    """Return what tells the compilers that `code` may call from others, "" where it calls none."""
+    """Return the versions of the compilers that `code` may call, "" if it calls none."""
     if code == LOWERING or not is_installed():
         return ""
     from gpusim.sass import wheels

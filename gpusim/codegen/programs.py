@@ -1,4 +1,4 @@
-"""From a kernel of the dialect and its arguments to what runs; programs are kept for later."""
+"""From a kernel of the dialect and its arguments to a prepared program; programs are cached."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def prepare(
 ) -> Prepared:
     """Return `kernel[grid, block]` with its arguments as it runs on a GPU of `cc`.
 
-    With `asks`, the program asks about what C leaves undefined (`compiler.undefined`). `code` says
-    who makes it: the "lowering", or "nvcc" of the kernel written out as CUDA C++; "auto" is that
-    where it can be, and None what `generators.chosen` says.
-    Raises LaunchError for arguments or a launch that cannot be, and GpusimError for a kernel.
+    With `asks`, the program checks for behaviour undefined in C (`compiler.undefined`). `code`
+    names the generator: the "lowering", or "nvcc" for the kernel written out as CUDA C++; "auto"
+    is nvcc if possible, and None the value of `generators.chosen`.
+    Raises LaunchError for impossible arguments or launches, and GpusimError for a kernel.
     """
     if not isinstance(configured, ConfiguredKernel):
         name = getattr(configured, "__name__", "kernel")
@@ -106,7 +106,7 @@ def _compiled_or_refusal(
         return _in_nvccs_code(kernel, launch, arguments, cc)
     except GpusimError as error:
         reason = shorten(str(error), LONGEST_REASON)
-        if not isinstance(error, LaunchError):  # which another launch need not have
+        if not isinstance(error, LaunchError):  # other launches may not have this error
             refused[key] = reason
         return reason
 
@@ -133,8 +133,8 @@ def bind(kernel: Kernel, args: Sequence[Any]) -> dict[str, Any]:
     """Pair a kernel's parameters with arguments: arrays and NumPy scalars.
 
     Scalars take the types of the kernel's signature, the first that fits of several. Raises
-    LaunchError for a wrong number of arguments, for what is neither an array nor a number that
-    kernels have, and for what no signature takes.
+    LaunchError for a wrong number of arguments, for a value that is neither an array nor a number
+    of a type that kernels have, and for arguments that no signature fits.
     """
     bound = bound_arguments(kernel.source.parameters, args)
     for name, value in bound.items():
@@ -228,7 +228,7 @@ def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:
 
 
 def parameter_types(arguments: Mapping[str, Any]) -> dict[str, DType | Array]:
-    """Return what the compiler needs to know of bound arguments."""
+    """Return the types of bound arguments for the compiler."""
     return {
         name: _array(name, value) if isinstance(value, np.ndarray | ArraySpec) else value.dtype
         for name, value in arguments.items()
@@ -269,7 +269,7 @@ def program_for(
 def program_in_stages(
     kernel: Kernel, arguments: Mapping[str, Any], cc: ComputeCapability, level: str = "O3"
 ) -> tuple[Program, list[Stage]]:
-    """Return the kernel as machine code, and what each step of lowering left."""
+    """Return the kernel as machine code, and the form after each step of lowering."""
     from gpusim.lowering.stages import lower_in_stages
 
     _check_level(level)

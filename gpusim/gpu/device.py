@@ -1,8 +1,8 @@
 """A GPU as numbers: read strictly from a TOML file, each number with its unit and its source.
 
-The dataclasses below are the one table of what a device file holds: key, type, meaning, unit
-and what is possible. Errors, `gpusim devices` and the documentation read it; what the numbers
-do to a kernel is the clock's business. A key may have a rule for files that lack it.
+The dataclasses below are the one table of a device file's content: key, type, meaning, unit
+and valid range. Errors, `gpusim devices` and the documentation read it; the effect of the
+numbers on a kernel is modelled by the clock. A key may have a default rule for files without it.
 
 A number is `exact` (a data sheet, white paper or programming guide gives it), `measured` (by a
 microbenchmark on this GPU, or on one with the same chip) or `estimated` (from other GPUs or by
@@ -66,7 +66,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Default:
-    """What a key is in a file that lacks it: a rule over keys without one, and why it holds."""
+    """The default of a key: a rule over keys without a default of their own, and its reason."""
 
     rule: Callable[[Mapping[str, Any]], Value]
     source: str
@@ -78,7 +78,7 @@ class Default:
 
 @dataclass(frozen=True)
 class Key:
-    """What a key of a device file means, its unit, which values are possible, and its default."""
+    """A key of a device file: meaning, unit, range of valid values, and default."""
 
     doc: str
     unit: str
@@ -139,8 +139,8 @@ def _key(
     return field(metadata={"doc": doc, "unit": unit, "default": default, **limits})
 
 
-# How large a number may be that could be meant. Each bound leaves what is built far behind, and
-# keeps a slip of the pen, such as a latency in picoseconds, from a clock that runs for hours.
+# Upper bounds on numbers: far above those of any GPU built, but low enough that a slip of the
+# pen, such as a latency in picoseconds, cannot make the clock run for hours.
 
 
 def _count(doc: str, unit: str, *, most: int, **limits: Any) -> Any:
@@ -171,7 +171,7 @@ def _gbps(doc: str, default: Default | None = None) -> Any:
     return _key(doc, "GB/s", least=0.001, most=1_000_000, default=default)
 
 
-# Rules for what was measured on an H200 alone: as it is there, or in proportion to another key.
+# Defaults for numbers measured on an H200 alone: the same value, or in proportion to another key.
 
 
 def _as_measured(value: Value) -> Default:
@@ -208,14 +208,14 @@ class Gpu:
         "SM clock under load, used for predictions",
         "MHz",
         least=1,
-        most=100_000,  # light crosses 3 mm in such a cycle
+        most=100_000,  # light travels 3 mm in this period
     )
     memory_bytes: int = _bytes("global memory", most=2**50)  # thousands of times the largest
 
 
 @dataclass(frozen=True)
 class Sm:
-    """What one streaming multiprocessor holds and issues."""
+    """The capacity and issue rate of one streaming multiprocessor (SM)."""
 
     schedulers: int = _count("warp schedulers of an SM", "schedulers", most=16)  # four are most
     issue_width: int = _count(
@@ -354,7 +354,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Interval:
-    """Cycles for which one warp instruction occupies the unit that serves it."""
+    """Cycles for which one warp instruction occupies its execution unit."""
 
     alu: float = _interval("ALU of a scheduler")
     fma: float = _interval("FMA pipe of a scheduler: 32-bit floating point")
@@ -727,7 +727,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Host:
-    """What a launch costs before and between kernels."""
+    """Launch overhead: the cost of a launch before and between kernels."""
 
     launch_overhead_us: float = _key(
         "event to event around a kernel without work, launched behind other work",
@@ -760,7 +760,7 @@ KEYS: dict[str, Key] = {
     for item in fields(cls)
 }
 
-# What no GPU can be, though each number alone is possible: (key, rule, what it must be).
+# Combinations impossible in a GPU, though each number alone is possible: (key, rule, message).
 _RULES: tuple[tuple[str, Callable[[Mapping[str, Any]], bool], str], ...] = (
     (
         "gpu.compute_capability",
@@ -819,7 +819,7 @@ class Device:
 
     @property
     def name(self) -> str:
-        """What the maker calls the GPU."""
+        """The maker's name of the GPU."""
         return self.gpu.name
 
     @property
@@ -842,7 +842,7 @@ class Device:
         return replace(self, ablations=self.ablations.union(chosen))
 
     def having(self, values: Mapping[str, Value]) -> Device:
-        """Return this GPU with other numbers for keys of KEYS; DeviceError for what cannot be.
+        """Return this GPU with other numbers for keys of KEYS; DeviceError for impossible ones.
 
         Keys that follow from others by a rule follow the new ones.
         """
@@ -873,8 +873,8 @@ def load(name_or_path: str | Path | Device) -> Device:
     """Return the device of a built-in name, or of a TOML file; DeviceError otherwise.
 
     Names are found in any case and with or without spaces, hyphens and the maker's words:
-    "RTX 3060 Ti", "geforce-rtx-3060-ti" and "rtx3060ti" are one. What ends in .toml or holds
-    a path separator is a file.
+    "RTX 3060 Ti", "geforce-rtx-3060-ti" and "rtx3060ti" are one. A name that ends in .toml or
+    holds a path separator is a file.
     """
     if isinstance(name_or_path, Device):
         return name_or_path
@@ -925,7 +925,7 @@ def _groups(facts: Mapping[str, Fact]) -> dict[str, Any]:
 
 
 def _mistake(name: str, value: Value) -> str:
-    """Return what is wrong with a key that is given another number, "" where nothing is."""
+    """Return the mistake in giving a key another number, "" if there is none."""
     if name not in KEYS:
         near = _elsewhere(name.rpartition(".")[2]) or did_you_mean(name, KEYS)
         near = near or "; gpusim devices h200 shows all of them"
@@ -936,7 +936,7 @@ def _mistake(name: str, value: Value) -> str:
 
 
 def _with_rules(given: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Return the facts of all keys: those that are given, and what rules make of them."""
+    """Return the facts of all keys: given values, and defaults by rule."""
     values = {dotted: fact.value for dotted, fact in given.items()}
     return {
         dotted: given[dotted]
@@ -947,7 +947,7 @@ def _with_rules(given: Mapping[str, Fact]) -> dict[str, Fact]:
 
 
 def _impossible(facts: Mapping[str, Fact]) -> list[str]:
-    """Return which numbers no GPU has together."""
+    """Return the combinations of numbers impossible in one GPU."""
     values = {dotted: fact.value for dotted, fact in facts.items()}
     return [
         f"{dotted} = {values[dotted]!r} is impossible: it {must}"
@@ -1004,7 +1004,7 @@ def _elsewhere(key: str) -> str:
 
 
 def _leaf_mistakes(leaf: object, key: Key) -> list[str]:
-    """Return what is wrong with one key's entry."""
+    """Return the mistakes in one key's entry."""
     if not isinstance(leaf, dict):
         return [f"must be written {_LEAF_FORM}, not {shown(repr(leaf))}"]
     mistakes = [

@@ -36,7 +36,7 @@ def lanes_in(mask: Array) -> Array:
 
 
 def in_order(values: Array, on: Array) -> Array:
-    """Return each warp's values in order, those of lanes that are off as NOWHERE at the end."""
+    """Return each warp's values in order; lanes that are off come last, as NOWHERE."""
     return _sorted(values, on, NOWHERE)
 
 
@@ -57,7 +57,7 @@ def distinct(values: Array, on: Array) -> Array:
 
 
 def _narrow(values: Array) -> tuple[Array, Array]:
-    """Return values in 32 bits where they fit, for half of the time; and what is behind all."""
+    """Return values in 32 bits if they fit (twice as fast), and a number above all of them."""
     is_narrow = values.size and values.min() > -BEHIND_32 and values.max() < BEHIND_32
     return (values.astype(np.int32), BEHIND_32) if is_narrow else (values, NOWHERE)
 
@@ -100,7 +100,7 @@ def sectors(addresses: Array, on: Array) -> Array:
 
 
 def local_places(addresses: Array) -> Array:
-    """Return where what each lane has at an address of its local memory lies among its warp's.
+    """Return the physical position, in bytes among its warp's, of each lane's local address.
 
     Words of one address lie side by side, lane by lane: a line holds a word of each lane (CUDA C++
     Programming Guide, "Local Memory").
@@ -148,7 +148,7 @@ def wavefronts(
 
 
 def _in_pairs(addresses: Array, on: Array, apart: int) -> Array:
-    """Return, per warp, whether no two lanes so far apart want what is not the same."""
+    """Return, per warp, whether all lanes `apart` lanes from each other access the same word."""
     pairs = (*on.shape[:-1], -1, 2, apart)
     one, other = np.moveaxis(addresses.reshape(pairs), -2, 0)
     both = on.reshape(pairs).all(-2)
@@ -159,7 +159,7 @@ def _in_pairs(addresses: Array, on: Array, apart: int) -> Array:
 def _in_parts(
     addresses: Array, on: Array, words_per_lane: int, lanes: int, cc_major: int
 ) -> tuple[Array, Array]:
-    """Return the wavefronts, and the least, of warps that are served so many lanes at a time."""
+    """Return the wavefronts, and the least, of warps served `lanes` lanes at a time."""
     words = (addresses // WORD_BYTES)[..., None] + np.arange(words_per_lane)
     words = words.reshape(-1, lanes * words_per_lane)
     taking = np.broadcast_to(on[..., None], (*on.shape, words_per_lane))
@@ -207,10 +207,11 @@ def load_wavefronts(addresses: Array, on: Array, width_bytes: int = 4, cc_major:
     """Return the passes of each warp's load from global memory that finds all of it in the L1.
 
     Tags of lines lie in four banks, by the exclusive or of the pairs of bits of a line's number
-    (here counted from the warp's first line): a pass looks one line up in each. What was found
-    comes in as many wavefronts as it would from shared memory, but that wide loads whose lanes want
-    the same take no fewer. The longer of both counts (cycles of the SM and Nsight Compute's counts
-    of 150 patterns on an H200; loads of 1, 2 and 4 words that 1 to 32 lanes want).
+    (here counted from the warp's first line): a pass looks one line up in each. Data found
+    comes in as many wavefronts as it would from shared memory, except that lanes with equal
+    addresses do not reduce the count of wide loads. The longer of both counts (cycles of the SM
+    and Nsight Compute's counts of 150 patterns on an H200; loads of 1, 2 and 4 words by 1 to 32
+    lanes).
     """
     addresses, on = np.broadcast_arrays(addresses, on)
     if on.size > 32 and on.all():

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel an SM holds, and what limits that."""
+"""Occupancy: the blocks of a kernel resident on an SM, and the limiter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpusim.launch.prepared import Prepared
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Blocks and warps that an SM holds at a time, and what stands in the way of more.
+    """Blocks and warps resident on an SM at a time, and the resource that limits them.
 
     `limit` is "threads", "blocks", "registers" or "shared memory"; `fraction` is of the
     warps that an SM could hold.
@@ -31,7 +31,7 @@ def _up(value: int, unit: int) -> int:
 def occupancy(prepared: Prepared, device: Device) -> Occupancy:
     """Return a launch's occupancy; LaunchError where an SM cannot hold one block.
 
-    The rules are those of NVIDIA's occupancy calculator: registers are given to warps in
+    The rules are from NVIDIA's occupancy calculator: registers are given to warps in
     units, shared memory to blocks, some of it kept by the system.
     """
     program, launch = prepared.program, prepared.launch

@@ -1,7 +1,7 @@
-"""What took long to make, kept on disk: by a hash of all that it was made from.
+"""A cache on disk of expensive results, by a hash of all their inputs.
 
-Each entry begins with the checksum of the rest; what does not match is as if it were not there.
-Where nothing can be written, all goes on without.
+Each entry begins with the checksum of the rest; a damaged entry counts as absent.
+If nothing can be written, all goes on without.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _DIGEST = 64
 
 
 def key(parts: Iterable[str]) -> str:
-    """Return the name of the entry for what was made from these."""
+    """Return the name of an entry from the texts of its inputs."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class DiskCache:
-    """Entries of one kind, in a folder of their own that holds so many bytes at most."""
+    """Entries of one kind, in a folder of their own of limited size in bytes."""
 
     kind: str
     most_bytes: int

@@ -1,8 +1,8 @@
 """Files that a user names: read within bounds, written whole, and every failure a sentence.
 
 A path may lead to a directory, to a device that never ends, to text in another encoding; a
-document may hold numbers of a thousand digits or a thousand brackets. What is wrong with a
-file that can be read is for its reader to say.
+document may hold numbers of a thousand digits or a thousand brackets. Errors in the meaning of a
+file's content are raised by its reader.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ MAX_JSON_BYTES = 2**24  # sixty times the largest file of measurements; a second
 MAX_DEPTH = 16  # device files and measurements nest to a depth of 4
 MAX_BITS = 64  # of a whole number: no quantity of a GPU needs more
 WRITER_SECONDS = 10  # that a pipe may be without a writer
-MAX_SHOWN = 200  # characters of what was given that a message repeats
+MAX_SHOWN = 200  # characters of input repeated in a message
 
 
 def shown(given: str | os.PathLike[str], most: int = MAX_SHOWN) -> str:
-    """Return what a user gave as a message may repeat it: on one line, and never very long."""
+    """Return a user's input as a message may repeat it: on one line of limited length."""
     text = str(given).replace("\t", " ")
     if len(text) > most:
         text = f"{text[: most // 2]}...{text[-most // 2 :]}"
@@ -37,9 +37,9 @@ def shown(given: str | os.PathLike[str], most: int = MAX_SHOWN) -> str:
 
 @contextlib.contextmanager
 def opened(path: Path, refuse: Refusal = InputError, *, again: bool = False) -> Iterator[BinaryIO]:
-    """Open a file or a pipe for reading; what the system says of it is raised as `refuse`.
+    """Open a file or a pipe for reading; errors of the system are raised as `refuse`.
 
-    So is a pipe into which nobody writes, for to wait would be to wait for ever, and any pipe if
+    So is a pipe without a writer, as waiting would never end, and any pipe if
     it is to be read `again`, as others that take its name will.
     """
     try:
@@ -94,7 +94,7 @@ _NOT_FILES = (
 
 
 def contents(path: Path, most: int, refuse: Refusal = InputError, *, again: bool = False) -> bytes:
-    """Return what a file of at most `most` bytes holds."""
+    """Return the content of a file of at most `most` bytes."""
     with opened(path, refuse, again=again) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -111,7 +111,7 @@ def text(path: Path, most: int, refuse: Refusal = InputError, *, again: bool = F
 
 
 def toml(path: Path, refuse: Refusal = InputError) -> dict[str, Any]:
-    """Return what a TOML file holds, its depth and its numbers within bounds."""
+    """Return the content of a TOML file, its depth and its numbers within bounds."""
     import tomllib  # listing devices needs no parser
 
     content = text(path, MAX_TOML_BYTES, refuse)
@@ -125,7 +125,7 @@ def toml(path: Path, refuse: Refusal = InputError) -> dict[str, Any]:
 
 
 def parsed_json(path: Path, refuse: Refusal = InputError) -> Any:
-    """Return what a JSON file holds, its depth and its numbers within bounds, no key twice."""
+    """Return the content of a JSON file, its depth and its numbers within bounds, no key twice."""
     content = text(path, MAX_JSON_BYTES, refuse)
     with _parsed(path, refuse):
         try:
@@ -138,12 +138,12 @@ def parsed_json(path: Path, refuse: Refusal = InputError) -> Any:
 
 
 class _BeyondBoundsError(Exception):
-    """A document holds what no honest one does."""
+    """A document exceeds the limits of any legitimate one."""
 
 
 @contextlib.contextmanager
 def _parsed(path: Path, refuse: Refusal) -> Iterator[None]:
-    """Turn into `refuse` what parsers raise of documents that are too deep or too long."""
+    """Turn a parser's errors about documents that are too deep or too long into `refuse`."""
     try:
         yield
     except _BeyondBoundsError as error:
@@ -204,7 +204,7 @@ def write_whole(path: Path, content: str) -> None:
 
 @contextlib.contextmanager
 def refusing(path: Path) -> Iterator[None]:
-    """Turn what the system says of a file that is written into an InputError."""
+    """Turn the system's errors about writing a file into an InputError."""
     try:
         yield
     except (OSError, ValueError) as error:

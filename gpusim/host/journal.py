@@ -1,7 +1,7 @@
 """Finished pieces of long work, kept so that neither a kill nor a damaged disk spoils them.
 
 A journal is a file of lines, each a checksum and a piece as JSON. A piece is on disk before
-`keep` returns. What a kill has cut short is dropped; lines that are damaged are set aside in a
+`keep` returns. A line cut short by a kill is dropped; damaged lines are set aside in a
 file of their own, and the rest goes on.
 """
 
@@ -28,7 +28,7 @@ MAX_BYTES = 2**28  # a quarter of a million rows of a sweep
 
 
 class Journal:
-    """Finished pieces, found again by their keys; `remark` says what was found damaged, if any."""
+    """Finished pieces, found again by their keys; `remark` reports damage, if any was found."""
 
     def __init__(self, path: Path, file: BinaryIO, kept: dict[str, Record], remark: str) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class Journal:
         self.kept[key] = record
 
     def discard(self) -> None:
-        """Remove the journal: what it holds is elsewhere now."""
+        """Remove the journal: its content is stored elsewhere now."""
         if _is_at(self.path, self._file):
             self.path.unlink()
 
@@ -68,7 +68,7 @@ def opened(path: Path, fits: Fits | None = None) -> Iterator[Journal]:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a journal holds: pieces, the lines they are in, and those that are damaged."""
+    """The content of a journal: pieces, their lines, and the damaged lines."""
 
     kept: dict[str, Record]
     good: list[bytes]
@@ -87,7 +87,7 @@ class _Found:
 
 
 def _read(file: BinaryIO, path: Path, fits: Fits | None) -> _Found:
-    """Return what a journal holds, without what a kill has left half-written at its end."""
+    """Return the content of a journal, without a line half-written at its end."""
     file.seek(0)
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -110,7 +110,7 @@ def _line(key: str, record: Record) -> bytes:
 
 
 def _entry(line: bytes) -> tuple[str, Record] | None:
-    """Return the key and the record of a line; None where it is not what was written."""
+    """Return the key and the record of a line; None if it is damaged."""
     checksum, _, content = line.partition(b" ")
     if checksum != _checksum(content):
         return None
@@ -139,9 +139,9 @@ def _append(file: BinaryIO, line: bytes) -> None:
 
 
 def _without_damage(path: Path, found: _Found) -> BinaryIO:
-    """Set the damaged lines aside and return a journal of the good ones, which is locked.
+    """Set the damaged lines aside and return a journal of the good ones, locked.
 
-    Whenever a kill comes, the journal is there, and so is all that it held.
+    A kill at any time leaves the journal and all its content.
     """
     with _beside(path).open("ab", buffering=0) as aside:
         _append(aside, b"".join(found.damaged))

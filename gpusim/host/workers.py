@@ -1,7 +1,7 @@
-"""Work in independent pieces, on all cores; what comes out depends on neither order nor number.
+"""Work in independent pieces, on all cores; results depend on neither order nor number of cores.
 
 Worker processes hold one end of a pipe that nobody writes to. It ends when the parent shuts the
-other end, or is killed: then they leave at once, whatever they are at.
+other end, or is killed: then they leave at once, in the middle of their work.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def worked_out(
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn what the system says of processes and pipes into an InputError."""
+    """Turn the system's errors about processes and pipes into an InputError."""
     try:
         yield
     except OSError as error:
@@ -107,7 +107,7 @@ def _interrupts_held_back() -> Iterator[None]:
 def _begin_worker(end: Connection) -> None:
     """Leave an interrupt to the parent, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warnings.simplefilter("ignore")  # the parent tells what a user's file warns of
+    warnings.simplefilter("ignore")  # the parent prints the warnings of a user's file
     threading.Thread(target=_leave_with_parent, args=(end,), daemon=True).start()
 
 

@@ -1,6 +1,6 @@
-"""A reduction in global memory, and one whose threads each take several elements first."""
+"""A reduction in global memory, and one with several elements per thread (thread coarsening)."""
 
-# Bodies of kernels are in the dialect, whose types the compiler works out.
+# Bodies of kernels are in the dialect: the compiler infers their types.
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial

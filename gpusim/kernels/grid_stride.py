@@ -1,10 +1,10 @@
 """Reductions with a fixed grid, four blocks for each multiprocessor of an A100.
 
-Each thread takes elements a whole grid apart, then its block combines what its threads have. A
+Each thread takes elements a whole grid apart, then its block combines the threads' results. A
 second launch of the same kernel, with one block, finishes the partial results.
 """
 
-# Bodies of kernels are in the dialect, whose types the compiler works out.
+# Bodies of kernels are in the dialect: the compiler infers their types.
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial

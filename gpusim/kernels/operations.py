@@ -1,6 +1,6 @@
-"""What a reduction does with two elements, as device functions."""
+"""The binary operations of reductions, as device functions."""
 
-# Bodies of kernels are in the dialect, whose types the compiler works out.
+# Bodies of kernels are in the dialect: the compiler infers their types.
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from gpusim import cuda

@@ -1,10 +1,10 @@
-"""Harris' seven reductions, as a lecture teaches them: each removes what slows the one before.
+"""Harris' seven reductions, as taught in a lecture: each removes a bottleneck of the one before.
 
 `reduce1` to `reduce3` load one element a thread and look at n; the others load two and do not,
 so that their input has to fill whole blocks.
 """
 
-# Bodies of kernels are in the dialect, whose types the compiler works out.
+# Bodies of kernels are in the dialect: the compiler infers their types.
 # Some published kernels take a count that they do not look at.
 # ruff: noqa: ARG001
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False

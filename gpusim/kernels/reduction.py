@@ -1,6 +1,6 @@
 """Five guarded reductions for any type: the element count is looked at wherever it matters."""
 
-# Bodies of kernels are in the dialect, whose types the compiler works out.
+# Bodies of kernels are in the dialect: the compiler infers their types.
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial

@@ -1,6 +1,6 @@
-"""Exclusive scans: each element becomes the sum of those before it."""
+"""Exclusive scans: each element becomes the sum of all elements before it."""
 
-# Bodies of kernels are in the dialect, whose types the compiler works out.
+# Bodies of kernels are in the dialect: the compiler infers their types.
 # Some published kernels take a count that they do not look at.
 # ruff: noqa: ARG001
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False

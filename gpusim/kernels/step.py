@@ -1,6 +1,6 @@
 """A reduction in five steps, to be traced thread by thread; nothing guards the loads."""
 
-# Bodies of kernels are in the dialect, whose types the compiler works out.
+# Bodies of kernels are in the dialect: the compiler infers their types.
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""What stands for an array: one of which only type and size matter, or none at all."""
+"""Stand-ins for array arguments: a type and a size without elements, or a null pointer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.errors import InputError
 
-MAX_ELEMENTS = 2**31 - 1  # what an int of CUDA C, in which kernels count, can number
+MAX_ELEMENTS = 2**31 - 1  # the largest int of CUDA C, the type of kernels' counts
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What happened, reported as facts: a `Step` is one instruction run by a group of warps.
+"""Events of a run, reported as facts: a `Step` is one instruction run by a group of warps.
 
 Observers listen to steps; they know nothing of each other, and the machine nothing of
 them. With nobody listening no step is built.
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Placement:
-    """Which warps the rows of a batch stand for.
+    """The warps behind the rows of a batch.
 
     A folded batch has one row per warp of a block and each row stands for that warp of
     every block in `blocks`: its arrays are shaped (copies, rows, 32), with one copy where
@@ -56,14 +56,14 @@ class Placement:
 class Step(NamedTuple):
     """One instruction, run by the warps in `rows` of a batch.
 
-    `active` are the lanes that run it, `on` those of them whose guard lets them take part;
+    `active` is the active mask, `on` the lanes of it with a true predicate;
     both are shaped (copies or 1, len(rows), 32). `addresses` are byte addresses (within the
-    block for shared memory), `taken` the lanes that take a branch or for which a source
-    conditional is true; each is None for other instructions. `values` are what a store
-    stores, `left` what an atomic leaves in shared memory when all lanes are through, `mask` is
-    the operand that names lanes to a shuffle, vote or warp barrier, as bits; all three are to be
-    broadcast. `sources` are the lanes that a shuffle without a mask reads from, `constants` the
-    offsets in its bank at which a load of constants reads that has registers for them. A row may be
+    block for shared memory), `taken` the lanes that take a branch or meet a true condition of the
+    source; each is None for other instructions. `values` are the values of a store, `left` the
+    final values of an atomic in shared memory after all lanes, `mask` is the operand with the
+    lane mask of a shuffle, vote or warp barrier, as bits; all three are to be
+    broadcast. `sources` are the source lanes of a shuffle without a mask, `constants` the
+    offsets in its bank of a load of constants with addresses in registers. A row may be
     a part of a warp: lanes that diverged run as rows of their own.
 
     It is a tuple because one is made for every instruction: a dataclass takes four times as long.
@@ -86,7 +86,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Skip:
-    """Iterations of a loop that were left out, for they are like those just before them.
+    """Iterations of a loop that were left out, as repetitions of the iterations before them.
 
     Each warp in `rows` would have issued its last `issued` instructions `times` more times;
     `times` is shaped (copies or 1, len(rows)). With each time the addresses in an array move
@@ -102,13 +102,13 @@ class Skip:
 
 @dataclass(frozen=True)
 class BarrierOpened:
-    """Blocks of which every live lane had come to a barrier, and goes on behind it.
+    """Blocks with all live lanes at a barrier, about to continue behind it.
 
-    It is reported right after the step `after`, by which the last lanes came, or left the kernel.
-    `rows` are the warps, or parts of warps, that were held, and `pcs` where each of them was.
-    Of barriers with a number `numbers` are those of the rows, `threads` for how many each waited, 0
-    for all of its block, and `lanes`, (rows, 32), who was held: such a barrier opens for those who
-    wait at it, not for all of a block.
+    It is reported right after the step `after`, the arrival or exit of the last lanes.
+    `rows` are the waiting warps, or parts of warps, and `pcs` the pc of each.
+    For numbered barriers `numbers` are the numbers by row, `threads` the expected counts of
+    threads, 0 for all of the block, and `lanes`, (rows, 32), the waiting lanes: such a barrier
+    opens for the threads that wait at it, not for all of a block.
     """
 
     placement: Placement
@@ -138,11 +138,11 @@ class BarrierArrived:
 
 
 class Observer:
-    """Listens to a launch: `begin`, then what happens batch by batch, then `end`.
+    """Listens to a launch: `begin`, then the events batch by batch, then `end`.
 
-    Every hook does nothing here: an analysis overrides those it needs, and what nobody listens
-    to costs nothing. A batch that is unfolded tells its further steps with another placement of
-    the same blocks. `batch_end` comes after its last.
+    Every hook does nothing here: an analysis overrides the hooks it needs, and events without a
+    listener cost nothing. A batch that is unfolded reports its further steps with another placement
+    of the same blocks. `batch_end` comes after its last.
     """
 
     def begin(self, program: Program, launch: Launch) -> None:
@@ -155,7 +155,7 @@ class Observer:
         """Take note that blocks have passed a barrier."""
 
     def barrier_arrived(self, arrived: BarrierArrived) -> None:
-        """Take note that threads came to a barrier at which they do not wait."""
+        """Record that threads arrived at a barrier without waiting."""
 
     def batch_end(self, blocks: Array) -> None:
         """Take note that these blocks have finished."""
@@ -165,7 +165,7 @@ class Observer:
 
 
 def require_observers(observers: Sequence[object], kind: type) -> None:
-    """Raise InputError for what is given as an observer and is none: it would hear of nothing."""
+    """Raise InputError for an observer that is not of type `kind`: it would receive no events."""
     for one in observers:
         if not isinstance(one, kind):
             given = f"the class {one.__name__}" if isinstance(one, type) else f"{one!r}"

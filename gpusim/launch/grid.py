@@ -1,6 +1,6 @@
-"""A launch: grid, block and shared memory, checked against what a GPU allows.
+"""A launch: grid, block and shared memory, checked against the limits of GPUs.
 
-Arguments are the launch's too; what they mean to a kernel is the compiler's business.
+Arguments are the launch's too; their meaning in a kernel is defined by the compiler.
 """
 
 from __future__ import annotations

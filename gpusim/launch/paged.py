@@ -1,6 +1,6 @@
-"""Copies of memory that are made page by page, as far as a run touches it.
+"""Lazy copies of memory, page by page, on first access.
 
-A few blocks of a grid touch little of its arrays: a whole copy of what a launch may change takes
+A few blocks of a grid access few of its pages: a full copy of a launch's writable arrays takes
 as long, and as much memory, as all the rest of a prediction.
 """
 
@@ -18,7 +18,7 @@ PAGE_BYTES = 4096
 
 
 class PagedCopy:
-    """The bytes of some memory: zeros, until they are filled with what the `original` has there."""
+    """A lazy copy of memory: zeros, until its pages are filled from the `original`."""
 
     def __init__(self, original: Array) -> None:
         self.bytes = _zeros(original.size)
@@ -26,11 +26,11 @@ class PagedCopy:
         self._is_filled = np.zeros(-(-original.size // PAGE_BYTES), dtype=bool)
 
     def fill_all(self) -> None:
-        """Fill whatever is not yet filled."""
+        """Fill all pages that are not yet filled."""
         self.fill(np.arange(0, self.bytes.size, PAGE_BYTES), 1)
 
     def fill(self, begin: Array, size: int) -> None:
-        """Fill the pages of so many bytes behind each place."""
+        """Fill the pages of `size` bytes behind each place."""
         for place in (begin, begin + (size - 1)):
             page = place // PAGE_BYTES
             for missing in np.unique(page[~self._is_filled[page]]).tolist():

@@ -1,7 +1,7 @@
-"""What runs: one program with its launch and its arguments, for one generation of GPUs.
+"""A prepared program: code, launch and arguments, for one generation of GPUs.
 
-Every front end makes one, in its own way; what runs, counts or predicts takes it whole and does
-not ask where the program came from.
+Every front end makes one, in its own way; running, counting and predicting use it whole and do
+not depend on its origin.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Prepared:
     """A program that is ready to run. LaunchError where no GPU of `cc` holds one of its blocks.
 
     `arguments` are arrays and NumPy scalars by the names that the program has for them; an
-    `ArraySpec` stands for an array whose elements are never read, a `NullPointer` for none.
-    `source_file` is the file whose lines the instructions name, empty where there is none.
-    `fallback` says why the lowering made the program where nvcc's code was to be had if possible.
+    `ArraySpec` represents an array with elements that are never read, a `NullPointer` none.
+    `source_file` is the file of the instructions' line numbers, empty if there is none.
+    `fallback` is the reason for the lowering's program in place of nvcc's code.
     `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
-    arguments that stand for arrays in another byte order, with these.
+    arguments that replace arrays in another byte order, with the originals.
     `rehearsal` is the same launch in code that checks indices along each axis of an array, where
     this code does not: it is run first, on copies of the arrays.
     """

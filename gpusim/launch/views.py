@@ -1,7 +1,7 @@
-"""Views: methods of a result whose functions stand in a layer above, imported when first called.
+"""Views: methods of a result implemented in a higher layer, imported when first called.
 
-A result knows that it can be drawn, not how: `Trace.plot_tree` names the module and the function
-that do it. So results stay in their layer, and nobody loads what draws before it is wanted.
+A result knows that it can be drawn, not how: `Trace.plot_tree` names module and function.
+So results stay in their layer, and drawing code is loaded only when used.
 """
 
 from __future__ import annotations

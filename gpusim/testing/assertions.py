@@ -1,8 +1,8 @@
-"""What tests say of kernels: correct, free of conflicts and divergence, within bounds.
+"""Assertions for tests of kernels: correct, free of conflicts and divergence, within bounds.
 
-Each function runs `kernel[grid, block]` with its arguments, of which arrays hold the results
-afterwards, and raises AssertionError with lines and numbers where the kernel is not as it should
-be. Nothing of this needs a GPU; the simulator is imported when a function is called.
+Each function runs `kernel[grid, block]` with its arguments (arrays hold the results afterwards),
+and raises AssertionError with lines and numbers if the kernel violates the assertion.
+No GPU is needed; the simulator is imported when a function is called.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ def assert_at_most(
     time_us: float | None = None,
     device: str | Path | Device = DEFAULT_DEVICE,
 ) -> None:
-    """Assert upper bounds of what a launch takes on a GPU.
+    """Assert upper bounds on a launch's counters, registers and duration on a GPU.
 
-    `shared_wavefronts` are those of all loads and stores, `sectors_per_request` is the mean of all
-    global ones, `registers` are those of a thread, `time_us` is the predicted time with launch.
+    `shared_wavefronts` is the sum over all loads and stores, `sectors_per_request` the mean over
+    all global ones, `registers` the count of a thread, `time_us` the predicted time with launch.
     """
     from gpusim.gpu.device import load
 
@@ -166,7 +166,7 @@ def run_checked(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
 
 
 def checks_every_launch() -> Callable[[], None]:
-    """Let every launch be checked from now on; return what ends this."""
+    """Check every launch from now on; return the function that ends this."""
     from gpusim import cuda
 
     before = cuda.BACKEND

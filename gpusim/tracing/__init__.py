@@ -1,1 +1,1 @@
-"""Counting: what a kernel did to the machine, line by line and warp by warp."""
+"""Tracing: exact counters of a kernel's run, line by line and warp by warp."""

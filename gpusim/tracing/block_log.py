@@ -1,4 +1,4 @@
-"""What one block did, step by step: every access, branch and condition of its warps."""
+"""The log of one block, step by step: every access, branch and condition of its warps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a step that is one block's: which warps run it, and their arrays lane by lane."""
+"""The part of a step that belongs to one block: its warps, and their arrays lane by lane."""
 
 from __future__ import annotations
 

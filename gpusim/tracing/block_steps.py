@@ -1,7 +1,7 @@
-"""A block's steps, to be gone through one by one: who runs what, and what becomes of memory.
+"""A block's steps, one by one: the instructions of each warp, and the changes of shared memory.
 
-All instructions are kept, with the values that reach shared memory: as changes, from which the
-contents at any step follow.
+All instructions are kept, with the values stored to shared memory: as changes that give the
+contents at any step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_STEPS = 4000
 
 @dataclass(frozen=True)
 class WarpPart:
-    """What one warp does in a step; tuples are by lane. `addresses` are of shared memory."""
+    """One warp's part of a step; tuples are by lane. `addresses` are of shared memory."""
 
     warp: int
     active: tuple[bool, ...]
@@ -57,7 +57,7 @@ class BlockStep:
 class BlockSteps(Observer):
     """Keeps the first MOST_STEPS steps of one block; `is_complete` says whether that was all.
 
-    `program` is what ran, once the launch has begun.
+    `program` is the executed program, once the launch has begun.
     """
 
     def __init__(self, block_index: int, most: int = MOST_STEPS) -> None:
@@ -105,7 +105,7 @@ def _warp(step: Step, part: BlockPart, place: int, is_shared: bool) -> WarpPart:
 
 
 def _written(step: Step, part: BlockPart) -> tuple[Written, ...]:
-    """Return what a store or an atomic leaves in shared memory; of lanes that meet, the last."""
+    """Return the bytes that a store or an atomic leaves in shared memory; the last lane wins."""
     memory = step.instruction.memory
     values = step.values or ((step.left,) if step.left is not None else ())
     if memory is None or step.addresses is None:

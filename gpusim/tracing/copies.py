@@ -1,4 +1,4 @@
-"""Addresses that blocks have alike: those of one block, and how far from them the others' lie."""
+"""Addresses that blocks share up to an offset: one block's, and each block's distance from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters: what a launch did to the machine, per launch, line, block and warp.
+"""Counters: events of a launch, per launch, line, block and warp.
 
 A counter is one decorated function from a `Tally` of a step to a number per warp; its
 docstring is its documentation.
@@ -21,7 +21,7 @@ Applies = Callable[[str, str], bool]  # of an op, and of the space that it acces
 
 @dataclass(frozen=True)
 class CounterSpec:
-    """A counter: unit, what its numbers follow, Nsight Compute's name ("" where it has none)."""
+    """A counter: unit, origin of its numbers, Nsight Compute's name ("" if it has none)."""
 
     name: str
     unit: str
@@ -37,21 +37,21 @@ class CounterSpec:
         return KINDS[self.follows]
 
     def kind_with(self, compiler: str) -> str:
-        """Return the kind in the own code of a compiler, which is exact as the source is."""
+        """Return the kind in a compiler's own code: CODE counters are exact there."""
         return KINDS[SOURCE] if compiler and self.follows == CODE else self.kind
 
     def is_known_with(self, compiler: str) -> bool:
-        """Whether the own code of a compiler, which forgets the source's conditions, tells it."""
+        """Whether the counter is known in a compiler's own code, without source conditions."""
         return not compiler or self.follows != CONDITIONS
 
 
-# What a counter's numbers follow, and what that makes of them.
+# The origin of a counter's numbers, and the kind that follows from it.
 SOURCE, CONDITIONS, CODE, HARDWARE = "source", "conditions", "code", "hardware"
 KINDS = {
-    SOURCE: "exact",  # addresses, masks and barriers: the same, whatever compiles the kernel
-    CONDITIONS: "exact",  # what the source decides, which only the lowering remembers
-    CODE: "model",  # the instructions that are emitted: here those of a lowering that imitates nvcc
-    HARDWARE: "model",  # what no manual says of it
+    SOURCE: "exact",  # addresses, masks and barriers: equal with any compiler
+    CONDITIONS: "exact",  # conditions of the source, known to the lowering only
+    CODE: "model",  # emitted instructions: here those of a lowering that imitates nvcc
+    HARDWARE: "model",  # behaviour that no manual documents
 }
 
 COUNTERS: dict[str, CounterSpec] = {}
@@ -103,7 +103,7 @@ def thread_instructions(tally: Tally) -> Array:
 
 @counter("thread instructions", CODE, "smsp__thread_inst_executed_pred_on.sum", _issued)
 def thread_instructions_guard_on(tally: Tally) -> Array:
-    """Instructions issued, counted once per lane whose guard is true."""
+    """Instructions issued, counted once per lane with a true guard predicate."""
     return tally.masks.lanes_on
 
 
@@ -123,9 +123,9 @@ def branches(tally: Tally) -> Array:
 
 @counter("branches", CODE, "smsp__sass_branch_targets_threads_divergent.sum", _op("BRA"))
 def divergent_branches(tally: Tally) -> Array:
-    """Branch instructions at which lanes of a warp went both ways.
+    """Branch instructions with a divergent warp: some of its lanes took the branch, some did not.
 
-    Short bodies are guarded instead, which is no branch.
+    Short bodies are predicated instead, without a branch.
     """
     return tally.divergent
 
@@ -134,16 +134,16 @@ def divergent_branches(tally: Tally) -> Array:
 def source_branches(tally: Tally) -> Array:
     """Conditions in the source that a warp decided: if, while, for, and conditional expressions.
 
-    Whatever becomes of the branch, the source decides as often.
+    The source decides as often, with or without a branch in the machine code.
     """
     return tally.masks.any_on
 
 
 @counter("branches", CONDITIONS, "", _op(".IF"))
 def source_divergent_branches(tally: Tally) -> Array:
-    """Conditions in the source about which lanes of a warp disagreed.
+    """Conditions in the source on which lanes of a warp disagreed.
 
-    Lanes disagree by their values, whatever becomes of the branch.
+    Lanes disagree by their values, with or without a branch in the machine code.
     """
     return tally.divergent
 
@@ -152,8 +152,8 @@ def source_divergent_branches(tally: Tally) -> Array:
 def shared_load_instructions(tally: Tally) -> Array:
     """Loads from shared memory, also where no lane takes part.
 
-    A compiler keeps in registers what it has loaded or stored, joins neighbours to wide loads,
-    and guards or branches around what no lane wants.
+    A compiler keeps loaded and stored values in registers, joins neighbours to wide loads,
+    and predicates or branches around loads without a lane.
     """
     return tally.masks.one
 
@@ -167,8 +167,8 @@ def shared_load_instructions(tally: Tally) -> Array:
 def shared_load_wavefronts(tally: Tally) -> Array:
     """Wavefronts of loads from shared memory.
 
-    Loads that a compiler leaves out or joins have none of their own; those of a load that is
-    left follow from addresses.
+    Loads that a compiler removes or joins have none of their own; the wavefronts of the
+    remaining loads follow from their addresses.
     """
     return tally.served.passes[0]
 
@@ -207,7 +207,7 @@ def shared_store_instructions(tally: Tally) -> Array:
 def shared_store_wavefronts(tally: Tally) -> Array:
     """Wavefronts of stores to shared memory.
 
-    What others may read has to be stored; addresses and masks say in how many wavefronts.
+    Values visible to other threads have to be stored; wavefronts follow from addresses and masks.
     """
     return tally.served.passes[0]
 
@@ -244,10 +244,10 @@ def global_load_instructions(tally: Tally) -> Array:
     _access("load", "global"),
 )
 def global_load_requests(tally: Tally) -> Array:
-    """Loads from global memory in which a lane takes part.
+    """Loads from global memory with at least one lane taking part.
 
-    Another thread's stores may come between, so that a compiler leaves loads apart as the
-    source has them; where one loads twice what cannot have changed, the second is none.
+    Another thread's stores may come between, so that a compiler leaves loads apart as in
+    the source; a repeated load of unchanged data is removed.
     """
     return tally.masks.any_on
 
@@ -279,9 +279,9 @@ def global_store_instructions(tally: Tally) -> Array:
     _access("store", "global"),
 )
 def global_store_requests(tally: Tally) -> Array:
-    """Stores to global memory in which a lane takes part.
+    """Stores to global memory with at least one lane taking part.
 
-    What others may read has to be stored, by the lanes that the source says.
+    Values visible to other threads have to be stored, by the same lanes as in the source.
     """
     return tally.masks.any_on
 

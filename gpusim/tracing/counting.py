@@ -24,7 +24,7 @@ MIXED = np.int64(0x9E3779B97F4A7C15 - (1 << 64))  # odd, so that no bit of a num
 
 @dataclass
 class _Batch:
-    """Sums of one batch: by counter (copies or 1, rows), and what waits to be added, by pc."""
+    """Sums of one batch: by counter (copies or 1, rows), and steps not yet added, by pc."""
 
     placement: Placement
     rows: Array
@@ -58,7 +58,7 @@ class _Batch:
                 np.add.at(known[copy], rows, value[copy if len(value) > 1 else 0])
 
     def _column(self, number: int, copies: int) -> Array:
-        """Return a counter's sums, with so many copies at least."""
+        """Return a counter's sums, with at least `copies` copies."""
         known = self.columns.get(number)
         if known is None:
             known = np.zeros((copies, self.placement.rows), dtype=np.int64)
@@ -98,7 +98,7 @@ class Counters(Observer):
         self.table_of_block = np.zeros(launch.blocks, dtype=np.int32)
 
     def step(self, step: Step) -> None:
-        """Count one step: what it comes to is worked out where it is added up."""
+        """Count one step: its tally is computed when the batch is added up."""
         wanted = self._wanted[step.pc]
         if not wanted:
             return
@@ -118,13 +118,13 @@ class Counters(Observer):
             self._add_up(batch)
 
     def _work_out(self, tally: Tally, access: Access, wanted: Wanted) -> None:
-        """Work out what an access comes to while its addresses are still in the cache."""
+        """Compute the counters of an access while its addresses are still in the cache."""
         for number in wanted:
             self.specs[number].count(tally)
         access.forget()
 
     def _batch(self, step: Step) -> _Batch:
-        """Return a step's batch, in which nothing waits that is of other rows."""
+        """Return a step's batch, after adding up steps of other rows."""
         start = int(step.placement.blocks[0])
         batch = self._batches.get(start)
         if batch is None:
@@ -139,7 +139,7 @@ class Counters(Observer):
         return batch
 
     def _add_up(self, batch: _Batch) -> None:
-        """Add to the sums what waits: numbers that are the same for several steps only once."""
+        """Add pending steps to the sums: numbers shared by several steps are computed once."""
         values: dict[int, Array] = {}
         sums: dict[int, int] = {}
         of_counter: Counter[tuple[int, int]] = Counter()
@@ -182,7 +182,7 @@ class Counters(Observer):
         self.table_of_block[blocks] = np.array(numbers, dtype=np.int32)[which]
 
     def _table(self, table: Array, key: int) -> int:
-        """Return the number of a table, of which a key was made; it gets one where it is new."""
+        """Return the number of a table by a key computed from it; a new one is added."""
         number = self._tables.get(key)
         if number is None or not np.array_equal(self.tables[number], table):
             number = self._tables[key] = len(self.tables)
@@ -207,10 +207,10 @@ def _mixed(rows: Array) -> Array:
 
 
 def _different(rows: Array, mixed: Array) -> tuple[Array, Array]:
-    """Return where each row that differs from those before it stands, and which one each row is.
+    """Return the index of the first of each kind of equal rows, and each row's kind.
 
-    The numbers made of the rows are sorted: a tenth of the time of sorting rows, which is done
-    where two that differ have come to one number.
+    Hashes of the rows are sorted: a tenth of the time of sorting rows, the fallback when two
+    different rows have the same hash.
     """
     _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
     if (rows != rows[first[which]]).any():

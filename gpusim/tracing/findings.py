@@ -1,4 +1,4 @@
-"""What to make of a trace: sentences that name a line and the cause.
+"""Findings of a trace: sentences that name a line and the cause.
 
 Each rule looks at one thing and says how much it costs in the traced block, so that the
 dearest comes first. The cause is worked out from the lanes' addresses, never from a name.
@@ -32,7 +32,7 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Weighed:
-    """A finding, and what it costs the block in wavefronts, executions or fetches."""
+    """A finding, and its cost to the block in wavefronts, executions or fetches."""
 
     finding: Finding
     cost: float
@@ -79,7 +79,7 @@ class Evidence:
 
 
 def find(trace: Trace) -> list[Finding]:
-    """Return what to make of a trace, the dearest first; one finding of kind "none" if all is well.
+    """Return the findings of a trace, the costliest first; one of kind "none" if all is well.
 
     Kinds are bank-conflict, divergence, uncoalesced, idle-lanes and none.
     """
@@ -225,7 +225,7 @@ def _ends_a_loop(conditions: Sequence[Numbered]) -> bool:
 
 
 def _idle_cost(evidence: Evidence) -> str:
-    """Say what idle warps still do: issue guarded instructions, wait at barriers."""
+    """Return the cost of idle warps in words: issuing predicated instructions, barrier waits."""
     guarded = sorted(
         {
             p.execution.line

@@ -1,4 +1,4 @@
-"""The observer of footprints: which sectors of global memory each source line touches."""
+"""The observer of footprints: the sectors of global memory accessed by each source line."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SECTOR_BITS = np.int64(SECTOR_BYTES.bit_length() - 1)
 
 @dataclass(frozen=True)
 class Footprint:
-    """How much of an array the loads, or the stores, of a source line touch.
+    """The part of an array accessed by the loads, or the stores, of a source line.
 
-    Of the `requested_sectors`, the sectors of each warp's access added up, so many are
-    `distinct_sectors`. Instructions that may mean any array have one for all `arrays` they touch.
+    `requested_sectors` is the sum over all accesses of warps, `distinct_sectors` counts each
+    sector once. Instructions that may access any array have one for all `arrays` they touch.
     """
 
     line: int
@@ -43,7 +43,7 @@ class Footprint:
 class Footprints(Observer):
     """Marks the sectors that are touched, a byte for each, by line, access and array.
 
-    The operating system makes room for what is touched alone: a 32nd of it, for each line.
+    The operating system allocates only touched pages: a 32nd of the footprint, for each line.
     """
 
     def __init__(self, allocations: Mapping[str, Allocation], copies: LastCopies) -> None:
@@ -55,7 +55,7 @@ class Footprints(Observer):
         self._pcs: dict[Place, list[int]] = {}
 
     def _range(self, extent: range) -> slice:
-        """Return which of the marks are those of some addresses."""
+        """Return the slice of the marks for an extent of addresses."""
         last = -(-extent.stop // SECTOR_BYTES)
         return slice(int((extent.start >> SECTOR_BITS) - self._first), int(last - self._first))
 
@@ -84,7 +84,7 @@ class Footprints(Observer):
         marks[sectors] = True
 
     def found(self, requested: Array) -> Iterator[Footprint]:
-        """Yield what was touched, given how many sectors each pc has requested."""
+        """Yield the footprints, given the number of sectors requested by each pc."""
         for (line, access, array), marks in sorted(self._marked.items()):
             distinct = int(np.count_nonzero(marks))
             if distinct:

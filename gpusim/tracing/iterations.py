@@ -1,4 +1,4 @@
-"""Which iteration of its loop each execution of a trace belongs to.
+"""The loop iteration of each execution of a trace.
 
 A machine counts how often a warp ran an instruction. A reader counts how often the warp
 came by the source line; the two differ where a loop is unrolled (one instruction for each
@@ -34,7 +34,7 @@ NOTHING = _Ran()
 class _Latest:
     """State of a warp's latest iteration of a line.
 
-    `own` is what the line ran, `others` what other lines had run when the iteration began.
+    `own` counts executions of the line, `others` of other lines before the iteration began.
     """
 
     number: int = -1
@@ -54,9 +54,9 @@ class _Condition:
 
 
 def iterations(executions: Sequence[Execution]) -> list[int]:
-    """Return, beside each execution, the iteration from 0 in which its warp ran its line.
+    """Return, for each execution, the iteration from 0 of its line in its warp.
 
-    Executions of one warp come in the order in which it ran them.
+    Executions of one warp are in execution order.
     """
     latest: dict[int, dict[int, _Latest]] = {}
     latest_condition: dict[int, _Condition | None] = {}
@@ -96,9 +96,9 @@ def _controller(condition: _Condition | None, execution: Execution) -> _Controll
 
 
 def _begins_again(latest: _Latest, execution: Execution, others: _Ran) -> bool:
-    """Return whether a lane comes by again, or the line does again what it did before.
+    """Return whether a lane, or an instruction of the line, repeats: a new iteration.
 
-    `others` is what other lines have run.
+    `others` counts executions of other lines.
     """
     if latest.number < 0:
         return True
@@ -117,7 +117,7 @@ def _begins_again(latest: _Latest, execution: Execution, others: _Ran) -> bool:
 def _aligned(
     executions: Sequence[Execution], own: Sequence[int], controllers: Sequence[_Controller]
 ) -> list[int]:
-    """Number a line's iterations as those of the one condition before it, where that is finer."""
+    """Number a line's iterations by the one condition that controls it, if that is finer."""
     lines: dict[int, set[int | None]] = {}
     numbers: dict[tuple[int, int, _Controller], set[int]] = {}
     for execution, number, controller in zip(executions, own, controllers, strict=True):

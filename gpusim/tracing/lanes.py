@@ -1,4 +1,4 @@
-"""The lanes of one execution: which take part, at which stride, on which banks.
+"""The lanes of one execution: active lanes, stride, banks.
 
 Pure readings of an `Execution`, for findings and for the drawings of `--line`.
 """
@@ -30,7 +30,7 @@ def deciding_lanes(execution: Execution) -> list[int]:
 
 
 def taken_lanes(execution: Execution) -> list[int]:
-    """Return the numbers of the lanes that take the branch, or whose condition is true."""
+    """Return the numbers of the lanes that take the branch, or have a true condition."""
     taken = execution.taken or (False,) * len(execution.active)
     return [lane for lane in deciding_lanes(execution) if taken[lane]]
 
@@ -112,7 +112,7 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def which(lanes: Sequence[int], among: Sequence[int]) -> str:
-    """Return in words which of the lanes `among` these are: "every 2nd lane", "lanes 0-15"."""
+    """Return in words a selection of the lanes `among`: "every 2nd lane", "lanes 0-15"."""
     if not lanes:
         return "no lane"
     if list(lanes) == list(among):

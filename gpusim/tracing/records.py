@@ -1,4 +1,4 @@
-"""What tracing a launch gives: plain records, from the launch down to one access."""
+"""Records of a trace: plain data, from the launch down to one access."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class WarpCounters:
 
 @dataclass(frozen=True)
 class Execution:
-    """One instruction run once by one warp (or by those of its lanes that came together).
+    """One instruction run once by one warp (or by a converged part of its lanes).
 
     `occurrence` counts, from 0, how often this warp ran this pc before: the iteration of a
     loop. Sequences of 32 are by lane. `addresses` are byte addresses from the start of the
     array `array` (`element_bytes` an element, `width_bytes` a lane's access), -1 for lanes that
-    are off and None for what is no memory access; `banks` likewise, for shared memory.
-    `taken` are the lanes that take a branch, or for which a conditional of the source (op
+    are off and None for instructions that access no memory; `banks` likewise, for shared memory.
+    `taken` are the lanes that take a branch, or have a true condition of the source (op
     ".IF") is true. `wavefronts` and `least_wavefronts` are for shared memory, `sectors` for
     global memory.
     """
@@ -71,7 +71,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Finding:
-    """What to make of the counters: a sentence that names the line and the cause."""
+    """A finding: a sentence that names the line and the cause."""
 
     kind: str
     line: int
@@ -101,12 +101,13 @@ class Blocks(Sequence[dict[str, int]]):
 
 @dataclass(frozen=True)
 class Trace:
-    """What one launch did. `counters` are plain ints over all blocks.
+    """The counters of one launch. `counters` are plain ints over all blocks.
 
-    `blocks[i]` has the counters of block i; `warps` and `executions` are those of block
-    `block_index`, `is_complete` is False where it did too much to keep every execution.
-    `compiler` names the one whose own code ran, empty for the lowering's; `generator` is who made
-    the code, with the version, and `fallback` why not nvcc's compiler, where that was wanted.
+    `blocks[i]` has the counters of block i; `warps` and `executions` belong to block
+    `block_index`, `is_complete` is False if it had too many executions to keep them all.
+    `compiler` names the compiler of the executed code, empty for the lowering; `generator` is the
+    code generator with its version, and `fallback` the reason for not using nvcc's compiler, if
+    it was requested.
     `arrays` are the types of the array arguments by name. `footprints` say how much of
     them each line touches.
     `plot_...(theme="dark")` return Matplotlib figures of that block.
@@ -139,7 +140,7 @@ class Trace:
     plot_strides = View("gpusim.reports.plots.strides", "plot_strides")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `gpusim trace --json` prints: numbers, strings, lists and dictionaries."""
+        """Return the document of `gpusim trace --json`: numbers, strings, lists, dictionaries."""
         return {
             "kernel": self.kernel,
             "grid": list(self.launch.grid),

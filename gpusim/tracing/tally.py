@@ -1,8 +1,8 @@
-"""What a step comes to, before it is given names: lanes, wavefronts, sectors.
+"""Tallies of a step: counts of lanes, wavefronts and sectors.
 
-Numbers are shaped (copies or 1, warps) and worked out when first asked for. Steps with the same
-masks share what these come to, and accesses of the same places what memory makes of them: an array
-that is the same object for many steps is added up once.
+Numbers are shaped (copies or 1, warps) and computed when first asked for. Steps with the same
+masks share their counts, and accesses with the same addresses their wavefronts and sectors: an
+array that is the same object for many steps is added up once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_COMPARED_BYTES = 1 << 15  # of addresses: more cost as much to look up as t
 
 
 class Masks:
-    """What the lanes of a step come to that are active, and those of them that are on."""
+    """Counts of a step's active lanes, and of its lanes with a true predicate."""
 
     def __init__(self, active: Array, on: Array) -> None:
         self.active = active
@@ -54,7 +54,7 @@ class Masks:
 
 
 class Access:
-    """What memory makes of an access: its addresses, and the lanes that take part."""
+    """Wavefronts and sectors of an access: from its addresses and the participating lanes."""
 
     def __init__(self, instruction: Instruction, addresses: Array, on: Array, cc: int) -> None:
         self._instruction = instruction
@@ -74,12 +74,12 @@ class Access:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What is the same of accesses that are."""
+        """A key for finding equal accesses."""
         addresses, on = self._addresses, self._on
         return addresses.shape, on.shape, addresses.tobytes(), on.tobytes()
 
     def forget(self) -> None:
-        """Keep nothing but what has been worked out."""
+        """Drop the addresses and keep the computed counts."""
         self._addresses = self._on = NO_LANES
 
     @cached_property
@@ -117,7 +117,7 @@ class Access:
 
 
 class Tally(NamedTuple):
-    """What warps did that ran an instruction: their masks, their access, what lanes decide for.
+    """The tally of an instruction's warps: their masks, their access, their lanes' decisions.
 
     Two are equal where they are of the very same masks and access.
     """
@@ -133,7 +133,7 @@ class Tally(NamedTuple):
 
     @property
     def served(self) -> Access:
-        """What memory makes of the access."""
+        """The access, with its wavefronts and sectors."""
         assert self.access is not None
         return self.access
 
@@ -156,7 +156,7 @@ class Seen:
         self._accesses: dict[Any, Access] = {}
 
     def tally(self, step: Step) -> Tally:
-        """Return what a step comes to."""
+        """Return a step's tally."""
         decided = None
         if step.taken is not None:
             by_guard = step.instruction.op == "BRA"
@@ -191,7 +191,7 @@ class Seen:
 
 
 def _remembered(known: dict[Any, Kept], key: Any, new: Kept) -> Kept:
-    """Return what is known by a key, else what is new; too much of it is forgotten."""
+    """Return the entry of a key, else the new one; a full cache is cleared."""
     if len(known) >= MOST_REMEMBERED:
         known.clear()
     return known.setdefault(key, new)

@@ -1,4 +1,4 @@
-"""`gpusim.trace`: run a kernel and keep what it did to the machine."""
+"""`gpusim.trace`: run a kernel and return its counters."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def trace(
     observers: Sequence[Observer] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Trace:
-    """Run `kernel[grid, block]` with `args` and return what it did; arrays hold the results.
+    """Run `kernel[grid, block]` with `args` and return its trace; arrays hold the results.
 
     `cc` is the compute capability to compile for, `level` "O3" (an optimising compiler) or
-    "O0" (as `nvcc -G`), `code` whose machine code a Python kernel has: "lowering", "nvcc", or
-    "auto", which is the latter where it can be had; without it the environment's GPUSIM_CODE
-    decides, else "auto". `block_index` is the block whose warps are
+    "O0" (as `nvcc -G`), `code` the code generator of a Python kernel: "lowering", "nvcc", or
+    "auto", the latter if it is available; by default the environment's GPUSIM_CODE
+    decides, else "auto". `block_index` is the block with its warps
     shown one by one, `step_limit` the instructions that a block may run. Raises GpusimError for a
     launch, argument or kernel that cannot run.
     """
@@ -67,7 +67,7 @@ def trace_prepared(
     observers: Sequence[Observer] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Trace:
-    """Run a program that is ready, wherever it came from, and return what it did."""
+    """Run a prepared program, of any origin, and return its trace."""
     program, launch, cc = prepared.program, prepared.launch, prepared.cc
     require_observers(observers, Observer)
     if not 0 <= block_index < launch.blocks:
