@@ -1,12 +1,11 @@
-"""The memory hierarchy behind an SM: L1, L2 and DRAM, on the clock.
+"""The memory hierarchy of an SM on the clock: L1, L2 and DRAM.
 
-What goes in before the clock starts: the classes of a grid with the addresses that their streams
-touch, and a device (`memory_share`). What comes out is a `MemoryShare`: bandwidths, and where each
-instruction's sectors come from. On the clock a `GlobalMemory` made of it takes an `Access` of a
-`Requester` at a time and answers with the time at which it is served. Nothing else of this
-package is used outside it, but for `draws`, which counts the latencies of loads under way,
-`slowest_excess_cycles`, for warps that are not simulated, and `SAMPLED`, how many sectors of each
-instruction stand for all.
+`memory_share` turns a grid's classes and the addresses of their streams, for a device, into a
+`MemoryShare`: bandwidths, and the source of each instruction's sectors. On the clock a
+`GlobalMemory` built from it serves one `Access` of a `Requester` at a time and returns its
+completion time. Also used outside: `draws` for the latencies of loads in flight,
+`slowest_excess_cycles` for warps outside the simulation, and `SAMPLED`, the number of sampled
+sectors of each instruction.
 """
 
 from gpusim.prediction.locality.sample import SAMPLED

@@ -1,4 +1,4 @@
-"""An access as units serve it, and the warp that asks for it."""
+"""An access to a unit, and the warp that requests it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import NamedTuple
 
 
 class Access(NamedTuple):
-    """What an instruction asks of a unit.
+    """An instruction's request to a unit.
 
-    `cost` is its wavefronts, sectors or an atomic's passes, `fresh` its sectors that miss the
-    L1, `written` those that it is the first to store to, `lines` its 128-byte lines (an atomic's
-    sectors), which pass the data stage in so many `wavefronts`; it `joins` where it waits for what
-    another warp fetches, and `pends` where its block began to fetch the last of its sectors so
-    shortly before that they may be under way. `draws` is how many latencies it has, with those of
-    the loads that are under way; the next warp's load lies so many lines `apart`. So many `places`
-    of its lines are in a cache, or not, each for itself. `pc` is which instruction it is.
-    Atomics on floating-point numbers are told from those on integers, and compare-and-swap (a
-    `swap`) from others; one `is_whole` that updates each word of its sectors once, and a store that
-    has all of each. A lane gives or gets so many 32-bit `words`. A special register or constant has
-    its latency in ticks for `cost`, and `lines` for how many different ones its lanes want.
+    `cost` is its wavefronts, sectors or an atomic's passes; `fresh` its sectors that miss the L1;
+    `written` the sectors it is the first to store to; `lines` its 128-byte lines (an atomic's
+    sectors), with `wavefronts` passes of the data stage. It `joins` if it waits for another warp's
+    fetch, and `pends` if its block requested its most recent sector so shortly before that the
+    fetch may be in flight. `draws` is its number of latencies, including loads in flight; the next
+    warp's load is `apart` lines away. `places` is the number of its lines that hit or miss
+    independently. `pc` is the instruction.
+
+    Atomics on floating-point numbers (`is_float`) are distinct from integer ones, and
+    compare-and-swap (`is_swap`) from others. An atomic `is_whole` if it updates each word of its
+    sectors once, a store if it covers its sectors completely. `words` is the number of 32-bit words
+    of each lane. For a special register or constant, `cost` is the latency in ticks and `lines` the
+    number of distinct values requested by lanes.
     """
 
     cost: int = 0
@@ -44,12 +46,13 @@ NO_ACCESS = Access()
 
 @dataclass(slots=True)
 class Requester:
-    """What the latencies of a warp's fetches depend on: its block, its number there, its past.
+    """State of a warp that determines the latencies of its fetches.
 
-    A warp that has waited for a fetch `is_apart` from the others of its block, until the next
-    barrier. Its block may be among the first on the SMs. Its last access had a `slot` of the data
-    stage and was `served` at a time; its last constant was `looked_up`. When its last fence began
-    the SM had `asked` for so many lines. What it fetched last is `there` at a time.
+    `block` and `number` identify the warp; `is_first` marks a block of the first wave; `waits`
+    counts fetches waited for. A warp that has waited for a fetch `is_apart` from the others of its
+    block until the next barrier. `slot` and `served` are the data-stage slot and the completion
+    time of its last access, `looked_up` the time of its last constant lookup, `asked` the SM's
+    count of requested lines at its last fence, `there` the arrival time of its last fetch.
     """
 
     block: int
@@ -64,6 +67,6 @@ class Requester:
     there: int = 0
 
     def wait(self) -> None:
-        """Take note that the warp waits for what it has fetched."""
+        """Record that the warp waits for its fetch."""
         self.waits += 1
         self.is_apart = True

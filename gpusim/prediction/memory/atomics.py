@@ -1,4 +1,4 @@
-"""How many atomics the L2 does at a time: it serves those on different places side by side."""
+"""Throughput of atomics in the L2: passes on different places are served in parallel."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from gpusim.prediction.streams.stretches import ATOMIC, Stretches
 Array = np.ndarray[Any, Any]
 Parts = Mapping[int, float]  # by place
 
-MOST_BLOCKS = 256  # side by side, whose atomics are looked at
+MOST_BLOCKS = 256  # adjacent blocks in the sample of atomics
 
 
 def concurrent_atomics(patterns: Patterns, schedule: Schedule, device: Device) -> dict[int, float]:
-    """Return how many passes of each instruction's atomics the L2 does at a time.
+    """Return the number of parallel passes in the L2, for each instruction's atomics.
 
-    What blocks that run together update is spread over some places, each of which belongs to a
-    unit.
+    The updates of resident blocks are spread over places, and each place belongs to a unit.
     """
     near, together = (
         _asked(patterns, schedule, blocks) for blocks in (patterns.neighbours, patterns.together)
@@ -36,7 +35,7 @@ def concurrent_atomics(patterns: Patterns, schedule: Schedule, device: Device) -
 
 
 def answering_atomics(program: Program, device: Device) -> dict[int, float]:
-    """Return how much longer a pass takes the L2 of atomics whose old values it gives back."""
+    """Return the additional time of a pass for atomics that return the old value, by pc."""
     bandwidth = device.bandwidth
     longer = 1 / bandwidth.l2_atomic_answers - 1 / bandwidth.l2_atomic_units
     rows = enumerate(program.instructions)
@@ -44,11 +43,11 @@ def answering_atomics(program: Program, device: Device) -> dict[int, float]:
 
 
 def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
-    """Return how many of the units are busy at a time, by how often places are asked for.
+    """Return the mean number of busy units, from the distributions of requests over places.
 
-    Some places have one unit, those side by side do not. Two atomics name one place as often as one
-    by neighbours does and one by blocks spread over those that run: what only some of these ask for
-    is one of many such places.
+    Requests to one place share a unit; adjacent places do not. Two atomics collide with the
+    probability that a request of neighbours and one of blocks spread over the wave name the same
+    place: a place of only one of the two samples is one of many of its kind.
     """
     both = [(part, together.get(place, 0.0)) for place, part in near.items()]
     even, hottest = sum(one * other for one, other in both), max(map(min, both))
@@ -61,9 +60,9 @@ def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
 
 
 def _asked(patterns: Patterns, schedule: Schedule, blocks: Sequence[int]) -> dict[int, Parts]:
-    """Return which parts of what atomics of each instruction ask for are of each place.
+    """Return the distribution of each instruction's atomics over places, as fractions.
 
-    By these blocks alone where addresses are not linear.
+    Addresses that are not linear are taken from the given blocks alone.
     """
     found: dict[int, dict[int, float]] = {}
     for pc, places, asked in _requests(patterns, schedule, blocks):
@@ -81,7 +80,7 @@ def _fractions(counts: Parts) -> Parts:
 def _requests(
     patterns: Patterns, schedule: Schedule, blocks: Sequence[int]
 ) -> Iterator[tuple[int, Array, Array]]:
-    """Yield the places that atomics of each instruction touch, and what is asked of them."""
+    """Yield pc, places and requested bytes of the atomics of each instruction."""
     count = min(MOST_BLOCKS, schedule.at_once)
     for pattern in patterns.linear:
         rows = pattern.stretches.at(pattern.stretches.kind == ATOMIC)
@@ -95,7 +94,7 @@ def _requests(
 
 
 def _of_stretches(rows: Stretches, moved: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Yield them of stretches, wherever those are moved."""
+    """Yield the same for stretches, at each of the moves."""
     for pc in np.unique(rows.pc).tolist():
         mine = rows.at(rows.pc == pc)
         begin = (mine.begin + moved[:, None]).reshape(-1)

@@ -1,4 +1,4 @@
-"""What of an SM's memory is shared memory: the rest is L1."""
+"""The carve-out: the part of an SM's memory used as shared memory; the rest is L1."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SIZES = {
 
 
 def l1_left(memory_bytes: int, shared_bytes: int, without_lines: int, cc: ComputeCapability) -> int:
-    """Return how many bytes of an SM's memory hold lines where its blocks need so many others.
+    """Return the bytes left for L1 lines beside `shared_bytes` of shared memory of its blocks.
 
-    The driver sets the least aside that holds as many blocks as there can be; of the rest some
-    bytes are `without_lines`. Before compute capability 7.0 the L1 is memory of its own.
+    The driver chooses the smallest carve-out that holds all resident blocks; `without_lines` bytes
+    of the rest hold no lines. Before compute capability 7.0 the L1 is a memory of its own.
     """
     generation = next((first for first in _SIZES if (cc.major, cc.minor) >= first), None)
     if generation is None:

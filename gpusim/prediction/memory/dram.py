@@ -1,4 +1,4 @@
-"""DRAM's bandwidth, as far as one SM has it, and how much longer its latency is under load."""
+"""DRAM: one SM's share of the bandwidth, and the loaded latency."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ WINDOW = BANDWIDTH_WINDOW_CYCLES * TICKS
 
 
 def made_up(free: int, now: int) -> int:
-    """Return from when a server with a share is free, what was left unused in a window used."""
+    """Return when a server with a share is free; unused time of the last window is credited."""
     return now if free < 0 else max(free, now - WINDOW)
 
 
 class Dram:
-    """Serves sectors one after the other; keeps what is under way.
+    """Serves sectors in turn and tracks the bytes in flight.
 
-    `free` is from when on it can serve, -1 before the first sector. `loaded` is how much longer
-    than an idle DRAM's its latency is now, as a multiple of that.
+    `free` is the time from which on it can serve, -1 before the first sector. `loaded` is the
+    increase of its latency over that of an idle DRAM, as a multiple of the latter.
     """
 
     free: int
@@ -49,17 +49,17 @@ class Dram:
         self._recent = self._recently_written = 0.0
 
     def scale_bandwidth(self, gain: float) -> None:
-        """Let the SM have so much more than its share of the bandwidth from now on."""
+        """Multiply the SM's share of the bandwidth by `gain` from now on."""
         self._sector = self._own_sector / gain
 
     def read(self, sectors: int, fraction: float, at: int) -> None:
-        """Serve a fraction of sectors, or a multiple, requested at a time."""
+        """Serve reads of `sectors * fraction` sectors, requested at a time."""
         busy = round(sectors * fraction * self._sector)
         self.free = made_up(self.free, at) + busy
         self._note_busy(at, busy, 0)
 
     def write(self, sectors: float, at: int) -> int:
-        """Take what is as long as reading so many sectors; return when, or 0 where nothing is."""
+        """Serve writes that take as long as reading `sectors`; return their end, 0 for none."""
         if not sectors:
             return 0
         busy = round(sectors * self._sector)
@@ -68,10 +68,10 @@ class Dram:
         return self.free
 
     def _note_busy(self, now: int, busy: int, written: int) -> None:
-        """Work out the loaded latency from what is under way, in all and of writes.
+        """Update the loaded latency from the data in flight, in all and of writes.
 
-        Its utilisation is by Little's law what is under way over what it can hold. What was
-        requested counts for less and less, over the time of a latency.
+        By Little's law the utilisation is the data in flight over the bandwidth-delay product.
+        Requests decay exponentially with the latency as time constant.
         """
         passed = max(0, now - self._noted)
         left = exp(-passed / self._latency)

@@ -1,8 +1,8 @@
-"""Fences between blocks: how long warps wait until all has arrived that their SM has sent.
+"""Fences between blocks: the wait until all earlier accesses of an SM have arrived.
 
-The parts of the L2 that got some of it are asked, and the farthest counts. An SM asks for warps
-that come shortly after each other together. Who comes later waits until the next time, which may
-begin while the last answers are on their way back. All times are in ticks.
+A fence queries the parts of the L2 that were accessed, and the farthest determines its latency. An
+SM sends one query for warps that arrive shortly after each other. A later warp waits for the next
+query, sent at the earliest while the last answers are on their way back. All times are in ticks.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from gpusim.prediction.arithmetic.ticks import ticks
 
 
 class Fences:
-    """When an SM asked last for its warps, and when it may ask again."""
+    """State of an SM's fences: time of its last query, and the earliest time of the next."""
 
     _alone: int
     _of_one: int
     _of_many: int
     _overlap: int
-    _together: int  # so shortly after the first of them others come to the same
+    _together: int  # ticks after the first warp, for others to share its query
     _begun: int
     _free: int
 
@@ -33,10 +33,10 @@ class Fences:
         self._free = 0
 
     def passed(self, lines: int, arrived: int, at: int) -> int:
-        """Return when a warp that comes at a time is through.
+        """Return when a warp that arrives at a time has passed.
 
-        So many lines have been asked for since it came to a fence last, and have `arrived` in the
-        L2 at a time.
+        `lines` is the number of lines requested since its last fence; they `arrived` in the L2 at a
+        time.
         """
         begin = self._begun if at <= self._begun + self._together else max(at, self._free)
         done = max(begin, at, arrived) + self._lasts(lines)
@@ -45,7 +45,7 @@ class Fences:
         return done
 
     def _lasts(self, lines: int) -> int:
-        """Return how long the answers take: that from the farthest of lines at random places."""
+        """Return the duration of the answers: that from the farthest of randomly placed lines."""
         if not lines:
             return self._alone
         further = (lines - 1) / (lines + 1) * (self._of_many - self._of_one)

@@ -1,7 +1,7 @@
-"""Global memory as one SM finds it on the clock: what an access asks for, and when it is served.
+"""Global memory on the clock, as seen by one SM: caches, bandwidth queues and latencies.
 
-L2 and DRAM serve the SM's share in turn; what it did not use for some time it may make up for,
-because other SMs rested then.
+L2 and DRAM serve the SM's share in turn; unused bandwidth of a recent window is credited, because
+the other SMs were idle then.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpusim.prediction.memory.stores import Stored
 class GlobalMemory:
     """L1, L2 and DRAM with the servers between them. All times are in ticks.
 
-    `end` is when the last store or atomic has arrived.
+    `end` is the arrival of the last store or atomic.
     """
 
     end: int
@@ -36,44 +36,43 @@ class GlobalMemory:
     _dram: Dram
     _latency: FetchLatency
     _l2_free: int
-    _between_free: int  # what passes between the parts of the L2
+    _between_free: int  # of the link between the parts of the L2
     _own_l2: float
     _l2_gain: float
-    _parts_met: float  # what is far passes from part to part; of what is stored one in so many does
+    _parts_met: float  # crossings of the link by a far sector, relative to a stored one
     _l2_sector: float
     _port: float
     _request_sectors: float
     _load_depth: int
-    _waiting: list[int]  # until when loads wait, the one that waits longest first; less than zero
+    _waiting: list[int]  # negated arrival times of loads in flight, ascending
     _store_free: int
     _stores: int
-    _last_sent: int  # when the last store or atomic left
-    _asked: int  # lines that loads, stores and atomics have asked the L2 for
+    _last_sent: int  # time at which the last store or atomic left
+    _asked: int  # lines requested from the L2 by loads, stores and atomics
     _fences: Fences
-    _sent: list[int]  # when each of the last stores left
+    _sent: list[int]  # times at which each of the last stores left
     _packet: float
     _part_packet: float
     _l2_packet: float
-    _store_part: float  # of that a store keeps the part of the L2 where it ends
+    _store_part: float  # fraction of a store's time that occupies the destination part of the L2
     _atomic_free: int
     _atomics: int
-    _done: list[int]  # when each of the last atomics was served
+    _done: list[int]  # times at which each of the last atomics was served
     _atomic_latency: int
     _word: int
     _float_word: int
     _whole_sector: float
     _atomic_packets: float
-    _lookup_free: int  # when the units have looked up what atomics and loads beside them ask for
+    _lookup_free: int  # end of the units' lookups for atomics and for loads beside them
     _lookup: float
-    _filling: float  # half a line that comes out of DRAM
-    # By pc, of which -1 has the first place: where sectors come from that a block touches first or
-    # again; how much DRAM moves for a sector that one stores; how many atomics go on,
-    # and how much longer one takes whose old value is given back.
+    _filling: float  # time of half a line filled from DRAM
+    # By pc + 1: sources of sectors touched first or again by a block; DRAM sectors moved for a
+    # stored one; parallel atomics, and the additional time of an atomic that returns the old value.
     _first: list[Source]
     _again: list[Source]
     _written: list[float]
-    # How often another part has to give up a copy of a line that one stores to at random, how many
-    # stores of all SMs a line gets for one of this SM, and what it takes the L2 where stores meet.
+    # By pc + 1: probability that a randomly stored line has a copy in another part, and the stores
+    # of all SMs per line for one of this SM; the time of the L2 where stores meet.
     _copied: list[float]
     _meeting: list[float]
     _give_up: float
@@ -149,16 +148,16 @@ class GlobalMemory:
         self._filling = interval.global_atomic_miss * self._word / units
 
     def scale_bandwidth(self, gain: float) -> None:
-        """Let the SM have so much more than its share of the bandwidth from now on."""
+        """Multiply the SM's share of the bandwidth by `gain` from now on."""
         self._dram.scale_bandwidth(gain)
         self._l2_gain = gain
         self._l2_sector = max(self._own_l2 / gain, min(self._own_l2, self._port))
 
     def load(self, access: Access, requester: Requester, at: int) -> tuple[int, int]:
-        """Return when what is loaded is there, requested at a time, and when it is looked up.
+        """Return the arrival time of a load requested at a time, and the time of its lookup.
 
-        So many loads may wait for what is not in the L1 yet, whoever fetches it; others are not
-        looked up before.
+        At most `load_depth` loads may be in flight past the L1; further ones wait before their
+        lookup.
         """
         waiting, start = self._waiting, at
         while waiting and -waiting[-1] <= at:
@@ -176,7 +175,7 @@ class GlobalMemory:
         return there, start
 
     def lines_past_l1(self, access: Access) -> float:
-        """Return how many lines of a load its SM asks the L2 for, on the mean."""
+        """Return the mean number of a load's lines that the SM requests from the L2."""
         place = self._place(access)
         missed = access.fresh if self._l1_caches else access.cost
         if missed:
@@ -185,7 +184,7 @@ class GlobalMemory:
         return again * (1 - self._again[place].l1_hit)
 
     def _there(self, access: Access, requester: Requester, at: int) -> int:
-        """Return when what is loaded is there, looked up at a time."""
+        """Return the arrival time of a load looked up at a time."""
         missed = access.fresh if self._l1_caches else access.cost
         place = self._place(access)
         if missed:
@@ -198,9 +197,9 @@ class GlobalMemory:
         return max(at + self._l1, requester.there) if access.pends else at + self._l1
 
     def store(self, access: Access, at: int) -> int:
-        """Send a store's packets: each line and each sector of it is one. Return when it may leave.
+        """Send a store's packets, one for each line and each sector; return when it may leave.
 
-        Some stores may wait for that; others wait in their schedulers' queues.
+        At most `store_depth` stores may wait to leave; others wait in their schedulers' queues.
         """
         turn = self._stores % len(self._sent)
         start = max(at, self._sent[turn])
@@ -223,9 +222,10 @@ class GlobalMemory:
         return start
 
     def _given_up(self, access: Access, place: int, at: int) -> float:
-        """Return how long the L2 is busy with copies of lines that are stored to once more.
+        """Return how long the L2 is busy with invalidating copies of lines stored to again.
 
-        It is where another store to the line was sent a moment before, as one of all SMs at random.
+        A copy is invalidated if another store to the line was sent shortly before, as a random one
+        of all SMs' stores.
         """
         passed = exp(-max(0.0, at - self._noted) / self._meet_within)
         self._recently_stored = self._recently_stored * passed + access.lines
@@ -234,11 +234,11 @@ class GlobalMemory:
         return access.lines * self._copied[place] * met * self._give_up / self._l2_gain
 
     def atomic(self, access: Access, at: int) -> tuple[int, int]:
-        """Send an atomic to the L2; return when its result is there, and when it may leave.
+        """Send an atomic to the L2; return the arrival of its result, and when it may leave.
 
-        It goes as a packet for each sector. The L2 serves passes on one place one after the other,
-        those on different places side by side; its units look up what is read beside them as well.
-        So many may be under way; what the L2 lacks has to come out of DRAM.
+        It is sent as a packet for each sector. The L2 serves passes on one place in turn and on
+        different places in parallel; its units also perform lookups of reads beside them. At most
+        `atomic_depth` atomics may be in flight; sectors that miss the L2 come from DRAM.
         """
         turn, place = self._atomics % len(self._done), self._place(access)
         start = max(at, self._done[turn])
@@ -260,7 +260,7 @@ class GlobalMemory:
         return begin + self._atomic_latency, start
 
     def fence(self, requester: Requester, at: int) -> int:
-        """Return when all has arrived that the SM sent before a time, and the warp knows."""
+        """Return when all earlier accesses of the SM have arrived and the warp is notified."""
         lines = self._asked - requester.asked
         requester.asked = self._asked
         stores = max(self._last_sent, self._between_free)
@@ -268,23 +268,23 @@ class GlobalMemory:
         return self._fences.passed(lines, arrived, at)
 
     def _place(self, access: Access) -> int:
-        """Return where what is known of an instruction stands: first where nothing is."""
+        """Return the index of an instruction's row; 0, the mean of all, without a row."""
         place = access.pc + 1
         return place if place < len(self._first) else 0
 
     def _fetch(
         self, sectors: int, source: Source, access: Access, requester: Requester, at: int
     ) -> int:
-        """Return when sectors are there that come from a source, requested at a time."""
+        """Return the arrival time of sectors from a source, requested at a time."""
         from_l2 = sectors * (1 - source.l1_hit)
-        # A line of which little is wanted takes the L2 as long as a request of some bytes. Lines
-        # of which the block has touched all that is wanted before are not asked for.
+        # A line with few requested bytes takes the L2 as long as a minimal request. Lines with all
+        # requested sectors touched by the block before are not requested.
         lines = min(access.lines, sectors)
         self._asked += lines
         asked = max(from_l2, (1 - source.l1_hit) * lines * self._request_sectors)
         missing = source.l2_miss * (1 - source.l1_hit)
-        # What lies in the far part alone is looked up in both, and passes from part to part. Half
-        # of what comes out of DRAM passes, as of what is stored.
+        # A sector in the far part alone is looked up in both parts and crosses the link. Half of
+        # the data from DRAM crosses it, as of stored data.
         far = (1 - source.l1_hit - missing) * source.far
         looked_up = asked * (1 - source.l2_miss) * (1 + source.far) * self._l2_sector
         packet = self._l2_packet / self._l2_gain

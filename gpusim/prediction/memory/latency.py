@@ -1,7 +1,7 @@
-"""How long a fetch takes, as busy as DRAM is: from L1, L2 or DRAM, drawn evenly for each warp.
+"""Latency of a fetch from L1, L2 or DRAM under load, deterministic and evenly distributed.
 
-DRAM's latency differs from fetch to fetch: an exponential law above the least. It is always the
-same for the same fetch, spread evenly over blocks and as if drawn at random over warps.
+DRAM's latency varies between fetches: an exponential distribution above the minimum. It is always
+the same for the same fetch, evenly spread over blocks and pseudo-random over warps.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from gpusim.prediction.memory.measured import (
 from gpusim.prediction.memory.miss_ratios import Source
 from gpusim.prediction.streams.distances import SHARED_LATENCY_LINES
 
-# Fractions of the golden ratio's multiples lie evenly, however many there are; of its multiples by
-# squares as if drawn at random.
+# Fractional parts of the golden ratio's multiples are evenly spread for any count; those of its
+# multiples by squares are pseudo-random.
 _WHOLE = 1 << 64
-_GOLDEN_PART = 0x9E3779B97F4A7C15  # of it
+_GOLDEN_PART = 0x9E3779B97F4A7C15  # its fractional part times 2^64
 _GOLDEN = _GOLDEN_PART / _WHOLE
 
 
@@ -35,7 +35,7 @@ class FetchLatency:
     _l2_far: int
     _l2_places: int
     _l2_growth: float
-    _l2_loaded: int  # how much longer than an idle L2's its latency is now
+    _l2_loaded: int  # increase of the latency over that of an idle L2
     _noted: int
     _recent: float
     _recently_stored: float
@@ -44,7 +44,7 @@ class FetchLatency:
     _queue: Dram
     _shared_out: float
     _shared_above: float
-    # Which the last fetch of several warps was: block, place in it, waits before, latencies.
+    # The last fetch shared by several warps: block, place in it, waits before, latencies.
     _shared_block: int
     _shared_place: int
     _shared_waits: int
@@ -66,11 +66,11 @@ class FetchLatency:
         self._shared_draws = 0.0
 
     def of(self, source: Source, requester: Requester, access: Access, sectors: int) -> int:
-        """Return the latency of sectors of an access that are looked for in the caches.
+        """Return the latency of an access's sectors, looked up in the caches.
 
-        Whether all of its lines are found in the L1, the last of them in the near or far part of
-        the L2, or one comes from DRAM, is shared out evenly over the fetches. Warps of a block that
-        fetch together wait almost equally long, those that drifted apart do not.
+        The outcomes are distributed evenly over fetches: all lines hit in the L1, the last one hits
+        in the near or in the far part of the L2, or one comes from DRAM. Warps of a block that
+        fetch together wait almost equally long, diverged ones do not.
         """
         l1_hit = source.first_l1_hit if requester.is_first else source.l1_hit
         l2_miss, apart = source.first_l2_miss, source.first_apart
@@ -95,14 +95,14 @@ class FetchLatency:
                 else:
                     l2, place = self._l2_far, 1 + left / (cached - all_near)
                 return l2 + self._later_place(place, lines) + self._l2_loaded
-        # Of its lines those draw a latency that come out of DRAM, one at least.
+        # Each line from DRAM draws a latency, at least one does.
         draws = 1 + (access.draws - 1) * missing
         return self._of_dram(requester, access, draws)
 
     def note_busy(self, now: int, loading: int, storing: int) -> None:
-        """Take note that the L2 is busy for so long with what is loaded and what is stored now.
+        """Record time of the L2 spent on loads and on stores now.
 
-        Its latency grows with its utilisation by either as DRAM's does.
+        Its latency grows with its utilisation by either, as DRAM's does.
         """
         passed = max(0, now - self._noted)
         left = exp(-passed / self._l2)
@@ -116,9 +116,10 @@ class FetchLatency:
         self._l2_loaded = round(self._l2 * self._l2_growth * grown)
 
     def _later_place(self, place: float, lines: float) -> int:
-        """Return how much later than the mean the last of some lines of the L2 is.
+        """Return the additional latency of the last of `lines` lines over the L2's mean.
 
-        Each lies anywhere between the nearest and the farthest: `place` says where, from 0 to 1.
+        Each line's is uniform between the nearest and the farthest; `place` is a quantile, from 0
+        to 1.
         """
         return round(self._l2_places * (2 * power(min(place, 1.0), 1 / lines) - 1))
 
@@ -133,7 +134,7 @@ class FetchLatency:
         return round(self._dram * (varied + queued))
 
     def _shared_by_several(self, requester: Requester, access: Access, draws: float) -> float:
-        """Return how far above the least a fetch's latency lies that several warps wait for."""
+        """Return the latency above the minimum for a fetch shared by several warps."""
         together = requester.number * access.apart // SHARED_LATENCY_LINES
         if (
             requester.block != self._shared_block
@@ -150,14 +151,14 @@ class FetchLatency:
 
 
 def _place(requester: Requester, number: int) -> float:
-    """Return the place in DRAM's law of a warp's fetch, from 0 to 1.
+    """Return the quantile in DRAM's distribution of a warp's fetch, from 0 to 1.
 
-    Evenly spread over blocks, and as if drawn at random over warps and fetches.
+    Evenly spread over blocks, and pseudo-random over warps and fetches.
     """
     name = number * FETCHES_APART + requester.waits
     return (requester.block * (name * name + 1) + name) * _GOLDEN_PART % _WHOLE / _WHOLE
 
 
 def _drawn(place: float, draws: float) -> float:
-    """Return how many means an exponential law's value lies above its least, the last of some."""
+    """Return the maximum of `draws` exponential variables above the minimum, in means."""
     return -log(1 - power(place * MOST_DRAWN, 1 / draws))

@@ -1,7 +1,7 @@
-"""Where sectors come from: how much of what a launch touches is found in L1 and L2.
+"""L1 and L2 miss ratios of each instruction, from reuse times.
 
-It follows from how long ago it was touched before, and what was touched since: a cache holds what
-was touched last.
+The reuse time of a touch gives its reuse distance, the bytes of distinct lines touched since, and a
+cache of a certain size holds the most recent lines.
 """
 
 from __future__ import annotations
@@ -31,22 +31,21 @@ from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
-SHORT = 1 / 8  # of all touches: within fewer the sample does not tell when how much is touched
-STEPS_OF_A_LIFE = 512  # in which blocks that run together go on
-AT_A_TIME = 64  # touches, of which so many are about as likely found
+SHORT = 1 / 8  # of all touches: shorter intervals are not resolved by the sample
+STEPS_OF_A_LIFE = 512  # time resolution for blocks of one wave
+AT_A_TIME = 64  # touches of about equal miss ratio
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where sectors come from: fractions of them.
+    """The origin of sectors: hit and miss ratios.
 
-    `l1_hit` lie in the SM's L1, for the first blocks on the SMs `first_l1_hit`; of the others
-    `l2_miss` come from DRAM, the rest from the L2. For the first blocks `first_l2_miss` are as late
-    as DRAM: those that run together wait for one fetch. For one that it fetches DRAM moves whole
-    grains at their place, which takes it as long as `moved` sectors of many side by side. Of those
-    that come from the L2 `far` lie in its far part alone, and `late` are under way from DRAM. Lines
-    of one access come from DRAM each for itself where `apart` is 1 (for the first blocks
-    `first_apart`), all of them or none where it is 0.
+    `l1_hit` is the L1 hit ratio, `first_l1_hit` that of the first wave; of the misses, `l2_miss`
+    come from DRAM, the rest from the L2. In the first wave, `first_l2_miss` have DRAM's latency:
+    resident blocks wait for one fetch. DRAM moves whole grains, and takes for each as long as for
+    `moved` contiguous sectors. Of the sectors from the L2, `far` are in its far part alone, and
+    `late` are in flight from DRAM. `apart` (`first_apart` in the first wave) is 1 if the lines of
+    one access miss independently, 0 if all of them or none do.
     """
 
     l2_miss: float
@@ -60,17 +59,17 @@ class Source:
     first_apart: float = 1.0
 
 
-KEPT = Source(0.0, 0.0, 1.0, 1.0)  # all of it is in the L1
+KEPT = Source(0.0, 0.0, 1.0, 1.0)  # hits in the L1 only
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the sectors of an instruction come from: those its block touches `first` or `again`.
+    """The origin of an instruction's sectors: touched `first` or `again` by its block.
 
-    `missed` sectors are not in the L1, `fetched` not in the L2 either, for which DRAM moves so many
-    `dram_bytes`. The L2's parts are asked for so many `looked_up` sectors in all. They lie around
-    `address`; between two touches of a line `reuse_bytes` of lines come into the L2, on the median:
-    infinite where most are touched once.
+    `missed` sectors miss the L1, `fetched` of them the L2 too, for `dram_bytes` of DRAM traffic.
+    The L2's parts perform `looked_up` sector lookups in all. The sectors lie around `address`;
+    `reuse_bytes` is the median reuse distance in the L2, in bytes of lines: infinite if most lines
+    are touched once.
     """
 
     first: Source
@@ -85,12 +84,12 @@ class Sources:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What caches hold, and how DRAM serves what they do not.
+    """Capacities and replacement of the caches, and costs of DRAM accesses.
 
-    `l1_bytes` are an L1's beside its blocks' shared memory. The L2 `is_warm` where the launch
-    before has touched the same. DRAM takes `line_alone` and `grain_alone` times as long for a line
-    and a grain at random places as for what lies side by side, `half_lines` for a grain of each
-    line in order.
+    `l1_bytes` is the size of an L1 beside its blocks' shared memory. The L2 `is_warm` if the launch
+    before has touched the same data. Relative to contiguous data, DRAM takes `line_alone` and
+    `grain_alone` times as long for a line and a grain at random places, `half_lines` for a grain of
+    each line in order.
     """
 
     caches: device.Capacity
@@ -107,16 +106,16 @@ class Capacity:
 
     @property
     def copied(self) -> float:
-        """How much more room a line takes that all SMs read than one that one SM reads."""
+        """Room of a line read by all SMs, relative to a line read by one SM."""
         caches = self.caches
         if caches.l2_parts == 1:
             return 1.0
         return caches.l2_parts * (caches.l2_kept_fraction + caches.l2_lost_fraction) / 2
 
     def l1_lacks(self, distance: Array, warps: float) -> Array:
-        """Return what is gone of lines after other lines that fill such a part of the L1.
+        """Return the L1 miss ratio at reuse distances, as fractions of the L1.
 
-        Fewer warps of an SM go over lines more nearly in turn, which lose more of them.
+        Fewer warps of an SM come closer to a cyclic sweep, with more misses.
         """
         halvings = max(0.0, math.log2(L1_MEASURED_WARPS / max(1.0, warps)))
         kept, lost = L1_EARLIER_BY_HALVING
@@ -127,31 +126,31 @@ class Capacity:
         )
 
     def l1_lacks_later(self, distance: Array) -> Array:
-        """Return the same of lines that few touch, once blocks have ended and others begun."""
+        """Return the same for lines with few touches, after blocks have been replaced."""
         return lacking(
             distance, self.caches.l1_later_kept_fraction, self.caches.l1_later_lost_fraction
         )
 
     def l1_lacks_at_random(self, distance: Array) -> Array:
-        """Return the same of lines at random places, which share the sets of the L1 unevenly."""
+        """Return the same for random lines, unevenly distributed over the sets of the L1."""
         return lacking(
             distance, self.caches.l1_random_kept_fraction, self.caches.l1_random_lost_fraction
         )
 
     def l2_lacks(self, distance: Array) -> Array:
-        """Return what is gone of lines after other lines that fill such a part of the L2."""
+        """Return the L2 miss ratio at reuse distances, as fractions of the L2."""
         return lacking(distance, self.caches.l2_kept_fraction, self.caches.l2_lost_fraction)
 
     def l2_lacks_of_before(self, distance: Array) -> Array:
-        """Return what is gone, after such a part of the L2, of what the launch before touched.
+        """Return the L2 miss ratio at reuse distances back to the launch before.
 
-        Other SMs touch it now: half of them in the other half of the L2.
+        Other SMs touch the data now: half of them at the other half of the L2.
         """
         caches = self.caches
         return lacking(distance, caches.l2_warm_kept_fraction, caches.l2_warm_lost_fraction)
 
     def l2_writes_back(self, stored: Array, touched: Array) -> Array:
-        """Return what is written of lines after stores and touches that fill parts of the L2."""
+        """Return the ratio of lines written back, after stores and touches as parts of the L2."""
         kept = self.caches.l2_written_fraction
         by_stores = lacking(stored, *(kept * edge for edge in WRITTEN_EDGES))
         return np.maximum(by_stores, lacking(touched, *WRITTEN_BY_TOUCHES))
@@ -159,9 +158,9 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Caches:
-    """How a launch finds the caches: for each touch of a sample, the fractions that miss.
+    """The caches during a launch: miss ratios for each touch of a sample.
 
-    Both caches have room for whole lines, however little of them is touched.
+    Both caches allocate whole lines, even for single sectors.
     """
 
     touches: Touches
@@ -170,7 +169,7 @@ class Caches:
 
     @cached_property
     def l1_hit(self) -> Array:
-        """The fraction of each touch that is found in the L1, of stores as of loads."""
+        """L1 hit ratio of each touch, loads and stores."""
         touches = self.touches
         if not self.capacity.l1_bytes:
             return np.zeros(len(touches))
@@ -178,9 +177,9 @@ class Caches:
         return np.where(np.isfinite(touches.on_sm) & looks, 1 - self._l1_miss(), 0.0)
 
     def _l1_miss(self) -> Array:
-        """Return the fraction of each line that the L1 lacks.
+        """Return the L1 miss ratio of each touch's line.
 
-        Of lines that few touch more is gone once blocks have ended and others begun.
+        It is higher for lines with few touches, after blocks have been replaced.
         """
         touches = self.touches
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
@@ -197,7 +196,7 @@ class Caches:
 
     @cached_property
     def by_line(self) -> Array:
-        """How long ago a line was touched before, by the launch before where the L2 is warm."""
+        """Reuse time of each line, back to the launch before with a warm L2."""
         touches = self.touches
         if not self.capacity.is_warm:
             return touches.by_line
@@ -205,7 +204,7 @@ class Caches:
 
     @cached_property
     def gap(self) -> Array:
-        """How long ago what DRAM fetches with a sector was touched before, likewise."""
+        """Reuse time of each DRAM grain, back to the launch before with a warm L2."""
         touches = self.touches
         if not self.capacity.is_warm:
             return touches.gap
@@ -213,9 +212,9 @@ class Caches:
 
     @cached_property
     def far(self) -> Array:
-        """The fraction of each touch that, if the L2 has it, only its far part has.
+        """For each touch, the fraction of L2 hits in the far part alone.
 
-        What the SM itself touched last is near, and what many have touched.
+        A line last touched by the same SM is near, and so is a frequently touched line.
         """
         touches, caches = self.touches, self.capacity.caches
         if caches.l2_parts == 1:
@@ -228,15 +227,15 @@ class Caches:
 
     @cached_property
     def region(self) -> Array:
-        """Which touches are of instructions whose addresses overlap: the same number for these."""
+        """Regions of touches, numbered: instructions with overlapping addresses share one."""
         return _regions(self.touches.pc, self.touches.begin)
 
     @cached_property
     def _touched_before(self) -> Array:
-        """How often a line was loaded in the L2 before, about, since somebody brought or stored it.
+        """Approximate number of loads of a line in the L2, since its first touch or last store.
 
-        No more often than time has passed for since then, nor than what lies around it is touched
-        on the mean, or loaded for each time that it is stored.
+        Bounded by the elapsed time over the reuse time, by the mean number of touches in the
+        region, and by its loads per store.
         """
         touches, warm = self.touches, self.capacity.is_warm
         weight = touches.weight * (1 - self.l1_hit)
@@ -254,13 +253,13 @@ class Caches:
         return np.asarray(np.maximum(0.0, np.fmin(before, (for_a_store - 1) / 2)))
 
     def l2_distance(self, gap: Array) -> Array:
-        """Return what part of the L2 lines fill that come into it in some time."""
+        """Return the reuse distance in the L2 for reuse times, as a fraction of the L2."""
         return self._lines(gap) / self.capacity.l2_bytes
 
     def _lines(self, gap: Array) -> Array:
-        """Return how many bytes of lines come into the L2 in some time.
+        """Return the bytes of lines allocated in the L2 within some time.
 
-        Lines that SMs of both of its halves load have a copy in each.
+        Lines loaded by SMs of both halves have a copy in each.
         """
         return self._lines_with(np.where(self._is_copied, self._copies, 1.0), gap)
 
@@ -281,10 +280,10 @@ class Caches:
 
     @cached_property
     def _copies(self) -> Array:
-        """The room of each line that other SMs load, of one that comes at random less.
+        """Room of each line loaded by several SMs; less for randomly loaded ones.
 
-        Half of the SMs that bring a line have it in their part alone, and each touch by another
-        may copy it. Of q touches that find it no more and 1 - q that do so 1 - q/(2 + 2 q) are.
+        Half of the SMs that fetch a line have it in their part alone, and each touch by another may
+        copy it. With a miss ratio of q, 1 - q / (2 + 2 q) of the lines are copied.
         """
         touches, copied = self.touches, self.capacity.copied
         room = np.full(len(touches), copied)
@@ -302,7 +301,7 @@ class Caches:
         return room
 
     def stored_distance(self, gap: Array) -> Array:
-        """Return what part of the L2 sectors fill that are stored to or updated in some time."""
+        """Return the distinct sectors stored or updated within some time, as a part of the L2."""
         touches = self.touches
         before = np.where(touches.kind == ATOMIC, touches.gap, touches.stored)
         is_written = (touches.kind == STORE) | (touches.kind == ATOMIC)
@@ -310,10 +309,10 @@ class Caches:
         return SECTOR_BYTES * sectors / self.schedule.length / self.capacity.l2_bytes
 
     def l2_missing(self, gap: Array) -> Array:
-        """Return what the L2 lacks of what DRAM fetches together and was touched some time ago.
+        """Return the L2 miss ratio of DRAM grains with given reuse times.
 
-        That somebody touched its line since then is no help: a line that was lost comes back
-        without what nobody asked for.
+        A later touch of the line alone is no hit: a line evicted since then comes back without its
+        unrequested grains.
         """
         if not self.capacity.l2_bytes:
             return np.ones(len(gap))
@@ -325,12 +324,12 @@ class Caches:
 
     @cached_property
     def l2_miss(self) -> Array:
-        """The fraction of each touch that is not found in the L2."""
+        """L2 miss ratio of each touch."""
         return self.l2_missing(self.gap)
 
     @cached_property
     def first_l2_miss(self) -> Array:
-        """The fraction of each touch that the first blocks do not find in the L2."""
+        """L2 miss ratio of each touch in the first wave."""
         touches = self.touches
         before = np.full(len(touches), np.inf)
         if self.capacity.is_warm:
@@ -340,9 +339,9 @@ class Caches:
 
     @cached_property
     def late(self) -> Array:
-        """The fraction of each touch that, if the L2 has it, is under way from DRAM.
+        """For each touch, the fraction of L2 hits still in flight from DRAM.
 
-        Another block has begun to fetch it a moment before: the longer ago, the less is to wait.
+        Another block's fetch began shortly before: the earlier, the shorter is the wait.
         """
         touches, lasts = self.touches, self.schedule.under_way
         if not lasts:
@@ -355,7 +354,7 @@ class Caches:
 
     @cached_property
     def scatter(self) -> Array:
-        """How much longer DRAM takes for each touch than for what lies side by side."""
+        """Time of DRAM for each touch, relative to contiguous data."""
         touches = self.touches
         is_line = (touches.run > self.schedule.grain_bytes) | touches.in_line
         alone = np.where(is_line, self.capacity.line_alone, self.capacity.grain_alone)
@@ -365,12 +364,12 @@ class Caches:
 
     @cached_property
     def moved(self) -> Array:
-        """For how many sectors side by side DRAM takes as long as for one of each touch."""
+        """Number of contiguous sectors with the same DRAM time as one sector of each touch."""
         sectors = self.schedule.grain_bytes // SECTOR_BYTES
         return self.scatter * self.touches.grains * sectors
 
     def sources(self) -> Mapping[int, Sources]:
-        """Return where what each instruction loads comes from; as that of pc -1 all of it."""
+        """Return the origin of each instruction's loads, and of all loads as pc -1."""
         loads = (self.touches.kind == LOAD) | (self.touches.kind == PAST_L1)
         pcs = self.touches.pc
         found = {int(pc): self._sources(loads & (pcs == pc)) for pc in np.unique(pcs[loads])}
@@ -384,7 +383,7 @@ class Caches:
         missed = (first + again) * (1 - self.l1_hit)
         fetched = missed * self.l2_miss
         dram_bytes = inner(fetched, self.touches.grains) * self.schedule.grain_bytes
-        # Those of other parts are looked up there as well: whole grains of what comes from DRAM.
+        # Grains from DRAM and hits in other parts are looked up there as well.
         elsewhere = inner(missed - fetched, self.far)
         elsewhere += dram_bytes / SECTOR_BYTES * (1 - 1 / self.capacity.caches.l2_parts)
         distance = self._lines(self.by_line)[mine]
@@ -402,7 +401,7 @@ class Caches:
     def _source(
         self, weight: Array, l2_miss: float, l1_hit: float, *, is_again: bool = False
     ) -> Source:
-        """Return where touches of some weight come from; what is given where none has any."""
+        """Return the origin of weighted touches; the given ratios without any weight."""
         past_l1 = weight * (1 - self.l1_hit)
         missing = mean(self.l2_miss, past_l1, l2_miss)
         hit = mean(self.l1_hit, weight, l1_hit)
@@ -419,10 +418,10 @@ class Caches:
         )
 
     def _apart(self, missing: Array, weight: Array) -> float:
-        """Return how far lines that an access has at random come from DRAM each for itself.
+        """Return the independence of random lines of one access, from 0 to 1.
 
-        A loop finds less in its first iterations, all lanes at once, and all in its last ones. So a
-        whole warp's lines are found more often than if each iteration missed as many.
+        The first iterations of a loop miss more, in all lanes at once, and the last ones less. So
+        all lines of a warp hit more often than with equal ratios in every iteration.
         """
         mine = np.flatnonzero((weight > 0) & self.touches.is_random)
         if not len(mine) or not np.ptp(self.touches.place[mine]):
@@ -438,7 +437,7 @@ class Caches:
 
 
 def _regions(pcs: Array, begin: Array) -> Array:
-    """Return which touches lie in one region: those of instructions whose addresses overlap."""
+    """Return the region of each touch: instructions with overlapping addresses share one."""
     numbers, which = np.unique(pcs, return_inverse=True)
     low, high = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), np.int64)
     np.minimum.at(low, which, begin)
@@ -451,16 +450,16 @@ def _regions(pcs: Array, begin: Array) -> Array:
 
 
 def mean(values: Array, weights: Array, otherwise: float) -> float:
-    """Return the weighted mean of values; what is given where nothing has weight."""
+    """Return the weighted mean of values; `otherwise` without any weight."""
     total = float(weights.sum())
     return inner(values, weights) / total if total > 0 else otherwise
 
 
 def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
-    """Return how much is touched within times that was not touched before within the same time.
+    """Return the footprint of time windows: the weight of distinct touches within them.
 
-    Of what is touched every so often the smaller of time and gap counts (Xiang et al., "HOTL: a
-    Higher Order Theory of Locality", 2013).
+    For each touch the smaller of window and reuse time counts (Xiang et al., "HOTL: a Higher Order
+    Theory of Locality", 2013).
     """
     order = np.argsort(gaps, kind="stable")
     gaps, weights = gaps[order], weights[order]
@@ -473,10 +472,10 @@ def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
 
 
 def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> tuple[Array, Array]:
-    """Return how much is touched since times that was not touched before within the same time.
+    """Return the footprint of windows that end at each touch, for blocks of one wave.
 
-    All blocks go on together, so that it matters when that is: what is touched at a `time` was
-    touched a gap before. Also return which part of all touches lies within.
+    These progress together, so that the position of the window matters: a touch at a `time` has its
+    last one a gap before. Also return the fraction of all touches within each window.
     """
     edges = np.unique(np.quantile(time, np.linspace(0, 1, STEPS_OF_A_LIFE)))
     at = np.searchsorted(edges, time)
@@ -491,7 +490,7 @@ def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> tupl
 
 
 def lacking(filled: Array, all_hit: float, all_miss: float) -> Array:
-    """Return what is missing of a cache that is filled so far: from nothing to all."""
+    """Return a cache's miss ratio: linear in the reuse distance, from all hits to all misses."""
     if all_miss <= all_hit:
         return np.where(filled > all_hit, 1.0, 0.0)
     return np.clip((filled - all_hit) / (all_miss - all_hit), 0.0, 1.0)

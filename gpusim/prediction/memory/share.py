@@ -1,4 +1,4 @@
-"""What one SM has of the memory hierarchy: bandwidths, and where its sectors come from."""
+"""One SM's share of the memory hierarchy: bandwidths, and the origin of its sectors."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from gpusim.prediction.streams import Classes
 
 @dataclass(frozen=True)
 class MemoryShare:
-    """What one SM has of the device: bytes per cycle from DRAM and L2, and how busy others are.
+    """One SM's share of the device: bytes per cycle from DRAM and L2, and the load by others.
 
-    `by_pc` says where the sectors come from that an instruction loads, `stored` what becomes of
-    those that one stores. A sector takes DRAM `write_factor` times as long to write as to read.
-    `busiest` of the `sms` get as many blocks as this one, the others one less; `first_wave` is the
-    fraction of the blocks that runs from the beginning on. `concurrent_atomics` is how many atomics
-    of an instruction the L2 does at a time, `compulsory` what all SMs move at the least.
+    `by_pc` is the origin of each instruction's loads, `stored` the fate of its stores. DRAM takes
+    `write_factor` times as long to write a sector as to read one. `busiest` of the `sms` get as
+    many blocks as this one, the others one less; `first_wave` is the fraction of blocks in the
+    first wave. `concurrent_atomics` is the number of parallel passes of an instruction's atomics,
+    `answering` the additional time of those that return old values, `compulsory` the compulsory
+    traffic of all SMs.
     """
 
     dram_bytes_per_cycle: float
@@ -44,23 +45,23 @@ class MemoryShare:
 
     @property
     def whole(self) -> Sources:
-        """Where all that is loaded comes from."""
+        """The origin of all loads."""
         return self.by_pc[-1]
 
     def sources(self, pc: int) -> Sources:
-        """Return where an instruction's sectors come from."""
+        """Return the origin of an instruction's loads."""
         found = self.by_pc.get(pc)
         return self.by_pc[-1] if found is None else found
 
     def written(self, pc: int) -> Stored:
-        """Return what becomes of an instruction's stores."""
+        """Return the fate of an instruction's stores."""
         found = self.stored.get(pc)
         return self.stored[-1] if found is None else found
 
     def gain(self, left: int, resident: int) -> float:
-        """Return how much more than its share an SM has while `left` of its blocks remain.
+        """Return the factor on the SM's share of bandwidth while `left` of its blocks remain.
 
-        Where other SMs have no blocks left, those that have share what there is.
+        SMs without blocks leave their share to the others.
         """
         if left > resident or not left:
             return 1.0
@@ -75,10 +76,10 @@ def memory_share(
     resident: int,
     l2: str,
 ) -> MemoryShare:
-    """Return what one of the SMs that have a block has of the memory system.
+    """Return the share of the memory system for one of the SMs with blocks.
 
-    `resident` is how many blocks an SM holds at a time, `l2` whether the arrays lie in the L2
-    before ("warm") or not ("cold").
+    An SM holds `resident` blocks at a time; `l2` is "warm" if the arrays are in the L2 before the
+    launch, else "cold".
     """
     blocks, bandwidth = prepared.launch.blocks, device.bandwidth
     sms = min(device.gpu.sms, blocks)
@@ -114,10 +115,10 @@ def memory_share(
 
 
 def _under_way(steps: int, prepared: Prepared, device: Device, on_sm: int) -> float:
-    """Return for how many lives of a block what DRAM fetches is under way.
+    """Return DRAM's latency in block durations.
 
-    A block lives as long as its scheduler takes for the steps of all its warps, and once as long as
-    DRAM's latency.
+    A block takes as long as its scheduler needs for the steps of all its warps, plus one DRAM
+    latency.
     """
     latency = device.latency_cycles.dram
     warps = on_sm * prepared.launch.warps_per_block / device.sm.schedulers
@@ -125,7 +126,7 @@ def _under_way(steps: int, prepared: Prepared, device: Device, on_sm: int) -> fl
 
 
 def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Capacity:
-    """Return what the caches hold, the L1 beside its blocks' shared memory."""
+    """Return the capacities of the caches, the L1 beside its blocks' shared memory."""
     held = device.capacity.l1_bytes if device.capacity.l1_caches_global else 0
     shared = resident * (prepared.program.shared_bytes + device.sm.shared_reserved_bytes)
     bandwidth = device.bandwidth
@@ -140,7 +141,7 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
 
 
 def _write_factor(read: float, written: float, device: Device) -> float:
-    """Return how much longer than a read DRAM takes for a write, beside so many sectors read."""
+    """Return the time of a DRAM write relative to a read, beside `read` sectors of reads."""
     bandwidth = device.bandwidth
     alone = bandwidth.dram_write_alone_factor
     beside_reads = min(1.0, read / (MIXED_FRACTION * written)) if written else 1.0

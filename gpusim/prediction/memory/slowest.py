@@ -1,4 +1,4 @@
-"""The slowest of all warps of a launch, of which those of one SM are simulated."""
+"""Excess wait of the slowest warp of a launch over the slowest one of the simulated SM."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gpusim.prediction.memory.share import MemoryShare
 def slowest_excess_cycles(
     device: Device, share: MemoryShare, simulated: tuple[int, int], whole: tuple[int, int]
 ) -> float:
-    """Return how much longer the slowest warp of all waits for DRAM than that of those simulated.
+    """Return the excess of the slowest warp's waits for DRAM over the slowest simulated one's.
 
-    Both are numbers of fetches that a warp waits for, and of warps.
+    In cycles. Both pairs are the number of fetches that a warp waits for, and of warps.
     """
     source = share.whole.first
     l2_miss = max(source.l2_miss, share.first_wave * source.first_l2_miss)
@@ -23,9 +23,9 @@ def slowest_excess_cycles(
 
 
 def _latest(fetches: int, warps: int) -> float:
-    """Return how much longer than the mean the last of some warps waits, in deviations of a fetch.
+    """Return the expected maximum wait of warps above the mean, in standard deviations of a fetch.
 
-    Exponential laws add up to a gamma law, of which this is Wilson and Hilferty's quantile.
+    Sums of exponential variables have a gamma distribution; this is Wilson and Hilferty's quantile.
     """
     if not fetches or warps < 2:
         return 0.0

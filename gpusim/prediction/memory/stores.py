@@ -1,4 +1,4 @@
-"""What becomes of what is stored or updated: how the L2 takes it, what DRAM reads and writes."""
+"""The fate of stored and updated sectors: allocation in the L2, reads and writes of DRAM."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Stored:
-    """What becomes of the sectors that an instruction stores or updates: fractions of them.
+    """The fate of the sectors that an instruction stores or updates, as fractions of them.
 
-    `written_back` go on to DRAM before the launch ends, which takes it as long as writing so many
-    `moved` sectors of many side by side. For a sector DRAM reads as long as for so many
-    `read_first`. In all `missed` stored sectors are not in the L1; DRAM reads `dram_bytes` first.
-    Of the lines, stored to at random `among` so many, `copied` have a copy in another part of the
-    L2 that it has to give up.
+    `written_back` are written to DRAM before the launch ends, each in the time of `moved`
+    contiguous sectors. Per sector DRAM reads for the time of `read_first` sectors. In all `missed`
+    stored sectors are not in the L1; DRAM reads `dram_bytes` first. Of the lines stored to at
+    random, `among` in number, `copied` have a copy in another part of the L2 to be invalidated.
     """
 
     written_back: float = 0.0
@@ -37,7 +36,7 @@ class Stored:
 
 
 def stores_of(caches: Caches) -> Mapping[int, Stored]:
-    """Return what becomes of each instruction's stores; as that of pc -1 of all of them."""
+    """Return the fate of each instruction's stores and atomics, and of all stores as pc -1."""
     touches = caches.touches
     is_store = touches.kind == STORE
     found = {int(pc): _stored(caches, touches.pc == pc) for pc in np.unique(touches.pc[is_store])}
@@ -67,11 +66,11 @@ def _stored(caches: Caches, mine: Array) -> Stored:
 
 
 def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
-    """Return how often a line that is stored to at random is copied, and among how many it lies.
+    """Return the fraction of randomly stored lines with a copy, and the number of such lines.
 
-    Another part has a copy where one of its SMs has loaded the line since it was stored to last;
-    of n parts each has an n-th of the loads. Lines of which an SM has all touches are not given up.
-    They lie among all from the first to the last that is loaded or stored beside them.
+    Another part has a copy if one of its SMs has loaded the line since the last store; of n parts
+    each has an n-th of the loads. Lines touched by a single SM are not invalidated. The lines are
+    all those between the first and the last one loaded or stored in the region.
     """
     touches, parts = caches.touches, caches.capacity.caches.l2_parts
     at_random = stores * touches.is_random
@@ -89,9 +88,9 @@ def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
 
 
 def _updated(caches: Caches, mine: Array) -> Stored:
-    """Return what becomes of an atomic's sectors: read where the L2 lacks them.
+    """Return the fate of an atomic's sectors: read from DRAM at an L2 miss.
 
-    What comes in takes the place of what was updated before and is written back.
+    Each fill evicts a sector updated before, to be written back.
     """
     weight, grains = caches.touches.weight * mine, caches.touches.grains
     written_back = caches.l2_miss * _written_back(caches)
@@ -104,10 +103,10 @@ def _updated(caches: Caches, mine: Array) -> Stored:
 
 
 def _written_back(caches: Caches) -> Array:
-    """Return for how much of each touch, if it stores, DRAM is written to.
+    """Return the fraction of each touch, if a store, that is written back to DRAM.
 
-    What was stored to a sector before is written by then unless it is still in the L2; the last
-    store to it, where the launch goes on for long. The next launch on a warm L2 is like this one.
+    The previous store to the sector is written by then unless it is still in the L2; so is the last
+    store, in a long launch. With a warm L2 the next launch is like this one.
     """
     touches, capacity = caches.touches, caches.capacity
     if not capacity.l2_bytes:
@@ -118,10 +117,10 @@ def _written_back(caches: Caches) -> Array:
 
 
 def _parted(caches: Caches) -> Array:
-    """Return for how much of each touch, if it stores, the L2 parts with a part of a sector.
+    """Return the fraction of each touch, if a store, evicted as a partially stored sector.
 
-    That is, where it does not have the sector and the rest is not stored for long: DRAM reads the
-    rest, and writes the whole.
+    That is an L2 miss without a store of the rest for long: DRAM reads the rest and writes the
+    whole.
     """
     touches = caches.touches
     return np.asarray(((touches.asked < 1) & ~touches.is_filled) * caches.l2_miss)

@@ -47,9 +47,9 @@ def within(addresses: Array, on: Array) -> tuple[Array, Array]:
 def to_next_warp(lowest: Array, gaps: Array, rows: Array, warps_per_block: int) -> Array:
     """Return the distance in lines from each warp's load to that of the next warp of its block.
 
-    `lowest` is the lowest line of each row of the load, -1 without an active lane, and `gaps` the
-    packed gaps between its lines. Distances are capped at `SHARED_LATENCY_LINES`, also the value
-    for loads with distant lines of their own; the last warp has that of the one before it.
+    `lowest` is the lowest line of each row of the load, -1 without a predicated-on lane, and `gaps`
+    the packed gaps between its lines. Distances are capped at `SHARED_LATENCY_LINES`, also the
+    value for loads with distant lines of their own; the last warp has that of the one before it.
     """
     apart = np.full(lowest.shape, SHARED_LATENCY_LINES, dtype=np.int64)
     is_next = np.diff(rows // warps_per_block) == 0
