@@ -1,1 +1,1 @@
-"""Time: what a launch takes on a named GPU, and why."""
+"""Time: the duration of a launch on a named GPU, and its limiters."""

@@ -1,4 +1,4 @@
-"""What a launch would take if one thing alone limited it: the walls of the roofline, in time."""
+"""Lower bounds of a launch's duration, one for each limiter: the roofline model in time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gpusim.prediction.traffic import Traffic
 
 Array = np.ndarray[Any, Any]
 
-WAITING = "waiting"  # the bound of blocks that wait for each other
+WAITING = "waiting"  # the bound of inter-block synchronisation
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A limit and the least time it allows, in microseconds."""
+    """A limiter and its lower bound, in microseconds."""
 
     name: str
     time_us: float
@@ -41,10 +41,10 @@ _ABLATED = {
 
 @dataclass(frozen=True)
 class _Costs:
-    """What instructions cost by pc: scheduler cycles, cycles of the L2 for an atomic's passes.
+    """Costs of instructions by pc: scheduler cycles, and L2 cycles of an atomic's passes.
 
-    A pass takes it `pass_cycles`, `whole_sector` times that on a whole sector, on floating-point
-    numbers those on one sector `sector_cycles`.
+    A pass takes `pass_cycles`, times `whole_sector` on a whole sector; a floating-point atomic at
+    least `sector_cycles` for the passes on one sector.
     """
 
     slot: Array
@@ -56,7 +56,7 @@ class _Costs:
 
     @classmethod
     def of(cls, program: Program, device: Device, share: MemoryShare) -> _Costs:
-        """Return what the instructions of a program cost on a device."""
+        """Return the costs of a program's instructions on a device."""
         rows, interval = program.instructions, device.interval_cycles
         at_once = [share.concurrent_atomics.get(pc, math.inf) for pc in range(len(rows))]
         answering = np.array([share.answering.get(pc, 0.0) for pc in range(len(rows))])
@@ -74,7 +74,7 @@ class _Costs:
 
 @dataclass(frozen=True)
 class _Work:
-    """What blocks take: scheduler cycles, wavefronts, constants looked up, the L2 for atomics."""
+    """Work of blocks: scheduler cycles, wavefronts, constant lookups, L2 cycles of atomics."""
 
     issue: float = 0.0
     wavefronts: float = 0.0
@@ -85,7 +85,7 @@ class _Work:
         return _Work(*(a + b for a, b in zip(astuple(self), astuple(more), strict=True)))
 
     def times(self, blocks: int) -> _Work:
-        """Return what so many blocks take."""
+        """Return the work of a number of blocks."""
         return _Work(*(blocks * one for one in astuple(self)))
 
 
@@ -96,7 +96,7 @@ def bounds_of(
     share: MemoryShare,
     traffic: Traffic,
 ) -> tuple[Bound, ...]:
-    """Return the least time by each of what may limit a launch."""
+    """Return the lower bound of a launch's duration by each limiter."""
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
     costs = _Costs.of(prepared.program, device, share)
     works = (_work(one.stream, costs).times(one.blocks) for one in classes.classes)
@@ -121,12 +121,12 @@ def bounds_of(
 
 
 def _work(stream: BlockStream, costs: _Costs) -> _Work:
-    """Return what a block takes."""
+    """Return the work of a block."""
     return sum((_of_warp(warp, costs) for warp in stream.warps), start=_Work())
 
 
 def _of_warp(warp: WarpStream, costs: _Costs) -> _Work:
-    """Return what a warp takes; a pass over a whole sector takes the L2 less than another."""
+    """Return the work of a warp; a pass over a whole sector takes less time in the L2."""
     pc, times, asked = warp.pc, warp.times, warp.cost
     sectors = np.maximum(warp.lines, 1)
     passes = np.where(asked > sectors, asked, asked * costs.whole_sector)

@@ -1,7 +1,7 @@
-"""`gpusim.predict`: how long a launch takes on a named GPU, and why.
+"""`gpusim.predict`: the duration of a launch on a named GPU, with its limiters and stalls.
 
-Blocks are classified by what they do, the memory hierarchy says where their sectors come from,
-one SM is simulated with its share of the device, and what it took is put into a `Prediction`.
+Blocks are classified, the memory hierarchy gives the origin of their sectors, and one SM is
+simulated with its share of the device; the result is a `Prediction`.
 """
 
 from __future__ import annotations
@@ -52,14 +52,16 @@ def predict(
     observers: Sequence[SpanObserver] = (),
     timeline: bool = False,
 ) -> Prediction:
-    """Return how long `kernel[grid, block]` with `args` takes on `device`, and why.
+    """Return the predicted duration of `kernel[grid, block]` with `args` on `device`.
 
-    `device` is a built-in name, a device file or a `Device`; `l2` says whether the arrays lie
-    in the L2 cache before ("warm") or not ("cold"). Arrays are not changed; `array_spec` does
-    for those whose elements decide nothing. `observers` see the SM that is simulated,
-    `timeline` keeps the lives of its first warps. `code` is whose machine code a Python kernel has,
-    "lowering", "nvcc" or "auto"; without it the environment's GPUSIM_CODE decides, else "auto".
-    Raises GpusimError for what cannot run.
+    `device` is a built-in name, a device file or a `Device`; `l2` is "warm" if the arrays are in
+    the L2 cache before the launch, else "cold". Arrays are not changed; `array_spec` replaces
+    arrays without influence on control flow and addresses. `observers` hear of the simulated SM,
+    `timeline` keeps the spans of its first warps. `code` is the generator of a Python kernel's
+    machine code, "lowering", "nvcc" or "auto"; the default is the environment's GPUSIM_CODE, else
+    "auto".
+
+    Raises GpusimError for a launch that cannot run.
     """
     _check_l2(l2)
     gpu = devices.load(device)
@@ -78,10 +80,10 @@ def predict_prepared(
     observers: Sequence[SpanObserver] = (),
     timeline: bool = False,
 ) -> Prediction:
-    """Return how long a program that is ready takes on a GPU, wherever it came from, and why."""
+    """Return the predicted duration of a prepared program of any origin on a GPU."""
     _check_l2(l2)
     require_observers(observers, SpanObserver)
-    usual = with_fast_paths(prepared)  # what is run; what waits for what is the program's own
+    usual = with_fast_paths(prepared)  # the executed path; dependencies are the program's own
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
     waiting = _spinning(usual, gpu, held.blocks, l2, step_limit)
@@ -129,16 +131,16 @@ def predict_prepared(
 def _spinning(
     prepared: Prepared, gpu: Device, resident: int, l2: str, step_limit: int
 ) -> RecordedBlocks | None:
-    """Return what blocks do that wait for others; None where the program has no such loop."""
+    """Return the recorded blocks of a program with spin loops, None for any other program."""
     if not spins(prepared.program):
         return None
-    from gpusim.prediction.spinning import recorded_blocks  # with a machine of its own: 15 ms
+    from gpusim.prediction.spinning import recorded_blocks  # imports a second machine: 15 ms
 
     return recorded_blocks(prepared, gpu, resident, l2, step_limit)
 
 
 def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
-    """Refuse barriers that cannot open, and those that the clock does not have."""
+    """Refuse barriers that cannot open, and barriers that the clock does not model."""
     program = prepared.program
     if any(_is_untimed(instruction) for instruction in program.instructions):
         raise InputError(
@@ -165,13 +167,13 @@ def _check_l2(state: str) -> None:
 
 
 def _stalls(done: SmTime) -> dict[str, float]:
-    """Return what fraction of the warps' time went to each reason."""
+    """Return the fraction of warp time of each stall reason."""
     total = sum(done.stalls) or 1
     return {name: spent / total for name, spent in zip(STALLS, done.stalls, strict=True)}
 
 
 def _lines(prepared: Prepared, done: SmTime) -> dict[int, float]:
-    """Return what fraction of the warps' time went to each source line, 0 where there is none."""
+    """Return the fraction of warp time of each source line; line 0 has the rest."""
     total = sum(done.stalls) or 1
     lines: dict[int, float] = {}
     for pc, spent in done.by_pc.items():
@@ -181,10 +183,9 @@ def _lines(prepared: Prepared, done: SmTime) -> dict[int, float]:
 
 
 def _latency(gpu: Device, memory: MemoryShare, work: Workload, resident: int) -> Bound:
-    """Return what the launch takes if a block runs as long as it does alone, with all it waits for.
+    """Return the latency bound: blocks in turn on one SM, each with the duration of a lone block.
 
-    Of the blocks of an SM, one place gets at least their number over the places, one after
-    the other.
+    The number of turns is the SM's number of blocks over its places, rounded up.
     """
     in_turn = math.ceil(work.blocks_on_sm / resident)
     alone = simulate_alone(gpu, memory, work, is_first=in_turn == 1)

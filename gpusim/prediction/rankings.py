@@ -1,6 +1,6 @@
 """`gpusim.rank`: kernels in order of their time on a device.
 
-The reasons of a step from one kernel to the next are found by the reports.
+The causes of the steps between kernels are found by the reports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Ranking:
     failures: Sequence[tuple[str, str]] = ()
 
     def step(self, place: int) -> float:
-        """Return how many times as fast a kernel is as the one before it."""
+        """Return the speedup of a kernel over the one before it."""
         return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
 
 
@@ -48,8 +48,8 @@ def rank(
 
     `kernels` are names of the catalogue, a `Request` each where size or block matter, or launches
     `kernel[grid, block]`, all of them with `args`. The other arguments are those of
-    `gpusim.predict`; `progress` is called with the name of each kernel that is done. A kernel
-    that cannot run is among the `failures`; raises its GpusimError where none can.
+    `gpusim.predict`; `progress` is called with the name of each finished kernel. Kernels that
+    cannot run are among the `failures`; raises the first GpusimError if none can.
     """
     if not kernels:
         raise InputError("there are no kernels to rank; name one at least")

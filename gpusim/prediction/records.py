@@ -1,4 +1,4 @@
-"""What a prediction says: plain records, of which reports and tables are made."""
+"""Results of a prediction: plain records, the source of reports and tables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gpusim.prediction.traffic import Traffic
 
 @dataclass(frozen=True)
 class Extent:
-    """What was simulated of the SM's blocks and of the longest loop, and extrapolated from that.
+    """Simulated and extrapolated parts of the SM's blocks and of the longest loop.
 
-    `iterations` are those of the longest loop in which all warps do the same in each, or in each
-    few, which then count as one. `spread` is how far the last stretch that was simulated changed
-    the rate, as a fraction.
+    `iterations` are those of the longest uniform loop; a few iterations count as one where
+    alignment repeats with that period. `spread` is the relative change of the rate in the last
+    simulated section.
     """
 
     blocks_on_sm: int
@@ -35,7 +35,7 @@ class Extent:
 
     @property
     def extrapolated(self) -> int:
-        """Blocks of the SM that were not simulated."""
+        """Number of the SM's blocks that were not simulated."""
         return self.blocks_on_sm - self.simulated
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,13 +54,13 @@ class Extent:
 
 @dataclass(frozen=True)
 class Prediction:
-    """How long a launch takes. `cycles` are SM cycles of the kernel alone, `time_us` with launch.
+    """The predicted duration of a launch: `cycles` of the kernel, `time_us` with launch overhead.
 
-    `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1;
-    `lines` are fractions of warp cycles by source line. `bounds` are what the launch would take
-    if only one thing limited it; the largest binds. `timeline` is kept where it was asked for.
-    `assumes_ordinary_operands` says whether elements that are not given were taken for such: nobody
-    takes the unusual path of a quotient or a root.
+    `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1; `lines`
+    are fractions of warp cycles by source line. `bounds` are lower bounds by limiter; the largest
+    is the binding one. `timeline` is kept on request. `assumes_ordinary_operands` says whether
+    elements without given values are assumed to be ordinary: no quotient or root has special
+    operands.
     """
 
     prepared: Prepared
@@ -99,20 +99,20 @@ class Prediction:
 
     @property
     def bound(self) -> Bound:
-        """What binds: the largest of the bounds."""
+        """The limiter: the largest of the lower bounds."""
         return max(self.bounds, key=lambda b: b.time_us)
 
     @property
     def classes(self) -> Classes:
-        """The classes of blocks that do the same."""
+        """The classes of blocks with equal streams."""
         return self.extent.classes
 
     def gbps(self, size_bytes: float) -> float:
-        """Return what moving `size_bytes` in this time comes to, in GB/s (10^9 bytes)."""
+        """Return the bandwidth of moving `size_bytes` in this time, in GB/s (10^9 bytes)."""
         return size_bytes / self.time_us / 1000
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `gpusim predict --json` prints."""
+        """Return the output of `gpusim predict --json` as plain data."""
         return {
             "kernel": self.kernel,
             "generator": self.prepared.program.generator,
@@ -147,7 +147,7 @@ class Prediction:
 
 
 def launch_overhead_us(device: Device) -> float:
-    """Return what the host and the launch itself take, in microseconds."""
+    """Return the launch overhead of host and device, in microseconds."""
     return 0.0 if "launch-overhead" in device.ablations else device.host.launch_overhead_us
 
 

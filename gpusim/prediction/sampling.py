@@ -1,7 +1,7 @@
-"""What one SM does, from its first block to its last, of which only a part is simulated.
+"""Sampled simulation of one SM: warm-up, steady state and tail of its blocks.
 
-Waves of blocks that do the same take a time each that settles; so do iterations of a loop. Both
-are extrapolated at the rate that was found. Beginning, ramp and tail are simulated.
+Waves of equal blocks reach a steady duration, and so do iterations of a loop; both are extrapolated
+at the measured rate. Warm-up and tail are simulated.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
 from gpusim.prediction.workload import FIRST_ITERATIONS, Workload
 
-# How many waves of resident blocks are simulated, with at least so many blocks. Where the second
-# half of them has another rate than the first by more than counts as settled, it is twice as many,
-# and so it is with iterations of a loop, unless that were more warp instructions than are worth it.
-# Twice as many waves move the mean error of 78 launches of the catalogue by 0.02 % of a time, and
-# take 39 % more instructions.
+# Simulated waves of resident blocks, and their minimum number of blocks. If the second half of the
+# waves has a rate that differs from the first half's by more than SETTLED, the number is doubled,
+# and likewise that of loop iterations, within a limit on warp instructions. Twice as many waves
+# move the mean error of 78 launches of the catalogue by 0.02 % of a time, and take 39 % more
+# instructions.
 FIRST_WAVES = 16
 FIRST_BLOCKS = 32
 MOST_INSTRUCTIONS = 1_000_000
 SETTLED = 0.01
 
-# What warps wait for that others keep. Where they do so for more than this fraction of their time,
-# old ones run first and young ones after them, each as fast as if it were nearly alone.
+# Stalls by contention between warps. Above this fraction of warp time, old warps run first and
+# young ones after them, each almost as fast as a lone warp.
 KEPT_BY_OTHERS = (NOT_SELECTED, MATH, MIO, LG)
 CONTENDED = 0.2
 
 
 @dataclass(frozen=True)
 class SmTime:
-    """An SM's work, simulated or extrapolated: cycles, and where the warps' ticks went.
+    """An SM's work, simulated or extrapolated: cycles, and the warps' ticks by reason and pc.
 
-    `simulated_cycles` are what it takes with the iterations alone that were simulated. `blocks` of
-    its blocks were simulated, with `iterations` of the longest loop: so many warp
-    `instructions`. `spread` is how far the last stretch changed a rate, as a fraction;
-    `iterations_spread` that of iterations alone.
+    `simulated_cycles` leave out extrapolated iterations. `blocks` of its blocks were simulated,
+    with `iterations` of the longest loop: `instructions` warp instructions. `spread` is the
+    relative change of a rate in the last simulated section; `iterations_spread` that of iterations
+    alone.
     """
 
     cycles: float
@@ -58,7 +58,7 @@ class SmTime:
 
     @property
     def is_contended(self) -> bool:
-        """Whether warps mostly wait for what others keep."""
+        """Whether warps mostly stall by contention."""
         kept = sum(self.stalls[reason] for reason in KEPT_BY_OTHERS)
         return kept > CONTENDED * sum(self.stalls)
 
@@ -71,7 +71,7 @@ def simulate_all(
     resident: int,
     observers: Sequence[SpanObserver] = (),
 ) -> SmTime:
-    """Return what an SM that holds `resident` blocks at a time does with all of its blocks."""
+    """Return the time of an SM for all its blocks, with `resident` of them at a time."""
 
     def of_iterations(most: int, observers: Sequence[SpanObserver] = ()) -> SmTime:
         def of_blocks(count: int) -> Outcome:
@@ -85,7 +85,7 @@ def simulate_all(
     if done.is_contended and done.iterations < longest:
         fewer = of_iterations(done.iterations // 2)
         done = replace(done, cycles=_with_further(done, fewer, longest))
-    # With as many iterations as were simulated, whose steps there are; a shorter loop is whole.
+    # Uses the steps built for the simulated iterations; a shorter loop is complete.
     simulated, whole = work.waits_for_memory(max(FIRST_ITERATIONS, done.iterations))
     warps = min(resident, work.blocks_on_sm) * work.warps
     late = slowest_excess_cycles(device, share, (simulated, warps), (whole, share.sms * warps))
@@ -99,9 +99,9 @@ def simulate_all(
 def simulate_alone(
     device: Device, share: MemoryShare, work: Workload, *, is_first: bool = False
 ) -> float:
-    """Return the cycles of a block that has an SM for itself, which is the SM's first or a later.
+    """Return the cycles of a lone block on an SM: the SM's first one, or a later one.
 
-    It leaves without waiting for what it has stored.
+    It ends without waiting for its stores.
     """
     blocks = work.some(1, FIRST_ITERATIONS)
     alone = simulate(device, share, blocks, 1, is_steady=not is_first)
@@ -113,7 +113,7 @@ def simulate_alone(
 def _sm_time(
     outcome: Outcome, blocks: int, iterations: float, waves: float = 0.0, spread: float = 0.0
 ) -> SmTime:
-    """Return what an SM takes beside the cycles of extrapolated iterations and waves."""
+    """Return an SM's time, with the cycles of extrapolated iterations and waves added."""
     simulated = outcome.cycles + waves
     return SmTime(
         cycles=simulated + iterations,
@@ -129,7 +129,7 @@ def _sm_time(
 
 
 def _settled(simulate: Callable[[int], SmTime], longest: int) -> SmTime:
-    """Simulate some iterations of the longest loop, twice as many where they have not settled."""
+    """Simulate iterations of the longest loop, twice as many before a steady state."""
     most = FIRST_ITERATIONS
     done = simulate(most)
     is_unsettled = done.iterations_spread > SETTLED
@@ -142,7 +142,7 @@ def _settled(simulate: Callable[[int], SmTime], longest: int) -> SmTime:
 def _all_waves(simulate: Callable[[int], Outcome], work: Workload, resident: int) -> SmTime:
     """Simulate some waves of blocks, then more of them, and extrapolate to all.
 
-    Whole waves are extrapolated, so that the tail that is simulated is as full as the launch's.
+    Whole waves are extrapolated, so that the simulated tail is as full as the launch's.
     """
     whole = work.blocks_on_sm
     waves, before = max(FIRST_WAVES, -(-FIRST_BLOCKS // resident)), 0.0
@@ -164,9 +164,9 @@ def _all_waves(simulate: Callable[[int], Outcome], work: Workload, resident: int
 
 
 def _with_further(done: SmTime, fewer: SmTime, longest: int) -> float:
-    """Return the cycles of all iterations, each further one of which adds as much as the last half.
+    """Return the cycles of all iterations, at the rate of the second half of the simulated ones.
 
-    `fewer` are half of those that are `done`.
+    `fewer` has half of the iterations of `done`.
     """
     simulated = done.iterations - done.iterations // 2
     each = (done.simulated_cycles - fewer.simulated_cycles) / simulated
@@ -174,9 +174,9 @@ def _with_further(done: SmTime, fewer: SmTime, longest: int) -> float:
 
 
 def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:
-    """Return the cycles between waves that leave, in the first half of them and in all.
+    """Return the cycles between the ends of waves, in the first half of them and in all.
 
-    The first wave begins all at once, and the last has the SM for itself: both are left out.
+    The first wave begins together, and the last has the SM for itself: both are left out.
     """
     waves = len(ends) // resident
     means = [fmean(ends[wave * resident : (wave + 1) * resident]) for wave in range(waves)]
@@ -189,5 +189,5 @@ def _is_worth_twice(instructions: int) -> bool:
 
 
 def _apart(one: float, other: float) -> float:
-    """Return how far two rates are apart, as a fraction of the second."""
+    """Return the relative difference of two rates, to the second."""
     return abs(one / other - 1) if other else math.inf

@@ -1,4 +1,4 @@
-"""A timeline: the lives of the warps of an SM's first blocks, as the clock tells them."""
+"""A timeline: the spans of the warps of an SM's first blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WarpLife:
 
     @property
     def start(self) -> float:
-        """The cycle at which it may issue first."""
+        """The cycle of its earliest issue."""
         return self.spans[0].start
 
     @property
@@ -35,10 +35,10 @@ class WarpLife:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The first blocks that come to an SM, in cycles from the launch of the first.
+    """The first blocks of an SM, in cycles from the launch of the first.
 
-    `blocks` of the `simulated` blocks are in it; `resident` run at a time. `barriers` are
-    (block, cycle) of each that opened.
+    `blocks` of the `simulated` blocks are in it; `resident` run at a time. `barriers` are (block,
+    cycle) of each opening.
     """
 
     schedulers: int
@@ -72,7 +72,7 @@ class Timeline:
 
 
 class TimelineRecorder(SpanObserver):
-    """Keeps the spans of an SM's first blocks; of an SM that is simulated again, the last time."""
+    """Keeps the spans of an SM's first blocks, of the last simulation."""
 
     def __init__(self, schedulers: int, resident: int) -> None:
         self._schedulers = schedulers
@@ -80,7 +80,7 @@ class TimelineRecorder(SpanObserver):
         self.begin(0)
 
     def begin(self, blocks: int) -> None:
-        """Forget an earlier time."""
+        """Discard an earlier simulation."""
         self._simulated = blocks
         self._cycles = 0.0
         self._blocks = MOST_BLOCKS
@@ -89,7 +89,7 @@ class TimelineRecorder(SpanObserver):
         self._barriers: list[tuple[int, float]] = []
 
     def span(self, span: Span) -> None:
-        """Keep a span of one of the first blocks: fewer of them where they have too many."""
+        """Keep a span of one of the first blocks; fewer blocks if they have too many spans."""
         if span.block >= self._blocks:
             return
         self._spans.setdefault((span.block, span.warp), []).append(span)
@@ -104,12 +104,12 @@ class TimelineRecorder(SpanObserver):
         self._barriers.append((block, cycle))
 
     def end(self, cycles: float) -> None:
-        """Take note of the end."""
+        """Record the end."""
         self._cycles = cycles
 
     @property
     def timeline(self) -> Timeline:
-        """What was kept."""
+        """The recorded timeline."""
         blocks = min(self._blocks, self._simulated)
         lives = (
             WarpLife(block, warp, scheduler_of(block, warp, self._schedulers), tuple(spans))
@@ -128,7 +128,7 @@ class TimelineRecorder(SpanObserver):
 
 
 def joined(spans: Sequence[Span]) -> Iterator[Span]:
-    """Yield spans with those that follow for the same reason made one, at the first one's pc."""
+    """Yield spans, merged with directly following ones of the same reason, at the first pc."""
     whole: Span | None = None
     for span in spans:
         if whole is not None and whole.reason == span.reason and whole.end == span.start:

@@ -1,4 +1,4 @@
-"""Where the bytes come from that a launch reads, and where those go that it writes."""
+"""Traffic of a launch: origin of the bytes it reads, destination of the bytes it writes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from gpusim.prediction.memory.measured import (
 )
 from gpusim.prediction.streams import Classes
 
-CACHED = ("global", "local")  # memory that the L1 has lines of
+CACHED = ("global", "local")  # memory cached in the L1
 
 
 @dataclass(frozen=True)
 class Fetch:
-    """What an instruction loads of an array, and where that comes from: fractions that add up to 1.
+    """An instruction's loads from an array, and their origin: fractions that add up to 1.
 
-    Of its `sectors`, as warps ask for them, `l1` are in the SM's L1, `l2` in the L2, and `dram`
-    come from DRAM. Between two touches of a line `reuse_bytes` of lines come into the L2, on the
-    median; None where most lines are touched once.
+    Of its `sectors`, as requested by warps, `l1` hit in the SM's L1, `l2` in the L2, and `dram`
+    come from DRAM. `reuse_bytes` is the median reuse distance in the L2, in bytes of lines; None if
+    most lines are touched once.
     """
 
     pc: int
@@ -49,13 +49,12 @@ class Fetch:
 class Traffic:
     """Bytes of a launch: loaded out of L1, L2 and DRAM, written to L2, and on to DRAM by its end.
 
-    `compulsory_bytes` are those of the sectors that are loaded and of those that are stored or
-    updated, each once: what it moves at the least.
-    `moved_bytes` are what DRAM reads for what is loaded, in whole grains, and for what is stored in
-    part or updated. The L2's parts are asked for so many `looked_up` sectors by loads, the L1s for
-    `l1_asked` by loads, stores and atomics, of which they have `l1_found`. For itself the launch
+    `compulsory_bytes` are the distinct sectors loaded and the distinct sectors stored or updated,
+    a lower bound of traffic. `moved_bytes` are DRAM reads, in whole grains for loads, and for
+    partial stores and updates. Loads make `looked_up` sector lookups in the L2's parts; loads,
+    stores and atomics make `l1_asked` in the L1s, `l1_found` of them hits. For itself the launch
     reads `own_sectors` through the L2 and `own_bytes` from DRAM: code, constants and parameters.
-    `fetches` say what is loaded by instruction.
+    `fetches` are loads by instruction.
     """
 
     l1_bytes: int
@@ -74,7 +73,7 @@ class Traffic:
 
     @property
     def counters(self) -> dict[str, float]:
-        """What Nsight Compute counts of it, by its names; a model."""
+        """Counters of Nsight Compute by name, predicted; a model."""
         return {name: count(self) for name, (_, _, count) in PREDICTED.items()}
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,7 +88,7 @@ def _hit_rate(traffic: Traffic) -> float:
     return 100 * traffic.l1_found / traffic.l1_asked if traffic.l1_asked else 0.0
 
 
-# By Nsight Compute's names: unit, what is counted, and how it follows.
+# By Nsight Compute's names: unit, description, and derivation.
 PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
     "lts__t_sectors_op_read.sum": (
         "sectors",
@@ -112,7 +111,7 @@ PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
 
 
 def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str) -> Traffic:
-    """Return the traffic of a launch whose blocks are of these classes, with a cold or warm L2."""
+    """Return the traffic of a launch with these classes of blocks, with a cold or warm L2."""
     fetches = []
     loaded = from_l2 = from_dram = 0
     moved = looked_up = 0.0
@@ -166,7 +165,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str
 
 
 def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]]:
-    """Return how many sectors the warps ask the L1 for, by kind of access and pc."""
+    """Return the number of sectors requested by warps from the L1, by kind of access and pc."""
     kinds = [
         OPS[one.op].kind if one.memory is not None and one.memory.space in CACHED else ""
         for one in prepared.program.instructions
@@ -186,7 +185,7 @@ def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]
 
 
 def _array_at(arrays: Mapping[str, Allocation], address: int) -> str:
-    """Return the name of the array that has an address, empty where none has."""
+    """Return the name of the array at an address, empty if there is none."""
     for name, one in arrays.items():
         if 0 <= address - one.address < max(1, one.array.nbytes):
             return name

@@ -1,4 +1,4 @@
-"""The blocks that one SM gets, as steps that the clock simulates."""
+"""Workload of one SM: its blocks as steps for the clock."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from gpusim.prediction.clock.steps import Action, WarpSteps
 from gpusim.prediction.streams import BlockStream, Classes
 from gpusim.prediction.streams.representatives import representatives
 
-MOST_ADDED_UP = 1 << 20  # blocks of which each is looked at to find the SM with the most work
-FIRST_ITERATIONS = 32  # of a loop that are simulated, before it is known whether they settle
-FEW_ITERATIONS = 2  # loops that differ by no more still do when they are shortened
+MOST_ADDED_UP = 1 << 20  # blocks summed singly to find the SM with most work
+FIRST_ITERATIONS = 32  # simulated iterations of a loop, before a test for the steady state
+FEW_ITERATIONS = 2  # loops whose counts differ by no more keep that difference when shortened
 
 
 class Workload:
-    """What the SM with the most work gets, which holds so many `resident` blocks at a time.
+    """The workload of the SM with most work, with `resident` blocks at a time.
 
-    Steps are made once for each different warp. Loops of which all iterations are alike are
-    shortened: callers say to how many iterations of the longest.
+    Steps are built once for each distinct warp. Uniform loops are shortened: callers give the
+    number of iterations of the longest.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Workload:
         self.longest_loop = max((max(counts) for counts in self._similar), default=0)
 
     def _numbers(self, resident: int) -> Sequence[int]:
-        """Return the numbers of the blocks of the SM whose blocks have the most instructions.
+        """Return the block numbers of the SM with most instructions.
 
-        Of large grids, of those SMs that have one of the longest blocks, by some of their blocks.
+        In large grids only SMs with one of the longest blocks are compared, by a sample of blocks.
         """
         counts = {id(stream): stream.instructions for _, _, stream in self._ranges}
         if len(set(counts.values())) == 1:
@@ -74,7 +74,7 @@ class Workload:
         return max((range(k, self._blocks, self._sms) for k in firsts), key=self._work)
 
     def _work(self, numbers: Sequence[int]) -> int:
-        """Return the instructions of some blocks of these."""
+        """Return the instructions of a sample of these blocks."""
         places = range(0, len(numbers), max(1, len(numbers) // 64))
         return sum(self._stream(numbers[place]).instructions for place in places)
 
@@ -86,7 +86,7 @@ class Workload:
     def of_block(self, number: int, most: int, *, is_first: bool = False) -> list[WarpSteps]:
         """Return the warps of a block of the grid, with `most` iterations of the longest loop.
 
-        A block that `is_first` on its SM waits for code and constants that no other fetched.
+        A block that `is_first` on its SM also waits for cold code and constants.
         """
         stream = self._played[id(self._stream(number))]
         is_first = is_first and (self._code.unlike_later or self._constants.unlike_later)
@@ -113,37 +113,37 @@ class Workload:
         return made
 
     def _iterations(self, most: int, number: int, times: int) -> int:
-        """Return how many iterations of a warp's n-th loop are simulated: a fraction.
+        """Return the number of simulated iterations of a warp's n-th loop: a fraction.
 
-        It is the same for all warps. As many are extrapolated of those that have about as many.
+        The fraction is equal for all warps, and the extrapolated number for similar loops.
         """
         similar = self._similar[number]
         fraction = min(1.0, most / max(similar))
         return max(0, times - similar[times] + round(fraction * similar[times]))
 
     def some(self, count: int, most: int, first: int = 0) -> list[list[WarpSteps]]:
-        """Return `count` of the SM's blocks, the first, the last, and evenly between.
+        """Return `count` of the SM's blocks: the first, the last, and evenly between.
 
-        So many are `first` on it: they begin with the launch.
+        The `first` ones begin with the launch.
         """
         steps, whole = max(1, count - 1), self.blocks_on_sm - 1
         numbers = (self._own[k * whole // steps] for k in range(count))
         return [self.of_block(n, most, is_first=k < first) for k, n in enumerate(numbers)]
 
     def waits_for_memory(self, iterations: int) -> tuple[int, int]:
-        """Return how often a warp of the SM's last block waits for global memory, at most.
+        """Return a warp's number of waits for global memory, the maximum in the SM's last block.
 
-        First as far as it is simulated, with so many iterations of the longest loop, then in all.
+        First the simulated ones, with `iterations` of the longest loop, then all.
         """
         last = self.of_block(self._own[-1], iterations)
         return max(map(_long_waits, last), key=itemgetter(1))
 
     def are_alike(self, but: int) -> bool:
-        """Return whether all but so many of the SM's blocks do the same."""
+        """Return whether all but `but` of the SM's blocks are equal."""
         return max(count for _, count in self._counted) >= self.blocks_on_sm - but
 
     def _own_streams(self) -> list[tuple[BlockStream, int]]:
-        """Return what the SM's blocks do, and how many of them do each."""
+        """Return the distinct streams of the SM's blocks, with their numbers of blocks."""
         counts: dict[int, tuple[BlockStream, int]] = {}
         for first, last, stream in self._ranges:
             here = bisect_right(self._own, last) - bisect_left(self._own, first)
@@ -153,9 +153,9 @@ class Workload:
 
 
 def _long_waits(warp: WarpSteps) -> tuple[int, int]:
-    """Return how often a warp waits for loads from global memory, those issued together once.
+    """Return a warp's number of waits for global loads; loads issued together count once.
 
-    First in its steps, then with the iterations of its loops that are extrapolated.
+    First in its steps, then including extrapolated iterations of its loops.
     """
     counts = [0] * (len(warp.steps) + 1)  # waits before each step
     is_under_way = False
@@ -172,9 +172,9 @@ def _long_waits(warp: WarpSteps) -> tuple[int, int]:
 
 
 def _similar(streams: Iterable[BlockStream]) -> list[dict[int, int]]:
-    """Return, for warps' first loops, second and so on, what each number of iterations counts as.
+    """Return, for warps' first loops, second and so on, a map of iteration counts to similar ones.
 
-    That is the number of a loop that has a few more.
+    The similar count is that of a loop with a few more iterations.
     """
     times: list[set[int]] = []
     for stream in streams:

@@ -1,7 +1,7 @@
-"""Exponential and logarithm in plain arithmetic, within a few units of the last bit.
+"""Exponential and logarithm in plain arithmetic, accurate to a few units in the last place.
 
-Libraries of different systems differ in the last bit, and a compiled clock has none at all: these
-give the same number wherever the clock is played.
+Math libraries of different systems differ in the last bit, and the compiled clock has none: these
+functions give the same number wherever the clock is played.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 
 _LOG2_E = 1.4426950408889634
-# The logarithm of 2, of which the first part has few bits: a whole number of it is exact.
+# ln 2 in two parts; the first has few bits, so that its integer multiples are exact.
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-_LEAST = -700.0  # what lies below has an exponential of nothing
+_LEAST = -700.0  # below it the exponential is 0
 _HALF_ROOT = 0.7071067811865476
 
 
 def exp(x: float) -> float:
-    """Return e to the power of a number up to 700: 0 for one below -700."""
+    """Return e to the power of a number up to 700; 0 below -700."""
     if x < _LEAST:
         return 0.0
     halvings = round(x * _LOG2_E)
     r = x - halvings * _LN2_HIGH - halvings * _LN2_LOW
-    # Taylor's series for at most 0.35, from its last term on.
+    # Taylor series for |r| <= 0.35, from its last term on.
     rest = 1 / 3628800 + r * (1 / 39916800 + r * (1 / 479001600 + r * (1 / 6227020800)))
     rest = 1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r * rest))
     rest = 1 / 24 + r * (1 / 120 + r * (1 / 720 + r * rest))
@@ -33,7 +33,7 @@ def log(x: float) -> float:
     mantissa, exponent = math.frexp(x)
     if mantissa < _HALF_ROOT:
         mantissa, exponent = 2 * mantissa, exponent - 1
-    # Twice the inverse hyperbolic tangent of at most 0.172, from its last term on.
+    # 2 atanh(s) for |s| <= 0.172, from the last term of its series on.
     s = (mantissa - 1) / (mantissa + 1)
     z = s * s
     rest = 1 / 15 + z * (1 / 17 + z * (1 / 19 + z * (1 / 21)))
@@ -43,7 +43,7 @@ def log(x: float) -> float:
 
 
 def power(x: float, exponent: float) -> float:
-    """Return a number from 0 on to the power of a positive one."""
+    """Return a non-negative number to the power of a positive one."""
     if exponent == 1 or x == 0:
         return x
     return exp(exponent * log(x))

@@ -1,7 +1,7 @@
-"""Inner products of long columns, one thread's work.
+"""Inner products of long columns in one thread, independent of the number of cores.
 
-BLAS divides those of more than 10,000 numbers among threads, which wait for each other: 4 ms in
-place of 2 us where other processes keep the cores. What comes out would follow from their number.
+BLAS divides more than 10,000 elements among threads that wait for each other: 4 ms in place of 2 us
+on a busy machine. The rounding would depend on their number.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ MOST_AT_ONCE = 8192
 
 
 def inner(a: Array, b: Array) -> float:
-    """Return the sum of the products of two columns' numbers."""
+    """Return the inner product of two columns of equal length."""
     parts = (slice(begin, begin + MOST_AT_ONCE) for begin in range(0, len(a), MOST_AT_ONCE))
     return sum((float(a[part] @ b[part]) for part in parts), start=0.0)

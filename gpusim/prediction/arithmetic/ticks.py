@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TICKS = 16  # a cycle: intervals that are no whole number of cycles stay integers
+TICKS = 16  # per cycle: intervals of fractional cycles stay integers
 
 
 def ticks(cycles: float) -> int:

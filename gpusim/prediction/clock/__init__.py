@@ -1,1 +1,1 @@
-"""The clock: how long warp streams take on a device, cycle by cycle, and for which reasons."""
+"""The clock: cycle-level simulation of an SM's warp streams, with stall reasons."""

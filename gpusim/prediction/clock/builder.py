@@ -1,7 +1,7 @@
-"""Steps made one after the other: how long after one instruction the next may be issued.
+"""Construction of steps in issue order, with fixed latencies resolved.
 
-That depends on the warp alone, as long as it waits for nothing of variable latency: compilers
-write it into the machine code. Whose instructions they are `step_builder` knows.
+The delay between two instructions of a warp depends on the warp alone, except for results of
+variable latency: compilers write it into the machine code. `step_builder` walks the stream.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 
 
 class Row(NamedTuple):
-    """An instruction of a stream: whether it jumps, has a lane that is on, and what it `asked` for.
+    """An instruction of a stream: branch taken, a lane on, and `asked`, its request.
 
-    `gaps`, `earlier` and `apart` say how its lines lie, for loads, and `behind` how many loads ago
-    the block touched the last of them first. So many `lanes` run it.
+    For loads, `gaps`, `earlier` and `apart` are distances of its lines, and `behind` the number of
+    loads since the block's first touch of its most recent sector. `lanes` is the number of active
+    lanes.
     """
 
     pc: int
@@ -49,9 +50,9 @@ State = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Left:
-    """How a builder was left, with times from then on: all that decides what comes next is added.
+    """The state of a builder after a piece of a stream, with relative times.
 
-    `state` is equal where that is.
+    All further additions follow from it. Equal states have an equal `state`.
     """
 
     state: State
@@ -69,12 +70,11 @@ class Left:
 
 @dataclass(frozen=True)
 class Added:
-    """What a piece of a stream added to a builder, as often as that `begun` in this state.
+    """Additions of a piece of a stream to a builder in state `begun`, for reuse.
 
-    How the step that was open before `ended`, and how many instructions were `issued` with it;
-    the steps behind it, of which the last is open, and how many tags they use; the ticks that it
-    took in all and by pc, and how it `left` the builder. Its first instruction is part of the
-    `opened`-th step behind that one.
+    They are: the open step as it `ended`, with `issued` more instructions; further steps, the last
+    of them open, and their number of tags; the ticks in all and by pc; and the state it `left`. Its
+    first instruction is part of the `opened`-th step after the open one.
     """
 
     begun: State
@@ -89,19 +89,19 @@ class Added:
 
     @property
     def is_again(self) -> bool:
-        """Whether it left all as it had found it."""
+        """Whether the final state equals the initial one."""
         return self.left.state == self.begun
 
 
 @dataclass
 class Builder:
-    """Makes steps: the last one is open until it is known when the next one can follow.
+    """Appends steps; the last one is open until the delay to the next one is known.
 
-    Times are ticks as a compiler counts them, for which nothing is of unknown length: `at` is when
-    the open step is issued, `cursor` when the next one might be. What waits longer than that takes
-    the same time after it all the same: stall counts are written into the machine code. Where the
-    code's own are known they hold as well as what follows from its operands. A warp that was held
-    at a barrier goes on at once. `copies` to shared memory are `pending` as registers are.
+    Times are ticks as a compiler counts them, without variable latencies: `at` is the issue of the
+    open step, `cursor` the earliest issue of the next one. The delays hold after a longer wait as
+    well, as stall counts of machine code do. The code's own stall counts, if known, are lower
+    bounds beside the operands. A warp held at a barrier continues at once. `copies` to shared
+    memory are `pending` as registers are.
     """
 
     made: list[Step] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Builder:
     was_held: bool = False
 
     def load(self, access: Access, gaps: int, earlier: int) -> float:
-        """Take note of a load; return how many latencies it has with those under way."""
+        """Record a load; return its number of latencies, including loads in flight."""
         if self.under_way:
             self.draws += draws.of_another_access(earlier, self.under_way)
         else:
@@ -133,7 +133,7 @@ class Builder:
         return self.draws / LATENCY
 
     def close(self, needs: tuple[int, ...] = ()) -> None:
-        """End the open step where the warp waits, for results or at a barrier."""
+        """Close the open step: the warp waits for results or at a barrier."""
         if self.made:
             last = self.made[-1]
             last.gap = max(self.cursor - self.at, last.slot)
@@ -144,7 +144,7 @@ class Builder:
                 self.under_way = self.draws = 0
 
     def await_results(self, reads: tuple[int, ...]) -> None:
-        """Let the warp wait where an instruction reads a result whose latency is not fixed."""
+        """Close the open step if an instruction reads a result of variable latency."""
         pending = self.pending
         if pending and not pending.keys().isdisjoint(reads):
             waits = tuple(sorted({pending[r] for r in reads if r in pending}))
@@ -154,7 +154,7 @@ class Builder:
             self.close()
 
     def earliest(self, instruction: Instruction, cost: Cost) -> int:
-        """Return when an instruction may issue: its pipe is free and what it reads is ready."""
+        """Return an instruction's earliest issue: pipe free, fixed-latency operands ready."""
         if self.was_held:
             self.was_held = False
             return self.cursor
@@ -169,25 +169,25 @@ class Builder:
         return at
 
     def follow(self, at: int, pc: int, after: int) -> None:
-        """Let what comes next be issued at a time, and the warp go on some time after that."""
+        """Charge a pc for an instruction issued at a time, and advance the cursor past it."""
         self.charges[pc] = self.charges.get(pc, 0) + at + after - self.cursor
         self.cursor = at + after
 
     def add(self, step: Step, at: int, after: int) -> None:
-        """Add a step that is issued at a time; the warp may go on so long after that."""
+        """Append a step issued at a time; the warp may continue `after` ticks later."""
         if self.made:
             last = self.made[-1]
             last.next = step
             if at:
                 last.gap = max(at - self.at, last.slot)
         self.follow(at, step.pc, after)
-        if step.action is Action.BARRIER:  # whoever comes behind it is charged for the wait
+        if step.action is Action.BARRIER:  # the wait is charged to the next instruction
             self.charges[step.pc] -= after - step.slot
         self.at = at
         self.made.append(step)
 
     def fetch(self, pc: int, takes: int) -> None:
-        """Let a line of code begin that comes so long after the one before, or later."""
+        """Begin a line of code, at the earliest `takes` ticks after the line before."""
         begins = max(self.cursor, self.line_begun + takes)
         if self.made:
             self.follow(begins, pc, 0)
@@ -206,7 +206,7 @@ class Builder:
             self.run(row.pc, issue.instruction, issue.cost, is_taken=row.is_taken)
 
     def awaited(self, issue: Issue) -> tuple[int, ...]:
-        """Return what an instruction that has to do with copies waits for; groups are committed."""
+        """Return the results awaited by an instruction of asynchronous copies; commit groups."""
         allowed = issue.instruction.detail
         if issue.copies == "commits":
             self.copies.commit_group()
@@ -215,12 +215,12 @@ class Builder:
         return issue.reads
 
     def access(self, row: Row, issue: Issue) -> Access:
-        """Return what an instruction asks of the unit that serves it; what is equal is one."""
+        """Return an instruction's request to its unit, one object for equal requests."""
         made = self.asked(row, issue)
         return self.accesses.setdefault(made, made)
 
     def asked(self, row: Row, issue: Issue) -> Access:
-        """Return what an instruction asks of the unit that serves it."""
+        """Return an instruction's request to its unit."""
         if issue.action in READS:
             return Access(issue.cost.latency + self.late, lines=max(1, row.asked[0]))
         lanes = Access(*row.asked) if row.is_on else NO_ACCESS
@@ -248,7 +248,7 @@ class Builder:
         )
 
     def act(self, row: Row, issue: Issue) -> None:
-        """Add an instruction that takes no fixed time."""
+        """Add an instruction of variable latency."""
         action, instruction, cost = issue.action, issue.instruction, issue.cost
         access = self.access(row, issue)
         port = issue.port if row.is_on or action in READS else TICKS
@@ -271,7 +271,7 @@ class Builder:
         self.deferred = ISSUED_BEHIND_A_BARRIER if action is Action.BARRIER else 0
 
     def free_tag(self, *, is_global: bool) -> int:
-        """Return the first number that no result has which may be waited for."""
+        """Return the first tag without a pending result."""
         used, tag = self.pending.values(), 0
         while tag in used:
             tag += 1
@@ -283,7 +283,7 @@ class Builder:
         return tag
 
     def run(self, pc: int, instruction: Instruction, cost: Cost, *, is_taken: bool) -> None:
-        """Add an instruction that takes a fixed time, unless a constant is not there."""
+        """Add an instruction of fixed latency, plus the delay of a missing constant."""
         is_load = OPS[instruction.op].kind == "bank"
         at = self.earliest(instruction, cost) + (0 if is_load else self.late)
         latency = cost.latency + (self.late if is_load else 0)
@@ -312,14 +312,14 @@ class Builder:
         self.add(step, at, TICKS)
 
     def state(self) -> State | None:
-        """Return all that decides what instructions to come add, with times from now on.
+        """Return the state that determines all further additions, with relative times.
 
         None before the first step.
         """
         return self.left().state if self.made else None
 
     def left(self) -> Left:
-        """Return how it is left now. What is over by now decides nothing."""
+        """Return the present state. Times already past are left out."""
         now, last = self.cursor, self.made[-1]
         at = self.at - now
         pipes = {pipe: free - now for pipe, free in self.pipe_free.items() if free > now}
@@ -344,9 +344,9 @@ class Builder:
         return Left(state, at, pipes, ready, pending, from_global, *rest)
 
     def repeat(self, piece: Added) -> Step:
-        """Add what a piece of a stream added that had begun as all is now.
+        """Append the additions of an earlier piece that began in the present state.
 
-        Return the step that has its first instruction.
+        Return the step of its first instruction.
         """
         last, ended, opened = self.made[-1], piece.ended, piece.opened - 1
         opened += len(self.made)
@@ -365,7 +365,7 @@ class Builder:
         return self.made[opened]
 
     def leave_as(self, left: Left) -> None:
-        """Let what comes next be decided as it was where a builder was left so, from now on."""
+        """Restore a state, with its times relative to now."""
         now = self.cursor
         self.at = now + left.at
         self.pipe_free = {pipe: now + free for pipe, free in left.pipe_free.items()}
@@ -375,11 +375,11 @@ class Builder:
         self.deferred, self.was_held = left.deferred, left.was_held
 
     def finish(self, pc: int) -> None:
-        """Let the warp leave where its stream has not said so, behind the instruction `pc`."""
+        """Add an exit after the instruction `pc` if the stream has none."""
         if not self.made or self.made[-1].action is not Action.EXIT:
             self.deferred = 0
             self.await_results(())
             self.leave(pc, self.cursor, 0)
         for step in self.made:
             if step.mark >= 0 and not step.needs:
-                step.needs = (self.tags,)  # which is there from the beginning
+                step.needs = (self.tags,)  # a result available from the beginning

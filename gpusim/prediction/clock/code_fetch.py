@@ -1,8 +1,8 @@
-"""What code costs that is longer than the instruction caches: it comes 128 bytes at a time.
+"""Instruction fetch: cost of code larger than the instruction caches, in lines of 128 bytes.
 
-What the caches hold was run before, by other warps or by the warp itself: a warp's lines are told
-apart by what all of its code came to since, as in caches that keep what was used last. What they
-do not hold comes out of the L2, or out of DRAM where the first blocks of a launch find that empty.
+Cached code was run before, by other warps or by the warp itself: hits are determined by LRU
+replacement over a warp's own line sequence. Misses come out of the L2, or out of DRAM for the first
+wave of a launch with a cold L2.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _WIDE_FROM_CC_MAJOR, _WIDE_BYTES, _NARROW_BYTES = 7, 16, 8
 
 
 def instruction_bytes(cc: ComputeCapability) -> int:
-    """Return how long an instruction is."""
+    """Return the size of an instruction in bytes."""
     return _WIDE_BYTES if cc.major >= _WIDE_FROM_CC_MAJOR else _NARROW_BYTES
 
 
 def code_bytes(program: Program, cc: ComputeCapability) -> int:
-    """Return how long a program's code is, without what stands for nothing in the machine."""
+    """Return the size of a program's code in bytes, without pseudo-instructions."""
     issued = sum(OPS[instruction.op].issued for instruction in program.instructions)
     return issued * instruction_bytes(cc)
 
 
 class CodeFetch:
-    """Tells how long lines of a program's code take on a device; a line is 128 bytes.
+    """Fetch times of a program's code lines on a device; a line is 128 bytes.
 
-    Of code that no cache of an SM keeps from one launch to the next, the first blocks of a launch
-    that finds the L2 "cold" wait for DRAM: they are `unlike_later` ones.
+    Code larger than an SM's caches comes from DRAM for the first wave of a launch with a "cold" L2:
+    its blocks are then `unlike_later` ones.
     """
 
     def __init__(self, program: Program, device: Device, l2: str) -> None:
@@ -56,10 +56,10 @@ class CodeFetch:
         self._out_of_dram = ticks(interval.instruction_line_dram)
 
     def of(self, stream: WarpStream, *, is_first: bool = False) -> Mapping[int, int]:
-        """Return, by place in a stream where another line begins, the ticks the line takes.
+        """Return the ticks of line fetches, by position in a stream where a line begins.
 
-        It begins no sooner after the line before it; nothing is said where the caches hold all.
-        Of a block that `is_first` no other has run it before.
+        A line begins at least that long after the line before; empty if the caches hold all code.
+        For a block that `is_first`, no other has fetched it before.
         """
         if self._is_cached:
             return {}
@@ -75,7 +75,7 @@ class CodeFetch:
         return found
 
     def _lines(self, stream: WarpStream) -> Iterator[tuple[int, int]]:
-        """Yield where in a stream another line of code begins, and which."""
+        """Yield positions in a stream where another line of code begins, and the line."""
         last = -1
         for place, pc in enumerate(stream.pc.tolist()):
             line = self._line_of_pc[pc]

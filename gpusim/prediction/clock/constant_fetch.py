@@ -1,7 +1,7 @@
-"""What constants cost that a launch does not bring along: those of `__constant__` arrays.
+"""Constant fetch: cost of constants in `__constant__` arrays.
 
-They come to an SM some lines at a time, out of the L2 or DRAM, when its first blocks read them;
-then 64 bytes at a time out of the L1.5, into a cache that keeps what was used last.
+They come to an SM some lines at a time, out of the L2 or DRAM, at the first wave's reads; then 64
+bytes at a time out of the L1.5, into a cache with LRU replacement.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from gpusim.prediction.streams import WarpStream, constants
 
 
 class ConstantFetch:
-    """Tells how much later constants of a program are there on a device than out of their cache.
+    """Additional latency of constants of a program that miss their cache on a device.
 
-    The first blocks of a launch are `unlike_later` ones where a program may read any but what the
-    launch brings along.
+    Blocks of the first wave are `unlike_later` ones if a program may read constants other than the
+    launch's own.
     """
 
     def __init__(self, program: Program, device: Device, l2: str) -> None:
@@ -33,9 +33,9 @@ class ConstantFetch:
         self._first = ticks((latency.dram if l2 == "cold" else latency.l2) - latency.constant)
 
     def of(self, stream: WarpStream, *, is_first: bool = False) -> Mapping[int, int]:
-        """Return, by place in a stream, the ticks that constants come later.
+        """Return the additional ticks of constants, by position in a stream.
 
-        Of a block that `is_first` no other has read any before.
+        For a block that `is_first`, no other has read any before.
         """
         if not self.unlike_later:
             return {}
@@ -51,7 +51,7 @@ class ConstantFetch:
         return late
 
     def _lines(self, stream: WarpStream) -> dict[int, int]:
-        """Return, by place in a stream, which line its constants lie in."""
+        """Return the lines of constants, by position in a stream."""
         rows = zip(stream.pc.tolist(), stream.constant.tolist(), strict=True)
         found = (max(line, self._line_of_pc[pc]) for pc, line in rows)
         return {place: line for place, line in enumerate(found) if line != constants.NOWHERE}

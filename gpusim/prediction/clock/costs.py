@@ -1,4 +1,4 @@
-"""What each instruction of a program costs on a device, where nothing stands in its way."""
+"""Costs of a program's instructions on a device, without contention."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.operand_reads import slots_with_reads
 from gpusim.prediction.memory.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
 
-# What a scheduler's instructions wait for while another keeps it, by number; special functions have
-# a unit that one may wait for, and what needs no pipe finds it free.
+# Pipes whose instructions wait while another one occupies them, by number; special functions queue
+# at a unit of their own, and instructions without a pipe never wait.
 PIPES = ("alu", "fma", "imad", "fp64", "uniform")
 XU, NO_PIPE = len(PIPES), len(PIPES) + 1
-# What the uniform datapath makes is for other pipes: its latency says when they may have it.
+# Results of the uniform datapath are for other pipes: its latency includes the transfer.
 _SHARED_PIPES = frozenset(PIPES) - {"uniform"}
-# Nsight Compute's guide, pipelines: from compute capability 7.0 on integers are multiplied where
-# floating-point numbers are.
+# Nsight Compute's guide, pipelines: from compute capability 7.0 on the FMA pipe multiplies integers
+# too.
 _ONE_MULTIPLIER_FROM_CC_MAJOR = 7
 
-# The pipe that a unit of `isa.OPS` belongs to, and whose latency and interval of a device it has.
-# What is none of these takes its result as the ALU does, and keeps nothing for long.
+# Pipe of each unit of `isa.OPS`, with its keys of latency and interval in a device file. Any other
+# unit has the ALU's latency and no occupancy beyond the issue.
 _UNITS: Mapping[str, tuple[str, str, str]] = {
     "alu": ("alu", "alu", "alu"),
     "vote": ("alu", "vote", "alu"),
@@ -40,12 +40,12 @@ _UNITS: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What an instruction costs, in ticks: result after `latency`, pipe kept for `interval`.
+    """Cost of an instruction, in ticks: result after `latency`, pipe occupied for `interval`.
 
-    The pipe is `busy` for others where it is kept for longer than the scheduler is. Where another
-    pipe takes the result it is there `elsewhere` later, and where it guards an instruction,
-    `deciding` later. `slot` is how long the instruction keeps the scheduler, with what it reads,
-    `after` how long its warp waits before the next one, and `jump` how long if it jumps.
+    `busy` is the occupancy of a pipe beyond the issue, as seen by others. The result is available
+    `elsewhere` later in another pipe, and `deciding` later as a guard. `slot` is the time in the
+    scheduler including operand reads, `after` the delay to the warp's next instruction, and `jump`
+    that after a taken branch.
     """
 
     pipe: str
@@ -60,7 +60,7 @@ class Cost:
 
 
 def instruction_costs(program: Program, device: Device) -> list[Cost]:
-    """Return, per pc, what an instruction costs on a device."""
+    """Return the cost of each instruction on a device, by pc."""
     rows = list(_as_issued(program, device))
     alone = [_cost(row, device) for row in rows]
     slots = slots_with_reads(rows, [cost.slot for cost in alone], [cost.busy > 0 for cost in alone])
@@ -68,9 +68,9 @@ def instruction_costs(program: Program, device: Device) -> list[Cost]:
 
 
 def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
-    """Return a program's instructions, some of them as the multiplier does them.
+    """Return a program's instructions, some of them as IMADs.
 
-    Moves and some additions of two numbers, where nvcc spreads work over ALU and multiplier.
+    These are moves and some additions of two numbers, distributed by nvcc over ALU and multiplier.
     """
     is_shared = device.cc.major >= SHARED_WORK_FROM_CC_MAJOR
     additions = 0
@@ -101,7 +101,7 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
 
 
 def _dispatch(unit: str, device: Device) -> float:
-    """Return how long an instruction keeps the scheduler from issuing others, in cycles."""
+    """Return the issue interval of an instruction in its scheduler, in cycles."""
     if unit == "xu":
         return device.interval_cycles.xu_dispatch
     if unit == "imad_wide":
@@ -110,9 +110,9 @@ def _dispatch(unit: str, device: Device) -> float:
 
 
 def _after(instruction: Instruction, device: Device) -> float:
-    """Return how long a warp waits behind what does not jump before it goes on, in cycles.
+    """Return the delay after an instruction without a taken branch, in cycles.
 
-    Behind a fence between blocks that is until what it did before has been seen.
+    After a fence between blocks it lasts until the warp's earlier accesses are visible.
     """
     latency, op = device.latency_cycles, OPS[instruction.op]
     if op.waits_for_memory and instruction.detail != "block":
@@ -123,7 +123,7 @@ def _after(instruction: Instruction, device: Device) -> float:
 
 
 def _unit(unit: str, device: Device) -> tuple[str, float, float]:
-    """Return the pipe that computes, after how many cycles, and how many it is kept."""
+    """Return pipe, latency and interval of a unit, in cycles."""
     if unit not in _UNITS:
         return unit, device.latency_cycles.alu, 1.0
     pipe, latency, interval = _UNITS[unit]

@@ -1,9 +1,9 @@
-"""Which blocks of the grid one SM gets: the one that has the most work, for a launch ends with it.
+"""Distribution of a grid's blocks over SMs: the blocks of the busiest SM, the end of the launch.
 
-A grid's first blocks are dealt to the SMs in turn, and each later one goes where room is first.
-Every n-th block is what comes of that where blocks take equally long, or nearly. Where they do not,
-an SM that has got long ones gets fewer: rows of which only a part is worked on, in a grid whose
-width shares a factor with the number of SMs, would else all be one SM's.
+The first wave is dealt to the SMs in turn, and each later block goes to the first free place. For
+blocks of about equal duration that gives every n-th block. For others, an SM with long blocks gets
+fewer: a strict round robin would give all working rows of a grid, with work in a part of its rows
+and a width that shares a factor with the number of SMs, to one SM.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# How far an SM with every n-th block may be above the mean until blocks are followed one by one.
+# Excess of an SM with every n-th block over the mean, up to which blocks are not followed singly.
 UNEVEN = 0.01
 
 
 def blocks_of_busiest(work: Array, sms: int, resident: int) -> Sequence[int]:
-    """Return the numbers of an SM's blocks: `work` is what each block of the grid has to do.
+    """Return the block numbers of the busiest SM.
 
-    An SM has room for so many `resident` blocks.
+    `work` is the work of each block of the grid; an SM holds `resident` blocks at a time.
     """
     totals = np.bincount(np.arange(len(work)) % sms, work, sms)
     first = int(totals.argmax())
@@ -37,7 +37,7 @@ def blocks_of_busiest(work: Array, sms: int, resident: int) -> Sequence[int]:
 
 
 def _owners(work: Array, sms: int, resident: int) -> Array:
-    """Return each block's SM. A place on an SM is free when its block's work is done."""
+    """Return each block's SM. A place on an SM is free at the end of its block's work."""
     places = sms * resident
     owners = np.arange(len(work)) % sms
     free = sorted((done, place) for place, done in enumerate(work[:places].tolist()))

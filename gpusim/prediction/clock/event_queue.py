@@ -1,4 +1,4 @@
-"""What is to happen on an SM, in order of time: SimPy's, or the compiled clock's own."""
+"""Interface of the SM to its event queue: SimPy's, or that of the compiled clock."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ NEVER = 1 << 62
 
 
 class EventQueue(Protocol):
-    """What the SM and its schedulers say of what is to come. Times are in ticks."""
+    """The event queue of an SM and its schedulers. Times are in ticks."""
 
     def next(self) -> int:
-        """Return when the next of what was said happens, NEVER or more where nothing does."""
+        """Return the time of the next event, NEVER or more for an empty queue."""
 
     def wake(self, at: int, schedulers: list[int]) -> None:
-        """Let schedulers look at a time at what they have, by number, in this order."""
+        """Let schedulers, given by number, check their warps at a time, in this order."""
 
     def end_block(self, at: int, block: Block) -> None:
         """Let a block leave the SM at a time."""

@@ -1,4 +1,4 @@
-"""A program's instructions as a device issues them: what each costs, does and reads."""
+"""Issue properties of a program's instructions on a device: cost, action and operands."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gpusim.prediction.clock.steps import Action
 
 
 class Issue(NamedTuple):
-    """An instruction as steps are made of it: what it costs, does and reads.
+    """An instruction as input of the step builder: cost, action and operands.
 
-    It `is_held` where a warp that is behind a barrier does not issue it before it is held there.
-    It keeps its scheduler's `port` to memory for some ticks, and has so many `words` for a lane.
-    `copies` is its part in copies to shared memory that go on behind it: see `isa.Op`. Such a part
-    of it `joins` an instruction like it right before it, to the same sectors.
+    It `is_held` if a warp past a barrier cannot issue it before it is held there. It occupies its
+    scheduler's memory `port` for some ticks, and has `words` 32-bit words per lane. `copies` is its
+    role in asynchronous copies to shared memory: see `isa.Op`. `joins` is the fraction of a store
+    that merges with a store to the same sectors right before it.
     """
 
     instruction: Instruction
@@ -38,7 +38,7 @@ class Issue(NamedTuple):
 
 
 def issues(program: Program, device: Device) -> list[Issue]:
-    """Return each instruction of a program as a device issues it."""
+    """Return each instruction of a program with its issue properties on a device."""
     costs = instruction_costs(program, device)
     interval = device.interval_cycles
     ports = ticks(interval.lsu_scheduler), ticks(interval.store_scheduler)
@@ -47,11 +47,11 @@ def issues(program: Program, device: Device) -> list[Issue]:
 
 
 def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
-    """Yield the instructions, reading what the rows that are never issued put together for them.
+    """Yield the instructions, with pseudo-instructions replaced by their sources as operands.
 
-    In a compiler's code these are operands: an address that is a sum of registers, a predicate
-    that is the opposite of one. They are as late as what they are made of. In the lowering's they
-    stand for nothing that an instruction of the hardware would wait for.
+    In a compiler's code these are operand expressions: an address as a sum of registers, a negated
+    predicate. They are ready when their sources are. In the lowering's code no instruction of the
+    hardware would wait for them.
     """
     if not program.compiler:
         yield from program.instructions
@@ -102,15 +102,16 @@ def _issue(
 
 
 def _action(op: Op, instruction: Instruction) -> Action:
-    """Return what takes no fixed time: a fence within the block waits for nothing."""
+    """Return the action of variable latency; a fence within the block waits for nothing."""
     waits = op.kind != "fence" or instruction.detail != "block"
     return Action[op.action.upper()] if op.action and waits else Action.RUN
 
 
 def _port(op: Op, instruction: Instruction, words: int, ports: tuple[int, int]) -> int:
-    """Return how long an access keeps its scheduler's port to memory: for each register it reads.
+    """Return the ticks on the scheduler's memory port: one interval per register read.
 
-    `ports` are those of a load and of a store of a word in shared memory, of one register and two.
+    `ports` are the times for a load and for a store of one word in shared memory, with one and two
+    registers.
     """
     load, store = ports
     if instruction.memory is None:

@@ -1,4 +1,4 @@
-"""Where the loops of a stream lie among its steps, of which iterations are extrapolated."""
+"""Marks of extrapolated loops among the steps of a stream."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from gpusim.prediction.clock.steps import MARKS, LoopMarks, Step
 from gpusim.prediction.streams import SimulatedLoop
 
-# A loop's first eighth and last twelfth are not like its other iterations; of a loop of fewer
-# iterations than these no rate is noted.
+# The first eighth and the last twelfth of a loop are warm-up and tail; in a shorter loop than this
+# no rate is measured.
 FIRST_PART, LAST_PART = 8, 12
 LEAST_MARKED = 12
 
 
 @dataclass
 class Marker:
-    """Notes where a stream's loops lie among the steps, and what their iterations take."""
+    """Records the steps of a stream's loops, and the ticks of their iterations."""
 
     made: list[LoopMarks] = field(default_factory=list)
     at: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Marker:
     loops: list[tuple[SimulatedLoop, int, int, int]] = field(default_factory=list)
 
     def add(self, loop: SimulatedLoop) -> None:
-        """Take note of a loop of which iterations are extrapolated."""
+        """Add a loop with extrapolated iterations."""
         begin = loop.simulated // FIRST_PART
         end = loop.simulated - loop.simulated // LAST_PART
         middle = (begin + end) // 2
@@ -33,9 +33,9 @@ class Marker:
         self.loops.append((loop, begin, middle, end))
 
     def note(self, place: int, step: Step, charges: dict[int, int]) -> None:
-        """Note which step has the instruction at a place of the stream.
+        """Record the step of the instruction at a position of the stream.
 
-        `charges` are what all before it took.
+        `charges` are the ticks of everything before it, by pc.
         """
         for number, mark in self.at.get(place, ()):
             loop, begin, middle, end = self.loops[number]

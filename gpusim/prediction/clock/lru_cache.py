@@ -1,4 +1,4 @@
-"""A cache of lines that keeps those that were used last, as many as there is room for."""
+"""A cache of lines with LRU replacement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class LruCache:
-    """Lines that were used last, at most `size`; those `before` were used already, in order."""
+    """An LRU cache of `size` lines; lines of `before` are already used, in order."""
 
     def __init__(self, size: int, before: Iterable[int]) -> None:
         self._size = size
@@ -15,7 +15,7 @@ class LruCache:
             self.use(line)
 
     def use(self, line: int) -> bool:
-        """Use a line; return whether it was there."""
+        """Use a line; return whether it was a hit."""
         hit = line in self._held
         self._held.pop(line, None)
         self._held[line] = None

@@ -1,8 +1,7 @@
-"""One SM at work: blocks that come and go, barriers, and where its warps' time goes.
+"""One simulated SM: blocks that start and end, barriers, and stall accounting.
 
-Its schedulers issue (`scheduler`), what serves requests in turn is in `units`, and coming events
-stand in an `event_queue`. All SMs are alike: the one that is simulated has its share of
-the device.
+Its schedulers issue (`scheduler`), units serve requests in turn (`units`), and an `event_queue`
+holds the coming events. All SMs are alike: the simulated one has its share of the device.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from gpusim.prediction.memory import MemoryShare, Requester
 
 
 class StreamingMultiprocessor:
-    """Blocks on one SM of a device.
+    """The blocks of one SM of a device.
 
-    `blocks[i]` are the warps of the i-th block that comes to this SM; `resident` is how many
-    blocks it holds at a time. `is_steady` leaves out what only the first blocks have.
+    `blocks[i]` are the warps of the i-th block of this SM; it holds `resident` blocks at a time.
+    `is_steady` leaves out the cold-start effects of the first wave.
     """
 
     event_queue: EventQueue
@@ -39,7 +38,7 @@ class StreamingMultiprocessor:
     resident: int
     is_steady: bool
     ahead: int
-    block_ends: list[int]  # when blocks left the SM, in order
+    block_ends: list[int]  # times at which blocks left the SM, in order
     end: int
     _next_block: int
     _on_sm: int
@@ -72,7 +71,7 @@ class StreamingMultiprocessor:
         self.is_observed = type(watch) is not Unobserved
         self.block_ends = []
         self.end = 0
-        self.runs: dict[int, Runs] = {}  # by the identity of what they ran
+        self.runs: dict[int, Runs] = {}  # by the identity of their steps
         self.blocks = self._runs_by_block(blocks)
         self._next_block = self._on_sm = self._order = 0
         self._launch_free = self._completion_free = 0
@@ -106,7 +105,7 @@ class StreamingMultiprocessor:
         self._launch = 0 if at_once else ticks(interval.block_launch)
         self._completion = 0 if at_once else ticks(interval.block_completion)
         self._warp_start = 0 if at_once else ticks(latency.warp_start)
-        # What one scheduler does reaches another one no sooner: a barrier opens, a block starts.
+        # Minimum delay between schedulers: the opening of a barrier, the start of a block.
         self.ahead = min(self._barrier if self._barriers_wait else 0, self._block_start)
         if not (self.is_steady or at_once):
             self.units.constants_there = self._block_start + ticks(latency.cold_start)
@@ -117,7 +116,7 @@ class StreamingMultiprocessor:
     # -- blocks ------------------------------------------------------------------------
 
     def start_blocks(self, now: int) -> None:
-        """Launch blocks while there is room, one in a launch interval."""
+        """Launch blocks into free places, one per launch interval."""
         while self._on_sm < self.resident and self._next_block < len(self.blocks):
             self._on_sm += 1
             number = self._next_block
@@ -145,7 +144,7 @@ class StreamingMultiprocessor:
         self.watch.block_started(number, begin)
 
     def leave(self, warp: Warp, now: int) -> None:
-        """Take note that a warp has run its last instruction."""
+        """Record that a warp has run its last instruction."""
         block = warp.block
         block.live -= 1
         self.end = max(self.end, now)
@@ -159,7 +158,7 @@ class StreamingMultiprocessor:
             self._release(block, now)
 
     def end_block(self, block: Block, now: int) -> None:
-        """Let a block leave the SM, and another one come."""
+        """Remove a block from the SM, and start another."""
         self._on_sm -= 1
         self.block_ends.append(now)
         self.end = max(self.end, now)
@@ -169,7 +168,7 @@ class StreamingMultiprocessor:
     # -- accounting --------------------------------------------------------------------
 
     def stall(self, warp: Warp, end: int, reason: int) -> None:
-        """Let a warp's life up to `end` have been for a reason, before the step it comes to."""
+        """Account for a warp's time up to `end` with a reason, before its next step."""
         start = warp.seen
         warp.spent[warp.step.place * REASONS + reason] += end - start
         warp.seen = end
@@ -177,7 +176,7 @@ class StreamingMultiprocessor:
             self.watch.span(warp, start, end, reason, warp.step.pc)
 
     def selected(self, warp: Warp, step: Step, now: int) -> None:
-        """Let a warp issue a step behind which it waits for others, or leaves."""
+        """Issue a step that ends in a wait for others or in the warp's exit."""
         warp.seen = now + step.slot
         if self.is_observed:
             self.watch.span(warp, now, warp.seen, SELECTED, step.pc)
@@ -185,11 +184,11 @@ class StreamingMultiprocessor:
     # -- barriers ----------------------------------------------------------------------
 
     def arrive(self, warp: Warp, now: int) -> bool:
-        """Let a warp come to its block's barrier; return whether it may go on at once."""
+        """Let a warp arrive at its block's barrier; return whether it may continue at once."""
         if not self._barriers_wait:
             return True
         block = warp.block
-        # Other warps may read what this one stored: it has not come before its stores have.
+        # Other warps may read this one's stores: it arrives after these.
         scheduler = self.schedulers[warp.scheduler]
         again = scheduler.met is block
         scheduler.met = block

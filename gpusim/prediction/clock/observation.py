@@ -1,4 +1,4 @@
-"""What an SM tells of itself while it is simulated: nothing, or what observers hear of."""
+"""Notifications of the simulated SM: none, or those of observers."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from gpusim.prediction.clock.warp import Warp
 
 
 class Unobserved:
-    """What tells nobody. Times are in ticks."""
+    """Notifies nobody. Times are in ticks."""
 
     def block_started(self, block: int, at: int) -> None:
-        """Tell that a block's first warp may issue from then on."""
+        """Notify of a block's start: its first warp may issue from then on."""
 
     def span(self, warp: Warp, start: int, end: int, reason: int, pc: int) -> None:
-        """Tell a span of a warp's life."""
+        """Notify of a span of a warp's time."""
 
     def barrier_opened(self, block: int, at: int) -> None:
-        """Tell that a block's barrier opens then."""
+        """Notify of the opening of a block's barrier."""
 
     def block_ended(self, block: int, at: int) -> None:
-        """Tell that a block has left the SM."""
+        """Notify that a block has left the SM."""
 
 
 class Observed(Unobserved):
-    """Tells observers, in cycles."""
+    """Notifies observers, in cycles."""
 
     def __init__(self, observers: Sequence[SpanObserver]) -> None:
         self._observers = observers
 
     def block_started(self, block: int, at: int) -> None:
-        """Tell that a block's first warp may issue from then on."""
+        """Notify of a block's start: its first warp may issue from then on."""
         for observer in self._observers:
             observer.block_started(block, at / TICKS)
 
     def span(self, warp: Warp, start: int, end: int, reason: int, pc: int) -> None:
-        """Tell a span of a warp's life, if it has a length."""
+        """Notify of a span of a warp's time, if it has a length."""
         if end > start:
             name = STALLS[reason]
             made = Span(warp.block.number, warp.number, start / TICKS, end / TICKS, name, pc)
@@ -46,11 +46,11 @@ class Observed(Unobserved):
                 observer.span(made)
 
     def barrier_opened(self, block: int, at: int) -> None:
-        """Tell that a block's barrier opens then."""
+        """Notify of the opening of a block's barrier."""
         for observer in self._observers:
             observer.barrier_opened(block, at / TICKS)
 
     def block_ended(self, block: int, at: int) -> None:
-        """Tell that a block has left the SM."""
+        """Notify that a block has left the SM."""
         for observer in self._observers:
             observer.block_ended(block, at / TICKS)

@@ -1,8 +1,8 @@
-"""How long instructions hold up what is issued because they read much of one bank of registers.
+"""Issue delays by register-bank conflicts of operand reads.
 
-A bank of the register file gives an operand of a warp a cycle. What is issued reads its operands
-before the next instruction may; one that comes every cycle to its pipe may do so a cycle later.
-Loops of FFMA, IMAD, LOP3 and others in 90 orders, by 1 to 8 warps of a scheduler.
+A bank of the register file delivers one operand of a warp per cycle. An instruction reads its
+operands before the next one may; one of a pipe with one instruction per cycle a cycle later. Loops
+of FFMA, IMAD, LOP3 and others in 90 orders, by 1 to 8 warps of a scheduler.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from gpusim.prediction.arithmetic.ticks import TICKS
 def slots_with_reads(
     instructions: Sequence[Instruction], slots: Sequence[int], is_narrow: Sequence[bool]
 ) -> list[int]:
-    """Return, per pc, the ticks that an instruction holds its scheduler, with what it reads.
+    """Return the ticks of each instruction in its scheduler, including operand reads, by pc.
 
-    Those of a pipe that `is_narrow` keep it for longer than the scheduler, for their `slots`, if
-    they read nothing. Warps run the same code: what one has yet to read is as good as what
-    another has.
+    An `is_narrow` pipe is occupied longer than the scheduler; `slots` are the ticks without operand
+    reads. Warps run the same code, so that the pending reads of one represent those of another.
     """
-    free: dict[int, int] = {}  # from when on each bank is
+    free: dict[int, int] = {}  # by bank: the time from which on it is free
     found, now = [], 0
     for instruction, slot, keeps in zip(instructions, slots, is_narrow, strict=True):
         there = now + slot

@@ -1,4 +1,4 @@
-"""Which of the warps that are ready a scheduler serves."""
+"""Scheduling policies: the choice among a scheduler's ready warps."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 
 from gpusim.prediction.clock.warp import Warp
 
-# Chooses among warps whose time has come, in the order of their age, one whose pipe is free, and
-# returns its place or -1. The second argument is the order of the warp that was served last, the
-# third when each pipe is free, the fourth the time.
+# Chooses among ready warps, in the order of their age, one with a free pipe; returns its index or
+# -1. The second argument is the order of the last served warp, the third the time at which each
+# pipe is free, the fourth the time.
 Policy = Callable[[Sequence[tuple[int, Warp]], int, Sequence[int], int], int]
 
 
 def greedy_then_oldest(
     ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
 ) -> int:
-    """Choose the warp that was served last while it can be, else the oldest."""
+    """Choose the last served warp while possible, else the oldest."""
     found = -1
     for place, (order, warp) in enumerate(ready):
         if pipes[warp.pipe] <= now:
@@ -31,7 +31,7 @@ def greedy_then_oldest(
 def loose_round_robin(
     ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
 ) -> int:
-    """Choose the next younger warp than the one that was served last, in a circle."""
+    """Choose the next younger warp than the last served one, cyclically."""
     found = -1
     for place, (order, warp) in enumerate(ready):
         if pipes[warp.pipe] <= now:
@@ -45,7 +45,7 @@ def loose_round_robin(
 def greedy_then_youngest(
     ready: Sequence[tuple[int, Warp]], last: int, pipes: Sequence[int], now: int
 ) -> int:
-    """Choose the warp that was served last while it can be, else the youngest."""
+    """Choose the last served warp while possible, else the youngest."""
     found = -1
     for place, (order, warp) in enumerate(ready):
         if pipes[warp.pipe] <= now:

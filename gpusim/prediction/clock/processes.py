@@ -1,4 +1,4 @@
-"""The clock as SimPy runs it: a process for each warp scheduler, a timeout for what comes later."""
+"""The clock driven by SimPy: a process for each warp scheduler, a timeout for each event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.prediction.clock.warp import Block
 
 
 def play(sm: StreamingMultiprocessor) -> None:
-    """Let an SM's blocks come and go, until the last has left."""
+    """Play an SM from the start of its first block to the end of its last."""
     env = simpy.Environment()
     sm.event_queue = _Processes(env, sm)
     sm.start_blocks(0)
@@ -23,13 +23,13 @@ def play(sm: StreamingMultiprocessor) -> None:
 
 
 class _Processes:
-    """The processes of an SM's schedulers, and what is to happen besides."""
+    """The processes of an SM's schedulers, and its other events."""
 
     def __init__(self, env: simpy.Environment, sm: StreamingMultiprocessor) -> None:
         self._env = env
         self._sm = sm
         self._schedulers = [_Process(env, scheduler) for scheduler in sm.schedulers]
-        self.next = cast(Callable[[], int], env.peek)  # infinity, where nothing is left
+        self.next = cast(Callable[[], int], env.peek)  # infinity for an empty queue
 
     def wake(self, at: int, schedulers: list[int]) -> None:
         """Let schedulers look at a time at what they have, by number, in this order."""
@@ -48,7 +48,7 @@ class _Processes:
 
 
 class _Process:
-    """The process of a scheduler: it issues, and sleeps until its alarm goes off."""
+    """The process of a scheduler: it issues, and sleeps until its alarm."""
 
     def __init__(self, env: simpy.Environment, scheduler: Scheduler) -> None:
         self._env = env
@@ -64,7 +64,7 @@ class _Process:
             yield self._sleep(run(now), now)
 
     def wake(self, at: int) -> None:
-        """Let the process look again, if it would sleep beyond a time that has come."""
+        """Wake the process at a time that has come, before its alarm."""
         alarm = self._alarm
         if alarm is None or alarm.callbacks is None or self._alarm_at <= at:
             return
@@ -81,7 +81,7 @@ class _Process:
             return self._alarm
         if alarm is None or alarm.callbacks is not None:
             self._alarm = alarm = env.timeout(until - now)
-        else:  # it has gone off: set again, since most of SimPy's work would be for new ones
+        else:  # an expired timeout is reused: new ones are most of SimPy's cost
             alarm.callbacks = []
             env.schedule(alarm, delay=until - now)
         return alarm

@@ -1,4 +1,4 @@
-"""Where the time of warps that ran the same steps went, and what extrapolated iterations take."""
+"""Stall accounting of warps with equal steps, and durations of extrapolated iterations."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from gpusim.prediction.clock.steps import MARKS, Step, WarpSteps, floats
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """What iterations that were not simulated take: cycles of the longest warp, and of all warps.
+    """Duration of extrapolated iterations, in cycles: of the longest warp, and of all warps.
 
-    `spread` is how far the rate in the second half of the iterations lies from that in the first,
-    as a fraction.
+    `spread` is the relative difference between the rates of the second and the first half.
     """
 
     longest: float = 0.0
@@ -26,10 +25,9 @@ class Extrapolated:
 
 
 class Runs:
-    """How many warps ran some steps, and the ticks that they waited before each, by reason.
+    """Warps with equal steps: their number, and the ticks stalled before each step, by reason.
 
-    All reasons of a step stand side by side. `marks` are the sums of the times at which they came
-    by each mark.
+    All reasons of a step are adjacent. `marks` are sums over warps of the times at each mark.
     """
 
     steps: Sequence[Step]
@@ -47,7 +45,7 @@ class Runs:
         self.marks = [0] * MARKS * len(work.loops)
 
     def add_to(self, stalls: list[float], by_pc: dict[int, float]) -> None:
-        """Add what the warps' time went to, extrapolated iterations like those of their loop."""
+        """Add the warps' time by reason and pc, with extrapolated iterations of their loops."""
         steps, count, weights = self.work.steps, self.count, self.work.weights
         waited = np.ascontiguousarray(floats(self.spent).reshape(-1, REASONS).T) * weights
         before = waited.sum(axis=0)
@@ -67,13 +65,13 @@ class Runs:
 
 @dataclass
 class _Rate:
-    """Ticks that warps took for iterations, in the first half of those noted and in the second."""
+    """Ticks and iterations of warps, in the first and the second half of a marked loop."""
 
     ticks: tuple[int, int] = (0, 0)
     iterations: tuple[int, int] = (0, 0)
 
     def add(self, runs: Runs, place: int) -> None:
-        """Add what warps took for their loop at a place."""
+        """Add the warps' time in their loop at an index."""
         marked = runs.work.loops[place]
         begin, middle, end = runs.marks[MARKS * place : MARKS * (place + 1)]
         first = marked.middle * runs.count
@@ -83,21 +81,21 @@ class _Rate:
 
     @property
     def cycles(self) -> float:
-        """Cycles that a warp takes for an iteration."""
+        """Cycles per iteration of a warp."""
         return sum(self.ticks) / sum(self.iterations) / TICKS
 
     @property
     def spread(self) -> float:
-        """How far the second half's rate lies from the first's, as a fraction."""
+        """Relative difference between the rates of the two halves."""
         first, second = (t / n for t, n in zip(self.ticks, self.iterations, strict=True))
         return abs(second / first - 1)
 
 
 def extrapolated(all_runs: Iterable[Runs]) -> Extrapolated:
-    """Return what iterations that were not simulated take, at the rates of those that were.
+    """Return the duration of extrapolated iterations, at the rates of simulated ones.
 
-    A warp's n-th loop has the rate of all n-th loops of which as many iterations are extrapolated.
-    One of which too few are simulated for a rate has that of the longest.
+    A warp's n-th loop has the mean rate of all n-th loops with as many extrapolated iterations. A
+    loop with too few simulated iterations has the rate of the longest.
     """
     rates: dict[tuple[int, int], _Rate] = {}
     for runs in all_runs:

@@ -1,4 +1,4 @@
-"""A warp scheduler: it issues its warps' instructions, one after the other."""
+"""A warp scheduler: issue of one warp instruction after the other."""
 
 from __future__ import annotations
 
@@ -26,56 +26,56 @@ from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp
 
-# Bound once: to look a member up in its class takes longer than to compare it.
+# Bound once: a class attribute lookup takes longer than a comparison.
 _BARRIER, _EXIT, _SHARED_STORE = Action.BARRIER, Action.EXIT, Action.SHARED_STORE
 _GLOBAL_LOAD, _GLOBAL_STORE = Action.GLOBAL_LOAD, Action.GLOBAL_STORE
 _GLOBAL_ATOMIC, _FENCE = Action.GLOBAL_ATOMIC, Action.FENCE
 
 
 class Multiprocessor(Protocol):
-    """What a scheduler knows of the SM that it belongs to."""
+    """The SM as seen by a scheduler."""
 
     event_queue: EventQueue
     watch: Unobserved
     is_observed: bool
     units: Units
-    ahead: int  # ticks in which nothing that another scheduler does can reach it
+    ahead: int  # minimum ticks before any other scheduler's action can affect this one
 
     def stall(self, warp: Warp, end: int, reason: int) -> None:
-        """Let a warp's life up to `end` have been for a reason, before the step it comes to."""
+        """Account for a warp's time up to `end` with a reason, before its next step."""
 
     def selected(self, warp: Warp, step: Step, now: int) -> None:
-        """Let a warp issue a step behind which it waits for others, or leaves."""
+        """Issue a step that ends in a wait for others or in the warp's exit."""
 
     def arrive(self, warp: Warp, now: int) -> bool:
-        """Let a warp come to its block's barrier; return whether it may go on at once."""
+        """Let a warp arrive at its block's barrier; return whether it may continue at once."""
 
     def leave(self, warp: Warp, now: int) -> None:
-        """Take note that a warp has run its last instruction."""
+        """Record that a warp has run its last instruction."""
 
 
 class Scheduler:
-    """A warp scheduler with its pipes, its unit for special functions and its queue to memory.
+    """A warp scheduler with its pipes, its special-function unit and its memory queue.
 
-    What only its own warps see it does as soon as it is known that nothing can come between: a
-    barrier takes its time to open. What others see is done when its time has come for all.
+    Local actions run ahead of the event queue while no event can intervene: the lookahead is the
+    latency of a barrier. Actions visible to others happen at their time in global order.
     """
 
     sm: Multiprocessor
-    now: int  # what it has done all up to
-    free: int  # from when on it can issue
-    kept: Warp | None  # the warp that goes on at once, before any other
-    last: int  # the order of the warp that was served last
-    met: Block | None  # whose barrier its last warp came to
-    # Sorted lists: they are short, and take no more time than heaps, or less where compiled.
-    waiting: list[tuple[int, int, Warp]]  # until when, by order, both negative: the first is last
+    now: int  # the time up to which all is done
+    free: int  # earliest next issue
+    kept: Warp | None  # the warp to issue again, before any other
+    last: int  # the order of the last served warp
+    met: Block | None  # the block of its last warp at a barrier
+    # Sorted lists: they are short, and as fast as heaps, or faster where compiled.
+    waiting: list[tuple[int, int, Warp]]  # (-time, -order, warp), the earliest last
     ready: list[tuple[int, Warp]]  # by order
-    pipes: list[int]  # when each is free
+    pipes: list[int]  # time at which each is free
     port_free: int
     special_free: int
     queued: list[int]
     requests: int
-    begun: int  # when its last request was served
+    begun: int  # start of service of its last request
     _policy: int
     _is_greedy: bool
     _special: int
@@ -90,7 +90,7 @@ class Scheduler:
         self.met = None
         self.waiting = []
         self.ready = []
-        self.pipes = [0] * NO_PIPE + [-1]  # none is never waited for
+        self.pipes = [0] * NO_PIPE + [-1]  # the last stands for no pipe, always free
         self.port_free = self.special_free = 0
         self.queued = [0] * device.queue.lsu_depth
         self.requests = self.begun = 0
@@ -101,13 +101,13 @@ class Scheduler:
         self._exit = ticks(device.interval_cycles.exit)
 
     def take(self, warp: Warp, at: int) -> None:
-        """Let a warp come to its next step at a time."""
+        """Let a warp reach its next step at a time."""
         insort(self.waiting, (-at, -warp.order, warp))
 
     def run(self, at: int) -> int:
-        """Issue, from a time on, while nothing can come between; return when to go on.
+        """Issue from a time on, while no event can intervene; return the time to continue.
 
-        That is when something else may have happened: what others see waits for that.
+        Actions visible to others wait for the events before them.
         """
         sm, event_queue, waiting, ready = self.sm, self.sm.event_queue, self.waiting, self.ready
         pipes, kept, free, ahead = self.pipes, self.kept, self.free, self.sm.ahead
@@ -167,7 +167,7 @@ class Scheduler:
         return until
 
     def _when_free(self) -> int:
-        """Return when a pipe is free that a warp needs, or another warp's time has come."""
+        """Return the earliest time at which a needed pipe is free or another warp is ready."""
         until = -self.waiting[-1][0] if self.waiting else NEVER
         for _, warp in self.ready:
             until = min(until, self.pipes[warp.pipe])
@@ -176,7 +176,7 @@ class Scheduler:
     # -- issue -------------------------------------------------------------------------
 
     def _enter_special_unit(self, step: Step, warp: Warp, now: int) -> None:
-        """Let an instruction come to the unit of special functions, for which it may wait there."""
+        """Queue an instruction at the special-function unit."""
         begin = self.special_free if self.special_free > now else now
         self.special_free = begin + self._special
         self.pipes[XU] = begin
@@ -184,10 +184,10 @@ class Scheduler:
             warp.results[step.tag] = begin + self._special_latency
 
     def _act(self, warp: Warp, step: Step, now: int) -> tuple[int, int]:
-        """Issue an instruction that comes to a unit that the schedulers share.
+        """Issue an instruction for a unit shared by the schedulers.
 
-        Return when the scheduler is free again, and when the warp comes to its next step, or
-        NEVER where others will say.
+        Return the times at which the scheduler is free and the warp reaches its next step, NEVER if
+        an event will decide.
         """
         sm, action = self.sm, step.action
         if action is _BARRIER:
@@ -218,7 +218,7 @@ class Scheduler:
         return now + step.slot, self._go_on(warp, step, now)
 
     def _go_on(self, warp: Warp, step: Step, now: int) -> int:
-        """Let a warp come to its next step; return when that can be issued at the earliest."""
+        """Advance a warp to its next step; return the earliest issue of that."""
         back = now + step.gap
         if self.sm.is_observed:
             self.sm.watch.span(warp, now, now + step.slot, SELECTED, step.pc)
@@ -229,7 +229,7 @@ class Scheduler:
         return self._await(warp, step, back) if step.needs else back
 
     def _await(self, warp: Warp, step: Step, back: int) -> int:
-        """Return when the results are there that a warp needs for its next step."""
+        """Return when the operands of a warp's next step are ready."""
         if step.mark >= 0:
             warp.marks[step.mark] += back
         there = 0
@@ -244,7 +244,7 @@ class Scheduler:
         return there
 
     def resume(self, warp: Warp, at: int, reason: int = BARRIER) -> None:
-        """Let a warp go on behind a barrier that opens at a time."""
+        """Let a warp continue after a barrier that opens at a time."""
         step = warp.step
         if at > warp.seen:
             self.sm.stall(warp, at, reason)

@@ -1,4 +1,4 @@
-"""An SM's blocks from the first to the last: simulated, and added up."""
+"""Simulation of an SM's blocks from the first to the last, and its sums."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gpusim.prediction.memory import MemoryShare
 
 @dataclass
 class Outcome:
-    """What simulating an SM gave: its end in cycles, stalls and ticks by pc, summed over warps.
+    """Result of an SM's simulation: end in cycles, stalls and ticks by pc, summed over warps.
 
-    `block_ends` are the cycles at which blocks left the SM, in order. Iterations of loops that
-    are `extrapolated` are among the stalls, but not in the cycles and the instructions.
+    `block_ends` are the cycles at which blocks left the SM, in order. `extrapolated` iterations of
+    loops are included in the stalls, but not in cycles and instructions.
     """
 
     cycles: float
@@ -44,15 +44,15 @@ def simulate(
 ) -> Outcome:
     """Simulate blocks on one SM of a device, to the end of the last.
 
-    `blocks[i]` are the warps of the i-th block that comes to this SM; `resident` is how many
-    blocks it holds at a time. `is_steady` leaves out what only the first blocks have.
+    `blocks[i]` are the warps of the i-th block of this SM; it holds `resident` blocks at a time.
+    `is_steady` leaves out the cold-start effects of the first wave.
     """
     watch = Observed(observers) if observers else Unobserved()
     sm = StreamingMultiprocessor(device, share, blocks, resident, watch, is_steady=is_steady)
     for observer in observers:
         observer.begin(len(blocks))
     if not is_wanted() or observers or not is_played(sm):
-        from gpusim.prediction.clock.processes import play  # which imports SimPy: 20 ms
+        from gpusim.prediction.clock.processes import play  # it imports SimPy: 20 ms
 
         play(sm)
     outcome = _outcome(sm)
@@ -62,7 +62,7 @@ def simulate(
 
 
 def _outcome(sm: StreamingMultiprocessor) -> Outcome:
-    """Add up where the time of an SM went that has come to its end."""
+    """Add up the stalls of a completed simulation."""
     all_runs = list(sm.runs.values())
     stalls = [0.0] * len(STALLS)
     by_pc: dict[int, float] = {}

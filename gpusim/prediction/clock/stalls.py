@@ -1,4 +1,4 @@
-"""Why a warp does not issue, by Nsight Compute's names."""
+"""Stall reasons, by Nsight Compute's names."""
 
 from __future__ import annotations
 

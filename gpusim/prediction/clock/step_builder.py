@@ -1,7 +1,7 @@
-"""From a warp stream to steps, once for each different stream.
+"""Steps of a warp stream, built once for each distinct stream.
 
-Iterations of a loop are alike: what one adds that begins as one before did is a copy. So it is with
-loops that were recorded whole, as those that data decide about.
+Equal iterations of a loop are copied: an iteration that begins in the state of an earlier one adds
+the same steps. The same holds for fully recorded loops, such as data-dependent ones.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from gpusim.prediction.clock.steps import Step, WarpSteps
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
-# What pieces of streams add: by how they find a builder, and by what they do.
+# Additions of pieces of streams, by initial state and content.
 Seen = dict[tuple[State | None, bytes], Added]
 
-MANY_JUMPS = 16  # back, in instructions outside loops, which are then looked at one by one
-
-_CACHED: Mapping[int, int] = MappingProxyType({})  # code and constants are where they are used
+MANY_JUMPS = 16  # backward, outside loops: with more, the stream is split at each
+_CACHED: Mapping[int, int] = MappingProxyType({})  # all code and constants hit
 
 
 class _Piece(NamedTuple):
-    """Some of a stream: what lies between loops, or an iteration; it may be one `again`.
+    """A section of a stream: between loops, or one iteration, repeated if `is_again`.
 
-    It `may_repeat` what another did.
+    It `may_repeat` the additions of an earlier one.
     """
 
     begin: int
@@ -42,20 +41,20 @@ class _Piece(NamedTuple):
 
 
 class _Missed(NamedTuple):
-    """Lines of code and constants that no cache holds: the ticks they take, by place."""
+    """Misses of code lines and constants: their ticks, by position."""
 
     code: Mapping[int, int]
     constants: Mapping[int, int]
 
     def is_within(self, piece: _Piece) -> bool:
-        """Return whether a piece of a stream waits for any."""
+        """Return whether a piece of a stream has a miss."""
         return any(
             place in those for those in self if those for place in range(piece.begin, piece.end)
         )
 
 
 class _Begun:
-    """A builder where a piece of a stream begins."""
+    """The state of a builder at the beginning of a piece of a stream."""
 
     def __init__(self, builder: Builder, state: State | None) -> None:
         self._state = state
@@ -65,9 +64,9 @@ class _Begun:
         self._charges = dict(builder.charges)
 
     def added(self, builder: Builder, opened: Step) -> Added | None:
-        """Return what the piece added, None where it is not known how it began, or has no steps.
+        """Return the additions of the piece, None without an initial state or new steps.
 
-        Its first instruction is part of the step that it `opened`.
+        Its first instruction is part of the step `opened`.
         """
         made, first = builder.made, self._steps
         if self._state is None or len(made) == first:
@@ -75,7 +74,7 @@ class _Begun:
         ended = made[first - 1].again(first - 1)
         spent = {pc: now - self._charges.get(pc, 0) for pc, now in builder.charges.items()}
         steps = made[first:]
-        # Of these two alone it is not known yet what they will be.
+        # These two may still change.
         for place in {opened.place, len(made) - 1} - {first - 1}:
             steps[place - first] = made[place].again(place)
         return Added(
@@ -98,11 +97,10 @@ def steps_of(
     late: Mapping[int, int] = _CACHED,
     seen: Seen | None = None,
 ) -> WarpSteps:
-    """Return what a warp does that runs a stream of a program's instructions.
+    """Return the steps of a warp with a stream of a program's instructions.
 
-    Code that no cache holds is `fetched`: the ticks of each line, by its place in the stream.
-    Constants of which the same is true are so many ticks `late`. Iterations that were `seen` in
-    other streams of the program are not gone through again.
+    `fetched` holds the ticks of missed code lines and `late` those of missed constants, by position
+    in the stream. Iterations `seen` in other streams of the program are copied.
     """
     builder, marker, missed = Builder(), Marker(), _Missed(fetched, late)
     seen = {} if seen is None else seen
@@ -135,7 +133,7 @@ def steps_of(
 
 
 def _pieces(stream: WarpStream) -> Iterator[_Piece]:
-    """Yield a stream's iterations of loops, which are alike, and what lies between."""
+    """Yield a stream's loop iterations, and the sections between loops."""
     done = 0
     for loop in stream.simulated_loops:
         yield from _between(stream, done, loop.first)
@@ -147,9 +145,9 @@ def _pieces(stream: WarpStream) -> Iterator[_Piece]:
 
 
 def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
-    """Yield what lies between loops: as one, or from jump back to jump back where these are many.
+    """Yield the section between loops: whole, or split at backward jumps if these are many.
 
-    Loops are recorded whole where data decide about them, or about what comes of their results.
+    Loops are fully recorded if data determine them or depend on their results.
     """
     jumps = begin + 1 + np.flatnonzero(np.diff(stream.pc[begin:end]) <= 0)
     if len(jumps) < MANY_JUMPS:
@@ -166,7 +164,7 @@ def _add(
     missed: _Missed,
     builder: Builder,
 ) -> Step:
-    """Add a piece of a stream, instruction by instruction; return the step that has the first."""
+    """Add a piece of a stream, by instruction; return the step of the first one."""
     last, opened = len(stream) - 1, 0
     for place, row in enumerate(_rows(stream, piece, program), piece.begin):
         if place in missed.code:
@@ -181,11 +179,11 @@ def _add(
 def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterator[Row]:
     """Yield each instruction of a piece of a stream.
 
-    A part of what is stored to the sectors of the store right before leaves the SM with that. Of
-    local memory it is not known which sectors these are: stores in a row are to words of their own.
+    Part of a store to the same sectors as the store right before it merges with that. For local
+    memory the sectors are unknown: consecutive stores go to words of their own.
     """
     columns = [column.tolist() for column in _columns(stream, piece)]
-    sectors_before = 0  # of a store that nothing has left with
+    sectors_before = 0  # of the last store without a merged one
     for pc, is_taken, is_on, gaps, earlier, apart, behind, lanes, *asked_for in zip(
         *columns, strict=True
     ):
@@ -199,12 +197,12 @@ def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterat
 
 
 def _content(stream: WarpStream, piece: _Piece) -> bytes:
-    """Return a digest of what is the same for pieces of streams that do the same."""
+    """Return a digest, equal for pieces with equal content."""
     return blake2b(b"".join(column.tobytes() for column in _columns(stream, piece))).digest()
 
 
 def _columns(stream: WarpStream, piece: _Piece) -> Iterator[Array]:
-    """Yield the columns of a piece of a stream that steps are made of, in the order of rows."""
+    """Yield the columns of a piece of a stream used for steps, in the order of rows."""
     here = slice(piece.begin, piece.end)
     for name in ("pc", "is_taken", "is_on", "gaps", "earlier", "apart", "behind"):
         yield getattr(stream, name)[here]

@@ -1,4 +1,4 @@
-"""What the clock simulates: a warp's instructions as steps, each with what it keeps and awaits."""
+"""Steps, the input of the clock: a warp's instructions with their costs and awaited results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Action(IntEnum):
-    """What an instruction does that takes no fixed time; above SPECIAL others see it."""
+    """Kinds of instructions with variable latency; those above SPECIAL are visible to others."""
 
     RUN = 0
     SPECIAL = 1
@@ -36,19 +36,19 @@ class Action(IntEnum):
     FENCE = 13
 
 
-MARKS = 3  # of a loop of which iterations are extrapolated
+MARKS = 3  # of an extrapolated loop
 READS = (Action.SPECIAL_REGISTER, Action.CONSTANT)
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """An instruction, with those that are issued behind a barrier before it holds the warp.
+    """An instruction, with those issued after a barrier before the warp is held.
 
-    It can be issued while `pipe` is free, keeps that for `busy` and the scheduler for `slot`;
-    the next one can follow it after `gap`, when the results in `needs` are there: `waits_long`
-    says that one comes from global memory. Its own result is known as `tag`. Times in ticks.
-    `place` says where among its warp's steps it is, and `next` which one follows; `mark` that it
-    is noted when warps have issued it. An access keeps the `port` to memory for some ticks.
+    It issues when `pipe` is free and occupies it for `busy`, the scheduler for `slot`; the next one
+    can follow after `gap`, with the results in `needs`: it `waits_long` if one comes from global
+    memory. Its own result is `tag`. Times are in ticks. `place` is its index among the warp's
+    steps, and `next` the following step; the issue time of a step with a `mark` is recorded. An
+    access occupies the memory `port` for some ticks.
     """
 
     action: Action
@@ -65,8 +65,8 @@ class Step:
     issued: int = 1
     mark: int = -1
     port: int = 0
-    is_shared: bool = field(init=False)  # whether others than its scheduler see what it does
-    is_in_order: bool = field(init=False)  # whether what comes after it begins no sooner
+    is_shared: bool = field(init=False)  # whether its action is visible outside its scheduler
+    is_in_order: bool = field(init=False)  # whether later requests begin no sooner
     next: Step = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Step:
         self.next = self
 
     def again(self, place: int) -> Step:
-        """Return one like it at another place among its warp's steps, of which nothing is noted."""
+        """Return a copy at another index among its warp's steps, without a mark."""
         made = Step.__new__(Step)  # by itself: half the time of making one from arguments
         made.action, made.pc, made.place, made.slot = self.action, self.pc, place, self.slot
         made.gap, made.pipe, made.busy, made.access = self.gap, self.pipe, self.busy, self.access
@@ -87,11 +87,10 @@ class Step:
 
 @dataclass(frozen=True)
 class LoopMarks:
-    """The iterations of a loop that stand for those that are extrapolated: steps `begin` to `end`.
+    """The simulated iterations that represent a loop's extrapolated ones: steps `begin` to `end`.
 
-    They are `iterations` of the loop. It is noted when warps begin the first of them, the one in
-    the middle, and the one after the last, where the loop `is_marked`. `charges` are what they
-    take where nothing stands in their way.
+    They are `iterations` of the loop. If the loop `is_marked`, the times at the first of them, at
+    the middle one and after the last are recorded. `charges` are their ticks without contention.
     """
 
     loop: SimulatedLoop
@@ -104,15 +103,15 @@ class LoopMarks:
 
     @property
     def weight(self) -> float:
-        """How many extrapolated iterations each of these stands for."""
+        """Extrapolated iterations represented by each of these."""
         return self.loop.extrapolated / self.iterations
 
 
 @dataclass(frozen=True)
 class WarpSteps:
-    """What a warp does: its steps, how many tags they use, and what of its time is certain.
+    """The steps of a warp, their number of tags, and the fixed part of their time.
 
-    `charges` are the ticks that each pc takes where nothing stands in its way.
+    `charges` are the ticks of each pc without contention.
     """
 
     steps: tuple[Step, ...]
@@ -123,7 +122,7 @@ class WarpSteps:
 
     @cached_property
     def weights(self) -> Array:
-        """How many iterations each step stands for, with those that are extrapolated."""
+        """Iterations represented by each step, including itself."""
         made = np.ones(len(self.steps))
         for marked in self.loops:
             made[marked.begin : marked.end] += marked.weight
@@ -131,18 +130,18 @@ class WarpSteps:
 
     @cached_property
     def slots(self) -> Array:
-        """How long each step keeps the scheduler."""
+        """Ticks of each step in the scheduler."""
         return floats([step.slot for step in self.steps])
 
     @cached_property
     def waits(self) -> Array:
-        """How long after that the next step follows, where the warp is not held at a barrier."""
+        """Ticks after that until the next step, unless held at a barrier."""
         return floats([0 if s.action is Action.BARRIER else s.gap - s.slot for s in self.steps])
 
 
 def floats(ticks: Sequence[Any]) -> Array:
-    """Return ticks as an array of what they are multiplied with.
+    """Return ticks as an array of floats for multiplication.
 
-    NumPy would make them that itself, and die where there is no memory for it.
+    NumPy's implicit conversion aborts the process when out of memory.
     """
     return np.array(ticks, dtype=float)

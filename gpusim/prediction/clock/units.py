@@ -1,7 +1,7 @@
-"""What serves an SM's warps in turn, behind its schedulers: each unit is free from a time on.
+"""Shared units of an SM behind its schedulers; each serves requests in turn.
 
-The data stage passes the wavefronts of shared and global memory; behind it lies the memory
-hierarchy (`prediction.memory`). All times are in ticks.
+The data stage passes the wavefronts of shared and global memory; behind it is the memory hierarchy
+(`prediction.memory`). All times are in ticks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Units:
     """The units of one SM."""
 
     memory: GlobalMemory
-    constants_there: int  # when a launch's first constants have been fetched
+    constants_there: int  # arrival of a launch's first constants
     _barrier_free: int
     _read_free: list[int]
     _data_free: list[int]
@@ -88,9 +88,9 @@ class Units:
     def serve(
         self, action: Action, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        """Serve an access; return when its result is there and when it begins.
+        """Serve an access; return the arrival of its result and the start of service.
 
-        It does not begin before what its scheduler asked for before, which is `behind`.
+        Service starts no sooner than `behind`, that of its scheduler's request before.
         """
         return _SERVES[action](self, access, warp, now, behind)
 
@@ -108,7 +108,7 @@ class Units:
         return max(begin, self.constants_there) + access.cost, begin
 
     def _constant(self, access: Access, warp: Requester, now: int, behind: int) -> tuple[int, int]:
-        """Look constants up: those of a warp come one after the other, others' between them."""
+        """Look constants up: in turn for one warp, interleaved with those of others."""
         begin = self._turn(1, access, now)
         start = begin if begin > warp.looked_up else warp.looked_up
         warp.looked_up = start + access.lines * self._lookup
@@ -116,16 +116,16 @@ class Units:
         return max(start, self.constants_there) + access.cost + further, begin
 
     def _turn(self, unit: int, access: Access, now: int) -> int:
-        """Return when special registers or constants are read: either kind has a unit."""
+        """Return the start of a read; special registers and constants have a unit each."""
         begin = max(now, self._read_free[unit])
         self._read_free[unit] = begin + access.lines * self._address
         return begin
 
     def arrive(self, now: int, *, again: bool) -> int:
-        """Count a warp at its barrier; return when it has been counted.
+        """Count a warp at its barrier; return the time at which it is counted.
 
-        Once the schedulers' queues are full of others, it takes less time, unless the
-        scheduler sends warps of one block one after the other: `again`.
+        Once the schedulers' queues are full of others it takes less time, unless the scheduler
+        sends warps of one block in succession: `again`.
         """
         begin = now if now > self._barrier_free else self._barrier_free
         is_quick = begin - now > self._queued_arrivals and not again
@@ -133,7 +133,7 @@ class Units:
         return self._barrier_free
 
     def release(self, now: int, warps: int) -> None:
-        """Let a barrier of some warps pass the data stage."""
+        """Let the opening of a barrier of some warps occupy the data stage."""
         busy = max(self._barrier, round(self._barrier_warp * warps))
         for slot, free in enumerate(self._data_free):
             self._data_free[slot] = max(free, now) + busy
@@ -141,9 +141,9 @@ class Units:
     # -- shared memory and shuffles ----------------------------------------------------
 
     def _stage(self, now: int, busy: int, warp: Requester, behind: int) -> int:
-        """Let an access keep a slot of the data stage for a time; return when it begins.
+        """Occupy a slot of the data stage for a time; return the start.
 
-        Those of a warp come one after the other. One without a lane takes its turn as well.
+        Accesses of a warp go in turn. One without an active lane takes its turn as well.
         """
         least = self._request if busy else TICKS
         busy = DATA_STAGE_SLOTS * (busy if busy > least else least)
@@ -185,7 +185,7 @@ class Units:
     def _shared_atomic(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        """Serve an atomic pass by pass; those of other warps fit in between the passes of one."""
+        """Serve an atomic pass by pass; passes of other warps interleave."""
         takes = self._swap_pass if access.is_swap else self._atomic_pass
         more = max(0, access.cost - 1) * takes
         start = self._stage(
@@ -225,7 +225,7 @@ class Units:
         return self.memory.fence(warp, now), now
 
 
-# By action. A method bound to its units for each action would be no table that can be compiled.
+# By action. A table of methods bound to their units could not be compiled.
 _SERVES: tuple[Callable[[Units, Access, Requester, int, int], tuple[int, int]], ...] = tuple(
     {
         Action.SHARED_LOAD: Units._shared_load,

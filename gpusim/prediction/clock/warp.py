@@ -1,4 +1,4 @@
-"""A warp and a block on the SM: the state that schedulers and the SM share."""
+"""Warps and blocks on the SM: state shared by schedulers and SM."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from gpusim.prediction.memory import Requester
 
 
 def scheduler_of(block: int, warp: int, schedulers: int) -> int:
-    """Return the number of the scheduler that a warp of a block is given to."""
+    """Return the number of a warp's scheduler."""
     return (block + warp) % schedulers
 
 
 class Block:
-    """A block on the SM: how many of its warps still run, and who waits at its barrier."""
+    """A block on the SM: the number of its live warps, and the warps at its barrier."""
 
     __slots__ = ("live", "met", "number", "waiting")
 
     number: int
     live: int
-    met: int  # when the last warp that came has been counted
+    met: int  # time at which the last arrived warp was counted
     waiting: list[Warp]
 
     def __init__(self, number: int, warps: int) -> None:
@@ -30,25 +30,25 @@ class Block:
 
 
 class Warp:
-    """A warp on the SM: which step it comes to, and when each result will be there."""
+    """A warp on the SM: its next step, and the arrival times of its results."""
 
     __slots__ = (
         "block", "marks", "number", "order", "pipe", "requester", "results", "scheduler", "seen",
         "spent", "step", "stored",
     )  # fmt: skip
 
-    step: Step  # the one that it comes to
-    pipe: int  # what that needs
-    spent: list[int]  # ticks that warps like it waited before each step, by reason
-    marks: list[int]  # the sum of the times at which warps like it came by each mark
+    step: Step  # the next one
+    pipe: int  # the pipe of that
+    spent: list[int]  # stall ticks of equal warps before each step, by reason
+    marks: list[int]  # sum over equal warps of the times at each mark
     block: Block
     number: int
     requester: Requester
     order: int
     scheduler: int  # its number
     results: list[int]
-    seen: int  # until when its life is accounted for
-    stored: int  # when its last store to shared memory is through
+    seen: int  # end of its accounted time
+    stored: int  # completion of its last store to shared memory
 
     def __init__(
         self, runs: Runs, block: Block, requester: Requester, order: int, scheduler: int, now: int

@@ -1,7 +1,6 @@
-"""What each mechanism costs a job: the same job on the same GPU without it.
+"""Ablations: the time that each mechanism costs a job, by prediction without it.
 
-Simulating a job again takes as long as the first time, so what the first prediction says of each
-mechanism decides which are worth it.
+Each one takes as long as the first prediction; its data rank the mechanisms beforehand.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SHARED_BYTES_PER_WAVEFRONT = 128
 
 @dataclass(frozen=True)
 class Ablation:
-    """A mechanism, the job's time without it, and what fraction of the time with it that saves."""
+    """A mechanism, the job's time without it, and the fraction of the job's time that saves."""
 
     mechanism: str
     time_us: float
@@ -37,10 +36,10 @@ class Ablation:
 
 
 def suspects(forecast: Forecast) -> dict[str, float]:
-    """Return the mechanisms that a job meets, likeliest first.
+    """Return the mechanisms present in a job, likeliest first.
 
-    The number is a guess, from the first launch, at the fraction of the time that is at stake;
-    its use is to put them in order.
+    Values are estimates, from the first launch, of the fraction of time at stake; only their order
+    is meaningful.
     """
     first = forecast.first
     kinds = {OPS[one.op].kind for one in first.prepared.program.instructions}
@@ -67,9 +66,9 @@ def ablations(
     step_limit: int = DEFAULT_STEP_LIMIT,
     progress: Callable[[str], None] | None = None,
 ) -> list[Ablation]:
-    """Return a job's time without each of the mechanisms, the one that saves most first.
+    """Return a job's time without each of the mechanisms, the largest saving first.
 
-    `progress` hears each mechanism that is done with.
+    `progress` is called with the name of each completed mechanism.
     """
     made = []
     for mechanism in mechanisms:
@@ -82,7 +81,7 @@ def ablations(
 
 def _without(forecast: Forecast, mechanism: str, l2: str, step_limit: int) -> float:
     device = forecast.device.without(mechanism)
-    if mechanism == "launch-overhead":  # changes no cycle, so nothing has to be simulated again
+    if mechanism == "launch-overhead":  # no effect on cycles: nothing to simulate again
         changed = [_without_overhead(p, device) for p in forecast.predictions]
         return replace(forecast, predictions=tuple(changed)).time_us
     return forecast.job.on(device, l2=l2, step_limit=step_limit).time_us
@@ -93,14 +92,14 @@ def _without_overhead(prediction: Prediction, device: Device) -> Prediction:
 
 
 def _warps(prediction: Prediction) -> Iterator[tuple[int, WarpStream]]:
-    """Yield each class's warps, with the number of blocks that have them."""
+    """Yield each class's warps, with its number of blocks."""
     for one in prediction.classes.classes:
         for warp in one.stream.warps:
             yield one.blocks, warp
 
 
 def conflict_wavefronts(prediction: Prediction) -> int:
-    """Return the wavefronts of shared loads and stores beyond what their widths need."""
+    """Return the excess wavefronts of shared loads and stores over their width's minimum."""
     program = prediction.prepared.program
     least = np.zeros(len(program.instructions), dtype=np.int64)
     for pc, instruction in enumerate(program.instructions):
@@ -117,13 +116,13 @@ def conflict_wavefronts(prediction: Prediction) -> int:
 
 
 def _conflicts(prediction: Prediction) -> float:
-    """Return how long the wavefronts that conflicts add keep the data stage busy, as a fraction."""
+    """Return the data stage's time for excess wavefronts, as a fraction of the duration."""
     device = prediction.device
     cycles = conflict_wavefronts(prediction) * device.interval_cycles.shared_wavefront
     return cycles / min(device.gpu.sms, prediction.launch.blocks) / prediction.cycles
 
 
 def _divergence(prediction: Prediction) -> float:
-    """Return the fraction of instructions that a warp would be spared by its longest lane alone."""
+    """Return the fraction of instructions saved by a warp of its longest lane alone."""
     longest = sum(blocks * int(warp.by_lane().max()) for blocks, warp in _warps(prediction))
     return 1 - longest / prediction.instructions

@@ -1,7 +1,7 @@
-"""A whole job without its data: the launches of a kernel, ready to be predicted on any device.
+"""Jobs: the launches of a kernel without its data, to be predicted on any device.
 
-Catalogue kernels come with their launch rule and, for reductions, all passes; a user's own
-kernel is one launch. `predict`, `rank` and `sweep` all start here.
+Catalogue kernels come with their launch rule and, for reductions, all passes; a user's own kernel
+is one launch. `predict`, `rank` and `sweep` all start here.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, total_time_us
 
-# What the useful bytes of a kernel are that is none of the catalogue.
+# Definition of useful bytes for a kernel outside the catalogue.
 COMPULSORY = "sectors loaded and stored, each once"
 
 
 @dataclass(frozen=True, eq=False)
 class KernelLaunch:
-    """A kernel with grid, block and arguments, for any device; `setup` for one of the catalogue."""
+    """A kernel with grid, block and arguments, for any device; `setup` if from the catalogue."""
 
     configured: ConfiguredKernel
     arguments: tuple[Any, ...]
@@ -36,7 +36,7 @@ class KernelLaunch:
     code: str | None = None
 
     def prepared(self, cc: ComputeCapability) -> Prepared:
-        """Return the launch as it runs on a GPU of `cc`."""
+        """Return the launch for a GPU of compute capability `cc`."""
         return prepare(self.configured, self.arguments, cc, code=self.code)
 
 
@@ -44,8 +44,8 @@ class KernelLaunch:
 class Job:
     """Launches one after the other on a stream.
 
-    `elements_bytes` are those of the n elements that a kernel of the catalogue is about, whatever a
-    pass reads twice or leaves behind; None for any other kernel, of which nobody knows.
+    `elements_bytes` is the size of a catalogue kernel's n elements, without repeated reads or
+    results of a pass; None for any other kernel, because it is unknown.
     """
 
     name: str
@@ -53,9 +53,9 @@ class Job:
     elements_bytes: int | None = None
 
     def in_code(self, code: str | None) -> Job:
-        """Return the same with whose machine code its kernels have: lowering, nvcc or auto.
+        """Return the job with machine code from a generator: lowering, nvcc or auto.
 
-        None is what `generators.chosen` says.
+        None is the default of `generators.chosen`.
         """
         return replace(self, launches=tuple(replace(one, code=code) for one in self.launches))
 
@@ -67,10 +67,10 @@ class Job:
         step_limit: int = DEFAULT_STEP_LIMIT,
         timeline: bool = False,
     ) -> Forecast:
-        """Return what the job takes on a device, with the timeline of its first launch if wanted.
+        """Return the job's prediction on a device, with its first launch's timeline if requested.
 
-        `l2` is how the first launch finds the cache. Later ones read what the launch before
-        has just written, which is still there as far as it fits.
+        `l2` is the state of the L2 before the first launch, "cold" or "warm". Later launches read
+        the output of the one before, present in the L2 as far as it fits.
         """
         gpu = devices.load(device)
         made = [
@@ -88,19 +88,19 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """A job's predictions on one device, a launch each."""
+    """A job's predictions on one device, one for each launch."""
 
     job: Job
     predictions: tuple[Prediction, ...]
 
     @property
     def first(self) -> Prediction:
-        """The first launch, which in a reduction has nearly all of the work."""
+        """The first launch, with nearly all of the work in a reduction."""
         return self.predictions[0]
 
     @property
     def device(self) -> Device:
-        """The device that the job was predicted on."""
+        """The device of the predictions."""
         return self.first.device
 
     @property
@@ -112,14 +112,14 @@ class Forecast:
 
     @property
     def assumes_ordinary_operands(self) -> bool:
-        """Whether elements that are not given were taken for ordinary numbers."""
+        """Whether elements without given values are assumed to be ordinary operands."""
         return any(prediction.assumes_ordinary_operands for prediction in self.predictions)
 
     @property
     def useful_bytes(self) -> int:
-        """Bytes of the n elements of a kernel of the catalogue; of any other the compulsory ones.
+        """Bytes of a catalogue kernel's n elements; compulsory bytes of any other kernel.
 
-        That is, those of the sectors that are loaded and of those that are stored, each once.
+        These are the distinct sectors loaded and the distinct sectors stored.
         """
         if self.job.elements_bytes is not None:
             return self.job.elements_bytes
@@ -132,7 +132,7 @@ class Forecast:
 
     @property
     def peak_fraction(self) -> float:
-        """GB/s as a fraction of what the data sheet says of the device's DRAM."""
+        """GB/s as a fraction of the DRAM bandwidth in the device's data sheet."""
         return self.gbps / self.device.bandwidth.dram_peak_gbps
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Forecast:
 
 
 class Asked(Protocol):
-    """What is asked of a kernel that is none of the catalogue: frozen data that makes a job."""
+    """A request for a kernel outside the catalogue: frozen data that makes a job."""
 
     @property
     def kernel(self) -> str:
@@ -169,7 +169,7 @@ class Asked(Protocol):
 
     @property
     def n(self) -> int | None:
-        """The number of elements, None where the launch does not depend on it."""
+        """The number of elements, None if the launch does not depend on it."""
 
     @property
     def block(self) -> int | str | None:
@@ -177,32 +177,32 @@ class Asked(Protocol):
 
     @property
     def operation(self) -> str | None:
-        """The operation, where it can be chosen."""
+        """The operation, if there is a choice."""
 
     @property
     def dtype(self) -> Any:
-        """The type of the elements, where it can be chosen."""
+        """The type of the elements, if there is a choice."""
 
     @property
     def passes(self) -> str:
         """One launch, or all."""
 
     def sized(self, n: int | None, block: int | None) -> Asked:
-        """Return the same for another size and block."""
+        """Return the request with another size and block."""
 
     def job(self) -> Job:
-        """Return the job; GpusimError where there is none."""
+        """Return the job; raises GpusimError if there is none."""
 
 
 def job_of(request: Request | Asked) -> Job:
-    """Return what is asked for as a job; GpusimError where it cannot be had."""
+    """Return the job of a request; raises GpusimError if there is none."""
     return catalogue_job(request) if isinstance(request, Request) else request.job()
 
 
 def catalogue_job(request: Request) -> Job:
-    """Return what is asked of a catalogue kernel: its first launch, or all of a reduction.
+    """Return the job of a catalogue kernel: its first launch, or all passes of a reduction.
 
-    Raises InputError or LaunchError where the kernel does not work for what is asked.
+    Raises InputError or LaunchError if the kernel does not support the request.
     """
     setups = request.setups()
     launches = [KernelLaunch(setup.configured, setup.specs, setup) for setup in setups]
@@ -210,6 +210,6 @@ def catalogue_job(request: Request) -> Job:
 
 
 def own_job(configured: ConfiguredKernel, arguments: Sequence[Any]) -> Job:
-    """Return the launch of any kernel."""
+    """Return a single launch of any kernel as a job."""
     name = configured.kernel.__name__
     return Job(name, (KernelLaunch(configured, tuple(arguments)),))

@@ -1,7 +1,7 @@
-"""Many predictions: kernels, blocks, sizes and devices crossed into a table.
+"""Sweeps: kernels, blocks, sizes and devices crossed into a table of predictions.
 
-A case is predicted on its own, from nothing but itself, so that its row is the same whoever
-works it out and in whatever order. Finished rows are kept in a journal beside the output.
+Each case is predicted independently, so that its row does not depend on worker or order. Finished
+rows are kept in a journal beside the output.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from gpusim.prediction.compiled.evaluator import is_wanted
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, job_of
 from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 
-DIGITS = 16  # of a row's key, beside it in the table: what it was made from
+DIGITS = 16  # of a row's key in the table, a digest of its inputs
 JOURNAL_SUFFIX = ".journal"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One prediction of a sweep; `device` is a name or a file, `without` what it lacks.
+    """One prediction of a sweep; `device` is a name or a file, `without` its ablations.
 
-    `changed` are keys of the device with other numbers, `code` is whose machine code the kernel
-    has, as in `gpusim.predict`.
+    `changed` are overridden keys of the device, `code` the generator of the machine code, as in
+    `gpusim.predict`.
     """
 
     request: Request | Asked
@@ -58,7 +58,7 @@ def crossed(
 ) -> list[Case]:
     """Return every combination once: device by device, size by size, block by block.
 
-    `requests` are kernels with what does not vary, `settings` the cases' other fields.
+    `requests` are kernels with fixed fields, `settings` the cases' other fields.
     """
     made = (
         Case(request.sized(n, block), gpu, **settings)
@@ -68,7 +68,7 @@ def crossed(
 
 
 def row_of(case: Case) -> Row:
-    """Return a case's row: its prediction, or with `reason` why it cannot run."""
+    """Return a case's row: its prediction, or the `reason` of its failure."""
     row: Row = dict.fromkeys(COLUMNS) | _asked(case)
     try:
         row["digest"] = _key(case)[:DIGITS]
@@ -82,7 +82,7 @@ def row_of(case: Case) -> Row:
 
 
 def _asked(case: Case) -> Row:
-    """Return the columns that say what a row is about."""
+    """Return the columns that identify a row's case."""
     request = case.request
     return {
         "kernel": request.kernel,
@@ -128,9 +128,9 @@ def _predicted(forecast: Forecast) -> Row:
 
 @dataclass(frozen=True)
 class Swept:
-    """A finished sweep: its rows, in the order of its cases, and how many were there before.
+    """A finished sweep: its rows, in the order of its cases, and the number found finished.
 
-    It `was_complete` where the output held all rows already, and nothing was done.
+    It `was_complete` if the output held all rows already, and nothing was computed.
     """
 
     rows: list[Row]
@@ -139,7 +139,7 @@ class Swept:
 
     @property
     def failed(self) -> int:
-        """Rows that hold a reason in place of a prediction."""
+        """Number of rows with a reason in place of a prediction."""
         return sum(row["reason"] is not None for row in self.rows)
 
 
@@ -156,15 +156,15 @@ def sweep(
 ) -> Swept:
     """Predict all cases, on all cores or with `workers` processes, and write them to `output`.
 
-    With an output (.csv or .json) every finished row is on disk at once, in a journal beside
-    it: after a kill the same call goes on where it was. An output that holds these very rows is
-    left as it is, and one that holds anything else is an InputError without
-    `overwrite`. `started` hears how many rows were there, `progress` each case that is finished,
-    `remark` a sentence for the user where a journal was damaged. A script that calls this with
-    more than one worker needs `if __name__ == "__main__"`, as any use of multiprocessing does.
+    With an output (.csv or .json) every finished row is on disk at once, in a journal beside it:
+    after a kill the same call resumes. An output with exactly these rows is left as it is; any
+    other content raises InputError without `overwrite`. `started` is called with the number of
+    rows found finished, `progress` with each finished case, `remark` with a sentence for the user
+    about a damaged journal. A script that calls this with more than one worker needs
+    `if __name__ == "__main__"`, as any use of multiprocessing does.
     """
     begin, tell = started or ignored, progress or ignored
-    is_wanted()  # the environment is told to be wrong here, not in each row
+    is_wanted()  # an invalid environment raises here, not in each row
     if output is None:
         rows = [Row()] * len(cases)
         begin(0)
@@ -196,7 +196,7 @@ def sweep(
 
 
 def _complete(output: Path, keys: Iterable[str]) -> list[Row] | None:
-    """Return the rows of an output that holds these very ones, None where it holds nothing yet."""
+    """Return the rows of a complete output, None for an empty or missing one."""
     if not output.exists() or not output.stat().st_size:
         return None
     rows = rows_of(output)
@@ -209,13 +209,13 @@ def _complete(output: Path, keys: Iterable[str]) -> list[Row] | None:
 
 
 def _fitting(keys: Mapping[Case, str]) -> Callable[[str, Row], bool]:
-    """Return whether a journal's row is one that its case can have; of other cases all are."""
+    """Return a test of journal rows: valid for their case; rows of other cases always are."""
     cases = {key: case for case, key in keys.items()}
     return lambda key, row: key not in cases or _belongs(row, cases[key], key)
 
 
 def _belongs(row: Row, case: Case, key: str) -> bool:
-    """Whether a row of a journal is one that this case can have."""
+    """Whether a row of a journal is valid for this case."""
     if tuple(row) != COLUMNS or row["digest"] != key[:DIGITS]:
         return False
     asked = {name: value for name, value in _asked(case).items() if value is not None}
@@ -236,7 +236,7 @@ def _check_output(output: Path) -> None:
 
 
 def _key(case: Case) -> str:
-    """Return what a row depends on: the case, its device's numbers and the model itself."""
+    """Return a digest of a row's inputs: the case, its device's numbers and the model itself."""
     facts = {
         **asdict(case),
         "device": _numbers(case.device),
@@ -254,7 +254,7 @@ def _numbers(name: str) -> Any:
 
 @cache
 def _model() -> str:
-    """Return a digest of gpusim's own source: another version's rows are not taken over."""
+    """Return a digest of gpusim's own source: rows of another version are not reused."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[2]
     for path in sorted(root.rglob("*.py")):

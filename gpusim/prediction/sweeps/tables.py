@@ -1,4 +1,4 @@
-"""The table of a sweep: its columns, and its rows as the text of a file and back."""
+"""The table of a sweep: its columns, and its rows to and from the text of a file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def table(rows: Sequence[Row], suffix: str) -> str:
 
 
 def rows_of(output: Path) -> list[Row]:
-    """Return the rows of a table that a sweep has written, none where it is anything else."""
+    """Return the rows of a sweep's table, none for any other file."""
     try:
         content = text(output, MAX_BYTES)
         if output.suffix == ".json":
@@ -62,7 +62,7 @@ def rows_of(output: Path) -> list[Row]:
 
 
 def _typed(row: Mapping[str, str]) -> Row:
-    """Return a row of a .csv file as it was before it was written."""
+    """Return a row of a .csv file with its original types."""
     cells = {
         name: cell if name in TEXTS else json.loads(cell) for name, cell in row.items() if cell
     }
@@ -70,7 +70,7 @@ def _typed(row: Mapping[str, str]) -> Row:
 
 
 def is_cell(column: str, value: object) -> bool:
-    """Whether a column may hold a value: a text or a finite number, as it is, or nothing."""
+    """Whether a column may hold a value: text, a finite number, or nothing."""
     if value is None or column in TEXTS:
         return value is None or isinstance(value, str)
     if isinstance(value, int):
