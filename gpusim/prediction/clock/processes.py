@@ -32,7 +32,7 @@ class _Processes:
         self.next = cast(Callable[[], int], env.peek)  # infinity for an empty queue
 
     def wake(self, at: int, schedulers: list[int]) -> None:
-        """Let schedulers look at a time at what they have, by number, in this order."""
+        """Let schedulers, given by number, check their warps at a time, in this order."""
         self._env.timeout(at - self._env.now).callbacks.append(partial(self._wake, at, schedulers))
 
     def _wake(self, at: int, schedulers: list[int], _: simpy.Event) -> None:

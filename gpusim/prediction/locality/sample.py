@@ -61,7 +61,7 @@ def sampled(patterns: tuple[Pattern, ...], schedule: Schedule) -> Sample:
 
 
 def with_draws(sample: Sample) -> Sample:
-    """Repeat each touch for DRAWS draws, which fill the unit square evenly."""
+    """Repeat each touch DRAWS times; the draws fill the unit square evenly."""
     columns = {n: np.repeat(getattr(sample, n), DRAWS) for n in Sample.__dataclass_fields__}
     number = np.tile(np.arange(DRAWS), len(sample.pc))
     columns["weight"] = columns["weight"] / DRAWS

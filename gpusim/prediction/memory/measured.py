@@ -12,8 +12,8 @@ from __future__ import annotations
 
 # Compute capability from which on nvcc distributes work over ALU and multiplier.
 SHARED_WORK_FROM_CC_MAJOR = 7
-# One in so many additions of two numbers is an IMAD (94 of 228; of moves 64 of 80, represented by
-# the additions).
+# One in this number of additions of two numbers is an IMAD (94 of 228; of moves 64 of 80, taken as
+# such additions).
 ADDITIONS_AN_IMAD = 2
 
 # -- the SM --------------------------------------------------------------------------------
