@@ -41,7 +41,7 @@ Progress = Callable[[int], None]
 
 
 def chunk_blocks(program: Program, launch: Launch) -> int:
-    """Return how many blocks run at a time: so many that NumPy has enough to do in each call.
+    """Return the number of blocks to run at a time: enough work for NumPy in each call.
 
     Local memory is there for all their threads at once.
     """
@@ -67,12 +67,12 @@ def run(
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
-    `step_limit` is how many instructions one block may run; NoProgressError beyond.
-    `progress` is called with the number of blocks that have finished. With `on_skip`, iterations of
-    a loop that are all alike are left out and it is called with them; the arrays then hold no
-    results. With `may_skip` only iterations of whose steps it says so are left out. `on_fault` is
-    called with each fault instead of its being raised, and what can go on does: lanes do without
-    the access, blocks that are stuck are given up. At most `resident` blocks are run at a time:
+    `step_limit` is the most instructions that one block may run; NoProgressError beyond.
+    `progress` is called with the number of finished blocks. With `on_skip`, repeated iterations of
+    a loop are left out and it is called with them; the arrays then hold no
+    results. With `may_skip` only iterations are left out if it accepts their steps. `on_fault` is
+    called with each fault instead of raising it, and the rest goes on: lanes skip the
+    access, blocks in deadlock are abandoned. At most `resident` blocks are run at a time:
     others start where some end.
 
     A launch that has a rehearsal has it before it runs as a whole: faults there are its own.
@@ -141,7 +141,7 @@ def _is_over(interpreter: Interpreter, quantum: int, step_limit: int, *, can_cha
 
 
 def _has_room(running: Sequence[Interpreter], blocks: int, resident: int | None) -> bool:
-    """Return whether so many more blocks may run at a time."""
+    """Return whether `blocks` more blocks may run at a time."""
     if resident is None:
         return True
     held = sum(len(interpreter.batch.placement.blocks) for interpreter in running)

@@ -1,4 +1,4 @@
-"""Instructions that touch memory: which elements each lane means, and what becomes of them."""
+"""Memory instructions: the addressed elements of each lane, loads, stores and atomics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LANES = np.arange(32)
 
 
 def load(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Set each destination to the element at the address, and those that follow it."""
+    """Set each destination to the element at the address, and the following elements."""
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     if instruction.guard is None or np.count_nonzero(on):
@@ -39,7 +39,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
 def _loaded(
     touched: Sequence[LaneElements | UniformLaneElements], position: int, memory: Memory
 ) -> Array:
-    """Return the elements that lanes load, so many behind their first ones."""
+    """Return the elements that lanes load, at `position` behind their first ones."""
     value = np.zeros((1, 1, 1), dtype=memory.dtype)
     for number, one in enumerate(touched):
         there = one.loaded(position)
@@ -101,7 +101,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
 
 
 def _passed_by(instruction: Instruction, given: Sequence[Array], on: Array) -> Array:
-    """Return what lanes get that an atomic does nothing for: never what one that spins expects."""
+    """Return an atomic's result for inactive lanes: never the value a spinning lane expects."""
     dtype = _memory(instruction).dtype
     if instruction.op == SPIN:
         return np.array(np.broadcast_to(~given[0], on.shape))
@@ -144,7 +144,7 @@ def _joined(registers: Sequence[Array], dtype: np.dtype[Any]) -> Array:
 
 
 def _give_old(group: Group, instruction: Instruction, result: Array, on: Array) -> None:
-    """Set the destination to what was there: a number, or registers of its bits."""
+    """Set the destination to the old value: a number, or registers of its bits."""
     if not _memory(instruction).by_address:
         group.write(instruction.dst[0], result, on)
         return
@@ -154,7 +154,7 @@ def _give_old(group: Group, instruction: Instruction, result: Array, on: Array) 
 
 
 def fence(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Order memory accesses, which are in order here."""
+    """Order memory accesses; they are in order here, so it is only reported."""
     context.report(group, instruction, on)
 
 
@@ -193,7 +193,7 @@ def _allowed(
 def _touched(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
 ) -> tuple[list[LaneElements | UniformLaneElements], Array]:
-    """Return the memories that lanes touch, and the lanes whose access is no fault."""
+    """Return the memories that lanes touch, and the lanes without a fault."""
     memory, batch = _memory(instruction), group.batch
     if memory.space == "generic":
         return _anywhere(context, group, instruction, addresses, on)
@@ -223,7 +223,7 @@ def _touched(
 def _anywhere(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
 ) -> tuple[list[LaneElements | UniformLaneElements], Array]:
-    """Return the memories that lanes touch whose addresses say which: each has its window."""
+    """Return the memories of lanes by generic address: each memory has a window."""
     window = addresses >> np.int64(32)
     layout = context.batch.program.layout
     start = 0 if layout is None else layout.shared_start
@@ -267,7 +267,7 @@ def _found(
 def _aligned(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
 ) -> Array:
-    """Return the lanes whose address is a multiple of the width; the others are faults."""
+    """Return the lanes with an aligned address; misaligned ones are faults."""
     misfit = generic_addressing.misaligned(group, instruction, addresses, on)
     if misfit is None:
         return on
@@ -278,7 +278,7 @@ def _aligned(
 def _within(
     context: Context, group: Group, instruction: Instruction, index: Array, on: Array, size: int
 ) -> Array:
-    """Return the lanes whose access is one that a GPU makes; the others are faults."""
+    """Return the lanes with a valid access; the others are faults."""
     memory, line = _memory(instruction), instruction.line
     who = partial(generic_addressing.lanes_of, group)
     for misfit in (
@@ -292,12 +292,12 @@ def _within(
 
 
 def _shared(group: Group) -> tuple[Array, Array]:
-    """Return which part of shared memory belongs to each row, and its bytes, part by part."""
+    """Return the index of each row's part of shared memory, and the bytes, part by part."""
     return group.of_rows(group.batch.block_of_row), group.batch.shared
 
 
 def _local(group: Group) -> tuple[Array, Array]:
-    """Return which part of local memory belongs to each lane, and its bytes, part by part."""
+    """Return the index of each lane's part of local memory, and the bytes, part by part."""
     batch = group.batch
     assert batch.local is not None
     copies = np.arange(len(batch.local)).reshape(-1, 1, 1)

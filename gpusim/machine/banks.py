@@ -22,7 +22,8 @@ BANK_BYTES = 64 << 10
 FUNCTION_HIGH = 0x7FFD
 _ADDRESSES = 4
 
-# What the driver sets, by its meaning in a `BankLayout`. Blocks are not in clusters: each is one
+# Values set by the driver, by their meaning in a `BankLayout`. Blocks are not in clusters: each is
+# one
 # of its own.
 _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
     "reserved shared memory": lambda layout, launch: _words(
@@ -92,7 +93,7 @@ def banks(
 
 
 def allocated(prepared: Prepared) -> dict[str, Allocation]:
-    """Give every array of a launch an address, and have those in it that its data asks for."""
+    """Give every array of a launch an address, and copy initial data of the program into it."""
     arguments, layout = prepared.arguments, prepared.program.layout
     made = allocate(arguments, prepared.copies)
     if layout is None:

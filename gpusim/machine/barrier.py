@@ -1,4 +1,4 @@
-"""Warps of a block together: barriers, and the predicates that some of them count."""
+"""Barriers of all warps of a block, and reductions of predicates at barriers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.machine.state import AT_BARRIER, READY
 
 Array = np.ndarray[Any, Any]
 
-# What a barrier gives its threads, from how many said yes and how many there are.
+# The result of a barrier for its threads, from the counts of true predicates and of threads.
 RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {
     "count": lambda yes, _: yes,
     "and": lambda yes, every: yes == every,
@@ -49,7 +49,7 @@ def held(context: Context, group: Group, on: Array, state: int) -> None:
 
 
 def release(context: Context) -> None:
-    """Let go the blocks of which every live lane has come to a barrier."""
+    """Release the blocks with every live lane at a barrier."""
     splits, placement = context.batch.splits, context.batch.placement
     arrived = splits.state == AT_BARRIER
     if not arrived.any():
@@ -73,7 +73,7 @@ def release(context: Context) -> None:
 
 
 def _reduce(group: Group, instruction: Instruction) -> None:
-    """Give every thread what the predicates of its block's threads come to."""
+    """Give every thread the reduction of the predicates of its block's threads."""
     placement = group.batch.placement
     predicate = group.read(instruction.src[0])
     yes = np.count_nonzero(group.mask & predicate, axis=2)

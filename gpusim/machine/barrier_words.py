@@ -1,9 +1,9 @@
-"""Barriers that are words of shared memory (mbarrier): what an arrival makes of one.
+"""Barriers that are words of shared memory (mbarrier): the update by an arrival.
 
-Both counts stand in a word as what is missing to a power of two, so that the last arrival carries
-into the phase, which is the highest bit; the pending count begins anew then. Since compute
+Both counts are stored as the complement to a power of two, so that the last arrival carries
+into the phase, the highest bit; the pending count is reset then. Since compute
 capability 9.0 they have 20 bits each, from bit 43 and from bit 1 on, before 31 and 30 bits of the
-two halves, as the code that compilers write for mbarrier.init and mbarrier.pending_count says.
+two halves, according to the code that compilers write for mbarrier.init and mbarrier.pending_count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _phase_changes(now: Array, after: Array) -> Array:
 
 
 def arrive(now: Array, count: Array) -> Array:
-    """Return words after so many arrivals."""
+    """Return the words after `count` arrivals."""
     after = now + (count << PENDING)
     anew = after + ((now >> EXPECTED & COUNT) << PENDING)
     return np.asarray(np.where(_phase_changes(now, after), anew, after))
@@ -39,7 +39,7 @@ def arrive_and_drop(now: Array, count: Array) -> Array:
 
 
 def arrive_in_halves(now: Array, count: Array) -> Array:
-    """Return words after so many arrivals, with counts in the two halves."""
+    """Return the words after `count` arrivals, with counts in the two halves."""
     after = now + (count << HALF)
     anew = after + ((now & LOW) + LOW + U64(1) << HALF)
     return np.asarray(np.where(_phase_changes(now, after), anew, after))

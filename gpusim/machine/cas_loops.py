@@ -1,8 +1,8 @@
-"""Loops that swap until they get through: which warps of a block go round one at the same time.
+"""Compare-and-swap retry loops: the warps of a block that run an iteration at the same time.
 
-What lies between a load and its swap is less than half of a turn. Of a few warps all have loaded
-before the first of them swaps, which is in vain for the others; of many not all come so early, and
-two of them get through in a turn.
+The distance between a load and its swap is less than half of an iteration. With few warps, all
+have loaded before the first one swaps, and the others fail; with many, not all are so early, and
+two of them succeed in an iteration.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MOST_TOGETHER = 8
 
 @once
 def heads(program: Program) -> frozenset[int]:
-    """Return where the innermost loops begin in which a program swaps until it gets through."""
+    """Return the headers of the innermost loops around a retried compare-and-swap."""
     swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]
     around = ([body for body in loop_bodies(program) if pc in body] for pc in swaps)
     return frozenset(bodies[0].start for bodies in around if bodies)
 
 
 def go_with(rows: Array, first: int, warps: int) -> Array:
-    """Return which warps go with the one in row `first`, where blocks have so many warps."""
+    """Return a mask of the rows that run with row `first`, in blocks of `warps` warps."""
     if warps <= MOST_TOGETHER:
         return np.ones(len(rows), dtype=bool)
     return np.asarray((rows % warps < warps // 2) == (first % warps < warps // 2))

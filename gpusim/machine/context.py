@@ -1,4 +1,4 @@
-"""What the handlers of instructions share: the batch, its arguments and memory, who listens."""
+"""The context of instruction handlers: the batch, its arguments and memory, the observers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ OnFault = Callable[[KernelFault], None]
 
 
 class Context:
-    """A batch with what its launch gives it: scalars by name, arrays by name, observers.
+    """A batch with its launch's scalars by name, arrays by name, and observers.
 
-    Of observers it knows the hooks alone that they have.
+    Of observers it uses only the hooks that they override.
 
-    `executed` counts the instructions that were run, each once for all splits in its group.
-    `on_fault` is called with what lanes did that is undefined, and the others go on; without it,
-    the fault is raised. `banks` are constant memory as bytes, where the program has such.
+    `executed` counts the executed instructions, each once for all splits in its group.
+    `on_fault` is called with each fault of some lanes, and the others go on; without it,
+    the fault is raised. `banks` are constant memory as bytes, if the program has any.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Context:
         sources: Array | None = None,
         constants: Array | None = None,
     ) -> None:
-        """Report to those who listen, if there are any, that a group ran an instruction."""
+        """Report to observers, if there are any, that a group ran an instruction."""
         if not (self.listeners or self._barrier_listeners or self._arrival_listeners):
             return
         placement = self.batch.placement
@@ -97,7 +97,7 @@ class Context:
             listener(step)
 
     def tell_opened(self, rows: Array, pcs: Array, *named: Array) -> None:
-        """Tell those who listen that warps which were held at a barrier go on.
+        """Report to observers that warps waiting at a barrier go on.
 
         Of barriers with a number `named` are the numbers, the threads waited for, and the lanes.
         """
@@ -108,7 +108,7 @@ class Context:
                 listener(opened)
 
     def tell_arrived(self, numbers: Array) -> None:
-        """Tell those who listen that the last step's threads came to barriers and go on."""
+        """Report to observers that the last step's threads arrived at barriers and go on."""
         if self._arrival_listeners:
             assert self._last_step is not None
             for listener in self._arrival_listeners:
@@ -121,7 +121,7 @@ class Context:
         self.on_fault(fault)
 
 
-# Runs an instruction for a group, given its lanes whose guard is true. A handler that may hold,
-# divide or move the group says whether it did: then its splits know their pcs, and who runs next
-# is chosen anew. Otherwise the group goes on with the next instruction.
+# Runs an instruction for a group, given its lanes with a true predicate. A handler that may hold,
+# divide or move the group returns whether it did: then its splits know their pcs, and the next
+# group is chosen anew. Otherwise the group goes on with the next instruction.
 Handler = Callable[[Context, Group, Instruction, Array], bool | None]

@@ -1,4 +1,4 @@
-"""Branches and exits: they divide a split whose lanes do not agree."""
+"""Branches and exits: they divide a split with divergent lanes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW_BYTES = 16  # of machine code
 
 
 def source_branch(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Tell what the source decides here; no instruction is run for it."""
+    """Report a decision of the source; no instruction is run for it."""
     context.executed -= 1
     if context.listeners:
         taken = on & group.read(instruction.src[0])
@@ -27,7 +27,7 @@ def source_branch(context: Context, group: Group, instruction: Instruction, on: 
 
 
 def branch(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Send the lanes whose guard is true to the target, and part splits that disagree."""
+    """Send the lanes with a true predicate to the target, and divide divergent splits."""
     splits = context.batch.splits
     if on is group.mask:
         context.report(group, instruction, on, taken=on)
@@ -46,7 +46,7 @@ def _send(
     on: Array,
     ways: tuple[Array, Array],
 ) -> None:
-    """Have some lanes go on at the target, others behind: `ways` tell which splits have either."""
+    """Move some lanes to the target, others behind: `ways` tell the splits that have either."""
     splits = context.batch.splits
     goes, stays = ways
     splits.pc[group.which] = np.where(goes, instruction.target, group.pc + 1)
@@ -61,7 +61,7 @@ def _send(
 
 
 def leave(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """End the lanes whose guard is true; those that waited for them may go on."""
+    """End the lanes with a true predicate; lanes that waited for them may go on."""
     splits = context.batch.splits
     leave, stay = group.decided(on), group.decided(group.mask & ~on)
     context.report(group, instruction, on)
@@ -102,7 +102,7 @@ def branch_if_apart(
 
 
 def jump(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Go on where a register says: at an address, which lanes may disagree about."""
+    """Jump to the address in a register, possibly different in each lane."""
     batch = context.batch
     rows = agreed_words(group, instruction, on) // np.uint32(ROW_BYTES)
     on = on[:1]

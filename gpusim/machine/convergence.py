@@ -69,7 +69,7 @@ def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -
 
 def _give(group: Group, number: int, token: Array, on: Array) -> None:
     tokens = group.batch.tokens
-    # What all lanes of all warps get is kept once for each warp.
+    # A value common to all lanes of all warps is kept once for each warp.
     everyone = group.is_all and group.is_full and on is group.mask
     tokens[number] = token if everyone else group.updated(tokens[number], token, on)
 
@@ -110,7 +110,7 @@ def release(context: Context, rows: Array) -> None:
 
 
 def _go_on(batch: Batch, going: Array, tokens: Array) -> None:
-    """Have splits go on behind their BSYNC, those of a warp with the same token as one."""
+    """Continue splits behind their BSYNC; splits of a warp with equal tokens reconverge."""
     splits = batch.splits
     splits.pc[going] += 1
     batch.splits = splits.joined(going, tokens, splits.pc[going], splits.row[going])
@@ -151,8 +151,8 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
 def let_go(context: Context) -> bool:
     """Let splits go on at a BSYNC for which lanes of their warp wait; return whether any did.
 
-    A loop that waits for what others write gives way to them by YIELD, and a WARPSYNC waits for
-    the lanes that its mask names: also to and for lanes of their own warp that wait for them at a
+    A spin loop yields to other lanes by YIELD, and a WARPSYNC waits for
+    the lanes in its mask: also to and for lanes of their own warp that wait for them at a
     convergence barrier (independent thread scheduling; on an H200, these go on together).
     """
     batch, splits = context.batch, context.batch.splits

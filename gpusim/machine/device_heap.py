@@ -1,4 +1,4 @@
-"""The heap from which threads have memory by malloc, one for each launch."""
+"""The heap of malloc in kernels, one for each launch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _UNIT = 16
 
 
 class Heap:
-    """Gives memory at addresses from `begin` on; what is given back is used for the same size."""
+    """Allocates from address `begin` on; freed memory is reused for requests of the same size."""
 
     def __init__(self, begin: int, size: int) -> None:
         self._next, self._end = begin, begin + size
@@ -14,7 +14,7 @@ class Heap:
         self._free: dict[int, list[int]] = {}
 
     def given(self, size: int) -> int:
-        """Return the address of so many bytes; 0 where there are none."""
+        """Return the address of `size` bytes; 0 if the heap is exhausted."""
         size = -(-size // _UNIT) * _UNIT
         free = self._free.get(size)
         if free:

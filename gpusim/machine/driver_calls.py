@@ -1,6 +1,6 @@
-"""Calls of functions that only the driver has: printf, malloc, free and assertions.
+"""Calls of functions provided by the driver: printf, malloc, free and assertions.
 
-Nobody reads what a kernel prints that is only counted or timed; printf gives the number of
+Output of a kernel that is only counted or timed is dropped; printf returns the number of
 arguments that its format names (CUDA C++ Programming Guide). Memory is given from a heap of the
 launch's own.
 """
@@ -34,13 +34,13 @@ class RefusedCallError(Exception):
 
 
 class NullFormatError(RefusedCallError):
-    """A format of printf at address 0, which a GPU reads: an illegal memory access."""
+    """A format of printf at address 0: on a GPU an illegal memory access."""
 
     fault = OutOfBoundsError
 
 
 def call_driver(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Do for each lane what the function does that it calls."""
+    """Execute the called function for each lane."""
     context.report(group, instruction, on)
     if not on.any():
         return
@@ -60,7 +60,7 @@ def call_driver(context: Context, group: Group, instruction: Instruction, on: Ar
 def _call(
     context: Context, group: Group, instruction: Instruction, place: int, on: Array, results: Array
 ) -> None:
-    """Call one function for some lanes, whose first argument is where their results go."""
+    """Call one function for some lanes; their first argument is the address of the results."""
     layout, line = context.batch.program.layout, instruction.line
     name = layout.functions.get(place, "a function") if layout is not None else "a function"
     function = _FUNCTIONS.get(name)

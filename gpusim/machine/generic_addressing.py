@@ -1,6 +1,6 @@
-"""Accesses by address: which array lies there, and which of its bytes each lane means.
+"""Accesses by address: the array at each lane's address, and the index of the element.
 
-All lanes mostly mean one array, which is looked for first. A lane whose address lies in no array
+Usually all lanes access one array, tried first. A lane with an address in no array
 is a fault that names the nearest one.
 """
 
@@ -23,7 +23,7 @@ WORD = np.dtype(np.uint32)
 
 
 def lanes_of(group: Group) -> Lanes:
-    """Return which threads the lanes of a group are."""
+    """Return the block and thread numbers of a group's lanes."""
     batch = group.batch
     blocks, threads = group.of_rows(batch.block_number), group.of_rows(batch.thread_number())
     return Lanes(blocks, threads, batch.launch.grid, batch.launch.block)
@@ -62,7 +62,7 @@ def places(
 
 
 def _holder_of_all(context: Context, addresses: Array, memory: Memory) -> Allocation | None:
-    """Return the array in which all addresses lie, also those of lanes that are off."""
+    """Return the array that holds all addresses, also the addresses of lanes that are off."""
     found = _holder(context, int(addresses.min()), memory)
     if found is None:
         return None
@@ -81,7 +81,7 @@ def _holder(context: Context, address: int, memory: Memory) -> Allocation | None
 
 
 def _lies_nowhere(context: Context, addresses: Array, memory: Memory) -> Array:
-    """Return which addresses lie in no array."""
+    """Return a mask of the addresses in no array."""
     found = np.ones(addresses.shape, dtype=bool)
     for one in context.allocations.values():
         last = one.stop - memory.width_bytes
@@ -104,7 +104,7 @@ def elements(allocation: Allocation, memory: Memory) -> Array | None:
 def misaligned(
     group: Group, instruction: Instruction, addresses: Array, on: Array
 ) -> Misfit | None:
-    """Return the lanes whose address is no multiple of the access's width, None if none is."""
+    """Return the lanes with an address misaligned for the access's width, None if all fit."""
     memory = instruction.memory
     assert memory is not None
     odd = addresses & (memory.width_bytes - 1)

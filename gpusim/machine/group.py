@@ -1,4 +1,4 @@
-"""Splits that run together, and how they read and write their lanes of the registers."""
+"""Groups of splits at one pc, and their access to registers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class BlocksDisagreeError(Exception):
 
 
 class Group:
-    """Splits of a batch that stand at one pc: which ones, their rows and their lanes.
+    """Splits of a batch at one pc: their indices, their rows and their lanes.
 
-    The group's `pc` goes ahead of its splits' own, which are set when the group stops. A group of
-    some rows keeps those of the registers that it reads and writes to itself until it `settles`:
-    what is read no more by then has never been put among the other rows.
+    The group's `pc` goes ahead of its splits' own, set when the group stops. A group of
+    some rows keeps its copies of the registers it uses until it `settles`:
+    values dead by then are never merged with the other rows.
     """
 
     def __init__(self, batch: Batch, which: Array) -> None:
@@ -40,7 +40,7 @@ class Group:
         # The last guard that was read, and its lanes: instructions in a row mostly share one.
         self._guarded: tuple[Array, bool, Array] | None = None
         self._held: dict[int, Array] = {}  # registers of some rows
-        self._written: set[int] = set()  # those of them that the batch does not have yet
+        self._written: set[int] = set()  # the dirty ones, not yet in the batch
 
     @cached_property
     def has_whole_rows(self) -> bool:
@@ -64,7 +64,7 @@ class Group:
         splits.state[self.which] = state
 
     def lanes_on(self, instruction: Instruction) -> Array:
-        """Return the lanes whose guard is true: the mask itself where all are."""
+        """Return the lanes with a true predicate: the mask itself if all have."""
         if instruction.guard is None:
             return self.mask
         guard, negated = self.read(instruction.guard, np.bool_), instruction.negated
@@ -128,15 +128,15 @@ class Group:
         self._written.clear()
 
     def updated(self, old: Array, value: Array, on: Array) -> Array:
-        """Return `old`, which has all rows or one, with `value` in the lanes that are on."""
+        """Return `old`, of all rows or one, with `value` in the lanes that are on."""
         if self.is_all:
             return chosen(on, value, old)
         return self._among_all(old, chosen(on, value, self.of_rows(old)))
 
     def _among_all(self, old: Array, mine: Array, *, in_place: bool = False) -> Array:
-        """Return `old`, which has all rows or one, with the group's own lanes.
+        """Return `old`, of all rows or one, with the group's own lanes.
 
-        Where it may be changed itself, a loop that few warps are still in takes half the time.
+        Changing it in place halves the time of a loop with few remaining warps.
         """
         whole = (max(len(old), len(mine)), self.batch.rows, 32)
         new = old if in_place and old.shape == whole else np.broadcast_to(old, whole).copy()
@@ -150,12 +150,12 @@ class Group:
         return new
 
     def decided(self, lanes: Array) -> Array:
-        """Return, per split, whether a lane is in `lanes`, on which all blocks have to agree."""
+        """Return, per split, whether a lane is in `lanes`; all blocks have to agree."""
         return agreed(np.asarray(bits_of_lanes(lanes) != 0))
 
 
 def one_copy(lanes: Array) -> Array:
-    """Return lanes with one copy where all blocks agree: what follows from them then is one too."""
+    """Return lanes as one copy if all blocks agree: values computed from them then are one too."""
     return lanes[:1] if len(lanes) > 1 and bool((lanes == lanes[:1]).all()) else lanes
 
 
@@ -165,7 +165,7 @@ def is_range(rows: Array) -> bool:
 
 
 def agreed(outcome: Array) -> Array:
-    """Return what all copies agree on; BlocksDisagreeError where they do not."""
+    """Return the common value of all copies; BlocksDisagreeError if they differ."""
     if len(outcome) > 1 and (outcome != outcome[:1]).any():
         raise BlocksDisagreeError
     first: Array = outcome[0]

@@ -1,4 +1,4 @@
-"""What the machine does for each kind of instruction; `isa.OPS` names the kind of each op."""
+"""The handler of each kind of instruction; `isa.OPS` names the kind of each op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of arrays that each instruction makes and drops: it stays with the process."""
+"""Settings of the process's malloc, for arrays that each instruction allocates and frees."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from functools import cache
 
 LARGEST = 1 << 24  # bytes of an array that is made again and again
-# mallopt(3): what is free above the first is given back; larger arrays are mapped by themselves.
+# mallopt(3): free memory above the first is given back; larger arrays are mapped by themselves.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Let what arrays leave behind be used for the next ones, not given back to the system.
+    """Reuse the memory of freed arrays for the next ones, instead of returning it to the system.
 
     glibc gives it back after nearly each instruction; pages that come anew cost up to half the
     time. Where there is another C library nothing happens.

@@ -1,7 +1,7 @@
-"""Who runs: the split that is furthest behind, or has waited longest, with all others at its pc.
+"""The interpreter: selects the group to run, by default the split that has waited longest.
 
-They run until they branch, leave or join others. What an instruction does is in the table of
-`handlers`; here groups are chosen and a standstill is reported.
+All splits at its pc run together until they branch, exit or join others. Instructions are
+executed by the `handlers`; here groups are chosen and deadlock is reported.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
 
-# Instructions after which it counts whether warps run them together. Where fewer than half do of
-# those that could, as rays that each hit other triangles, they take several times as many steps.
+# Instructions after which divergence between warps matters. If fewer than half of the warps
+# run together, as rays that each hit other triangles, a run takes several times as many steps.
 LONG = 4096
-# Of so many turns one goes to the split that has waited longest, wherever it stands: who is behind
+# One turn in this many goes to the split that has waited longest, at any pc: a split behind
 # may wait for one that is ahead, in a way that `polls` does not see.
 FAIR_TURNS = 32
 
@@ -115,9 +115,9 @@ class Interpreter:
         return True
 
     def _goes_on(self) -> bool:
-        """Let lanes go on where all wait, if a warp's own wait for each other; tell of it.
+        """Release lanes of a warp that wait for each other, if all lanes wait; report a fault.
 
-        CUDA leaves this undefined. It is run as on a GPU, and told to those who look for faults.
+        CUDA leaves this undefined. It is run as on a GPU, and reported to checks.
         """
         standstill = self._standstill()
         goes_on = convergence.let_go(self.context)
@@ -126,7 +126,7 @@ class Interpreter:
         return goes_on
 
     def yields(self) -> bool:
-        """Let lanes go on for which those wait that go round for ever; whether there are any."""
+        """Release lanes that spinning lanes of their warp wait for; return whether any exist."""
         if not convergence.let_go(self.context):
             return False
         self.repetition.begin_again(self.context.executed)
@@ -170,11 +170,11 @@ class Interpreter:
         return Group(self.batch, which)
 
     def _next_split(self, ready: Array) -> int:
-        """Return which split goes next; those in loops of their own go before all others.
+        """Return the split to run next; loops inside divergent code go before all others.
 
-        It is the one that has waited longest. In a long run in which warps have come apart, and
-        none waits for what another writes, it is the one furthest behind: they come together again
-        where the shorter of their ways ends, and are run at once from there on.
+        It is the split that has waited longest. In a long run with diverged warps,
+        without spin loops, it is the one furthest behind: warps reconverge
+        where the shorter of their paths ends, and are run together from there on.
         """
         splits, first = self.batch.splits, ready
         if self._has_lone:
@@ -184,7 +184,7 @@ class Interpreter:
         return int(first[(splits.last_run if is_fair else splits.pc)[first].argmin()])
 
     def _note_turn(self, running: int, ready: int) -> None:
-        """Note how many splits run of those that could; in a long run, whether they are few."""
+        """Count the splits that run and could run; in a long run, decide whether they are few."""
         if not self._are_apart:
             self._ran, self._could_run = self._ran + running, self._could_run + ready
             is_long = self.context.executed >= LONG and not self._waits

@@ -1,10 +1,10 @@
-"""One iteration of a loop, followed once more, to know how long those after it are like it.
+"""Recurrences of loops: one iteration followed once more predicts equal iterations after it.
 
 Each register that decides is followed as a pair, its value in this iteration and in the next.
-Where the loop moves it by the same step each time, linear instructions move by the same steps
-too, and comparisons come out the same until their sides are equal. What is computed otherwise from
-something that moves, or loaded, is unknown; a loop that is decided by what is unknown
-is not known to go on alike.
+Where the loop moves it by the same step each time (an induction variable), linear instructions
+move by the same steps too, and comparisons have the same result until their sides are equal.
+Other functions of a moving value, and loaded values, are unknown; a loop with an unknown
+condition is not known to repeat.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def follow(
     steps: Sequence[Step],
     decisions: Decisions,
 ) -> Recurrence:
-    """Return how a loop goes on whose last iteration a group has just run.
+    """Return the recurrence of a loop from the last iteration that a group has run.
 
-    `before` are the registers as that iteration found them, `steps` those since. Raises
-    DiffersError where nothing is known of the next.
+    `before` are the registers at the start of that iteration, `steps` its steps. Raises
+    DiffersError if nothing is known of the next.
     """
     iteration = _Iteration(context, group, before, decisions)
     for step in steps:
@@ -204,7 +204,7 @@ class _Iteration:
     # -- instructions ------------------------------------------------------------------
 
     def _results(self, instruction: Instruction, on: Array) -> Iterable[Pair | None]:
-        """Return what an instruction gives, for each destination."""
+        """Return the results of an instruction, one for each destination."""
         kind = OPS[instruction.op].kind
         if kind == "constant":
             return [_still(values.constant_value(self._context, instruction))]
@@ -233,7 +233,7 @@ class _Iteration:
             return [_still(value) for value in now]
         later = _several(op.evaluate(instruction, *(source.later for source in known)))
         if op.affine == "high" and not any(moving[1:]):
-            # What a shift moves out at the top stays, until what is left below it wraps.
+            # Bits that a shift moves out at the top stay equal, until the bits below it wrap.
             shift = operands[0].now.dtype.type(instruction.detail.numbers[0])
             self._limit(
                 _until_it_wraps(_pair(operands[0].now << shift, operands[0].later << shift)), on
@@ -247,7 +247,7 @@ class _Iteration:
     def _moved(
         self, op: Op, operands: list[Pair], now: list[Array], later: list[Array], on: Array
     ) -> list[Pair | None]:
-        """Return the results of a linear instruction, which are so until one of them wraps."""
+        """Return the results of a linear instruction, valid until one of them wraps."""
         if op.typed is not None:
             for operand in operands:
                 if operand.moves:
@@ -292,7 +292,7 @@ class _Iteration:
         ]
 
     def _stride(self, register: int, on: Array) -> int:
-        """Return by how much a register moves, in all lanes alike: it says what they access."""
+        """Return an address register's step per iteration, equal in all lanes."""
         address = self._read(register)
         if address is None:
             raise DiffersError

@@ -1,4 +1,4 @@
-"""Memories that lanes touch: reading and setting the elements that each of them means.
+"""Memories that lanes touch: reading and setting each lane's elements.
 
 Where all blocks of a folded batch touch the same places of their own shared memory, lanes are
 mostly neighbours, and a slice serves all blocks at once: ten times as fast as an index for each.
@@ -23,14 +23,14 @@ class LaneElements:
     mine: Array
 
     def loaded(self, position: int) -> Array | None:
-        """Return the elements so many behind each lane's first one."""
+        """Return the elements at `position` behind each lane's first one."""
         if self.elements is None:
             return None
         index = self.index + position if position else self.index
         return self.elements.take(index, mode="clip")
 
     def set(self, position: int, value: Array) -> None:
-        """Set the elements so many behind each lane's first one."""
+        """Set the elements at `position` behind each lane's first one."""
         if self.elements is None:
             return
         index = self.index + position if position else self.index
@@ -47,9 +47,9 @@ class LaneElements:
 
 @dataclass(frozen=True)
 class UniformLaneElements:
-    """Memory of which each block has a part, (blocks, elements): all touch the same places of it.
+    """Memory divided by block, (blocks, elements): all blocks touch the same places of their part.
 
-    `index` and `mine`, as those of `LaneElements`, have one copy.
+    `index` and `mine`, as in `LaneElements`, have one copy.
     """
 
     parts: Array
@@ -57,7 +57,7 @@ class UniformLaneElements:
     mine: Array
 
     def loaded(self, position: int) -> Array:
-        """Return the elements so many behind each lane's first one; 0 for who touches none."""
+        """Return the elements at `position` behind each lane's first one; 0 for inactive lanes."""
         blocks = len(self.parts)
         if self.mine.all():
             places = (self.index + position).reshape(-1)
@@ -72,7 +72,7 @@ class UniformLaneElements:
         return self.parts[:, run].copy() if isinstance(run, slice) else self.parts.take(places, 1)
 
     def set(self, position: int, value: Array) -> None:
-        """Set the elements so many behind each lane's first one."""
+        """Set the elements at `position` behind each lane's first one."""
         lanes, places = self._lanes_and_places(position)
         run = _run(places)
         if isinstance(run, slice):

@@ -1,7 +1,7 @@
-"""Whether a batch has come back to a state that it was in, so that it goes round for ever.
+"""Detection of infinite loops: a batch that has returned to an earlier state repeats for ever.
 
-Nothing else decides what it does next but its registers, where its lanes stand, and memory: where
-all of them are as they were, it waits for what only others could change. The state is kept anew
+The next state depends only on registers, pcs of lanes, and memory: if all are unchanged,
+the batch waits for a change that only others could make. The state is kept anew
 after 1, 2, 4 ... times as many instructions (Brent), and looked at again at the same pc.
 """
 
@@ -17,8 +17,8 @@ from gpusim.machine.state import Batch
 
 Array = np.ndarray[Any, Any]
 
-BEGIN = 4096  # instructions after which the first state is kept: nearly all kernels end before
-SHORT = 64  # instructions after which it is kept again where some were let go
+BEGIN = 4096  # instructions before the first snapshot: nearly all kernels end before
+SHORT = 64  # instructions before the next snapshot after a release
 LOOKS_EACH = 16  # times that a pc is come to, once it has been looked at 1, 2, 4, 8 times
 
 
@@ -30,9 +30,9 @@ class Changes:
 
 
 class LivelockDetector:
-    """Watches one batch. `since` is the count of changes at which it was found to repeat itself.
+    """Watches one batch. `since` is the count of memory changes at its detected repetition.
 
-    `is_endless` is set by who finds a loop that nothing ends, though its registers move.
+    `is_endless` is set from outside for a loop that nothing ends, though its registers move.
     """
 
     def __init__(self, batch: Batch, changes: Changes) -> None:
@@ -50,7 +50,7 @@ class LivelockDetector:
         return self.is_endless or self.since == self._changes.count
 
     def begin_again(self, executed: int) -> None:
-        """Forget what was found, where somebody has been let go who may change memory."""
+        """Drop the result after a release of lanes that may change memory."""
         self.since, self.is_endless, self._kept = -1, False, None
         self._interval = SHORT
         self._keep_at = executed + SHORT
@@ -82,7 +82,7 @@ class _State:
         self._differed = 0
 
     def is_like(self, batch: Batch) -> bool:
-        """Return whether a batch is as it was; what differed last is looked at first."""
+        """Return whether a batch equals the snapshot; the last difference is compared first."""
         places = range(len(self._registers))
         for place in (self._differed, *places) if self._registers else ():
             if not _equal(self._registers[place], batch.registers[place]):
@@ -101,7 +101,7 @@ def _equal(a: Array | None, b: Array | None) -> bool:
 
 
 def _lanes(batch: Batch) -> list[Array]:
-    """Return where lanes stand, who has waited longest, and which tokens of a barrier are one."""
+    """Return the pcs of lanes, the order of waiting, and the partition by barrier tokens."""
     splits = batch.splits
     waited = np.argsort(splits.last_run, kind="stable")
     held = (*batch.tokens, *batch.set_aside)

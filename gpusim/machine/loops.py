@@ -1,8 +1,8 @@
-"""Loops whose iterations are all alike: most of them are skipped.
+"""Skipping of repeated iterations in loops.
 
-A loop is watched where a branch comes back to. Once an iteration shows that those after it do
-the same, elsewhere in the arrays, the registers are set to what they are near the loop's end,
-and its last iterations are run again. What does not decide (data) is then left as it was.
+A loop is watched at its head, the target of a backward branch. Once an iteration proves that the
+following ones do the same at other addresses, the registers are set to their values near the
+loop's end, and its last iterations are run again. Data that decides nothing is left as it was.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MaySkip = Callable[[Sequence[Step]], bool]
 
 @once
 def heads(program: Program) -> frozenset[int]:
-    """Return the pcs to which branches go back."""
+    """Return the loop headers: the pcs of backward branches' targets."""
     return frozenset(body.start for body in loop_bodies(program))
 
 
@@ -70,7 +70,7 @@ class _Watch:
         )
 
     def shrink_to(self, group: Group) -> bool:
-        """Watch only what a group still has of the lanes; return False where it has others."""
+        """Watch only a group's lanes; return False if it has others."""
         if self.placement is not group.batch.placement:
             return False
         places = _places(self.rows, group.rows)
@@ -102,7 +102,7 @@ def _of_rows(recurrence: Recurrence, places: Array) -> Recurrence:
 
 
 def _steps_of(steps: Sequence[Step], group: Group) -> list[Step]:
-    """Return what a group's lanes did in steps of more; lanes that have left the loop go apart."""
+    """Return a group's part of steps by more lanes; lanes that have left the loop go apart."""
     found = []
     for step in steps:
         places = _places(step.rows, group.rows)
@@ -122,13 +122,13 @@ def _takes_part(group: Group, step: Step) -> bool:
 
 
 class Loops:
-    """The loops of a batch. `on_skip` hears of what is skipped; without it, nothing is.
+    """The loops of a batch. `on_skip` is called with skipped iterations; without it, all are run.
 
-    With `may_skip` only those iterations are skipped of whose steps it says so, and others may
+    With `may_skip` only iterations are skipped if it accepts their steps, and others may
     leave the loop while it is watched.
 
-    `is_endless` is set where a loop is seen that nothing ends: whatever it computes, no register
-    that moves and no memory decides about going on.
+    `is_endless` is set for an infinite loop: no register that moves and no memory is used by
+    its condition.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Loops:
             watch.look_at = 0
 
     def _skip(self, recurrence: Recurrence, group: Group) -> None:
-        """Set the registers to what they are some periods on."""
+        """Set the registers to their values some periods later."""
         assert self._on_skip is not None
         times = _times(recurrence)
         iterations = (times * recurrence.period)[..., None]
@@ -219,7 +219,7 @@ def _is_worth_it(recurrence: Recurrence) -> bool:
 def _times(recurrence: Recurrence) -> Array:
     """Return how many periods can be left out after the first.
 
-    One iteration more is run that is known to be like them: it sets what it computes anew.
+    One more of the equal iterations is run: it recomputes all other registers.
     """
     periods = (recurrence.alike - 1 - recurrence.period) // recurrence.period
     return np.asarray(np.maximum(periods, 0))

@@ -1,4 +1,4 @@
-"""Barriers with a number, for some warps of a block: who waits there, who only says that it came.
+"""Numbered barriers, for some warps of a block: waiting (bar.sync) and arriving (bar.arrive).
 
 A barrier opens when as many threads have come as it is given, or all of the block where it is given
 none; a warp that comes whole counts for 32 threads (PTX ISA, bar).
@@ -35,7 +35,7 @@ def sync(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def arrive(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Count the lanes that are on, which go on."""
+    """Count the arriving lanes, without waiting."""
     number, wanted = _asked(group, instruction)
     came = group.decided(on)
     context.report(group, instruction, on)
@@ -49,7 +49,7 @@ def arrive(context: Context, group: Group, instruction: Instruction, on: Array) 
 
 
 def release(context: Context) -> None:
-    """Let go those that wait at barriers to which enough threads have come."""
+    """Release the splits at barriers with enough threads."""
     batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_NAMED_BARRIER)
     if not len(waiting):

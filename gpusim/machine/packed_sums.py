@@ -1,7 +1,7 @@
-"""Sums that atomic operations form in memory beside those of NumPy: packed, or flushed.
+"""Sums of atomic operations that NumPy lacks: packed halves, or flushed subnormals.
 
-Each part of a word is rounded for itself, to nearest even. What is no number comes out as the
-one NaN of its type that GPUs give.
+Each part of a word is rounded for itself, to nearest even. A NaN result has the
+one bit pattern of its type that GPUs give.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def flushed(values: Array) -> Array:
 
 
 def add_flushed(now: Array, value: Array) -> Array:
-    """Return sums of single precision, of which neither operands nor results are subnormal."""
+    """Return sums of single precision, with subnormal operands and results flushed to zero."""
     total = flushed(flushed(now) + flushed(value))
     return np.where(np.isnan(total), NAN_OF_FLOAT.view(np.float32), total)
 
@@ -42,7 +42,7 @@ def needs_no_flush(now: Array, values: Array) -> bool:
 def add_doubles(now: Array, value: Array) -> Array:
     """Return sums of double precision; a NaN is that of the value, or else of the memory.
 
-    Its bits are kept, also those of a signaling one. Seen on an H200.
+    Its bits are kept, also for a signaling NaN. Seen on an H200.
     """
     total = np.asarray(now + value)
     if not np.isnan(total).any():
@@ -93,7 +93,7 @@ SUMS: Mapping[str, Callable[[Array, Array], Array]] = {
     "add_halves": add_halves,
     "add_brain_halves": add_brain_halves,
 }
-# For which numbers, in memory and added to it, NumPy's own sum is the same, which is faster.
+# The numbers, in memory and added to it, with a NumPy sum that is equal, and faster.
 PLAIN: Mapping[str, Callable[[Array, Array], bool]] = {
     "add_flushed": needs_no_flush,
     "add_doubles": stays_finite,

@@ -1,6 +1,6 @@
-"""Who takes part in a shuffle, a vote or a warp barrier, against whom the mask names.
+"""Checks of the lanes that take part in a shuffle, a vote or a warp barrier, against its mask.
 
-What is a fault here CUDA leaves undefined (CUDA C++ Programming Guide, "Warp Vote Functions" and
+The faults here are undefined in CUDA (CUDA C++ Programming Guide, "Warp Vote Functions" and
 "Warp Shuffle Functions"): a lane that is not in its own mask, a mask that names lanes that have
 left, a value read from a lane that the mask does not name or that is not there. It is one for
 every compute capability, also where the hardware looks at no mask, as below 7.0. Lanes that the
@@ -24,7 +24,7 @@ LANES = np.arange(32)
 LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
 EVERY_LANE = 0xFFFFFFFF
 
-# What the source calls them, by kind and detail of the instruction.
+# Their names in the source, by kind and detail of the instruction.
 WORDS: Mapping[tuple[str, str], str] = {
     ("shuffle", "idx"): "shfl_sync",
     ("shuffle", "up"): "shfl_up_sync",

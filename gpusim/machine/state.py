@@ -1,7 +1,7 @@
 """The state of a batch of blocks that run together.
 
 Registers are arrays shaped (copies, rows, lanes), each axis 1 where the value does not vary
-along it: what is the same for every block, warp or lane is kept and computed once.
+along it: a value common to every block, warp or lane is kept and computed once.
 
 A batch starts *folded*: one row per warp of a block, standing for that warp of every block.
 As long as all blocks take the same path, each instruction runs once for all of them. When
@@ -54,7 +54,7 @@ class Splits:
         )
 
     def without(self, which: Array) -> Splits:
-        """Return the splits that are not among `which`."""
+        """Return the splits except `which`."""
         if not len(which):
             return self
         keep = np.ones(len(self), dtype=bool)
@@ -68,11 +68,11 @@ class Splits:
         self.mask[:, which] &= ~lanes
 
     def lanes(self, rows: int) -> Array:
-        """Return the lanes that splits hold of each of so many rows, (copies, rows, 32)."""
+        """Return the lanes that splits hold of each of `rows` rows, (copies, rows, 32)."""
         return lanes_of_bits(self.lane_bits(rows))
 
     def lane_bits(self, rows: int, which: Array | slice = slice(None)) -> Array:
-        """Return the lanes that some splits hold of each of so many rows, as bits."""
+        """Return the lanes that some splits hold of each of `rows` rows, as bits."""
         row, bits = self.row[which], bits_of_lanes(self.mask)[:, which]
         held = np.zeros((len(bits), rows), dtype=np.uint32)
         for of_copy, more in zip(held, bits, strict=True):
@@ -80,7 +80,7 @@ class Splits:
         return held
 
     def joined(self, which: Array, *keys: Array) -> Splits:
-        """Return the splits with those of `which` whose keys are equal made one, ready to run.
+        """Return the splits after merging those in `which` with equal keys, ready to run.
 
         It takes the place of the first of them.
         """
@@ -119,7 +119,7 @@ def lanes_of_bits(bits: Array) -> Array:
 
 
 def union_of_runs(mask: Array, *keys: Array) -> tuple[Array, Array, Array, Array]:
-    """Unite the masks, shaped (copies, splits, 32), of splits whose keys are all equal.
+    """Unite the masks, shaped (copies, splits, 32), of splits with equal keys.
 
     Returns the unions, shaped (copies, runs, 32); the splits in the order of their keys; the
     first split of each run of equal ones; and the runs' sizes.
@@ -149,7 +149,7 @@ class Batch:
         warps = launch.warps_per_block
         self.placement = Placement(blocks, warps, folded=True)
         self.registers: list[Array | None] = [None] * program.registers
-        self.private: set[int] = set()  # registers whose arrays nobody else holds
+        self.private: set[int] = set()  # registers with unshared arrays
         for number, value in (*program.immediates.items(), *program.initial.items()):
             self.registers[number] = np.asarray(value).reshape(1, 1, 1)
         self.thread = np.arange(warps * WARP_SIZE).reshape(1, warps, WARP_SIZE)

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 FIRST_ADDRESS = 1 << 32
 ALIGNMENT = 512
-APART = 8192  # bytes, beyond which neither caches nor DRAM tell distances
+APART = 8192  # bytes, beyond this distance caches and DRAM are unaffected
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Allocation:
 
     Elements of a strided array may lie before the first and have others between them: memory from
     `start` on is `elements` elements long; `flat` are these, None for an array that has none. They
-    may lie in a `copy`, `behind` so many bytes of it. A `heap` says which of them are given out.
+    may be a lazy `copy` from byte `behind` on. A `heap` tells which of them are allocated.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Allocation:
     heap: Heap | None = None
 
     def fill(self, index: Array, on: Array, memory: Memory) -> None:
-        """Have the elements there that lanes touch, `index` being those of an access's type."""
+        """Fill the copy with the elements that lanes touch, `index` in elements of the access."""
         if self.copy is not None:
             touched = np.broadcast_to(index, np.broadcast_shapes(index.shape, on.shape))
             begin = touched[np.broadcast_to(on, touched.shape)] * memory.dtype.itemsize
@@ -141,7 +141,7 @@ def with_copies(
 
 
 def _bytes(lowest: Array, size: int) -> Array:
-    """Return so many bytes from an array's first on: it may be the lowest of some that overlap."""
+    """Return `size` bytes from an array's first on, also past its end into overlapping ones."""
     return np.lib.stride_tricks.as_strided(lowest.view(np.uint8), (size,), (1,), writeable=False)
 
 
@@ -155,7 +155,7 @@ def _extent(name: str, array: Array | ArraySpec, flat: Array | None) -> range:
     if flat is not None and flat.nbytes:
         first = _first_byte(flat)
         return range(first, first + flat.nbytes)
-    # No memory lies below zero: nothing else is taken for it but what is the same object.
+    # No memory lies below zero: only the same object gets the same range.
     first = -(1 << 64) * (1 + (id(array) if array.nbytes else id(name)))
     return range(first, first + max(array.nbytes, 1))
 
@@ -176,7 +176,7 @@ def _regions(extents: Mapping[str, range]) -> dict[str, range]:
 def _memory_of(array: Array) -> tuple[Array, int]:
     """Return the elements from an array's lowest to its highest, and how many lie before its first.
 
-    Those between that are not the array's own are never touched: indices are checked by axis.
+    Elements between that belong to other arrays are never touched: indices are checked by axis.
     """
     if array.flags.c_contiguous or not array.size:
         return array.reshape(-1), 0
@@ -191,7 +191,7 @@ def _memory_of(array: Array) -> tuple[Array, int]:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Who accesses memory: used to say which thread left an array's bounds.
+    """Accessing threads: used to name the thread of a fault.
 
     `blocks` and `threads` are linear numbers, shaped to broadcast against the addresses.
     """
@@ -206,7 +206,7 @@ class Lanes:
     ) -> tuple[str, str, FaultPlace]:
         """Return block and thread of the first wrong lane as a user counts them, and its place.
 
-        What all blocks or rows do alike is wrong once, at position 0 along that axis.
+        A fault common to all blocks or rows is counted once, at position 0 along that axis.
         """
         position = tuple(int(p[0]) for p in np.nonzero(wrong))
         block, thread, found = (_at(of, position) for of in (self.blocks, self.threads, index))
@@ -241,7 +241,7 @@ def element_index(addresses: Array, base: int, item: int) -> Array:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Lanes whose access no GPU would make, and the fault of the first of them."""
+    """Lanes with an invalid access, and the fault of the first of them."""
 
     wrong: Array
     fault: KernelFault
@@ -274,7 +274,7 @@ def beyond_axis(
     line: int,
     lanes: Lanes,
 ) -> OutOfBoundsError:
-    """Return the fault of lanes of which an index leaves its axis, of `size` elements."""
+    """Return the fault of lanes with an index outside its axis of `size` elements."""
     block, thread, place = lanes.first(wrong, indices[axis], name, line)
     position = tuple(int(p[0]) for p in np.nonzero(wrong))
     shown = ", ".join(str(_at(index, position)) for index in indices)
@@ -288,7 +288,7 @@ def beyond_axis(
 def misaligned(
     index: Array, on: Array, memory: Memory, line: int, who: Callable[[], Lanes]
 ) -> Misfit | None:
-    """Return the lanes whose vector access is not aligned to its width, None where none is."""
+    """Return the lanes with a misaligned vector access, None if there are none."""
     if memory.count == 1:
         return None
     wrong = (index % memory.count != 0) & on
@@ -343,7 +343,7 @@ def update_atomically(
 
 
 def _in_order(index: Array) -> Array:
-    """Return the entries in the order of their index, those with the same one after the other.
+    """Return the entries in the order of their index, equal ones in their original order.
 
     Sorting numbers that hold the entry as well takes a tenth of the time of a stable `argsort`.
     """
@@ -354,9 +354,9 @@ def _in_order(index: Array) -> Array:
 
 
 def _extremes_at(flat: Array, index: Array, operation: str, values: Array) -> None:
-    """Update floats by their order as integers, whose extremes do not depend on who comes first.
+    """Update floats by their order as integers: extremes do not depend on the order of lanes.
 
-    A NaN, which loses, stands at the end from which every number is better.
+    A NaN, which loses, is mapped to the end that every number is better than.
     """
     best = _EXTREMES[operation]
     limits = np.iinfo(f"i{flat.dtype.itemsize}")

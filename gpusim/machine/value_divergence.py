@@ -1,4 +1,4 @@
-"""Lanes of a warp that hold different words at one instruction, and go apart there."""
+"""Divergence by value: lanes of a warp with different words at one instruction go apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def diverge_by(group: Group, named: Array, pc: int) -> None:
-    """Have lanes go on at `pc`, each set of those that hold the same word by itself."""
+    """Continue lanes at `pc`, each set of lanes with an equal word by itself."""
     batch, which = group.batch, group.which
     splits = batch.splits
     splits.pc[which] = pc
@@ -34,7 +34,7 @@ def diverge_by(group: Group, named: Array, pc: int) -> None:
 
 
 def agreed_words(group: Group, instruction: Instruction, lanes: Array) -> Array:
-    """Return what some lanes hold in the first operand, which all blocks of the group agree on.
+    """Return the first operand of some lanes, equal in all blocks of the group.
 
     Shaped (1, rows, 32). Raises BlocksDisagreeError where they do not.
     """

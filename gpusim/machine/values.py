@@ -1,4 +1,4 @@
-"""Instructions that make a value: computed from registers, or known to the launch."""
+"""Instructions that produce a value: computed from registers, or known from the launch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LANES = np.arange(32, dtype=np.int32)
 
 
 def compute(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Set the destination to what the op computes from the sources."""
+    """Set the destination to the op's result from its sources."""
     evaluate = OPS[instruction.op].evaluate
     is_run = instruction.guard is None or np.count_nonzero(on)
     if evaluate is not None and instruction.dst and is_run:
@@ -47,7 +47,7 @@ def _block(group: Group, axis: str) -> Array:
     return group.of_rows(_coordinate(batch.block_number, batch.launch.grid, axis))
 
 
-# What a special register holds in the rows of a group; its name ends in an axis where it has one.
+# The value of a special register in the rows of a group; its name may end in an axis.
 SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "tid": _thread,
     "ctaid": _block,
@@ -104,7 +104,7 @@ def clock(context: Context, group: Group, instruction: Instruction, on: Array) -
 
 
 def special_value(group: Group, instruction: Instruction) -> Array:
-    """Return what a special register holds in the rows of a group."""
+    """Return the value of a special register in the rows of a group."""
     name, _, axis = str(instruction.detail).partition(".")
     return _typed(instruction, SPECIAL[name](group, axis))
 
@@ -146,7 +146,7 @@ def _launched(context: Context, what: str) -> np.int32:
     return np.int32(size[AXES.index(axis)])
 
 
-# What lies in constant memory, by the first part of an instruction's detail.
+# Values in constant memory, by the first part of an instruction's detail.
 CONSTANTS: Mapping[str, Callable[[Context, Any], Any]] = {
     "param": _parameter,
     "pointer": _pointer,
@@ -174,7 +174,7 @@ _PARTS = {(1, False): np.uint8, (1, True): np.int8, (2, False): np.uint16, (2, T
 
 
 def bank(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Load words of a constant bank, or a part of one; a register may say which."""
+    """Load words of a constant bank, or a part of one; a register may give the offset."""
     constants = _bank_offsets(group, instruction) if instruction.src else None
     words = context.constants.get(group.pc)
     if words is None:
@@ -205,7 +205,7 @@ def _indexable(context: Context, number: int) -> tuple[int, int]:
 
 
 def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:
-    """Return what an instruction loads from a constant bank, a register each."""
+    """Return the words that an instruction loads from a constant bank, a register each."""
     number, _, size, signed = instruction.detail[1]
     held = context.banks.get(number, _NO_BANK)
     kind = np.dtype(_PARTS.get((size, signed), np.uint32))

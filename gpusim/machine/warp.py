@@ -1,4 +1,4 @@
-"""Lanes of a warp together: shuffles and votes, and waiting for the lanes that a mask names."""
+"""Lanes of a warp together: shuffles and votes, and waiting for the lanes of a mask."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
-# Instructions that only wait for lanes, by kind: which of them correspond, wherever they stand.
+# Instructions that only wait for lanes, by kind: equal numbers correspond, at any pc.
 # Seen on an H200 for collective ones around nothing; around a shuffle or a barrier, none does here.
 CORRESPONDING = {"warpsync": -1, "gather": -1, "collect": -2}
 LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
@@ -65,7 +65,7 @@ def _ballot(lanes: Array) -> Array:
     return np.asarray(bits.sum(axis=2, dtype=np.uint32, keepdims=True))
 
 
-# What a vote says, from the lanes, as bits, that say yes and those that say no.
+# The result of a vote, from the lanes, as bits, with true and with false predicates.
 VOTES: Mapping[str, Callable[[Array, Array], Any]] = {
     "all": lambda _, no: no == 0,
     "any": lambda yes, _: yes != 0,
@@ -74,7 +74,7 @@ VOTES: Mapping[str, Callable[[Array, Array], Any]] = {
 
 
 def vote(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Give each lane what the predicates of those that its mask names come to."""
+    """Give each lane the vote over the predicates of its mask's lanes."""
     mask, predicate = group.sources(instruction)
     if _waits(context, group, mask):
         return True
@@ -106,7 +106,7 @@ def match(context: Context, group: Group, instruction: Instruction, on: Array) -
 
 
 def _same_bits(value: Array, among: Array) -> Array:
-    """Return for each lane which of some lanes have its value, shaped (copies, splits, 32, 32)."""
+    """Return for each lane the lanes with its value, shaped (copies, splits, 32, 32)."""
     bits = value.view(np.dtype(f"u{value.dtype.itemsize}"))
     bits = np.broadcast_to(bits, (*np.broadcast_shapes(value.shape[:2], among.shape[:2]), 32))
     return np.asarray((bits[..., :, None] == bits[..., None, :]) & among)
@@ -166,7 +166,7 @@ def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:
     return np.where(inside, source, LANES), inside
 
 
-# What lanes say together, from those that take part and those of them that say yes.
+# The result of a poll, from the participating lanes and the ones with a true predicate.
 _POLLS: Mapping[str, Callable[[Array, Array], Array]] = {
     "all": lambda on, yes: _all(~on | yes),
     "any": lambda _, yes: np.asarray(yes.any(axis=2, keepdims=True)),
@@ -191,9 +191,9 @@ def poll(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def elect(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Give the number of the lowest lane that takes part, and say of each whether it is that one.
+    """Give the number of the lowest active lane, and tell each lane whether it is elected.
 
-    Seen on an H200; PTX leaves open which lane `elect.sync` takes.
+    Seen on an H200; PTX leaves the choice of `elect.sync` open.
     """
     wants_number, wants_verdict = instruction.detail
     first = on.argmax(axis=2, keepdims=True)
@@ -237,10 +237,10 @@ def _waits(context: Context, group: Group, mask: Array) -> bool:
 
 
 def release(context: Context) -> None:
-    """Join and let go the splits of which all live lanes that their mask names are there.
+    """Join and release the splits with all live lanes of their mask present.
 
-    Lanes join those that name the same lanes at the same instruction. Lanes that name the same
-    ones at another warp barrier are there as well, and go on by themselves (CUDA C++ Programming
+    Lanes with equal masks at the same instruction join. Lanes with the same mask
+    at another warp barrier are present as well, and go on by themselves (CUDA C++ Programming
     Guide, `__syncwarp`: any of that mask corresponds, from compute capability 7.0 on).
     """
     batch, splits = context.batch, context.batch.splits
@@ -267,7 +267,7 @@ def release(context: Context) -> None:
 
 
 def _pass(context: Context, which: Array) -> None:
-    """Have splits go on behind barriers at several places, which would not find them together."""
+    """Continue splits behind barriers at several pcs, which would not find them together."""
     splits = context.batch.splits
     for place in np.unique(splits.pc[which]).tolist():
         instruction = context.instructions[place]
@@ -279,9 +279,9 @@ def _pass(context: Context, which: Array) -> None:
 
 @once
 def corresponding(program: Program) -> Array:
-    """Return, by pc, a number that instructions have alike for which lanes wait together.
+    """Return, by pc, a number for the class of instructions that lanes wait at together.
 
-    It is negative for those that only wait, and the pc for others.
+    It is negative for instructions that only wait, and the pc for others.
     """
     rows = program.instructions
     kinds = ["" if _has_body(rows, pc) else OPS[one.op].kind for pc, one in enumerate(rows)]
@@ -300,7 +300,7 @@ def _does_something(instruction: Instruction) -> bool:
 
 
 def same_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Find, for each lane, those that hold the same value; or say whether all do."""
+    """Find, for each lane, the lanes with the same value; or say whether all have it."""
     mode, wants_lanes = instruction.detail
     words = [group.read(register, np.uint32) for register in instruction.src]
     same = on[..., None, :] & on[..., :, None]
@@ -325,7 +325,7 @@ _REDUCE: Mapping[str, np.ufunc] = {
 
 
 def reduce_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Put together what the lanes that take part hold; all of them get it."""
+    """Reduce the values of active lanes; all of them get the result."""
     operation, signed = instruction.detail
     value = group.read(instruction.src[0], np.uint32)
     value = value.view(np.int32) if signed else value
@@ -339,7 +339,7 @@ def reduce_lanes(context: Context, group: Group, instruction: Instruction, on: A
 
 
 def gather(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Wait for the lanes that a mask names; what waits is issued again when they are there."""
+    """Wait for the lanes in a mask; waiting splits issue it again when the lanes arrive."""
     mask = group.read(instruction.src[0], np.uint32)
     misses = misses_lanes(group, mask)
     if misses.any():
@@ -353,7 +353,7 @@ def gather(context: Context, group: Group, instruction: Instruction, on: Array) 
 
 
 def collect(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Gather the lanes that each lane names, those that name others by themselves."""
+    """Gather the lanes in each lane's mask, one group for each different mask."""
     named = agreed_words(group, instruction, group.mask)
     least = np.where(group.mask, named, np.uint32(0xFFFFFFFF)).min(axis=2)
     if (least == np.where(group.mask, named, np.uint32(0)).max(axis=2)).all():
@@ -364,9 +364,9 @@ def collect(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def misses_lanes(group: Group, mask: Array, here: Array | None = None) -> Array:
-    """Return for which splits a live lane that the mask names is elsewhere.
+    """Return a mask of the splits that lack a live lane of their mask.
 
-    Lanes that are `here` are all that take part, or some of them.
+    Lanes `here` are present: all that take part, or some of them.
     """
     batch = group.batch
     if here is None and not batch.is_diverged():
@@ -378,7 +378,7 @@ def misses_lanes(group: Group, mask: Array, here: Array | None = None) -> Array:
 
 
 def agrees(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Say for each lane whether it holds what the first of those that take part holds."""
+    """Tell each lane whether its value equals the first active lane's."""
     value = group.read(instruction.src[0], np.uint32)
     value = np.broadcast_to(value, np.broadcast_shapes(value.shape, on.shape))
     first = np.broadcast_to(on, value.shape).argmax(axis=2, keepdims=True)
