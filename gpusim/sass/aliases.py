@@ -1,6 +1,6 @@
-"""Other names of types: typedefs, `using`, macros, and what a template is made with.
+"""Other names of types: typedefs, `using`, macros, and template arguments.
 
-They are replaced by what they stand for where a parameter or a member is declared, so that numbers
+They are replaced by their definitions in declarations of parameters and members, so that numbers
 get the type that the compiler gives them.
 """
 
@@ -17,7 +17,7 @@ from gpusim.sass.signature import Declared
 from gpusim.sass.source_text import parts, plain_text
 from gpusim.sass.structures import TYPES
 
-# What each name stands for: of a typedef that conditions choose, several types.
+# The meaning of each name: several types for a typedef under a condition.
 Aliases = Mapping[str, Sequence[str]]
 MOST_STEPS = 8  # from the alias of an alias to its type
 MOST_MEANINGS = 64  # of a name, each by other conditions
@@ -35,7 +35,7 @@ _SPACE = re.compile(r"\b(?:const|volatile|__restrict__)\b\s*|\s+(?=\*)")
 
 
 def aliases(text: str, definitions: Iterable[str] = ()) -> dict[str, list[str]]:
-    """Return what other names of types stand for in a source text, and by macros beside it."""
+    """Return the other names of types in a source text, and in macros given beside it."""
     plain = plain_text(text)
     found: dict[str, list[str]] = {}
     for pattern in (_TYPEDEF, _USING, _MACRO):
@@ -61,7 +61,7 @@ def of_template(parameters: Sequence[str], instance: str) -> dict[str, list[str]
 
 
 def _types(parameters: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield a template's types by the names that it has for them; those not given, by default."""
+    """Yield a template's types by its names for them; missing ones take their defaults."""
     for place, parameter in enumerate(parameters):
         match = _PARAMETER.match(parameter.strip())
         meant = given[place] if place < len(given) else match and match[2]

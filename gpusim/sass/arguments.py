@@ -1,4 +1,4 @@
-"""Arguments of a kernel in machine code: what lies in its parameters, byte by byte.
+"""Arguments of a kernel in machine code: the content of its parameters, byte by byte.
 
 A pointer is an array, or None for none; a number has the type that the source declares, else one
 of the parameter's size; a structure by value is a tuple or dictionary of its members, or its bytes.
@@ -20,7 +20,7 @@ from gpusim.sass.structures import POINTER_BYTES, Member, Structures, members
 
 
 class Given(NamedTuple):
-    """What is passed: a parameter, or a member of one, with its place in bank 0."""
+    """An argument: a parameter, or a member of one, with its place in bank 0."""
 
     name: str
     offset: int
@@ -63,7 +63,7 @@ def _by_parameter(
     shapes: Sequence[tuple[Member, ...] | None],
     values: Sequence[Any],
 ) -> list[Any]:
-    """Return arguments that are given member by member, those of a structure as one."""
+    """Return arguments given member by member with the members of each structure as one."""
     counts = [1 if shape is None else len(shape) for shape in shapes]
     if len(values) != sum(counts):
         names = ", ".join(one.name for one in declared)
@@ -115,7 +115,7 @@ def _in_order(value: Any) -> Iterator[Any]:
 
 
 def argument(declared: Declared, size: int, known: Structures, value: Any) -> Any:
-    """Return what is passed for a parameter; LaunchError where it does not fit."""
+    """Return the value passed for a parameter; LaunchError if it does not fit."""
     if isinstance(value, np.ndarray) and not value.ndim:
         value = _without_dimensions(declared, value)
     if isinstance(value, np.ndarray):

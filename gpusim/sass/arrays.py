@@ -28,7 +28,7 @@ _NO_NUMBERS: Mapping[str, str] = {
 
 
 def plain(declared: Declared, known: Structures, value: Array) -> Array:
-    """Return an array for a pointer as a kernel reads it, a view; LaunchError for what it cannot.
+    """Return an array for a pointer as a kernel reads it, a view; LaunchError if it cannot be.
 
     Complex numbers become two floats each, structures their bytes.
     """
@@ -60,7 +60,7 @@ def _float_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _check(name: str, pointed: str, dtype: np.dtype[Any]) -> None:
-    """Raise LaunchError for a type of which a pointer's type, if it is known, has none."""
+    """Raise LaunchError for elements without a type on GPUs, or of another type than pointed to."""
     if dtype.kind in _NO_NUMBERS:
         way = _NO_NUMBERS[dtype.kind].format(name)
         raise LaunchError(f"array {name!r} is of {dtype}, which are {way}")

@@ -1,6 +1,6 @@
 """The words that the driver sets in constant bank 0, by compute capability.
 
-Others are refused where a kernel reads them: nobody knows what a GPU would have there.
+Other words are refused where a kernel reads them: their values on a GPU are unknown.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _WORD = 4
 
 
 def words(arch: int) -> Mapping[int, tuple[str, int]]:
-    """Return what stands where before the parameters, with its size."""
+    """Return name and size of the words before the parameters, by offset."""
     if arch >= _FIRST_WITH_CLUSTERS:
         return _90
     return _80 if arch >= _FIRST_WITH_DESCRIPTOR else _75

@@ -29,7 +29,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(most_bytes), int(most_bytes)))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # which Python ignores
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # ignored by Python
     os.execv(command[0], command)
 
 

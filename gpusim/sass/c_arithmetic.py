@@ -1,6 +1,6 @@
 """Arithmetic of the dialect as expressions of CUDA C++, with a meaning for every operand.
 
-What C++ leaves undefined, its compilers take for what never happens: signed sums are computed
+C++ compilers assume that undefined behaviour never happens: signed sums are therefore computed
 unsigned, floats become integers by intrinsics, and divisors may be zero.
 """
 
@@ -15,7 +15,7 @@ from gpusim.sass.c_functions import NAMESPACE
 from gpusim.sass.c_types import of_dtype, unsigned
 from gpusim.sass.intervals import Intervals
 
-# A value, the text of each of its operands, and what the launch says of its numbers.
+# A value, the text of each of its operands, and the launch's intervals of its numbers.
 Writer = Callable[[Value, Sequence[str], Intervals], str]
 
 PLAIN: Mapping[str, str] = {
@@ -26,7 +26,7 @@ BIT_FUNCTIONS: Mapping[str, tuple[str, str]] = {  # for 32 and for 64 bits
     "popc": ("__popc", "__popcll"), "ffs": ("__ffs", "__ffsll"), "clz": ("__clz", "__clzll"),
     "brev": ("__brev", "__brevll"),
 }  # fmt: skip
-# Conversions toward zero that saturate; those of 64 bits on either side make no 0 of a NaN.
+# Conversions toward zero that saturate; with 64 bits on either side a NaN does not become 0.
 TO_INTEGER: Mapping[tuple[str, str], str] = {
     ("float32", "int32"): "__float2int_rz", ("float32", "uint32"): "__float2uint_rz",
     ("float32", "int64"): "__float2ll_rz", ("float32", "uint64"): "__float2ull_rz",
@@ -54,7 +54,7 @@ def _plain(value: Value, operands: Sequence[str], known: Intervals) -> str:
 
 
 def _wrapped(value: Value, operands: Sequence[str], known: Intervals) -> str:
-    """Write a sum, difference or product, which wraps around."""
+    """Write a sum, difference or product with wrap-around."""
     if not is_signed(value):
         return _plain(value, operands, known)
     if known.keeps_to_its_type(value) and not _is_unsigned_in_c(value):
@@ -67,8 +67,8 @@ def _wrapped(value: Value, operands: Sequence[str], known: Intervals) -> str:
 def _is_unsigned_in_c(value: Value) -> bool:
     """Return whether CUDA C++ would work without a sign, as threadIdx and the like have none.
 
-    That is so for `blockIdx.x * blockDim.x` and for what such a product is added to, before it
-    is kept in an int: compilers unroll loops otherwise whose step has a sign.
+    That is so for `blockIdx.x * blockDim.x` and for sums with such a product, before it
+    is kept in an int: compilers unroll loops with a signed step differently.
     """
     if value.dtype != np.int32 or value.op not in ("add", "sub", "mul"):
         return False

@@ -1,4 +1,4 @@
-"""Atomic operations of the dialect in CUDA C++, also those that it has no function for."""
+"""Atomic operations of the dialect in CUDA C++, also operations without a function there."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ FUNCTIONS: Mapping[str, str] = {
     "exch": "atomicExch", "cas": "atomicCAS", "and": "atomicAnd", "or": "atomicOr",
     "xor": "atomicXor",
 }  # fmt: skip
-AS_UNSIGNED = ("add", "exch", "cas")  # which 64-bit integers have without a sign alone
-# What floats become that CUDA C++ swaps bits for.
+AS_UNSIGNED = ("add", "exch", "cas")  # 64-bit integers have these unsigned only
+# The new value for atomics of floats, done by compare-and-swap of bits.
 NEXT: Mapping[str, str] = {
     "min": "fmin(now, {0})", "max": "fmax(now, {0})", "exch": "{0}", "cas": "now == {0} ? {1} : now"
 }  # fmt: skip
 
 
 def written(operation: str, dtype: DType, place: str, operands: Sequence[str]) -> str:
-    """Return the call that changes the element at an address and gives what it held."""
+    """Return the call that changes the element at an address and returns its old value."""
     given = list(operands)
     if operation == "sub" and (dtype.kind == "f" or dtype.itemsize == 8):
         zero = f"({unsigned(dtype)})0 - " if dtype.kind != "f" else "-"

@@ -14,7 +14,7 @@ _INLINE = "__device__ __forceinline__"
 
 
 def _divided(name: str, operation: str, kind: str, suffix: str) -> str:
-    """Return a division of 32 bits: PTX leaves to the machine what C++ leaves undefined."""
+    """Return a 32-bit division in PTX: machine-defined where C++ leaves it undefined."""
     return (
         f"{_INLINE} {kind} {name}({kind} a, {kind} b) {{ {kind} r; "
         f'asm("{operation}.{suffix} %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b)); return r; }} '
@@ -78,7 +78,7 @@ _CALL = re.compile(rf"\b{NAMESPACE}::(\w+)")
 
 
 def definitions(text: str) -> Iterator[str]:
-    """Yield the functions that a text calls, each behind those that it needs."""
+    """Yield the functions called in a text, each behind the functions it needs."""
     called = set(_CALL.findall(text))
     called.update(needed for name in sorted(called) for needed in _NEEDS.get(name, ()))
     if called:

@@ -1,4 +1,4 @@
-"""What was compiled before, kept on disk with the files that it was compiled from.
+"""A cache on disk of compiler output, with the state of all files that it depends on.
 
 Two steps, because only the compiler knows its files: under the name of a request lie the lists of
 paths that it looked up, found or not; under that name with the paths' present states lies an entry.

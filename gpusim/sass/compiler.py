@@ -32,13 +32,13 @@ DISASSEMBLY_S, DISASSEMBLED_BYTES_PER_S = 20, 50_000
 PATIENCE = 10  # times that, where a machine is busy
 LISTING_BYTES = 1 << 26
 MOST_WORDS = 300
-# Of seconds, bytes of output, and patience: what ends a program by force.
+# Limits on time, output and waiting: signals that end a program by force.
 OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
 INCLUDE = "--include-path="
 LEAST_VERSION = (13, 1)
-# Architectures whose machine code the table of mnemonics knows.
+# Architectures with machine code that the table of mnemonics covers.
 ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0")
-# What nvcc has from the host's <math.h> in every file, and NVRTC has not.
+# Macros of the host's <math.h> that nvcc has in every file, and NVRTC lacks.
 MACROS = {
     "INFINITY": "__builtin_bit_cast(float,0x7f800000)",
     "NAN": "__builtin_bit_cast(float,0x7fffffff)",
@@ -98,7 +98,7 @@ def architecture(cc: ComputeCapability) -> str:
 def compiled(
     text: str, file: str, expressions: Sequence[str], arch: str, options: Options = Options()
 ) -> Compiled:
-    """Compile CUDA C++; `file` is what messages and lines call it.
+    """Compile CUDA C++; `file` is its name in messages and lines.
 
     Raises CompileError with the compiler's words, and CompilerMissingError where there is none.
     """
@@ -133,7 +133,7 @@ def compiled(
 
 
 def folders_of(file: str, options: Options) -> list[str]:
-    """Return the folders of the user's own headers, in the order in which they are searched."""
+    """Return the folders of the user's own headers, in search order."""
     return [*options.includes, str(Path(file).resolve().parent)]
 
 
@@ -155,9 +155,9 @@ def answered(
     library: Path,
     empty_headers: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return what the compiler, in a process of its own, makes of CUDA C++.
+    """Return the compiler's answer for CUDA C++, from a process of its own.
 
-    It finds nothing in `empty_headers`. "cubin" is base64, "names" are those of the expressions
+    `empty_headers` are empty for it. "cubin" is base64, "names" are the expressions' names
     there, "version" is its own, "lookups" are its files. Raises CompileError with its words.
     """
     request = {
@@ -223,7 +223,7 @@ def _explained(file: str, words: str) -> str:
 def disassembled(cubin: bytes, name: str = "the compiler's output") -> str:
     """Return the listing of a cubin; InputError, with its `name`, where the program makes none.
 
-    It has time and room in proportion to the code: there is damage on which it never ends.
+    Its time and memory are limited in proportion to the code: on some damage it never ends.
     """
     seconds = DISASSEMBLY_S + len(cubin) // DISASSEMBLED_BYTES_PER_S
     with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as listing:

@@ -1,6 +1,6 @@
 """A cubin, the compiler's machine code in an ELF file: kernels, their parameters and memory.
 
-What is not this format, damaged or cut short is refused, never guessed at.
+Other formats, damaged and truncated files are refused, never guessed at.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _SYMBOLS, _NO_BITS, _WITH_ADDENDS, _RELOCATIONS = 2, 8, 4, (4, 9)
 _WHOLE_ADDRESSES = (2, 4)  # forms of relocation: 64 bits of an address, of a generic one
 _OBJECT, _FUNCTION = 1, 2
 
-# Attributes of a kernel, by number, of which something is read here.
+# Attributes of a kernel, by number, that are read here.
 _PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS, _CLUSTER = 0x0A, 0x17, 0x23, 0x2F, 0x3D
-# What reading comes upon where bytes are not what they were.
+# Exceptions while reading damaged bytes.
 _DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIteration)
 # More than any GPU has, of a block and of a thread; and how long a bank of constants is.
 _MOST_SHARED, _MOST_LOCAL, _BANK_BYTES = 1 << 20, 1 << 20, 1 << 16
 _UNKNOWN = 0xFFFFFFFF  # the size of a stack that functions calling themselves may need
-STACK_BYTES = 1024  # which the driver gives a thread then (cudaLimitStackSize as it is at first)
-_STACK_UNIT = 16  # where a stack begins: whatever lies in it is aligned to its width
+STACK_BYTES = 1024  # the driver's default for a thread's stack then (cudaLimitStackSize)
+_STACK_UNIT = 16  # alignment of a stack: objects in it are aligned to their width
 _STALL_COUNT = 41  # bits above the lower half of an instruction
 _SIZED = 4  # the format of an attribute that says how many bytes follow
 
@@ -77,7 +77,7 @@ class Variable:
 
 
 class Link(NamedTuple):
-    """An address in initial values: where it stands, and of which variable, how many bytes on.
+    """An address in initial values: its offset, its variable, and the distance from its start.
 
     `variable` is empty where the address is in a form that is not known.
     """
@@ -91,8 +91,8 @@ class Link(NamedTuple):
 class KernelCode:
     """What a cubin says of a kernel beside its instructions. Sizes in bytes.
 
-    `constants` are those that the compiler keeps for it, in bank 2, `text` are its instructions,
-    `cluster` is the size in blocks of the clusters that it asks for.
+    `constants` are the compiler's constants of the kernel, in bank 2, `text` are its instructions,
+    `cluster` is the requested size of clusters in blocks.
     """
 
     name: str
@@ -119,10 +119,10 @@ class KernelCode:
 class Cubin:
     """A cubin's kernels and memory.
 
-    `globals` are the first bytes of the variables in global memory, which go on with zeros.
-    `addresses` says which variables' addresses stand where in bank 4, `functions` which of the
-    driver's functions, such as printf's, have theirs there. The `links` are the addresses among
-    `globals`, the `constant_links` those among `constants`.
+    `globals` are the first bytes of the variables in global memory, followed by zeros.
+    `addresses` gives the variables with addresses in bank 4, by offset, `functions` the
+    driver's functions, such as printf, with addresses there. The `links` are the addresses among
+    `globals`, the `constant_links` the addresses among `constants`.
     """
 
     arch: int
@@ -137,7 +137,7 @@ class Cubin:
 
 
 def read(data: bytes, name: str) -> Cubin:
-    """Return what a cubin holds; InputError, with the file's `name`, for what is none."""
+    """Return the content of a cubin; InputError, with the file's `name`, if it is none."""
     if len(data) > MOST_BYTES:
         raise InputError(f"{name} has {len(data):,} bytes; a cubin has at most {MOST_BYTES:,}")
     try:
@@ -298,7 +298,7 @@ class _Reader:
         return made
 
     def _addresses(self) -> Iterator[tuple[int, Symbol, int]]:
-        """Yield what has its address in bank 4: where, and how many bytes behind its symbol."""
+        """Yield the addresses in bank 4: offset, symbol, and distance in bytes from the symbol."""
         for offset, symbol, _, added in self._relocations(".nv.constant4"):
             yield offset, symbol, added or 0
 
@@ -312,7 +312,7 @@ class _Reader:
             yield Link(offset, symbol.name if known else "", added or 0)
 
     def _relocations(self, section: str) -> Iterator[tuple[int, Symbol, int, int | None]]:
-        """Yield what is to be put into a section: where, of which symbol, its form and addend."""
+        """Yield the relocations of a section: offset, symbol, form and addend."""
         for found in self.sections:
             if found.kind not in _RELOCATIONS or not found.name.endswith(section):
                 continue

@@ -1,7 +1,7 @@
-"""From a row of the listing to what the machine runs: operation, registers read and written.
+"""Decoding of the listing's rows into steps: operation, registers read and written.
 
-A row becomes one step of code, with steps that are never issued before it for what is an operand
-in machine code: the sum that is an address, a second predicate. Registers still bear the
+A row becomes one step of code, preceded by steps that are never issued for compound operands:
+the sum of an address, a second predicate. Registers still have the
 hardware's names here.
 """
 
@@ -37,7 +37,7 @@ class RefusedError(UnknownFormError):
     """Machine code for a unit of the GPU that is not simulated; its text names the unit."""
 
 
-# Mnemonics of units that are not there, by what people call these.
+# Mnemonics of unsupported units, by the units' usual names.
 REFUSED = {
     name: unit
     for unit, names in {
@@ -60,7 +60,7 @@ class BankWord:
     offset: int
 
 
-# What is read: a register by name, a number, a word of a constant bank.
+# A source operand: a register by name, a number, a word of a constant bank.
 Source = str | np.generic | BankWord
 
 
@@ -68,8 +68,8 @@ Source = str | np.generic | BankWord
 class Micro:
     """One instruction to be, with the hardware's names for registers.
 
-    `row` is the place of the listing's row that it belongs to. `targets` are labels to one of
-    which it may go.
+    `row` is the place of its row in the listing. `targets` are labels, one of
+    them the next step.
     """
 
     op: str
@@ -104,7 +104,7 @@ SPECIAL_REGISTERS = {
 
 
 FIRST_ARGUMENT = ("R4", "R5")  # of a call: its lower and upper half; the result comes there
-# By which half of the time comes first.
+# By the half of the time that comes first.
 CLOCKS = {
     "SR_CLOCKLO": "lower", "SR_GLOBALTIMERLO": "lower",
     "SR_CLOCKHI": "upper", "SR_GLOBALTIMERHI": "upper",
@@ -120,7 +120,7 @@ def pair(name: str) -> tuple[str, str]:
 
 
 def several(name: str, count: int) -> tuple[str, ...]:
-    """Return the names of so many registers in a row."""
+    """Return the names of `count` consecutive registers."""
     if not name[-1].isdigit():  # zeros, or true
         return (name,) * count
     letters = name.rstrip("0123456789")
@@ -139,7 +139,7 @@ class Decoder:
         self.labels = labels or {}
 
     def micros(self, row: Row, place: int) -> Iterator[Micro]:
-        """Yield what a row becomes; UnknownFormError for what the table does not know."""
+        """Yield the steps of a row; UnknownFormError for a form outside the table."""
         found = find(row.mnemonic, row.modifiers)
         if found is None:
             raise (
@@ -194,7 +194,7 @@ def _words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
 
 
 def _computed_words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]:
-    """Return what an operand of a row that computes stands for: numbers come from its bits."""
+    """Return the sources of an operand of a computing row: immediates come from its bits."""
     if operand.kind not in "IF":
         return _words(operand, code, row)
     value = np.uint32(_immediate(operand, code, row))
@@ -225,7 +225,7 @@ def _signs(operand: Operand) -> Signs:
 
 
 def _of_predicate(operand: Operand, row: Row) -> str:
-    """Return the code of a predicate, or that of a register of which the sign is taken for one."""
+    """Return the code of a predicate, or of a register with its sign taken as a predicate."""
     if operand.kind == "P":
         return "p"
     _expect(operand.suffixes == ("SIGN",), row)
@@ -239,7 +239,7 @@ def _typed(code: str, row: Row) -> str:
     return code
 
 
-# -- what only computes --------------------------------------------------------------------
+# -- computing rows ------------------------------------------------------------------------
 
 
 def _results(found: Mnemonic, operands: list[Operand], row: Row) -> tuple[str, list[list[str]]]:
@@ -283,7 +283,7 @@ def _compute(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
         if registers[0][-1] not in "ZT" and not masked:
             kept.append(number)
             results += registers
-    # Which of two results a register keeps is not known.
+    # The result that a register keeps of two is not known.
     _expect(len(set(results)) == len(results), row)
     form = Form(
         found.name,
@@ -307,7 +307,7 @@ def _operands(
     sources: list[Source] = []
     signs: list[Signs] = []
     numbers: list[int] = []
-    # What may be missing is a carry, or the comparison of the lower words.
+    # The optional operand is a carry, or the comparison of the lower words.
     is_extended = bool({"X", "EX"} & set(row.modifiers))
     _expect(not may or is_extended == (len(operands) > len(must)), row)
     for number, (code, slot) in enumerate(zip(must + may, found.slots, strict=True)):
@@ -391,7 +391,7 @@ def _whole(terms: tuple[Term, ...], wide: bool) -> tuple[Term, ...]:
 def _address(
     operand: Operand, row: Row, place: int, less: int = 0, *, wide: bool | None = None
 ) -> Micro:
-    """Return what adds up an address, into a register of its own."""
+    """Return the step that sums an address, into a register of its own."""
     _expect(operand.kind == "M", row)
     sources: list[Source] = []
     terms = []
@@ -412,7 +412,7 @@ _SMALL = {"U8": np.uint8, "S8": np.int8, "U16": np.uint16, "S16": np.int16}
 
 
 def _accessed(row: Row, space: str) -> tuple[Memory, int]:
-    """Return what memory a row touches, and how many registers it fills."""
+    """Return the memory accessed by a row, and the number of registers it fills."""
     name, volatile, narrow = _NAMES[space], "STRONG" in row.modifiers, _is_of_block(row)
     for modifier, kind in _SMALL.items():
         if modifier in row.modifiers:
@@ -426,7 +426,7 @@ def _accessed(row: Row, space: str) -> tuple[Memory, int]:
 
 
 def _is_of_block(row: Row) -> bool:
-    """Return whether an access is strong for its block alone (PTX .cta), which is on one SM."""
+    """Return whether an access is strong in block scope only (PTX .cta), on one SM."""
     return "SM" in row.modifiers or "CTA" in row.modifiers
 
 
@@ -470,7 +470,7 @@ _OPERATIONS = {
     "ADD": "add", "MIN": "min", "MAX": "max", "INC": "inc", "DEC": "dec", "AND": "and",
     "OR": "or", "XOR": "xor", "EXCH": "exch", "CAS": "cas",
 }  # fmt: skip
-# Sums of several numbers, and those of which what is below the least normal number is taken for 0.
+# Sums of several numbers, and sums with subnormal numbers flushed to 0.
 _SUMS = {
     "F16x2": "add_halves", "BF16x2": "add_brain_halves", "F32x2": "add_floats",
     "F32x4": "add_floats", "FTZ": "add_flushed", "F64": "add_doubles",
@@ -510,7 +510,7 @@ def _atomic(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator
 
 
 def _values(operand: Operand, words: int, row: Row) -> tuple[Source, ...]:
-    """Return the registers of a value of so many words."""
+    """Return the registers of a value of `words` words."""
     if words <= 2:
         return _words(operand, "U" if words == 2 else "u", row)
     _expect(operand.kind == "R", row)
@@ -518,10 +518,10 @@ def _values(operand: Operand, words: int, row: Row) -> tuple[Source, ...]:
 
 
 def _where_served(row: Row, place: int, served: Operand, also_shared: bool) -> Micro:
-    """Say which lanes an atomic operation by generic address is done for.
+    """Compute the lanes served by an atomic operation with generic addresses.
 
-    For those in local memory it is not, nor for those in shared memory where the GPU has no such
-    operation there. Lanes that the guard leaves out keep what they had.
+    Lanes in local memory are not, nor lanes in shared memory if the GPU has no such
+    operation there. Lanes with a false guard keep their values.
     """
     others = (LOCAL_HIGH,) if also_shared else (LOCAL_HIGH, SHARED_HIGH)
     sources: tuple[Source, ...] = (f"A{place}",)
@@ -544,7 +544,7 @@ def _is_served(form: Form, address: Any, *guard_and_old: Any) -> Any:
 
 
 def _space(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Ask which memory an address means; blocks share none of theirs with others."""
+    """Test the memory space of an address; blocks share none of theirs with others."""
     verdict, rest, where = row.operands
     _expect(rest.is_zero, row)
     yield _address(where, row, place, wide=True)
@@ -555,7 +555,7 @@ def _space(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[
     yield Micro("QSPC", place, form, (f"A{place}",), results, row.guard)
 
 
-# The windows in which a memory's addresses lie, or outside of which they lie.
+# The windows of a memory's addresses; False: outside of all of them.
 _WINDOWS = {
     "shared": ((SHARED_HIGH,), True),
     "local": ((LOCAL_HIGH,), True),
@@ -587,7 +587,7 @@ def _count_up(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
 
 
 def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Swap where the memory holds what is expected, and say by a 1 whether it did."""
+    """Compare and swap, and set a 1 on success."""
     *verdict, result, where, expected, value = row.operands
     _expect(all(one.is_true for one in verdict), row)
     space = str(found.detail)
@@ -617,12 +617,12 @@ def _barrier_memory(kind: Any, words: int = 1) -> Memory:
 
 
 def _fenced(row: Row, place: int) -> Micro:
-    """An arrival releases what its thread has written, a wait acquires what others have."""
+    """Return the fence of an arrival (release) or a wait (acquire)."""
     return Micro("MEMBAR", place, "block", (), (), row.guard, issued=False)
 
 
 def _set_barrier(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Set a barrier, which the uniform datapath does once for a warp."""
+    """Set a barrier, once for a warp on the uniform datapath."""
     result, where, value = row.operands
     _expect(result.is_zero, row)
     address = _address(where, row, place, decoder.window)
@@ -676,7 +676,7 @@ def _commit_copies(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> I
 
 
 def _await_copies(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Wait until at most so many groups of copies, which count on SB0, are on their way."""
+    """Wait until at most a number of groups of copies, counted on SB0, are pending."""
     names = [one.name for one in row.operands]
     groups = row.operands[1].number if names[:1] == ["SB0"] and len(names) > 1 else None
     yield Micro("DEPBAR", place, groups, (), (), row.guard)
@@ -689,9 +689,9 @@ def _were_equal(form: Form, old: Any, expected: Any) -> Any:
 def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Copy from global to shared memory without a register between; it is there at once.
 
-    Lanes for which a third operand, a predicate, is false store zeros. With ZFILL the address
-    says how much of a copy is zeros: it lies so many bytes behind what is copied from (PTX ISA,
-    cp.async with a size of the source; how compilers write it).
+    Lanes with a false third operand, a predicate, store zeros. With ZFILL the address encodes
+    the number of zeros in a copy, by its distance behind the source (PTX ISA,
+    cp.async with a size of the source; compilers' code).
     """
     _expect(len(row.operands) in (2, 3), row)
     to, origin, *wanted = row.operands
@@ -731,7 +731,7 @@ def _zeros(row: Row, place: int, names: tuple[str, ...]) -> Iterator[Micro]:
 
 @dataclass(frozen=True)
 class Parts:
-    """A copy of which lanes want all or the first bytes: steps around it, and who wants all."""
+    """A copy of all or the first bytes by lane: steps around it, and the lanes that copy all."""
 
     before: tuple[Micro, ...]
     whole: Guard
@@ -740,7 +740,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a copy begins of which an address says how many bytes it lacks, and a byte of it."""
+    """The start of a copy with its number of missing bytes in an address, and a byte of it."""
 
     width: int
     byte: int
@@ -782,7 +782,7 @@ def _covered(
     guard: Guard | None,
     numbers: tuple[int, int],
 ) -> Micro:
-    """Say which lanes copy a byte for itself, or -1 for all bytes at once."""
+    """Compute the lanes that copy a single byte, or -1 for all bytes at once."""
     predicates = () if guard is None else (guard,)
     sources = (*address, *(one.register for one in predicates))
     signs = (Signs(), *(Signs(negated=one.negated) for one in predicates))
@@ -841,7 +841,7 @@ def _special(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
 
 
 def _both(row: Row, place: int, extra: Operand) -> tuple[list[Micro], Guard | None]:
-    """Return a guard that is the row's own and one more predicate, and what works it out."""
+    """Return a guard that combines the row's own with one more predicate, and the steps for it."""
     if extra.is_true and not extra.negated:
         return [], row.guard
     if row.guard is None and not extra.is_true:
@@ -897,7 +897,7 @@ def _call(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[M
 def _jump(
     decoder: Decoder, row: Row, place: int, op: str, register: Operand, added: int
 ) -> Iterator[Micro]:
-    """Go where a register says, so many bytes on."""
+    """Jump to the address in a register plus an offset in bytes."""
     _expect(register.kind == "R" and not register.is_zero, row)
     made = (f"A{place}",)
     form = Address(((32, 1, True),), added)
@@ -916,7 +916,7 @@ def _indexed_branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> 
 
 
 def _call_driver(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Call a function whose code is not there, by its first argument and result."""
+    """Call a function of the driver, with its first argument and its result."""
     _expect(len(row.operands) == 1 and row.operands[0].kind == "R", row)
     sources = (row.operands[0].name, *FIRST_ARGUMENT)
     yield Micro("CALL.ABS", place, None, sources, FIRST_ARGUMENT, row.guard)
@@ -1008,9 +1008,9 @@ def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
 
 
 def _to_uniform(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Move to a uniform register, or say which lanes hold what all would be given.
+    """Move to a uniform register, or compute the lanes that hold the common value.
 
-    Compilers ask so for the masks of a vote: who holds another one goes its own way.
+    Compilers do so for the masks of a vote: lanes with another value go their own way.
     """
     if row.operands[0].kind != "P":
         yield from _compute(decoder, row, place, found)
@@ -1026,7 +1026,7 @@ RESULT_OF_BARRIER = "BR"
 
 
 def _barrier_reduction(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Wait at the barrier; what it gives is read by B2R.RESULT."""
+    """Wait at the barrier; its result is read by B2R.RESULT."""
     _expect(len(row.operands) == 2 and row.operands[0].number == 0, row)
     before, condition = _both(replace(row, guard=None), place, row.operands[1])
     yield from before
@@ -1120,7 +1120,7 @@ def _poll(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[M
 
 
 def _elect(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Give the number of the first lane that takes part, and which lane it is."""
+    """Compute the number of the first active lane, and a predicate true in that lane."""
     verdict, number, asked = row.operands
     _expect(asked.is_true and not asked.negated, row)
     results = (() if number.is_zero else (number.name,)) + (
@@ -1203,7 +1203,7 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
 
 
 def decoded(rows: Sequence[Row], decoder: Decoder) -> Iterator[Micro]:
-    """Yield what rows become; UnknownFormError, with line and what to report, where unknown."""
+    """Yield the steps of rows; UnknownFormError, with line and text to report, if unknown."""
     for place, row in enumerate(rows):
         try:
             yield from decoder.micros(row, place)

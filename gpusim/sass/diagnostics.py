@@ -1,7 +1,7 @@
 """The compiler's words about source that does not compile, without contents of foreign files.
 
 An `#include` may lead anywhere. Lines of files outside of the source's folder and of the folders
-of headers stand in no message: only where in them something is wrong, and what.
+of headers are left out of messages: they give only the place and kind of an error there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which step of code may follow which: branches, calls, returns, and the way straight on."""
+"""Control flow between steps of code: branches, calls, returns, and falling through."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ CALLS = ("CALL.REL", "CALL.REG")
 
 @dataclass(frozen=True)
 class Edge:
-    """A way to go on, and what the lanes that go it have in common: a guard that is true.
+    """An edge of the control flow, with the guard that is true for the lanes that take it.
 
-    Behind a call two ways meet: from the function's returns come the registers that it may write
-    (`only` these, all where it is None), past the function those that it leaves alone (all `but`
-    the ones that it writes). Thus what one caller holds does not come back to another.
+    Behind a call two edges meet: from the function's returns come the registers it may write
+    (`only` these, all if None), past the function the registers it preserves (all `but`
+    the written ones). Thus one caller's values do not flow back to another.
     """
 
     target: int
@@ -27,13 +27,13 @@ class Edge:
     but: frozenset[str] = frozenset()
 
     def carries(self, name: str) -> bool:
-        """Return whether what a register holds goes this way."""
+        """Return whether a register's value flows along this edge."""
         return name not in self.but and (self.only is None or name in self.only)
 
 
 def edges(micros: Sequence[Micro], labels: Mapping[str, int]) -> list[tuple[Edge, ...]]:
     """Return the ways on from each step; `labels` are numbers of steps."""
-    # Functions whose addresses may be in registers: all that the section holds.
+    # Functions with addresses possibly in registers: all of the section.
     functions = tuple(Edge(step) for label, step in labels.items() if label.startswith("$"))
     forward = [_forward(number, micro, labels, functions) for number, micro in enumerate(micros)]
     ways = list(forward)
@@ -57,7 +57,7 @@ def _reached(
     *,
     with_callees: bool,
 ) -> list[int]:
-    """Return the steps of functions by where these begin, and of those that they call, in order."""
+    """Return, in order, the steps of functions by their beginnings, and of their callees."""
     waiting, found = list(begins), set()
     while waiting:
         step = waiting.pop()
@@ -75,7 +75,7 @@ def _reached(
 def _forward(
     number: int, micro: Micro, labels: Mapping[str, int], functions: tuple[Edge, ...]
 ) -> tuple[Edge, ...]:
-    """Return the ways on from a step, but for those that lead behind a call."""
+    """Return the edges from a step, except edges to behind a call."""
     on: tuple[Edge, ...] = (Edge(number + 1),)
     if micro.op not in ENDS and micro.op != "BRA.APART":
         return on

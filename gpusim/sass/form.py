@@ -1,6 +1,6 @@
-"""How a row of machine code computes: the types of its operands, their signs, and the function.
+"""The form of a row of machine code: types and signs of its operands, and its function.
 
-Registers are untyped: 32 bits, held as uint32. A form reads them as what the row takes them for,
+Registers are untyped: 32 bits, held as uint32. A form reads them in the row's types,
 pairs of them as 64 bits, and gives the results back as bits. It is an instruction's `detail`.
 """
 
@@ -18,7 +18,7 @@ from gpusim.isa.ops import Array, Instruction
 WORD = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 
-# Codes of operands: what the bits are taken for, and how many registers they fill.
+# Codes of operands: the type of the bits, and the number of registers.
 REGISTERS: Mapping[str, int] = {
     "u": 1, "i": 1, "f": 1, "h": 1, "p": 1, "n": 1, "r": 1, "D": 1, "U": 2, "I": 2, "d": 2, "R": 2,
 }  # fmt: skip
@@ -36,7 +36,7 @@ def parted(value: Array) -> tuple[Array, Array]:
     return bits.astype(np.uint32), (bits >> _32).astype(np.uint32)
 
 
-# How registers are read; those that are not named here are taken as they are.
+# Conversions of registers when read; codes without one are taken as they are.
 _READ: Mapping[str, Callable[..., Array]] = {
     "i": lambda a: a.view(np.int32),
     "f": lambda a: a.view(np.float32),
@@ -56,13 +56,13 @@ _BITS: Mapping[str, np.dtype[Any]] = {
 
 @dataclass(frozen=True)
 class Signs:
-    """What is done to an operand before it is used."""
+    """Modifiers of an operand, applied before use."""
 
     negated: bool = False
     inverted: bool = False
     absolute: bool = False
     suffixes: tuple[str, ...] = ()
-    is_zero: bool = False  # the register of zeros, which need not be added
+    is_zero: bool = False  # the register of zeros, omitted from sums
 
     def __bool__(self) -> bool:
         return self.negated or self.inverted or self.absolute
@@ -78,9 +78,9 @@ Evaluate = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Form:
-    """A row's modifiers, the codes and signs of its operands, and what it computes.
+    """A row's modifiers, the codes and signs of its operands, and its function.
 
-    `evaluate(form, *operands)` returns a result, or several; those in `kept` are wanted.
+    `evaluate(form, *operands)` returns a result, or several; `kept` selects the used ones.
     `numbers` are operands that are part of the instruction itself, such as a look-up table.
     """
 
@@ -125,7 +125,7 @@ class Form:
 
     @cached_property
     def _wanted(self) -> tuple[tuple[int, np.dtype[Any], bool, bool], ...]:
-        """Of results that are wanted: which, their type, whether they fill a pair, or are bits."""
+        """Index of each used result, its type, and whether it fills a pair, or is bits."""
         codes = [(number, self.results[number]) for number in self.kept]
         return tuple((n, _BITS[code], REGISTERS[code] == 2, code in "pu") for n, code in codes)
 
@@ -169,7 +169,7 @@ def _upper_word_signed(signs: Signs, value: Array) -> Array:
 
 
 def _double_signed(signs: Signs, value: Array) -> Array:
-    """Return doubles with their signs applied; what is no number passes with its own (measured)."""
+    """Return doubles with their signs applied; a NaN keeps its own sign (measured)."""
     signed, none = signs.of(value), np.isnan(value)
     return np.where(none, value, signed) if np.count_nonzero(none) else signed
 

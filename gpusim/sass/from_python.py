@@ -1,7 +1,7 @@
 """Kernels of the dialect written out as CUDA C++, for the compiler to make machine code of.
 
 The SSA form becomes labels and gotos, a variable for each value; `#line` keeps the lines of the
-Python source. Types are the dialect's, which are C's.
+Python source. Types are the dialect's, equal to C's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BARRIERS: Mapping[str, str] = {
 FENCES: Mapping[str, str] = {
     "block": "__threadfence_block", "gpu": "__threadfence", "system": "__threadfence_system",
 }  # fmt: skip
-# What names of the kernel's own would hide, or may not be.
+# Names that a kernel's own must not hide, or must not be.
 RESERVED = frozenset(
     """alignas alignof asm auto bitand bitor bool break case catch char char16_t char32_t
     class compl const const_cast constexpr continue decltype default delete do double
@@ -55,7 +55,7 @@ DYNAMIC = "dynamic_shared_memory"
 
 
 class Written:
-    """A kernel as CUDA C++, for what is known of its launch.
+    """A kernel as CUDA C++, for the known facts of its launch.
 
     `extra` are parameters behind its own: lengths of arrays and steps between their elements, by
     the operation and its detail.
@@ -84,7 +84,7 @@ class Written:
         return any(map(self._intervals.may_leave_an_axis, bounds))
 
     def values(self, arguments: Mapping[str, Any], launch: Launch) -> list[Any]:
-        """Return what is passed for the parameters, in order."""
+        """Return the arguments for the parameters, in order."""
         own = [ArraySpec(a.shape, a.dtype) if is_strided(a) else a for a in arguments.values()]
         return [*own, *(_of_launch(*one, arguments, launch) for one in self.extra)]
 
@@ -208,7 +208,7 @@ class Written:
         return f"*({kind} *)({self._array(array)} + {self._of(index)})"
 
     def _of_launch(self, value: Value) -> str:
-        """Return the parameter that holds what the launch knows of an array."""
+        """Return the parameter with the launch's fact of an array."""
         name, number = value.detail
         shown = f"{value.op}_{name}_{0 if number is None else number}"
         while shown in self._arrays.values():
@@ -216,7 +216,7 @@ class Written:
         return self.extra.setdefault((value.op, value.detail), shown)
 
     def _part(self, value: Value) -> str:
-        """Return one of several results: an element of a vector, or what a match says."""
+        """Return one of several results: an element of a vector, or of a match."""
         (of,) = value.args
         if of.op == "match":
             return f"{self._of(of)}_agreed" if value.detail else self._of(of)
@@ -237,7 +237,7 @@ class Written:
 
 
 def _on_lines(parts: Sequence[str]) -> str:
-    """Return the text, in which each line has its own number: what has none goes on in it."""
+    """Return the text with each numbered part on a line of its own; other parts continue it."""
     lines: list[str] = []
     for part in parts:
         if part.startswith("#line") and lines and lines[-1].startswith("#line"):
@@ -286,7 +286,7 @@ _WRITERS: Mapping[str, Callable[[Written, Value], str]] = {
 
 
 def _free_prefix(function: Function) -> str:
-    """Return what variables' names may begin with so that none is that of an array or parameter."""
+    """Return a prefix of variables' names that avoids the names of arrays and parameters."""
     names = [*function.params, *(array.name for array in (*function.shared, *function.local))]
     prefix = "v"
     while any(name.rstrip("0123456789") == prefix for name in names):
@@ -328,8 +328,8 @@ def _of_launch(op: str, detail: Any, arguments: Mapping[str, Any], launch: Launc
 class WrittenKernel:
     """A kernel of the dialect that goes through CUDA C++, for one combination of types.
 
-    Sums that keep to their types in a launch are C's own, others are made to wrap around: launches
-    that differ in nothing else share their code, which `kernels` hold by its text.
+    Sums without overflow in a launch are C's own, others are made to wrap around: launches
+    that differ in nothing else share their code, cached in `kernels` by its text.
     """
 
     def __init__(self, function: Function, file: str) -> None:

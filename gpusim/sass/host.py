@@ -1,6 +1,6 @@
-"""Device code alone: what only the host runs is cut out of a source file, lines kept.
+"""Device code alone: host code is cut out of a source file, lines kept.
 
-A real grammar finds functions, variables and what belongs to them; tree-sitter's parses CUDA C++
+A real grammar finds functions, variables and their parts; tree-sitter's parses CUDA C++
 as it stands in files with `main` and `<<<...>>>`.
 """
 
@@ -22,7 +22,7 @@ _DEVICE_MACRO = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n\\]|\\\n)*__(?:global|device)__", re.MULTILINE
 )
 _CALL = re.compile(rb"\s*(\w+)\s*\(")
-_ALIGNED = re.compile(rb"\b__(?:builtin_)?align__\s*\([^()]*\)")  # what the grammar does not have
+_ALIGNED = re.compile(rb"\b__(?:builtin_)?align__\s*\([^()]*\)")  # missing in the grammar
 _GROUPS = (
     "namespace_definition", "linkage_specification", "declaration_list", "preproc_if",
     "preproc_ifdef", "preproc_else", "preproc_elif",
@@ -34,9 +34,9 @@ _KEPT = (b"const ", b"extern ", b"static const ", b"struct ", b"class ", b"enum 
 
 
 def device_code(text: str, file: str) -> str:
-    """Return source without what the host runs; InputError where the grammar does not parse it.
+    """Return source without host code; InputError if the grammar does not parse it.
 
-    Of text that shows no host code, only what a lambda is declared for is cut out: NVRTC compiles
+    Of text without host code, only the qualifiers of lambdas are cut out: NVRTC compiles
     for the device alone, and refuses to be told so.
     """
     text = _LAMBDA.sub(lambda match: " " * len(match[0]), text)
@@ -101,7 +101,7 @@ def _uses_host_library(child: Any, body: bytes) -> bool:
     return words.search(body) is not None
 
 
-# By the grammar's names for what stands at the top of a file: whether only the host needs it.
+# By the grammar's names for nodes at the top of a file: whether only the host needs it.
 _IS_HOST: Mapping[str, Callable[[Any, bytes], bool]] = {
     "function_definition": _is_host_function,
     "template_declaration": _is_host_function,

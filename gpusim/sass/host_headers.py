@@ -1,4 +1,4 @@
-"""Headers of which only host code needs anything: the compiler gets them empty.
+"""Headers used by host code only: the compiler gets them empty.
 
 Files have `main` and device code side by side, and include for both; host code is not compiled.
 """
@@ -22,7 +22,7 @@ CPP = """
     stdexcept streambuf string string_view system_error thread tuple typeindex typeinfo
     unordered_map unordered_set utility valarray variant vector
 """
-# Libraries that the host calls, and what comes with CUDA's samples for their host code.
+# Libraries that the host calls, and headers of CUDA's samples for their host code.
 LIBRARIES = """
     cublas.h cublasLt.h cublas_v2.h cudaProfiler.h cuda_profiler_api.h cudnn.h cufft.h cufftXt.h
     curand.h cusolverDn.h cusparse.h cusparse_v2.h exception.h helper_cuda.h helper_functions.h
@@ -33,5 +33,5 @@ HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split())
 
 
 def host_headers(folders: Sequence[str]) -> list[str]:
-    """Return the names of host headers, but for those that the user's own folders have."""
+    """Return the names of host headers, except headers in the user's own folders."""
     return [name for name in HOST_HEADERS if not any((Path(f) / name).is_file() for f in folders)]

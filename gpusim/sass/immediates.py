@@ -1,6 +1,6 @@
-"""Numbers that an instruction holds: its bits 32 to 63, which the listing's text has to agree with.
+"""Immediates of instructions: bits 32 to 63, checked against the listing's text.
 
-The text alone does not say them: every NaN reads as QNAN or SNAN, and digits may be too few.
+The text alone is not enough: every NaN reads as QNAN or SNAN, and digits may be too few.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _of_texts(texts: Sequence[str], name: str, row: Row, width: int) -> int:
 
 
 def _payload(text: str, row: Row, begin: int, infinity: int) -> int:
-    """Return the bits of what is no number, of which the text says the sign and the kind."""
+    """Return the bits of a NaN; the text gives only its sign and kind."""
     if row.immediate is None:
         raise Disagreement("a NaN has bits that its text does not say")
     width = infinity.bit_length() + 1

@@ -1,6 +1,6 @@
-"""Headers that a source text includes, as far as they can be told without the compiler.
+"""Headers that a source text includes, as far as they can be found without the compiler.
 
-Whatever stands under a condition counts. The compiler alone knows all of its files (lookups.py);
+Includes under any condition count. The compiler alone knows all of its files (lookups.py);
 this is for declarations in headers, and where the compiler's lookups cannot be seen.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Literals, in which no comment begins, and comments; an unclosed one goes to the end.
+# Literals, free of comments, and comments; an unclosed one goes to the end.
 _LITERAL = (
     r'R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z)'
     r'|"(?:\\.|[^"\\\n])*"' r"|'(?:\\.|[^'\\\n])*'"
@@ -40,7 +40,7 @@ def plain(text: str) -> str:
 class Includes:
     """The headers found from a text on, and the paths asked for.
 
-    `is_complete` where every name of a header is known: those of macros may not be.
+    `is_complete` if every name of a header is known: names by macros may not be.
     """
 
     folders: Sequence[str]
@@ -91,7 +91,7 @@ class Includes:
             self._look(read(path), path.parent)
 
     def _headers(self, operand: str, seen: set[str]) -> Iterator[str]:
-        """Yield "file" or <file> of an operand, which may be a macro of it."""
+        """Yield "file" or <file> of an operand, possibly by way of macros."""
         if match := _HEADER.match(operand):
             yield match[0]
         elif _WORD.match(operand) and operand not in seen:
@@ -99,7 +99,7 @@ class Includes:
                 yield from self._headers(meaning, seen | {operand})
 
     def _ask(self, header: str, folder: Path | None) -> list[Path]:
-        """Return the files that a header's name may mean; what is within "" is beside the file."""
+        """Return the files that a header's name may denote: within "", the one beside the file."""
         match = _HEADER.match(header)
         if match is None:
             self.is_complete = False
@@ -111,7 +111,7 @@ class Includes:
 
 
 def includes(text: str, folders: Sequence[str], definitions: Iterable[str] = ()) -> Includes:
-    """Return the user's own headers that a source includes, and those that they include."""
+    """Return the user's own headers that a source includes, directly and indirectly."""
     made = Includes(folders)
     made.define(definitions)
     made.follow(text)

@@ -1,4 +1,4 @@
-"""What a file's variables and the banks that code has addresses of hold when a launch begins."""
+"""Initial memory: a file's variables and the banks with addresses in code, at a launch's begin."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class InitialMemory(NamedTuple):
 
 
 def contents(code: Code, given: Mapping[str, Array]) -> InitialMemory:
-    """Return what memory holds; `given` is what the variables are set to, by their symbols."""
+    """Return the initial memory; `given` are the values set for variables, by their symbols."""
     return InitialMemory(_arrays(code, given), _constants(code.cubin, given), _links(code, given))
 
 
 def _arrays(code: Code, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Return arrays for variables and for banks, whose addresses code asks for or holds."""
+    """Return arrays for variables and banks with addresses in code or in memory."""
     made: dict[str, Array] = {}
     for name in code.links.reachable:
         made[name] = _array(code.cubin, code.cubin.variables[name], given.get(name))
@@ -44,7 +44,7 @@ def _arrays(code: Code, given: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _array(held: Cubin, one: Variable, given: Array | None) -> Array:
-    """Return a variable's memory: what it is set to, if that is all of it, else a copy."""
+    """Return a variable's memory: the given array, if that is all of it, else a copy."""
     if given is not None and given.nbytes == one.size and given.ndim and given.flags.writeable:
         return given
     made = _initial(held, one)
@@ -54,7 +54,7 @@ def _array(held: Cubin, one: Variable, given: Array | None) -> Array:
 
 
 def _initial(held: Cubin, variable: Variable) -> Array:
-    """Return what a variable holds at first: the system makes room for zeros when they are used."""
+    """Return a variable's initial value: the system allocates zeros on first use."""
     try:
         made = np.zeros(variable.size, np.uint8)
     except MemoryError:

@@ -1,7 +1,7 @@
-"""Interval analysis of a kernel's integers for one launch: which sums cannot leave their type.
+"""Interval analysis of a kernel's integers for one launch: sums without overflow.
 
-Numbers that the launch brings are known; what is loaded may be anything of its type. A branch that
-a block lies behind bounds what it compares (Harrison, "Compiler Analysis of the Value Ranges for
+Numbers of the launch are known; loaded ones may be anything of their type. A branch that dominates
+a block bounds its comparison's operands (Harrison, "Compiler Analysis of the Value Ranges for
 Variables", 1977).
 """
 
@@ -47,7 +47,7 @@ def of_dtype(dtype: DType) -> Interval:
 
 @dataclass(frozen=True)
 class Known:
-    """What a launch says of a kernel's integers: parameters, lengths, sizes of grid and block."""
+    """A launch's facts about a kernel's integers: parameters, lengths, sizes of grid and block."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     launch: Launch | None = None
@@ -71,7 +71,7 @@ class Known:
         return None if array is None else tuple(array.shape)
 
     def of_register(self, name: str) -> Interval:
-        """Return what a special register holds."""
+        """Return the interval of a special register."""
         kind, _, axis = name.partition(".")
         traits = SPECIAL_REGISTERS[name]
         if self.launch is None or not axis:
@@ -124,13 +124,13 @@ EXACT: Mapping[str, Numbers] = {
     "or": _or,
     "xor": _or,
 }
-# Those of which the second operand must keep to a range to have a result that C knows.
+# Operations with a defined result in C only if the second operand is in a range.
 SHIFTS: Mapping[str, Numbers] = {
     "shl": _corners(lambda a, b: a << b),
     "shr": _corners(lambda a, b: a >> b),
 }
 DIVISIONS: Mapping[str, Numbers] = {"idiv": _corners(_quotient), "rem": _remainder}
-# Of two numbers that compare so, what the second says of the first.
+# For two numbers in a comparison, the interval of the first given the second's.
 BOUNDS: Mapping[str, Callable[[Interval, Interval], Interval]] = {
     "lt": lambda own, other: Interval(own.low, other.high - 1),
     "le": lambda own, other: Interval(own.low, other.high),
@@ -141,7 +141,7 @@ BOUNDS: Mapping[str, Callable[[Interval, Interval], Interval]] = {
 
 
 class Intervals:
-    """The numbers that a function's integers may be in a launch of which something is known."""
+    """The intervals of a function's integers in a launch with some known facts."""
 
     def __init__(self, function: Function, known: Known) -> None:
         self._known = known
@@ -159,7 +159,7 @@ class Intervals:
                     self.of(value)
 
     def exact(self, value: Value) -> Interval | None:
-        """Return what an operation gives before it wraps around, None where nobody knows."""
+        """Return the result of an operation before it wraps around, None if unknown."""
         compute = EXACT.get(value.op) or SHIFTS.get(value.op) or DIVISIONS.get(value.op)
         if value.op == "neg":
             own = self.operand(value, 0)
@@ -194,7 +194,7 @@ class Intervals:
         return not all(one.within(axis) for one, axis in zip(indices, inside, strict=True))
 
     def operand(self, value: Value, position: int) -> Interval:
-        """Return what an operand may be where an operation stands."""
+        """Return the interval of an operand at an operation's place."""
         one = value.args[position]
         return self._refined(one, self._home.get(value))
 
@@ -235,14 +235,14 @@ class Intervals:
                 yield comparison, first, second
 
     def _is_certain(self, condition: Value) -> bool:
-        """Return whether a value is greater than another one whatever they are."""
+        """Return whether one value is greater than another throughout their intervals."""
         if condition.op != "gt":
             return False
         first, second = condition.args
         return self.of(first).low > self.of(second).high
 
     def of(self, value: Value) -> Interval:
-        """Return what a value may be where it is made."""
+        """Return the interval of a value at its definition."""
         assert value.dtype is not None
         whole = of_dtype(value.dtype) if value.dtype.kind in "biu" else Interval(0, 0)
         if value in self._found:
@@ -268,7 +268,7 @@ class Intervals:
         return self.exact(value) or whole
 
     def _of_phi(self, phi: Value, whole: Interval) -> Interval:
-        """Return what a loop's variable may be: never beyond its start on the side it leaves."""
+        """Return the interval of an induction variable: bounded by its start on one side."""
         starts = [one for one in phi.args if not _follows(one, phi)]
         nexts = [one for one in phi.args if _follows(one, phi)]
         if not starts:
@@ -328,7 +328,7 @@ class Intervals:
 
 
 def _follows(value: Value, phi: Value) -> bool:
-    """Return whether a value is what a loop's variable becomes, from itself."""
+    """Return whether a value is the next value of an induction variable, computed from it."""
     return value is phi or (value.op in ("add", "sub", "mul", "shr", "idiv") and phi in value.args)
 
 

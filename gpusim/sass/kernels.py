@@ -87,7 +87,7 @@ class CodeFile:
 
     @shown_at_the_call
     def set(self, name: str, value: Any) -> None:
-        """Give a `__device__` or `__constant__` variable what it holds in later launches.
+        """Set the value of a `__device__` or `__constant__` variable in later launches.
 
         Its name is that of C++, `space::name`. LaunchError where the file has no such variable, and
         for a value that does not fit.
@@ -100,7 +100,7 @@ class CodeFile:
     def held(
         self, name: str, value: Any, known: Mapping[str, cubin.Variable]
     ) -> tuple[cubin.Variable, np.ndarray[Any, Any]]:
-        """Return the variable that a name means, and what it is set to."""
+        """Return the variable of a name, and its value."""
         one = variables.variable(name, known, self.file)
         return one, variables.held(name, one, self._type_of(one), value)
 
@@ -124,7 +124,7 @@ class CodeFile:
     def typed(self, declared: Declared, ctype: str) -> Declared:
         """Return a parameter in the type that the compiler has for it.
 
-        Types that are classes there may be enumerations, of which numbers are values.
+        Classes there may be enumerations, with numbers as values.
         """
         base = ctype.rstrip("*")
         if base in BUILTIN.values():
@@ -208,7 +208,7 @@ class CudaSource(CodeFile):
 
     @cached_property
     def _declarations(self) -> str:
-        """The text with the user's own headers, in which kernels and types may stand as well."""
+        """The text with the user's own headers, possible places of kernels and types as well."""
         folders = compiler.folders_of(self.file, self.options)
         found = includes(self.text, folders, self.options.definitions).found
         return "\n".join([self.text, *map(read, found)])
@@ -411,7 +411,7 @@ class CodeKernel(MachineCode):
         return tuple(map(self.file.typed, declared, types))
 
     def _set(self, code: Code) -> dict[str, np.ndarray[Any, Any]]:
-        """Return what variables are set to, by their symbols."""
+        """Return the values of variables that were set, by their symbols."""
         known = code.cubin.variables
         pairs = (self.file.held(*one, known) for one in self.file.variables.items())
         return {variable.name: array for variable, array in pairs}
@@ -424,7 +424,7 @@ class CodeKernel(MachineCode):
         held: InitialMemory,
         cc: ComputeCapability,
     ) -> Program:
-        """Return the kernel as a program; made once for what the arguments point to."""
+        """Return the kernel as a program, cached by the kinds of its arguments."""
         pointers = tuple(n for n, v in bound.items() if isinstance(v, POINTERS))
         key = (cc, pointers, tuple(one[:3] for one in given), held.constants)
         if key not in self._programs:

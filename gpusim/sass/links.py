@@ -1,4 +1,4 @@
-"""Addresses within a file's variables: which arrays they mean, and which variables code reaches."""
+"""Addresses in the initial values of a file's variables: their arrays, and reachable variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.sass.cubin import Cubin, Variable
 
 
 class Links:
-    """The addresses that a cubin's memory holds, as those of arrays.
+    """The addresses stored in a cubin's memory, as addresses of arrays.
 
     A `__device__` variable is an array of its own, all `__constant__` ones are one.
     """
@@ -23,7 +23,7 @@ class Links:
 
     @cached_property
     def addresses(self) -> dict[int, tuple[str, int]]:
-        """The arrays whose addresses stand in bank 4, by offset."""
+        """The arrays with addresses in bank 4, by offset."""
         found = self._held.addresses.items()
         return {offset: self._place(name, added) for offset, (name, added) in found}
 
@@ -40,7 +40,7 @@ class Links:
 
     @cached_property
     def reachable(self) -> tuple[str, ...]:
-        """The `__device__` variables whose addresses code asks for or finds in memory."""
+        """The `__device__` variables with addresses in code or in reachable memory."""
         waiting = [name for name, _ in self.addresses.values()]
         waiting += [link.array for _, link in self.of_constants]
         found: dict[str, None] = {}
@@ -74,7 +74,7 @@ class Links:
             yield name, found._replace(offset=link.offset - begin)
 
     def _owned(self, link: cubin.Link, owners: list[Variable]) -> tuple[str, isa.Link]:
-        """Return the variable in whose initial value an address stands, and the address."""
+        """Return the variable with an address in its initial value, and the address."""
         around = (v for v in owners if v.offset <= link.offset < v.offset + max(v.size, 1))
         owner = next(around, None)
         if owner is None or link.variable not in self._held.variables:

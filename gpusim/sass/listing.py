@@ -1,7 +1,7 @@
 """The disassembler's listing as rows: address, guard, mnemonic, operands, and the source line.
 
-The text of `nvdisasm -c -gi` is read, which names every operand; its JSON drops some. A row's
-line is the outermost one in the user's own file: where the kernel calls what was inlined.
+The text of `nvdisasm -c -gi` is read, as it names every operand; its JSON drops some. A row's
+line is the outermost one in the user's own file: the call site of inlined code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpusim.errors import InputError
 from gpusim.sass.operands import Operand, operands_of
 
 BYTES_PER_ROW = 16
-_IMMEDIATE = 32  # bits below those of a number in an instruction (7.5 to 12.0)
+_IMMEDIATE = 32  # bits below an immediate in an instruction (7.5 to 12.0)
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)(.*)')
 _LABEL = re.compile(r"(\S+):\s*$")
@@ -36,7 +36,7 @@ NOWHERE = Place("", 0)
 
 @dataclass(frozen=True)
 class Guard:
-    """The predicate that says which lanes take part; those for which it is false if `negated`."""
+    """The guard predicate of an instruction; if `negated`, lanes take part where it is false."""
 
     register: str
     negated: bool
@@ -79,7 +79,7 @@ class Section:
 def section(text: str, name: str, files: Sequence[str] = (), code: bytes = b"") -> Section | None:
     """Return the section of a kernel or function, None where the listing has none of that name.
 
-    `files` are the user's own, which lines are in by preference, `code` are the instructions'
+    `files` are the user's own, preferred for lines, `code` are the instructions'
     bytes. InputError where the listing has other rows than these.
     """
     begin = text.find(f".section\t.text.{name},")
@@ -91,7 +91,7 @@ def section(text: str, name: str, files: Sequence[str] = (), code: bytes = b"") 
 
 
 def _with_bits(found: Section, code: bytes) -> Section:
-    """Return a section of which each row has its bits."""
+    """Return a section with the bits of each row."""
     places = [row.address for row in found.rows]
     if places != list(range(0, len(code), BYTES_PER_ROW)):
         raise InputError(

@@ -19,7 +19,7 @@ from typing import Any
 
 ABSENT, PRESENT = "absent", "present"
 PIPE = f"no file {stat.S_IFIFO}"
-# What C functions take; each one's path is the argument of type char *.
+# Parameters of C functions; each one's path is the argument of type char *.
 _PATH, _INT, _POINTER = ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p
 _STAT = (_INT, _PATH, _POINTER)
 FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
@@ -36,7 +36,7 @@ _READ_WRITE = 3
 
 
 def state(path: str, is_read: bool, stamped: Sequence[str] = ()) -> str:
-    """Return what tells a path from the same one later: a digest, or whether anything is there.
+    """Return the state of a path, to detect changes: a digest, or whether anything is there.
 
     Of a file in the folders `stamped` size and time are enough.
     """
@@ -55,7 +55,7 @@ def state(path: str, is_read: bool, stamped: Sequence[str] = ()) -> str:
 
 
 def within(folders: Sequence[str]) -> list[str]:
-    """Return what the absolute paths of the files in folders begin with."""
+    """Return the prefixes of absolute paths of files in folders."""
     return [os.path.join(os.path.abspath(folder), "") for folder in folders]
 
 
@@ -98,7 +98,7 @@ class Lookups:
             asked = os.fsdecode(given[place] or b""), is_read
             if asked not in self.found:
                 self.found[asked] = state(*asked, self.stamped)
-            if is_read and self.found[asked] == PIPE:  # which nobody may ever write into
+            if is_read and self.found[asked] == PIPE:  # without a writer, perhaps for ever
                 ctypes.set_errno(errno.ENOENT)
                 return failure
             return call(*given)

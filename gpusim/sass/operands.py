@@ -12,9 +12,9 @@ TRUES = ("PT", "UPT")
 
 @dataclass(frozen=True)
 class Term:
-    """A register of an address: how many bits it has, and what it is multiplied by.
+    """A register of an address: its size in bits, and its factor.
 
-    It is unsigned where the disassembler says so, which makes it 32 bits in any address.
+    It is unsigned if the disassembler says so, which makes it 32 bits in any address.
     """
 
     register: str
@@ -30,9 +30,9 @@ class Operand:
     `kind` is "R" for a register of either file, "K" for a list of scoreboards, "P" for a predicate,
     "I" for a whole number, "F" for a floating-point number, "C" for a constant bank, "M" for an
     address in memory, "L" for a label, "S" for a special register, "B" for a convergence barrier,
-    or "X" for what only the instruction itself knows. `name` is the register, label or text. A
-    register `is_reused` where the code says that what was read of it is kept for the next
-    instruction.
+    or "X" for an operand of one instruction only. `name` is the register, label or text. A
+    register `is_reused` if its reuse flag is set: its value is kept in the operand cache for the
+    next instruction.
     """
 
     kind: str
@@ -76,7 +76,7 @@ _SIGNED = {"-": "RCI", "~": "RC", "!": "P"}
 
 
 def operands_of(text: str) -> Iterator[Operand]:
-    """Yield the operands of an instruction, which commas part."""
+    """Yield the operands of an instruction, separated by commas."""
     depth, begin = 0, 0
     for place, char in enumerate(text):
         if char in "[({":
@@ -91,7 +91,7 @@ def operands_of(text: str) -> Iterator[Operand]:
 
 
 def _spaced(text: str) -> Iterator[Operand]:
-    """Yield what stands between two commas: a register and a label may share a place."""
+    """Yield the operands between two commas: a register and a label may share a place."""
     text = text.strip()
     if "`(" in text and not text.startswith("`("):
         before, _, label = text.partition("`(")
@@ -143,7 +143,7 @@ def _plain(text: str) -> Operand:
 
 
 def _placed(text: str, found: Operand, address: str, suffixes: str) -> Operand:
-    """Return an operand in memory with its address, which a form of its own makes unknown."""
+    """Return an operand in memory with its address; "X" if the address has an unknown form."""
     terms: list[Term] = []
     offset = 0
     for part in filter(None, map(str.strip, address.replace("+-", "+ -").split("+"))):

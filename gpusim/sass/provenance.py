@@ -1,4 +1,4 @@
-"""Which array an access means: the pointer among the parameters that its address was made from."""
+"""Provenance of addresses: the array of an access, by the pointer its address derives from."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def named(
     """Yield the instructions with the names of the arrays that they access.
 
     `constants` are the registers that hold words of constant banks, `pointers` the names of
-    arrays by where their addresses lie there. An access without a name means one of those that
-    its address may have been made from; any array, where none is known.
+    arrays by the place of their addresses there. An access without a name is one to any of the
+    arrays that its address may derive from; to any array, if none is known.
     """
     origins = _origins(instructions, constants, pointers)
     for instruction in instructions:

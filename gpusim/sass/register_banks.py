@@ -1,4 +1,4 @@
-"""What arithmetic reads of the two banks of the register file: even registers and odd ones.
+"""Reads from the two banks of the register file (even and odd registers), and the operand cache.
 
 Beside a pipe a few operands are kept: one at each place of an instruction, of either bank. Where
 the code says of a register that it is reused, the next instruction of that pipe that reads a
@@ -15,8 +15,8 @@ from gpusim.sass.listing import Row
 from gpusim.sass.operands import Operand
 
 BANKS = 2
-# The pipes beside which operands are kept, by the unit of `isa.OPS`. What other units read comes
-# to them later, and does not hold up what is issued.
+# The pipes with an operand cache, by the unit of `isa.OPS`. Other units read their operands
+# later, without delaying issue.
 _PIPES = {"alu": "alu", "vote": "alu", "fma": "fma", "imad": "fma", "imad_wide": "fma"}
 
 
@@ -51,7 +51,7 @@ def _reads(
     registers: Sequence[tuple[int, int, bool]],
     kept: dict[tuple[str, int, int], int],
 ) -> tuple[int, ...]:
-    """Return what comes out of each bank, a register once; let what is reused be kept."""
+    """Return the registers read from each bank, once each; keep the reused ones in the cache."""
     read = set()
     for place, number, is_reused in registers:
         where = pipe, number % BANKS, place

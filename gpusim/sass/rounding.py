@@ -19,7 +19,7 @@ F16, F32, F64 = np.float16, np.float32, np.float64
 U16, U32 = np.uint16, np.uint32
 ROUNDINGS = "RN RM RP RZ"  # to nearest, down, up, towards zero
 _DIRECTED = frozenset(("RM", "RP", "RZ"))
-_LOST_BITS = np.int64(45)  # of those of double precision, by bfloat16
+_LOST_BITS = np.int64(45)  # of double precision's fraction, by bfloat16
 _LEAST_BRAIN = 2.0**-133
 
 
@@ -27,7 +27,7 @@ _LEAST_BRAIN = 2.0**-133
 class Precision:
     """A precision: the bits of the number nearest to a float64, their value, its one NaN.
 
-    A number fills so many `bits`, of which the last ones are its `fraction`.
+    A number has `bits` bits, the last ones its `fraction`.
     """
 
     nearest: Callable[[Array], Array]
@@ -129,7 +129,7 @@ def with_sign_of_zero(form: Form, total: Array, *terms: Array) -> Array:
 
 
 def towards(form: Form, near: Array, lost: Array) -> Array:
-    """Step from the nearest double to a neighbour, by the sign of what rounding left out."""
+    """Step from the nearest double to a neighbour, by the sign of the rounding error."""
     if "RM" in form.modifiers:
         return np.where(lost < 0, np.nextafter(near, -np.inf), near)
     if "RP" in form.modifiers:

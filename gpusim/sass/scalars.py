@@ -41,7 +41,7 @@ def number_of(value: Any) -> Number | None:
 
 
 def scalar(what: str, ctype: str, value: Any) -> np.generic:
-    """Return a value of a known type; LaunchError, about `what`, for what is none."""
+    """Return a value of a known type; LaunchError, about `what`, if it is none."""
     number = number_of(value)
     if number is None:
         raise LaunchError(f"{what} is a {ctype}; a {type(value).__name__} does not fit")
@@ -58,9 +58,9 @@ def scalar(what: str, ctype: str, value: Any) -> np.generic:
 
 
 def of_size(what: str, ctype: str, size: int, value: Any) -> np.generic:
-    """Return a value of a type of which only the size is known: NumPy's own, else what Python has.
+    """Return a value of a type with only its size known: NumPy's own, else Python's.
 
-    Of integers, those with and without a sign.
+    Signed and unsigned integers are both accepted.
     """
     described = ctype or f"value of {size} bytes"
     number = number_of(value)

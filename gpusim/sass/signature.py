@@ -1,4 +1,4 @@
-"""What a kernel's declaration in the source says: its parameters' names and types."""
+"""A kernel's declaration in the source: its parameters' names and types."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _parameter(text: str, number: int) -> Declared:
 
 
 def type_of(text: str, number: int) -> Declared:
-    """Return what a declaration says: name, type without its qualifiers, length of an array."""
+    """Return the parts of a declaration: name, type without its qualifiers, length of an array."""
     match = _LAST.search(text)
     name = match[1] if match else ""
     before = text[: match.start()].strip() if match else text

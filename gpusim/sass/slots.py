@@ -1,4 +1,4 @@
-"""What may stand at the place of an operand: its kind, its sign and its suffixes.
+"""Slots: the operands possible at a place of a row, by kind, sign and suffixes.
 
 A row of the table names a code for each of its operands. Signs and suffixes that the code, or
 the row itself, does not name are refused: no row runs with a part of its text ignored.

@@ -1,7 +1,6 @@
 """CUDA C++ read as text, in time that grows with its length: comments, brackets, lists.
 
-What stands in comments and in strings declares nothing, and is taken out before anything is
-looked for.
+Comments and strings declare nothing, and are removed before searching.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def closings(text: str, pair: str) -> dict[int, int]:
 
 
 def parts(text: str) -> list[str]:
-    """Return what commas part, outside of brackets."""
+    """Return the parts between commas, outside of brackets."""
     found, depth, start = [], 0, 0
     for place, char in enumerate(text):
         depth += _DEPTH.get(char, 0)

@@ -1,7 +1,7 @@
-"""Structures that kernels take by value: which members the source gives them, and where they lie.
+"""Structures that kernels take by value: their members in the source, and the members' offsets.
 
-A member is a number, a pointer, a vector such as `float4` or a structure again; what else there may
-be (templates, base classes, bit fields, long arrays) is not looked into, and passed as bytes.
+A member is a number, a pointer, a vector such as `float4` or a structure again; structures with
+others (templates, base classes, bit fields, long arrays) are not analysed, and passed as bytes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Shape(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """What a source text declares in a structure, and the least alignment that it asks for."""
+    """A structure's declarations in a source text, and its least alignment."""
 
     fields: tuple[Declared, ...]
     alignment: int = 1
@@ -108,7 +108,7 @@ def _members(text: str, begin: int, end: int, closing: Mapping[int, int]) -> Ite
 
 
 def _declared(statement: str) -> Iterator[Declared]:
-    """Yield what a statement declares; one of a type that is not known where that is not sure."""
+    """Yield the declarations of a statement; one of an unknown type if in doubt."""
     plain = statement
     while plain != (plain := _PARENTHESES.sub("\f", plain)):
         pass
@@ -130,9 +130,9 @@ def _declared(statement: str) -> Iterator[Declared]:
 
 
 def _statements(text: str, begin: int, end: int, closing: Mapping[int, int]) -> Iterator[str]:
-    """Yield what semicolons end in a body, without bodies of functions and initialisers.
+    """Yield the statements of a body, without bodies of functions and initialisers.
 
-    In the place of a type that is defined there stands a type that is not known.
+    A type definition is replaced by an unknown type.
     """
     said = ""
     while match := _MARK.search(text, begin, end):
@@ -147,7 +147,7 @@ def _statements(text: str, begin: int, end: int, closing: Mapping[int, int]) -> 
 
 
 def _before(said: str, *, is_over: bool) -> str:
-    """Return what a statement says so far, with a pair of braces behind it."""
+    """Return a statement's text so far, with a pair of braces behind it."""
     if kind := _TYPE_HEAD.match(said):
         is_anonymous = not kind["name"] and not said.startswith("enum")
         return "? " if is_anonymous else "struct ? "

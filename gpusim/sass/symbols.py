@@ -1,7 +1,7 @@
-"""What the names in machine code say: variables by their C++ names, types of kernels' parameters.
+"""Demangling of names in machine code: C++ names of variables, types of kernels' parameters.
 
 Names are mangled by the Itanium C++ ABI. Of its grammar this reads names, templates' arguments and
-the types that kernels take by value or point to; of anything else nothing is said.
+the types that kernels take by value or point to, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STANDARD = {"t": "std", "a": "std::allocator", "s": "std::string"}
 _LENGTH = re.compile(r"[1-9]\d*")
 _NUMBER = re.compile(r"([0-9A-Z]*)_")
 _LITERAL = re.compile(r"(n?\d+)E")
-# Namespaces without a name, and what stands for the file that they are in.
+# Namespaces without a name, and the substitute for their file's.
 _UNNAMED = re.compile(r"_GLOBAL__N_|_INTERNAL_|_NV_ANON")
 
 
@@ -98,7 +98,7 @@ class _Mangled:
     def parameters(self) -> list[str]:
         is_template = self.name().endswith(">")
         if is_template:
-            self.type()  # what it returns
+            self.type()  # the return type
         types = []
         while self.place < len(self.text):
             types.append(self.type())
@@ -147,7 +147,7 @@ class _Mangled:
         return name
 
     def referred(self) -> str:
-        """Read what is said to be the same as an earlier part."""
+        """Read a substitution: a reference to an earlier part."""
         standard = self.next(*_STANDARD)
         if standard:
             return _STANDARD[standard]

@@ -1,7 +1,7 @@
-"""The table of mnemonics: a row for each, or for each of its forms that mean something else.
+"""The table of mnemonics: a row for each, or for each of its forms with another meaning.
 
-A row says which unit serves it, how its operands are read, what it computes and which modifiers
-are known. What is not in the table is refused: it never runs wrongly.
+A row gives the unit, the types of operands, the function and the known modifiers.
+Mnemonics outside the table are refused: they never run wrongly.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Mnemonic:
     `results` and `sources` are codes of operands in the disassembler's order: u, i, f a register
     as unsigned, signed or floating-point number; U, I, d the same as pairs; D the upper word of a
     d; x and X signed, but unsigned where the modifier U32 (or U64) says so; h two half-precision
-    numbers; r and R bits whose signs the row looks at itself; p a predicate; v the same, or the
-    sign of a register; # a number in the instruction. Those behind a bar may be missing.
-    `modifiers` are those that are known; `kind` is what the machine does with it. A row that does
-    not only compute has a `shape` instead: codes of `slots.SLOTS`, each with a question mark where
-    it may be missing.
+    numbers; r and R bits with signs handled by the row itself; p a predicate; v the same, or the
+    sign of a register; # an immediate. Operands behind a bar are optional.
+    `modifiers` are the known ones; `kind` is the machine's handler. A row that does
+    not only compute has a `shape` instead: codes of `slots.SLOTS`, each with a question mark if
+    it is optional.
 
-    `signs` are those that each source may bear, between blanks, and a dot for none: they are the
-    row's to look at where its code is r, R or h. `suffixes` are those of any source. What neither
-    the row nor the code of an operand names is refused, and so is what the row `refuses`.
+    `signs` are the possible signs of each source, between blanks, and a dot for none: the row
+    handles them itself if its code is r, R or h. `suffixes` are possible for any source. All
+    others are refused, and so are the modifiers that the row `refuses`.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Mnemonic:
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
-        """What may stand at the place of each source."""
+        """The slot of each source."""
         codes, said = self.sources.replace("|", ""), self.signs.replace(".", "").split(" ")
         found = [SLOTS[code] for code in codes]
         if self.signs:
@@ -64,7 +64,7 @@ class Mnemonic:
 
     @cached_property
     def shaped(self) -> tuple[tuple[Slot, bool], ...]:
-        """What may stand at the place of each operand, and whether it may be missing."""
+        """The slot of each operand, and whether it is optional."""
         return tuple((SLOTS[code], bool(may)) for code, may in _CODE.findall(self.shape))
 
     @cached_property
@@ -94,7 +94,7 @@ def row(
     modifiers: str = "",
     **facts: Any,
 ) -> Callable[[Evaluate], Evaluate]:
-    """Register a function as what some mnemonics compute."""
+    """Register a function as the computation of some mnemonics."""
 
     def register(function: Evaluate) -> Evaluate:
         add(names, unit, results, sources, modifiers, evaluate=function, **facts)
@@ -115,7 +115,7 @@ def add(
     for name in names.split():
         assert name not in MNEMONICS
         known = frozenset(modifiers.split())
-        # What begins with a U belongs to the uniform datapath.
+        # Names beginning with a U belong to the uniform datapath.
         serves = "uniform" if name.startswith("U") else unit
         MNEMONICS[name] = Mnemonic(name, serves, results, sources, modifiers=known, **facts)
 

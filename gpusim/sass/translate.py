@@ -1,4 +1,4 @@
-"""From a kernel's listing to a `Program`, which does not show that it was machine code before."""
+"""From a kernel's listing to a `Program`, independent of its origin in machine code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _op(found: Mnemonic) -> Op:
     )
 
 
-# Mnemonics that only compute, as rows of the machine's instructions: their forms say what.
+# Mnemonics that only compute, as rows of the machine's instructions: their forms have the details.
 OPS |= {
     f"bits.{name}": _op(found)
     for name, found in MNEMONICS.items()
@@ -49,14 +49,14 @@ OPS |= {
 # Shared memory that the system keeps at the start of a block's, from compute capability 9.0 on.
 RESERVED_BYTES = 1024
 LEAST_REGISTERS = 16
-GRID_BARRIER, HEAP = "grid barrier", "device heap"  # what the arrays are called in messages
+GRID_BARRIER, HEAP = "grid barrier", "device heap"  # the arrays' names in messages
 HEAP_BYTES = 8 << 20  # cudaLimitMallocHeapSize as it is at first
 FIRST_ARCH_WITH_RESERVE = 90
 
 
 @dataclass(frozen=True)
 class Code:
-    """A kernel's rows with what the cubin says of it, ready to be made a program."""
+    """A kernel's rows and its facts in the cubin, ready to be made a program."""
 
     name: str
     kernel: KernelCode
@@ -81,7 +81,7 @@ class Code:
 
     @property
     def grid_barrier(self) -> tuple[str, int, int] | None:
-        """Where bank 0 has the two halves of the address at which all blocks meet, if they do."""
+        """The offsets in bank 0 of the halves of the grid barrier's address, if it has one."""
         places = (0x48, 0x44) if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else (0x90, 0x8C)
         return (GRID_BARRIER, *places) if set(places) <= self.bank_offsets else None
 
@@ -93,7 +93,7 @@ class Code:
 
     @property
     def heap(self) -> str:
-        """The array from which malloc gives memory, if the code may call it."""
+        """The array for malloc's memory, if the code may call it."""
         calls = any(row.mnemonic == "CALL" and "ABS" in row.modifiers for row in self.section.rows)
         return HEAP if calls and {"malloc", "free"} & {*self.cubin.functions.values()} else ""
 
@@ -247,5 +247,5 @@ class _Translation:
         return self._number(self.webs.read(step, micro.guard.register))
 
     def _return_places(self) -> tuple[int, ...]:
-        """Return the step at which each row begins: where a jump to its address goes."""
+        """Return the first step of each row: the target of a jump to its address."""
         return tuple(self.first)

@@ -1,7 +1,7 @@
-"""What type the words of shared memory have, judged by the instructions that make and use them.
+"""Type inference for words of shared memory, from the instructions that produce and use them.
 
-Machine code loads and stores bits. What adds them as floats says that they are floats: each row of
-the table of mnemonics knows for what it takes its operands, and copies pass that on.
+Machine code loads and stores bits. An addition of floats proves that they are floats: each row of
+the table of mnemonics gives the types of its operands, and copies pass them on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.sass.form import REGISTERS, Form
 
-# Codes of operands that say what bits are; the others are those of whatever has 32 or 64 bits.
+# Codes of operands with a type; all others stand for anything of 32 or 64 bits.
 TYPES: Mapping[str, str] = {"f": "float32", "d": "float64", "i": "int32", "I": "int64"}
 HALF = "int64"  # of a register that carries into another, or takes a carry
 UNTYPED = "uint32"  # of an access that moves whole words
@@ -23,11 +23,11 @@ NO_ARRAYS: Mapping[str, str] = MappingProxyType({})
 
 
 def shared_types(program: Program, arrays: Mapping[str, str] = NO_ARRAYS) -> dict[int, str]:
-    """Return by pc the type of what each access to shared memory loads or stores.
+    """Return by pc the type of the words that each access to shared memory loads or stores.
 
-    `arrays` are the types of array arguments by name: what comes from one or goes there has its
-    type. Where nothing is done with the values of an access, it has that of most others, and
-    int32 where there is none.
+    `arrays` are the types of array arguments by name: words loaded from one or stored to it have
+    its type. An access of unused values has the type of most others, and
+    int32 if there is none.
     """
     same = _Copies(program)
     votes = _votes(program, same, arrays)
@@ -98,7 +98,7 @@ def _moved(instruction: Instruction) -> tuple[int, ...]:
 class _Copies:
     """Registers that hold the same value at some time, by one of them (union-find).
 
-    Those that are `fixed` hold what many instructions have in common: no copies.
+    `fixed` registers hold values common to many instructions: no copies.
     """
 
     def __init__(self, program: Program) -> None:
@@ -117,7 +117,7 @@ class _Copies:
 
 
 def _copied(instruction: Instruction) -> tuple[int, ...]:
-    """Return the sources of which the result is a copy."""
+    """Return the sources that the result is a copy of."""
     form = instruction.detail
     if OPS[instruction.op].is_copy:
         return instruction.src[:1]

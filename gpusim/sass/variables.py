@@ -1,4 +1,4 @@
-"""What `__device__`, `__constant__` and `__managed__` variables of a file are set to."""
+"""Values set for `__device__`, `__constant__` and `__managed__` variables of a file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _without_braces(text: str) -> str:
 
 
 def _variables(text: str) -> Iterator[Declared]:
-    """Yield what one declaration declares, without initialisers and lengths."""
+    """Yield the names declared in one declaration, without initialisers and lengths."""
     first, *others = (
         _SIZES.sub("", one.partition("=")[0]) for one in parts(_QUALIFIER.sub(" ", text))
     )
@@ -75,7 +75,7 @@ def variable(name: str, known: Mapping[str, Variable], file: str) -> Variable:
 
 
 def held(name: str, one: Variable, ctype: str, value: Any) -> Array:
-    """Return what a variable is set to: all of its bytes, or of a known type the first of them.
+    """Return a variable's new content: all of its bytes, or the first ones if its type is known.
 
     Numbers without a type of NumPy's take the variable's own. LaunchError where it does not fit.
     """

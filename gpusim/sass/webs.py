@@ -1,10 +1,10 @@
-"""Registers that are used again for something else get names of their own.
+"""Webs: a register reused for several values gets a name for each.
 
-A web is the definitions that reach common uses. Guards are known: what a guarded instruction
-writes is seen by those with the same guard alone, until its predicate changes, and hides what was
-there before from them. Without that, an address and the data that follow it in the same register
-look like one, and all data seem to decide. So they would if what one caller of a function holds
-came back to another: only what the function may write comes from its returns.
+A web is the definitions that reach common uses. Guards are respected: a guarded write
+reaches only uses with the same guard, until its predicate changes, and hides the
+earlier definitions from them. Without that, an address and later data in the same register
+seem to be one value, and all data seem to decide. So they would if one caller's values
+flowed back to another: only registers that the function may write come from its returns.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from gpusim.sass.flow import Edge, blocks
 from gpusim.sass.listing import Guard
 from gpusim.sass.operands import TRUES
 
-# A definition: step and place among its results; (-1, 0) is what a register holds at the start.
+# A definition: step and place among its results; (-1, 0) is a register's value at the start.
 Definition = tuple[int, int, str]
-# A predicate and its value, for which a definition is not what the register holds.
+# A predicate and its value for which a definition is hidden.
 Literal = tuple[str, bool]
 Reaching = Mapping[Definition, frozenset[Literal]]
 State = dict[str, Reaching]
@@ -60,7 +60,7 @@ def is_predicate(name: str) -> bool:
 
 
 def _forget(state: State, predicate: str) -> None:
-    """Drop what was known of definitions by the old value of a predicate."""
+    """Drop facts about definitions that depend on the old value of a predicate."""
     for name, reaching in state.items():
         if any(literal[0] == predicate for hidden in reaching.values() for literal in hidden):
             state[name] = {
@@ -70,7 +70,7 @@ def _forget(state: State, predicate: str) -> None:
 
 
 def _along(state: State, edge: Edge) -> State:
-    """Return what reaches the end of a way on, of which the guard is known."""
+    """Return the definitions that reach the end of an edge, given its guard."""
     if edge.only is not None or edge.but:
         state = {name: reaching for name, reaching in state.items() if edge.carries(name)}
         for predicate in filter(is_predicate, edge.but):
@@ -87,7 +87,7 @@ def _along(state: State, edge: Edge) -> State:
 
 
 def _merge(old: State, new: State) -> bool:
-    """Add to a state what reaches it on another way; return whether that changed it."""
+    """Merge the definitions of another edge into a state; return whether it changed."""
     changed = False
     for name, reaching in new.items():
         known = old[name]
@@ -104,7 +104,7 @@ def _merge(old: State, new: State) -> bool:
 
 
 class Webs:
-    """The webs of a kernel: which registers that steps read and write are one."""
+    """The webs of a kernel: the sets of its steps' register operands that are one value."""
 
     def __init__(self, micros: Sequence[Micro], ways: Sequence[tuple[Edge, ...]]) -> None:
         self._micros = micros
@@ -122,7 +122,7 @@ class Webs:
         return self._find((step, place, name))
 
     def held_at_start(self) -> Iterator[Definition]:
-        """Yield the webs that hold what a register held when the kernel began."""
+        """Yield the webs with a register's value at the start of the kernel."""
         for definition in list(self._parent):
             if definition[0] == START:
                 yield self._find(definition)

@@ -94,7 +94,7 @@ def headers() -> list[Path]:
 
 
 def stamp(path: Path) -> str:
-    """Return what tells one build of a file from another."""
+    """Return a stamp that tells builds of a file apart."""
     state = path.resolve().stat()
     return f"{path.name} {state.st_size} {state.st_mtime_ns}"
 

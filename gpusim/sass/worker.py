@@ -21,7 +21,7 @@ def loaded(path: str) -> ctypes.CDLL:
 
 
 class Failure(Exception):
-    """What the compiler says where it does not compile."""
+    """The compiler's message about source that does not compile."""
 
 
 class Compilation:
@@ -56,7 +56,7 @@ class Compilation:
         }
 
     def lowered(self, expression: str) -> str:
-        """Return the name in machine code of what an expression names."""
+        """Return the mangled name of the entity that an expression names."""
         name = ctypes.c_char_p()
         self.check(
             self.nvrtc.nvrtcGetLoweredName(self.program, expression.encode(), ctypes.byref(name))
@@ -103,7 +103,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Compile what standard input asks for."""
+    """Compile the request on standard input."""
     sys.path.append(str(Path(__file__).parent))
     importlib.import_module("bounded").end_with_parent()
     json.dump(answer(json.load(sys.stdin)), sys.stdout)
