@@ -25,7 +25,7 @@ from gpusim.compiler.ir import (
     DType,
 )
 from gpusim.compiler.signatures import ScalarType, foreign_type
-from gpusim.isa.ops import convert
+from gpusim.isa.conversions import convert
 
 DTYPES: tuple[DType, ...] = (
     BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT32, FLOAT64,

@@ -35,8 +35,12 @@ _OF_TWO: Mapping[int, Callable[[Array, Array], Any]] = {
     0b1110: lambda b, c: b | c,
     0b1111: lambda b, c: b | ~b,
 }
-_DIRECT: Mapping[int, Callable[[Array, Array, Array], Array]] = {
+_DIRECT: Mapping[int, Callable[[Array, Array, Array], Any]] = {
     0xC0: lambda a, b, c: a & b,
+    0x0C: lambda a, b, c: ~a & b,
+    0xCF: lambda a, b, c: ~a | b,
+    0xF3: lambda a, b, c: a | ~b,
+    0xC3: lambda a, b, c: ~(a ^ b),
     0xFC: lambda a, b, c: a | b,
     0x3C: lambda a, b, c: a ^ b,
     0x33: lambda a, b, c: ~b,
@@ -52,10 +56,28 @@ _DIRECT: Mapping[int, Callable[[Array, Array, Array], Array]] = {
 }
 
 
+# Named functions of the bits a and b.
+LOGIC: Mapping[str, int] = {"and": 0xC0, "or": 0xFC, "xor": 0x3C, "not": 0x0F, "andn": 0x30}
+# And the comparisons of predicates, false below true.
+_TABLES: Mapping[str, int] = {
+    **LOGIC, "lt": 0x0C, "le": 0xCF, "gt": 0x30, "ge": 0xF3, "eq": 0xC3, "ne": 0x3C,
+}  # fmt: skip
+
+
+def logic(function: str | int, a: Any, *others: Any) -> Any:
+    """Return a function of up to three inputs, integers or predicates, by name or by its table."""
+    table = function if isinstance(function, int) else _TABLES[function]
+    if len(others) == 2:
+        return looked_up(table, a, *others)
+    b = others[0] if others else a
+    return looked_up(table, a, b, b)
+
+
 def looked_up(table: int, a: Array, b: Array, c: Array) -> Array:
     """Return the bits that a look-up table of three inputs gives; `a` chooses its upper half."""
     direct = _DIRECT.get(table)
     if direct is not None:
-        return direct(a, b, c)
+        found: Array = direct(a, b, c)
+        return found
     upper, lower = _OF_TWO[table >> 4](b, c), _OF_TWO[table & 15](b, c)
     return np.asarray((a & upper) | (~a & lower))

@@ -13,14 +13,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gpusim.isa import floats
+from gpusim.isa import comparisons, conversions, functions, integers
+from gpusim.isa.conversions import convert
 from gpusim.isa.fused import fused_multiply_add
-from gpusim.isa.lookup_tables import looked_up
+from gpusim.isa.lookup_tables import logic
 from gpusim.version import __version__
 
 DType = np.dtype[Any]
 Array = np.ndarray[Any, Any]
-
+Evaluate = Callable[..., Array | tuple[Array, ...]]
 
 SPACES = ("shared", "local", "generic")
 # Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
@@ -216,7 +217,7 @@ class Op:
     several. `kind` is "compute" where `evaluate` is all there is to do, else the name of what the
     machine does.
     `issued` is False for a row that describes the source and costs nothing.
-    `action`: what the clock makes of it that takes no fixed time ("" where nothing does).
+    `timing`: the clock's action for an op without a fixed time, where its unit alone does not say.
     `convergent`: threads take part together, so that it is never guarded nor moved.
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
     `orders_lanes`: what its lanes did to memory before it, all of them see behind it.
@@ -237,10 +238,10 @@ class Op:
     """
 
     unit: str
-    evaluate: Callable[..., Array | tuple[Array, ...]] | None = None
+    evaluate: Evaluate | None = None
     kind: str = "compute"
     issued: bool = True
-    action: str = ""
+    timing: str = ""
     convergent: bool = False
     waits_for_lanes: bool = False
     orders_lanes: bool = False
@@ -256,6 +257,11 @@ class Op:
     copies: Literal["", "begins", "commits", "awaits"] = ""
     asynchronous: bool = False
     typed: Callable[..., Sequence[Array]] | None = None
+
+    @property
+    def action(self) -> str:
+        """The clock's action for an op without a fixed time, "" where it has one."""
+        return self.timing or ("special" if self.unit == "xu" else "")
 
     @property
     def access(self) -> str:
@@ -348,119 +354,43 @@ AFFINE: Mapping[str, Callable[[Instruction, Sequence[bool]], bool]] = {
 }
 
 
-COMPARISONS: Mapping[str, Callable[..., Array]] = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
+def plain(function: Callable[..., Array]) -> Evaluate:
+    """Return the evaluator of an op that computes from its sources alone."""
+
+    def evaluate(instruction: Any, *sources: Array) -> Array:
+        return function(*sources)
+
+    return evaluate
 
 
-def _signed_sum(instruction: Instruction, *terms: Array) -> Array:
-    signs = instruction.detail or "+" * len(terms)
-    total = terms[0] if signs[0] == "+" else np.negative(terms[0])
-    for sign, term in zip(signs[1:], terms[1:], strict=True):
-        total = total + term if sign == "+" else total - term
-    return total
+def detailed(function: Callable[..., Array]) -> Evaluate:
+    """Return the evaluator of an op whose `detail` is the function's first argument."""
+
+    def evaluate(instruction: Instruction, *sources: Array) -> Array:
+        return function(instruction.detail, *sources)
+
+    return evaluate
 
 
-def _multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
-    return (a * b).astype(c.dtype, copy=False) + c
-
-
-def _multiply_add_wide(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
-    return (a.astype(np.int64) * b.astype(np.int64)).astype(c.dtype, copy=False) + c
-
-
-def _multiply_add_high(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
-    """(a * b + c) >> 32, where c is the 64-bit addend that holds the third source on top."""
-    wide = np.dtype(f"{a.dtype.kind}8").type
-    product = a.astype(wide) * b.astype(wide)
-    high: Array = (product >> wide(32)).astype(a.dtype)
-    return high + c
-
-
-def _fused_multiply_add(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
+def _signed_fused(instruction: Instruction, a: Array, b: Array, c: Array) -> Array:
     signs = instruction.detail or "++"
     a = np.negative(a) if signs[0] == "-" else a
     c = np.negative(c) if signs[1] == "-" else c
     return fused_multiply_add(a, b, c)
 
 
-def _shift(instruction: Instruction, value: Array, count: Array) -> Array:
-    """Shift by `count`; a count of the width or more shifts everything out."""
-    bits = value.dtype.itemsize * 8
-    amount = count.astype(value.dtype)
-    over = (amount < 0) | (amount >= bits)
-    if instruction.detail == "left":
-        shifted = np.left_shift(value, np.where(over, 0, amount).astype(value.dtype))
-        return np.asarray(np.where(over, value.dtype.type(0), shifted))
-    shifted = np.right_shift(value, np.where(over, bits - 1, amount).astype(value.dtype))
-    return np.asarray(np.where(over & (value.dtype.kind == "u"), value.dtype.type(0), shifted))
+def _of_type(instruction: Instruction, result: Array) -> Array:
+    return result if instruction.dtype is None else result.astype(instruction.dtype, copy=False)
 
 
-def _funnel_shift(instruction: Instruction, high: Array, low: Array, count: Array) -> Array:
-    """The upper of two 32-bit words that are shifted left together."""
-    rest = high.dtype.type(32) - count
-    return np.asarray(np.left_shift(high, count) | np.right_shift(low, rest))
+def _absolute(instruction: Instruction, value: Array) -> Array:
+    """Magnitudes; the type of the instruction may be unsigned."""
+    return _of_type(instruction, integers.absolute(value))
 
 
-def _shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
-    shift = instruction.detail
-    total: Array = np.left_shift(a, a.dtype.type(shift)).astype(b.dtype) + b
-    return total
-
-
-LOGIC: Mapping[str, Callable[..., Array]] = {
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "not": lambda a: np.bitwise_not(a),
-    "andn": lambda a, b: np.bitwise_and(a, np.bitwise_not(b)),
-}
-
-
-def _high_shift_add(instruction: Instruction, a: Array, b: Array) -> Array:
-    """The bits of `a` that a left shift by `detail` moves out at the top, added to `b`."""
-    unsigned = np.dtype(f"u{a.dtype.itemsize}")
-    bits = unsigned.itemsize * 8 - instruction.detail
-    high: Array = np.right_shift(a.view(unsigned), unsigned.type(bits)).astype(b.dtype)
-    return high + b
-
-
-def _logic(instruction: Instruction, *sources: Array) -> Array:
-    if isinstance(instruction.detail, int):
-        return looked_up(instruction.detail, *sources)
-    return LOGIC[instruction.detail](*sources)
-
-
-def _set_predicate(instruction: Instruction, a: Array, b: Array, *also: Array) -> Array:
-    """Compare; `detail` is (comparison,) or (comparison, "and" | "or") with a third source."""
-    result = COMPARISONS[instruction.detail[0]](a, b)
-    for predicate in also:
-        result = LOGIC[instruction.detail[1]](result, predicate)
-    return result
-
-
-def _minimum_maximum(instruction: Instruction, a: Array, b: Array) -> Array:
-    """CUDA's min and max: a NaN loses against a number, and -0 is less than +0."""
-    if a.dtype.kind == "f":
-        return (floats.minimum if instruction.detail == "min" else floats.maximum)(a, b)
-    return np.minimum(a, b) if instruction.detail == "min" else np.maximum(a, b)
-
-
-def convert(value: Array, dtype: DType) -> Array:
-    """Convert as C does on CUDA: floats to integers truncate and saturate, NaN gives 0."""
-    if dtype.kind in "iu" and value.dtype.kind == "f":
-        info = np.iinfo(dtype)
-        whole = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)
-        low = whole <= float(info.min)
-        high = whole >= float(info.max)
-        inside = np.where(low | high, 0.0, whole).astype(dtype)
-        return np.where(low, dtype.type(info.min), np.where(high, dtype.type(info.max), inside))
-    return value.astype(dtype)
+def _library(instruction: Instruction, *sources: Array) -> Array:
+    """The value of a function whose sequence of instructions ends here; `detail` names it."""
+    return _of_type(instruction, functions.LIBRARY[instruction.detail](*sources))
 
 
 def _convert(instruction: Instruction, value: Array) -> Array:
@@ -468,162 +398,8 @@ def _convert(instruction: Instruction, value: Array) -> Array:
     return convert(value, instruction.dtype)
 
 
-def _to_float_rounded_up(instruction: Instruction, value: Array) -> Array:
-    exact = value.astype(np.float64)
-    near = exact.astype(np.float32)
-    up = np.nextafter(near, np.float32(np.inf))
-    return np.where(near < exact, up, near)
-
-
-def _truncate_bits(instruction: Instruction, value: Array) -> Array:
-    """F2I.U32 of float bits held in an unsigned register."""
-    return convert(value.astype(np.uint32).view(np.float32), np.dtype(np.uint32))
-
-
-def _reciprocal_bits(instruction: Instruction, value: Array) -> Array:
-    """MUFU.RCP whose result is read as bits, in an unsigned register."""
-    with np.errstate(divide="ignore"):
-        return (np.float32(1) / value).view(np.uint32)
-
-
-def _population_count(instruction: Instruction, value: Array) -> Array:
-    unsigned = value.view(np.dtype(f"u{value.dtype.itemsize}"))
-    return np.asarray(np.bitwise_count(unsigned), dtype=np.int32)
-
-
-def _find_first_set(instruction: Instruction, value: Array) -> Array:
-    """Position of the lowest set bit from 1, 0 where there is none."""
-    lowest = value & (np.bitwise_not(value) + value.dtype.type(1))
-    unsigned = np.dtype(f"u{value.dtype.itemsize}")
-    below = np.bitwise_count(lowest.view(unsigned) - unsigned.type(1)).astype(np.int32)
-    return np.where(value == 0, np.int32(0), below + np.int32(1))
-
-
-def _reverse_bits(value: Array) -> Array:
-    unsigned = np.dtype(f"u{value.dtype.itemsize}")
-    bits = value.view(unsigned)
-    out = np.zeros_like(bits)
-    one = unsigned.type(1)
-    for _ in range(unsigned.itemsize * 8):
-        out = (out << one) | (bits & one)
-        bits = bits >> one
-    return out.view(value.dtype)
-
-
-def _count_leading_zeros(instruction: Instruction, value: Array) -> Array:
-    unsigned = np.dtype(f"u{value.dtype.itemsize}")
-    bits = value.view(unsigned).copy()
-    for step in (1, 2, 4, 8, 16, 32)[: unsigned.itemsize.bit_length() + 2]:
-        bits |= bits >> unsigned.type(step)
-    zeros: Array = np.bitwise_count(np.bitwise_not(bits)).astype(np.int32)
-    return zeros
-
-
-def _predicate_logic(instruction: Instruction, *sources: Array) -> Array:
-    if instruction.detail == "not":
-        return np.logical_not(sources[0])
-    table = LOGIC if instruction.detail in LOGIC else COMPARISONS
-    return table[instruction.detail](*sources)
-
-
-MATH: Mapping[str, Callable[..., Array]] = {
-    "div": np.divide,
-    "idiv": lambda a, b: _truncated_division(a, b),
-    "rem": lambda a, b: _truncated_remainder(a, b),
-    "ipow": lambda a, b: _integer_power(a, b),
-    "floordiv": np.floor_divide,
-    "floormod": np.remainder,
-    "sqrt": np.sqrt,
-    "rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype),
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "atan2": np.arctan2,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "fabs": np.abs,
-    "fmod": np.fmod,
-    "pow": floats.power,
-    "hypot": np.hypot,
-    "copysign": np.copysign,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
-}
-
-
-def _truncated_division(a: Array, b: Array) -> Array:
-    """C's integer division; by zero all bits are set, as the hardware's sequence leaves them."""
-    safe = np.where(b == 0, b.dtype.type(1), b)
-    if a.dtype.kind == "u":
-        quotient = a // safe
-    else:
-        quotient = np.floor_divide(a, safe)
-        quotient = quotient + ((a - quotient * safe != 0) & (quotient < 0)).astype(a.dtype)
-    return np.where(b == 0, np.bitwise_not(b), quotient)
-
-
-def _truncated_remainder(a: Array, b: Array) -> Array:
-    """C's remainder, with the sign of `a`; by zero all bits are set."""
-    safe = np.where(b == 0, b.dtype.type(1), b)
-    remainder = a - _truncated_division(a, safe) * safe
-    return np.where(b == 0, np.bitwise_not(b), remainder)
-
-
-def _integer_power(base: Array, exponent: Array) -> Array:
-    """Return a power that wraps around; 1 / base**n, toward zero, where the exponent is -n."""
-    base, exponent = np.broadcast_arrays(base, exponent)
-    negative, odd = exponent < 0, (exponent & 1) == 1
-    left = np.where(negative, 0, exponent).astype(exponent.dtype)
-    result, square = np.ones_like(base), base
-    while left.any():
-        result = np.where((left & 1) == 1, result * square, result)
-        square = square * square
-        left = left >> 1
-    reciprocal = np.where(np.abs(base) == 1, np.where(odd, base, np.ones_like(base)), 0)
-    return np.where(negative, reciprocal.astype(base.dtype), result)
-
-
-def _math(instruction: Instruction, *sources: Array) -> Array:
-    """The value of a function whose sequence of instructions ends here; `detail` names it."""
-    result = MATH[instruction.detail](*sources)
-    return result if instruction.dtype is None else result.astype(instruction.dtype, copy=False)
-
-
-def _move(instruction: Instruction, value: Array) -> Array:
+def _move(instruction: Any, value: Array) -> Array:
     return value
-
-
-def _absolute(instruction: Instruction, value: Array) -> Array:
-    return np.abs(value).astype(instruction.dtype or value.dtype, copy=False)
-
-
-def _select(instruction: Instruction, a: Array, b: Array, predicate: Array) -> Array:
-    return np.where(predicate, a, b)
-
-
-def _float_multiply(instruction: Instruction, a: Array, b: Array) -> Array:
-    return a * b
-
-
-def _float_sum(instruction: Instruction, a: Array, *b: Array) -> Array:
-    if instruction.detail == "-":
-        return np.negative(a)
-    return a - b[0] if instruction.detail == "+-" else a + b[0]
 
 
 def as_detail_says(instruction: Instruction, *registers: Array) -> Array | tuple[Array, ...]:
@@ -641,93 +417,88 @@ def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
 # the high half of a 64-bit addition, the steps of a library function before its last.
 OPS: dict[str, Op] = {
     "MOV": Op("alu", _move, uniform_twin="UMOV", is_copy=True, affine="sum"),
-    "SEL": Op("alu", _select, uniform_twin="USEL", affine="select"),
-    "FSEL": Op("alu", _select),
-    "IADD3": Op(
-        "alu", _signed_sum, uniform_twin="UIADD3", affine="sum"
-    ),  # detail: a sign per source, "+-"
+    "SEL": Op("alu", plain(comparisons.select), uniform_twin="USEL", affine="select"),
+    "FSEL": Op("alu", plain(comparisons.select)),
+    # detail: a sign per source, "+-"
+    "IADD3": Op("alu", detailed(integers.signed_sum), uniform_twin="UIADD3", affine="sum"),
     "IADD3.X": Op("alu"),
-    "IMAD": Op("imad", _multiply_add, uniform_twin="UIMAD", affine="product"),
-    "IMAD.WIDE": Op("imad_wide", _multiply_add_wide, affine="product", widens=True),
-    "IMAD.HI": Op("imad_wide", _multiply_add_high),
+    "IMAD": Op("imad", plain(integers.multiply_add), uniform_twin="UIMAD", affine="product"),
+    "IMAD.WIDE": Op("imad_wide", plain(integers.multiply_add_wide), affine="product", widens=True),
+    "IMAD.HI": Op("imad_wide", plain(integers.multiply_add_high)),
     "IMAD.X": Op("imad"),
-    "LEA": Op(
-        "alu", _shift_add, uniform_twin="ULEA", affine="sum"
-    ),  # detail: shift of the first source
-    "LEA.HI": Op("alu", _high_shift_add),  # detail: shift of the first source
-    "SHF": Op("alu", _shift, uniform_twin="USHF", affine="shift"),  # detail: left, right
-    "SHF.L.W": Op("alu", _funnel_shift),  # high and low word, count
-    "LOP3": Op(
-        "alu", _logic, uniform_twin="ULOP3"
-    ),  # detail: and or xor not andn, or the table of three
+    # detail: shift of the first source
+    "LEA": Op("alu", detailed(integers.shift_add), uniform_twin="ULEA", affine="sum"),
+    "LEA.HI": Op("alu", detailed(integers.high_shift_add)),  # detail: shift of the first source
+    "SHF": Op(
+        "alu", detailed(integers.shift), uniform_twin="USHF", affine="shift"
+    ),  # detail: left, right
+    "SHF.L.W": Op("alu", plain(integers.funnel_left)),  # high and low word, count
+    # detail: a named function of two inputs, or the look-up table of three
+    "LOP3": Op("alu", detailed(logic), uniform_twin="ULOP3"),
+    # detail of a comparison: its name, and that of a logic operation where a predicate follows
     "ISETP": Op(
-        "alu", _set_predicate, uniform_twin="UISETP", sets_predicate=True, affine="comparison"
+        "alu",
+        detailed(comparisons.set_predicate),
+        uniform_twin="UISETP",
+        sets_predicate=True,
+        affine="comparison",
     ),
     "ISETP.EX": Op("alu", sets_predicate=True),
-    "FSETP": Op("alu", _set_predicate, sets_predicate=True),
-    "DSETP": Op("fp64", _set_predicate, sets_predicate=True),
-    "PLOP3": Op("alu", _predicate_logic, sets_predicate=True),
-    "IMNMX": Op("alu", _minimum_maximum),  # detail: min max
-    "FMNMX": Op("alu", _minimum_maximum),
-    "DMNMX": Op("fp64", _minimum_maximum),
+    "FSETP": Op("alu", detailed(comparisons.set_predicate), sets_predicate=True),
+    "DSETP": Op("fp64", detailed(comparisons.set_predicate), sets_predicate=True),
+    "PLOP3": Op("alu", detailed(logic), sets_predicate=True),
+    "IMNMX": Op("alu", detailed(comparisons.minimum_maximum)),  # detail: min max
+    "FMNMX": Op("alu", detailed(comparisons.minimum_maximum)),
+    "DMNMX": Op("fp64", detailed(comparisons.minimum_maximum)),
     "IABS": Op("alu", _absolute),
     "FABS": Op("alu", _absolute),
-    "POPC": Op("xu", _population_count, action="special"),
-    "FFS": Op("xu", _find_first_set, action="special"),
-    "FLO": Op("xu", _count_leading_zeros, action="special"),
-    "BREV": Op("xu", lambda instruction, value: _reverse_bits(value), action="special"),
-    "I2F": Op("xu", _convert, action="special"),
-    "I2F.RP": Op("xu", _to_float_rounded_up, action="special"),
-    "F2I": Op("xu", _convert, action="special"),
-    "F2I.U32": Op("xu", _truncate_bits, action="special"),  # of a float's bits
-    "F2F": Op("xu", _convert, action="special"),
+    "POPC": Op("xu", plain(integers.population_count)),
+    "FFS": Op("xu", plain(integers.find_first_set)),
+    "FLO": Op("xu", plain(integers.count_leading_zeros)),
+    "BREV": Op("xu", plain(integers.reverse_bits)),
+    "I2F": Op("xu", _convert),
+    "I2F.RP": Op("xu", plain(conversions.to_single_rounded_up)),
+    "F2I": Op("xu", _convert),
+    "F2I.U32": Op("xu", plain(conversions.truncate_single_bits)),
+    "F2F": Op("xu", _convert),
     "I2I": Op("alu", _convert, affine="sum", widens=True),
-    "FADD": Op("fma", _float_sum),  # detail: "+-" subtracts
-    "FMUL": Op("fma", _float_multiply),
-    "FFMA": Op("fma", _fused_multiply_add),  # detail: signs of product and addend, "+-"
-    "DADD": Op("fp64", _float_sum),
-    "DMUL": Op("fp64", _float_multiply),
-    "DFMA": Op("fp64", _fused_multiply_add),
-    "MUFU": Op("xu", _math, action="special"),  # detail: a name of MATH
-    "MUFU.RCP": Op("xu", _reciprocal_bits, action="special"),
-    "LIBM": Op("alu", _math),
+    "FADD": Op("fma", detailed(integers.signed_sum)),  # detail: "+-" subtracts
+    "FMUL": Op("fma", plain(np.multiply)),
+    "FFMA": Op("fma", _signed_fused),  # detail: signs of product and addend, "+-"
+    "DADD": Op("fp64", detailed(integers.signed_sum)),
+    "DMUL": Op("fp64", plain(np.multiply)),
+    "DFMA": Op("fp64", _signed_fused),
+    "MUFU": Op("xu", _library),  # detail: a name of LIBRARY
+    "MUFU.RCP": Op("xu", plain(functions.reciprocal_bits)),
+    "LIBM": Op("alu", _library),
     "FCHK": Op("alu"),
     "CALL": Op("cbu"),
     "RET": Op("cbu"),
-    # The uniform datapath: one value for the whole warp.
-    "UMOV": Op("uniform", _move, is_copy=True, affine="sum"),
-    "UIADD3": Op("uniform", _signed_sum, affine="sum"),
-    "UIMAD": Op("uniform", _multiply_add, affine="product"),
-    "ULEA": Op("uniform", _shift_add, affine="sum"),
-    "USHF": Op("uniform", _shift, affine="shift"),
-    "ULOP3": Op("uniform", _logic),
-    "UISETP": Op("uniform", _set_predicate, sets_predicate=True, affine="comparison"),
-    "USEL": Op("uniform", _select, affine="select"),
     # Values that the launch knows. detail of S2R: tid.x ... laneid; of LDC: what lies there.
-    "S2R": Op("registers", kind="special", uniform_twin="S2UR", action="special_register"),
-    "S2UR": Op("registers", kind="special", action="special_register"),
+    "S2R": Op("registers", kind="special", uniform_twin="S2UR", timing="special_register"),
+    "S2UR": Op("registers", kind="special", timing="special_register"),
     "R2UR": Op("alu"),
     "CS2R": Op("alu", kind="special"),
-    "LDC": Op("constants", kind="constant", uniform_twin="ULDC", action="constant"),
+    "LDC": Op("constants", kind="constant", uniform_twin="ULDC", timing="constant"),
     "ULDC": Op("uniform", kind="constant"),
     # Memory.
-    "LDG": Op("lsu", kind="load", action="global_load"),
-    "STG": Op("lsu", kind="store", action="global_store"),
-    "LDS": Op("lsu", kind="load", action="shared_load"),
-    "STS": Op("lsu", kind="store", action="shared_store"),
-    "LDL": Op("lsu", kind="load", action="global_load"),
-    "STL": Op("lsu", kind="store", action="global_store"),
+    "LDG": Op("lsu", kind="load", timing="global_load"),
+    "STG": Op("lsu", kind="store", timing="global_store"),
+    "LDS": Op("lsu", kind="load", timing="shared_load"),
+    "STS": Op("lsu", kind="store", timing="shared_store"),
+    "LDL": Op("lsu", kind="load", timing="global_load"),
+    "STL": Op("lsu", kind="store", timing="global_store"),
     # Atomics' detail: add sub min max exch cas and or xor.
-    "ATOMG": Op("lsu", kind="atomic", action="global_atomic"),
-    "RED": Op("lsu", kind="atomic", action="global_atomic"),
-    "ATOMS": Op("lsu", kind="atomic", action="shared_atomic"),
-    COUNT_UP: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
-    SPIN: Op("lsu", kind="atomic", action="shared_atomic", by_word=True),
-    "MEMBAR": Op("lsu", kind="fence", action="fence", waits_for_memory=True),
+    "ATOMG": Op("lsu", kind="atomic", timing="global_atomic"),
+    "RED": Op("lsu", kind="atomic", timing="global_atomic"),
+    "ATOMS": Op("lsu", kind="atomic", timing="shared_atomic"),
+    COUNT_UP: Op("lsu", kind="atomic", timing="shared_atomic", by_word=True),
+    SPIN: Op("lsu", kind="atomic", timing="shared_atomic", by_word=True),
+    "MEMBAR": Op("lsu", kind="fence", timing="fence", waits_for_memory=True),
     "ERRBAR": Op("lsu", kind="fence"),  # what a compiler writes behind a MEMBAR
     # Lanes of a warp together.
     # Mask, value, lane, width; detail: idx up down bfly.
-    "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", action="shuffle"),
+    "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", timing="shuffle"),
     # Mask, predicate; detail: all any ballot.
     "VOTE": _of_lanes("vote", "vote", when_apart="gather"),
     # Mask, value; detail: any all, which has a predicate as second result. Timed as a vote, which
@@ -737,7 +508,7 @@ OPS: dict[str, Op] = {
     "ACTIVEMASK": Op("alu", kind="activemask", convergent=True),
     "WARPSYNC.ALL": Op("cbu", orders_lanes=True),
     # Warps of a block together. detail: sync count and or
-    "BAR": Op("adu", kind="barrier", action="barrier", convergent=True),
+    "BAR": Op("adu", kind="barrier", timing="barrier", convergent=True),
     # Control.
     "BRA": Op("cbu", kind="branch", redirects=True),
     "BRA.DIV": Op("cbu"),  # asks whether lanes are together; taken by none
@@ -748,6 +519,12 @@ OPS: dict[str, Op] = {
     "NOP": Op("alu", orders_lanes=True),  # a warp's barrier, where its lanes are together
 }
 
+# The uniform datapath has one value for the whole warp.
+OPS |= {
+    op.uniform_twin: replace(op, unit="uniform", uniform_twin="")
+    for op in OPS.values()
+    if op.uniform_twin and op.kind == "compute"
+}
 # The op that does what one of the uniform datapath does.
 VECTOR_TWINS: Mapping[str, str] = {
     op.uniform_twin: name for name, op in OPS.items() if op.uniform_twin
@@ -763,7 +540,7 @@ OPS |= {
     ".CHECK": Op("none", kind="source_branch", issued=False),  # detail: what is undefined
     ".CAST": Op("none", _convert, issued=False, affine="sum", widens=True),
     ".CONST": Op("none", kind="constant", issued=False),
-    ".SCALE": Op("none", _shift_add, issued=False, affine="sum"),
+    ".SCALE": Op("none", detailed(integers.shift_add), issued=False, affine="sum"),
 }
 
 # What a compiler's own code has beside these. Mnemonics that only compute have rows of their own
@@ -776,12 +553,12 @@ OPS |= {
     ".SAME": Op("none", as_detail_says, issued=False),
     ".STS": Op("none", kind="store", issued=False, asynchronous=True),
     ".LDG": Op("none", kind="load", issued=False, asynchronous=True),
-    "LDGSTS": Op("lsu", kind="load", action="global_load", copies="begins", asynchronous=True),
+    "LDGSTS": Op("lsu", kind="load", timing="global_load", copies="begins", asynchronous=True),
     "LDGDEPBAR": Op("lsu", copies="commits"),
     "DEPBAR": Op("adu", copies="awaits"),
-    "LD": Op("lsu", kind="load", action="global_load"),
-    "ST": Op("lsu", kind="store", action="global_store"),
-    "ATOM": Op("lsu", kind="atomic", action="global_atomic"),
+    "LD": Op("lsu", kind="load", timing="global_load"),
+    "ST": Op("lsu", kind="store", timing="global_store"),
+    "ATOM": Op("lsu", kind="atomic", timing="global_atomic"),
     "bits.B2R.RESULT": Op("adu", as_detail_says),
     "QSPC": Op("lsu", as_detail_says),  # which memory an address means; nobody has measured it
     "MATCH.LANES": Op("vote", kind="same_lanes", convergent=True, orders_lanes=True),
@@ -802,14 +579,14 @@ OPS |= {
     "BMOV.GET": Op("cbu", kind="get_token"),
     "BMOV.SET": Op("cbu", kind="set_token"),
     "bits.LEPC": Op("alu", as_detail_says),
-    "BAR.SYNC": Op("adu", kind="named_barrier", action="barrier", redirects=True),
+    "BAR.SYNC": Op("adu", kind="named_barrier", timing="barrier", redirects=True),
     "BAR.ARV": Op("adu", kind="arrive"),
     "WARPSYNC.MASK": Op(
         "cbu", kind="gather", convergent=True, waits_for_lanes=True, redirects=True
     ),
-    "LDC.BANK": Op("constants", kind="bank", action="constant"),
+    "LDC.BANK": Op("constants", kind="bank", timing="constant"),
     "ULDC.BANK": Op("uniform", kind="bank"),
-    "SHFL.LANES": Op("lsu", kind="exchange", action="shuffle", convergent=True, orders_lanes=True),
+    "SHFL.LANES": Op("lsu", kind="exchange", timing="shuffle", convergent=True, orders_lanes=True),
     "ELECT.LANES": Op("vote", kind="elect", convergent=True, orders_lanes=True),
     "VOTE.LANES": Op("vote", kind="poll", convergent=True, orders_lanes=True),
 }

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.isa.integers import signed_sum
 from gpusim.isa.ops import Array, Instruction
+from gpusim.isa.rounding import DIRECTIONS
 
 WORD = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -74,6 +76,7 @@ class Signs:
 
 
 Evaluate = Callable[..., Any]
+ROUNDINGS = " ".join(("RN", *DIRECTIONS))  # modifiers of rounding
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,27 @@ class Form:
     signs: tuple[Signs, ...] = ()
     kept: tuple[int, ...] = (0,)
     numbers: tuple[int, ...] = ()
+
+    @cached_property
+    def direction(self) -> str:
+        """The direction in which it rounds, empty for the nearest number."""
+        return next((name for name in DIRECTIONS if name in self.modifiers), "")
+
+    @cached_property
+    def _addends(self) -> tuple[str, tuple[tuple[int, bool], ...]]:
+        """The signs of a sum's terms without registers of zeros; their places, and if inverted."""
+        held = enumerate(s for code, s in zip(self.sources, self.signs, strict=True) if code != "p")
+        wanted = [(place, s) for place, s in held if not s.is_zero or s.inverted]
+        signs = "".join("-" if s.negated and not s.inverted else "+" for _, s in wanted)
+        return signs, tuple((place, s.inverted) for place, s in wanted)
+
+    def summed(self, *terms: Array) -> Array:
+        """Return the sum of 32-bit terms with their signs, without registers of zeros."""
+        signs, wanted = self._addends
+        if not wanted:
+            return terms[0]
+        held = (np.bitwise_not(terms[n]) if inverted else terms[n] for n, inverted in wanted)
+        return signed_sum(signs, *held)
 
     @cached_property
     def _places(self) -> tuple[tuple[int, int, Evaluate | None, Evaluate | None], ...]:
@@ -137,7 +161,7 @@ class Form:
         for number, dtype, is_pair, is_bits in self._wanted:
             value = np.asarray(results[number])
             if value.dtype is not dtype:
-                value = value.astype(dtype, copy=False)
+                value = _of_type(value, dtype)
             if is_pair:
                 made += parted(value)
             else:
@@ -146,6 +170,13 @@ class Form:
 
     def __str__(self) -> str:
         return " ".join(map(str, self.numbers))
+
+
+def _of_type(value: Array, dtype: np.dtype[Any]) -> Array:
+    """Return values in another type; integers of the same size keep their bits."""
+    if value.dtype.kind in "iu" and dtype.kind in "iu" and value.itemsize == dtype.itemsize:
+        return value.view(dtype)
+    return value.astype(dtype, copy=False)
 
 
 def _signed(code: str, signs: Signs, value: Array) -> Array:

@@ -1,7 +1,8 @@
-"""The table of mnemonics: a row for each, or for each of its forms with another meaning.
+"""The table of mnemonics: a row for each, or for each form with a meaning of its own.
 
-A row gives the unit, the types of operands, the function and the known modifiers.
-Mnemonics outside the table are refused: they never run wrongly.
+A row has the syntax: operands, signs and known modifiers; anything else is refused and never runs
+wrongly. Unit, traits and evaluator are those of the row of `isa.OPS` that it shares; a mnemonic
+without one names its unit and has an evaluator here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from gpusim.isa.ops import Op
 from gpusim.sass.form import Evaluate, Form
 from gpusim.sass.slots import SLOTS, Slot
 
@@ -37,7 +39,7 @@ class Mnemonic:
     """
 
     name: str
-    unit: str
+    shares: Op
     results: str = ""
     sources: str = ""
     evaluate: Evaluate | None = None
@@ -50,6 +52,11 @@ class Mnemonic:
     signs: str = ""
     suffixes: str = ""
     refuses: Callable[[Form], bool] | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit that serves it."""
+        return self.shares.unit
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -88,16 +95,16 @@ MNEMONICS: dict[str, Mnemonic] = {}
 
 def row(
     names: str,
-    unit: str,
+    shares: str | Op,
     results: str = "",
     sources: str = "",
     modifiers: str = "",
     **facts: Any,
 ) -> Callable[[Evaluate], Evaluate]:
-    """Register a function as the computation of some mnemonics."""
+    """Register a function as the evaluator of some mnemonics: see `add`."""
 
     def register(function: Evaluate) -> Evaluate:
-        add(names, unit, results, sources, modifiers, evaluate=function, **facts)
+        add(names, shares, results, sources, modifiers, evaluate=function, **facts)
         return function
 
     return register
@@ -105,19 +112,26 @@ def row(
 
 def add(
     names: str,
-    unit: str,
+    shares: str | Op,
     results: str = "",
     sources: str = "",
     modifiers: str = "",
     **facts: Any,
 ) -> None:
-    """Add a row for each of some names."""
+    """Add a row for each of some names.
+
+    `shares` is the row of `isa.OPS` with the same meaning, or else a unit: names that begin with a
+    U are of the uniform datapath. A shared evaluator holds where a row states no adaptation.
+    """
+    op = shares if isinstance(shares, Op) else Op(shares)
+    facts = {"affine": op.affine, **facts}
+    if results:
+        facts.setdefault("evaluate", op.evaluate)
     for name in names.split():
         assert name not in MNEMONICS
         known = frozenset(modifiers.split())
-        # Names beginning with a U belong to the uniform datapath.
-        serves = "uniform" if name.startswith("U") else unit
-        MNEMONICS[name] = Mnemonic(name, serves, results, sources, modifiers=known, **facts)
+        own = replace(op, unit="uniform") if name.startswith("U") else op
+        MNEMONICS[name] = Mnemonic(name, own, results, sources, modifiers=known, **facts)
 
 
 def find(mnemonic: str, modifiers: tuple[str, ...]) -> Mnemonic | None:

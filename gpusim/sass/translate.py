@@ -18,7 +18,6 @@ from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
 from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
-from gpusim.sass.mnemonics.integer import move
 from gpusim.sass.provenance import named
 from gpusim.sass.register_banks import bank_reads
 from gpusim.sass.table import MNEMONICS, Mnemonic
@@ -26,13 +25,12 @@ from gpusim.sass.webs import Webs, is_predicate
 
 
 def _op(found: Mnemonic) -> Op:
-    """Return a row of the table as a row of the machine's instructions."""
-    return Op(
-        found.unit,
-        as_detail_says if found.evaluate is not None else None,
-        action="special" if found.unit == "xu" else "",
+    """Return a mnemonic as a row of the machine's instructions, over untyped registers."""
+    return replace(
+        found.shares,
+        evaluate=as_detail_says if found.evaluate is not None else None,
+        uniform_twin="",
         sets_predicate=found.results.startswith("p"),
-        is_copy=found.evaluate is move,
         affine=found.affine,
         widens=found.affine != "",
         typed=typed,

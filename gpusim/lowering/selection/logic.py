@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.compiler.ir import INT32, UINT32, Block, Value
-from gpusim.isa.lookup_tables import INPUTS
-from gpusim.isa.ops import LOGIC
+from gpusim.isa.lookup_tables import INPUTS, LOGIC, logic
 from gpusim.lowering.passes.gvn import value_key
 from gpusim.lowering.selection.selection import Selection
 
@@ -89,4 +88,4 @@ def _table(value: Value, known: dict[object, int]) -> int:
     if found is not None:
         return found
     tables = [_table(arg, known) for arg in value.args]
-    return int(LOGIC[value.op](*tables)) & ALL_BITS
+    return int(logic(value.op, *tables)) & ALL_BITS

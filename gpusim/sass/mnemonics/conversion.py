@@ -9,24 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.isa.conversions import convert, saturated
 from gpusim.isa.fused import exact_sum, sum_to_odd
-from gpusim.isa.ops import Array
-from gpusim.sass.form import Form
+from gpusim.isa.ops import OPS, Array
+from gpusim.isa.rounding import BRAIN, F32, F64, HALF, SINGLE, U32, Precision, rounded, towards
+from gpusim.sass.form import ROUNDINGS, Form
 from gpusim.sass.mnemonics.double import with_quiet_nans
 from gpusim.sass.mnemonics.floating import flushed
 from gpusim.sass.mnemonics.half import HALF_OPERAND
-from gpusim.sass.rounding import (
-    BRAIN,
-    F32,
-    F64,
-    HALF,
-    ROUNDINGS,
-    SINGLE,
-    U32,
-    Precision,
-    rounded,
-    towards,
-)
 from gpusim.sass.table import add
 
 ROUND_TO_WHOLE: Mapping[str, Callable[[Array], Array]] = {
@@ -94,7 +84,7 @@ class Real:
         """Return the registers of exact results, rounded."""
         if self.precision is None:
             return with_quiet_nans(exact)
-        bits = rounded(form, exact, self.precision)
+        bits = rounded(exact, self.precision, form.direction)
         return flushed(form, bits.view(F32)) if self.precision is SINGLE else bits
 
 
@@ -123,16 +113,11 @@ def _rounded_to_whole(form: Form, value: Array) -> Array:
 
 
 def _saturated(form: Form, whole: Array, dtype: np.dtype[Any]) -> Array:
-    """Return the nearest number that a type holds, from whole numbers in float64.
-
-    What is no number gives 0 where the row says so (NTZ), else the sign bit alone.
-    """
-    info, kind = np.iinfo(dtype), dtype.type
-    low, high, none = whole <= float(info.min), whole >= float(info.max), np.isnan(whole)
-    inside = np.where(low | high | none, 0.0, whole).astype(dtype)
-    made = np.where(low, kind(info.min), np.where(high, kind(info.max), inside))
-    sign = np.array(1 << info.bits - 1, dtype=f"u{dtype.itemsize}").view(dtype)
-    return np.where(none, kind(0) if "NTZ" in form.modifiers else sign, made)
+    """Return the nearest number of a type; a NaN gives 0 with NTZ, else the sign bit alone."""
+    if "NTZ" in form.modifiers:
+        return saturated(whole, dtype, dtype.type(0))
+    sign = np.array(1 << dtype.itemsize * 8 - 1, dtype=f"u{dtype.itemsize}").view(dtype)
+    return saturated(whole, dtype, sign)
 
 
 def _to_whole(form: Form, a: Array, real: Real, dtype: np.dtype[Any]) -> Array:
@@ -142,10 +127,12 @@ def _to_whole(form: Form, a: Array, real: Real, dtype: np.dtype[Any]) -> Array:
 def _to_real(form: Form, a: Array, kind: Whole, real: Real) -> Array:
     """Round whole numbers once: 64 bits are the exact sum of their halves."""
     whole = _part(form, a, kind.dtype) if kind.is_part else a
+    if not form.direction and real in (SINGLES, DOUBLES):
+        return convert(whole, np.dtype(F32 if real is SINGLES else F64))
     low = whole & whole.dtype.type(0xFFFFFFFF) if kind.dtype.itemsize > 4 else whole
     parts = (whole - low).astype(F64), low.astype(F64)
     if real is DOUBLES:
-        return towards(form, *exact_sum(*parts))
+        return towards(form.direction, *exact_sum(*parts))
     return real.given(form, sum_to_odd(*parts))
 
 
@@ -193,9 +180,17 @@ def _add_conversions(kind: Whole, real: Real) -> None:
     to_real = partial(_to_real, kind=kind, real=real)
     parts = {1: "B0 B1 B2 B3", 2: "H0 H1"}.get(kind.dtype.itemsize, "")
     for name in kind.names:
-        add(f"F2I{name}{shown}", "xu", result, real.code, whole, evaluate=to_whole, **real.operand)
         add(
-            f"I2F{shown}{name}", "xu", real.result, kind.code, ROUNDINGS,
+            f"F2I{name}{shown}",
+            OPS["F2I"],
+            result,
+            real.code,
+            whole,
+            evaluate=to_whole,
+            **real.operand,
+        )
+        add(
+            f"I2F{shown}{name}", OPS["I2F"], real.result, kind.code, ROUNDINGS,
             evaluate=to_real, suffixes=parts,
         )  # fmt: skip
         if real is SINGLES and kind.dtype.itemsize == 4:
@@ -210,7 +205,7 @@ def _add_between(real: Real, other: Real) -> None:
     else:
         names, modifiers = f"F2F{other.name}{real.name}", f"{ROUNDINGS} {_flush(real, other)}"
         evaluate = partial(_to_other, real=real, other=other)
-    add(names, "xu", other.result, real.code, modifiers, evaluate=evaluate, **real.operand)
+    add(names, OPS["F2F"], other.result, real.code, modifiers, evaluate=evaluate, **real.operand)
 
 
 def _flush(*reals: Real) -> str:

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.isa.comparisons import UNORDERED, least_or_most
+from gpusim.isa.functions import LIBRARY, reciprocal
 from gpusim.isa.fused import fused_multiply_add, left_out
-from gpusim.isa.ops import Array
-from gpusim.sass.form import Form
-from gpusim.sass.mnemonics.floating import COMPARES, ORDERED, least_or_most
+from gpusim.isa.integers import signed_sum
+from gpusim.isa.ops import OPS, Array
+from gpusim.isa.rounding import F64, SINGLE, towards
+from gpusim.sass.form import ROUNDINGS, Form
+from gpusim.sass.mnemonics.floating import COMPARES
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
-from gpusim.sass.rounding import F64, ROUNDINGS, SINGLE, is_directed, towards
 from gpusim.sass.table import row
 
 NO_NUMBER = np.array(0xFFF8000000000000, dtype=np.uint64).view(F64)  # of an invalid operation
@@ -46,46 +49,46 @@ def with_quiet_nans(value: Array) -> Array:
 
 def _directed(form: Form, near: Array, a: Array, b: Array, c: Array) -> Array:
     """Round a * b + c towards where the row says, `near` being the nearest double."""
-    if not is_directed(form):
+    if not form.direction:
         return near
     side = left_out(near, a, b, c)
-    if "RM" in form.modifiers:
+    if form.direction == "RM":
         negative = np.signbit(a) ^ np.signbit(b) | np.signbit(c)
         near = np.where((near == 0) & (side == 0) & negative, -0.0, near)
-    return towards(form, near, side)
+    return towards(form.direction, near, side)
 
 
-@row("DADD", "fp64", "d", "dd", ROUNDINGS)
+@row("DADD", OPS["DADD"], "d", "dd", ROUNDINGS)
 def add_doubles(form: Form, a: Array, b: Array) -> Array:
-    return _with_nans(_directed(form, a + b, a, _ONE, b), a, b)
+    return _with_nans(_directed(form, signed_sum(None, a, b), a, _ONE, b), a, b)
 
 
-@row("DMUL", "fp64", "d", "dd", ROUNDINGS)
+@row("DMUL", OPS["DMUL"], "d", "dd", ROUNDINGS)
 def multiply_doubles(form: Form, a: Array, b: Array) -> Array:
     product = a * b
     return _with_nans(_directed(form, product, a, b, np.copysign(_ZERO, product)), a, b)
 
 
-@row("DFMA", "fp64", "d", "ddd", ROUNDINGS)
+@row("DFMA", OPS["DFMA"], "d", "ddd", ROUNDINGS)
 def multiply_add_doubles(form: Form, a: Array, b: Array, c: Array) -> Array:
     """Multiply and add with one rounding."""
     return _with_nans(_directed(form, fused_multiply_add(a, b, c), a, b, c), a, c, b)
 
 
-@row("DMNMX", "fp64", "d", "ddp")
+@row("DMNMX", OPS["DMNMX"], "d", "ddp")
 def minimum_maximum_doubles(form: Form, a: Array, b: Array, least: Array) -> Array:
-    return _with_nans(least_or_most(a, b, least), a, b)
+    return _with_nans(least_or_most(least, a, b), a, b)
 
 
-@row("DSETP", "fp64", "pp", "ddp", COMPARES)
+@row("DSETP", OPS["DSETP"], "pp", "ddp", COMPARES)
 def compare_doubles(form: Form, a: Array, b: Array, also: Array) -> Any:
-    name = next(name for name in ORDERED if name in form.modifiers)
-    result = ORDERED[name](a, b)
+    name = next(name for name in UNORDERED if name in form.modifiers)
+    result = UNORDERED[name](a, b)
     combine = one_of(form, COMBINATIONS)
     return combine(result, also), combine(~result, also)
 
 
-@row("DSETP.MIN DSETP.MAX", "fp64", "pp", "ddp", "AND")
+@row("DSETP.MIN DSETP.MAX", OPS["DSETP"], "pp", "ddp", "AND")
 def choose_double(form: Form, a: Array, b: Array, also: Array) -> Any:
     """Say whether the first of two is the one that is wanted, and whether both are no numbers.
 
@@ -97,16 +100,16 @@ def choose_double(form: Form, a: Array, b: Array, also: Array) -> Any:
     return first & also, np.isnan(a) & np.isnan(b)
 
 
-@row("MUFU.RCP64H", "xu", "u", "D")
+@row("MUFU.RCP64H", OPS["MUFU"], "u", "D")
 def reciprocal_high(form: Form, high: Array) -> Array:
     """The upper word of a double's reciprocal, from its upper word."""
-    return _upper(1 / _from_upper(high))
+    return _upper(reciprocal(_from_upper(high)))
 
 
-@row("MUFU.RSQ64H", "xu", "u", "D")
+@row("MUFU.RSQ64H", OPS["MUFU"], "u", "D")
 def reciprocal_root_high(form: Form, high: Array) -> Array:
     """The upper word of a reciprocal square root, from a double's upper word."""
-    return _upper(1 / np.sqrt(_from_upper(high)))
+    return _upper(LIBRARY["rsqrt"](_from_upper(high)))
 
 
 def _normal(value: Array) -> Array:

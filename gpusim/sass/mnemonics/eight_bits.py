@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.isa.ops import Array
+from gpusim.isa.rounding import F16, F64, HALF, U16, U32, rounded
 from gpusim.sass.form import Form
-from gpusim.sass.rounding import F16, F64, HALF, U16, U32, rounded
 from gpusim.sass.table import row
 
 NAN = U32(0x7F)
@@ -76,4 +76,4 @@ def _half(form: Form, byte: Array) -> Array:
         value = np.where(byte >> U32(7), -magnitudes, magnitudes)
     if "RELU" in form.modifiers:
         value = np.where(value <= 0, 0.0, value)
-    return rounded(form, value, HALF)
+    return rounded(value, HALF, form.direction)

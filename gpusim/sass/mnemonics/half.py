@@ -6,21 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.isa.comparisons import UNORDERED
+from gpusim.isa.functions import SPECIAL
 from gpusim.isa.fused import sum_to_odd
 from gpusim.isa.ops import Array
+from gpusim.isa.rounding import BRAIN, F32, F64, HALF, SINGLE, U32, Precision, rounded
 from gpusim.sass.form import Form, Signs
-from gpusim.sass.mnemonics.floating import (
-    ORDERED,
-    SPECIAL_FUNCTIONS,
-    chosen_of_two,
-    has_no_magnitudes,
-)
+from gpusim.sass.mnemonics.floating import chosen_of_two, has_no_magnitudes
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
-from gpusim.sass.rounding import BRAIN, F32, F64, HALF, U32, Precision, rounded
 from gpusim.sass.slots import TURNED
 from gpusim.sass.table import row
 
-COMPARES = " ".join([*ORDERED, "AND OR XOR FTZ BF16_V2"])
+COMPARES = " ".join([*UNORDERED, "AND OR XOR FTZ BF16_V2"])
 # An operand of one number in either half of a register, whose sign the row looks at itself.
 HALF_OPERAND = {"signs": "-|", "suffixes": "H0 H1"}
 BRAIN_V2 = "BF16_V2"  # bfloat16 instead of half precision
@@ -73,9 +70,9 @@ def _rounded(form: Form, exact: Array) -> Array:
     if "RELU" in form.modifiers:
         exact = np.where(exact <= 0, 0.0, exact)
     if "F32" in form.modifiers:
-        return rounded(form, exact)
+        return rounded(exact, SINGLE, form.direction)
     precision = _precision(form)
-    bits = rounded(form, exact, precision)
+    bits = rounded(exact, precision, form.direction)
     if "FTZ" not in form.modifiers:
         return bits
     small = np.abs(precision.value(bits)) < precision.least_normal
@@ -148,9 +145,9 @@ def compared_halves_as_masks(form: Form, a: Array, b: Array, also: Array) -> Arr
 
 def _compared(form: Form, a: Array, b: Array, also: Array) -> tuple[Array, ...]:
     x, y = _operands(form, a, b)
-    name = next(name for name in ORDERED if name in form.modifiers)
+    name = next(name for name in UNORDERED if name in form.modifiers)
     combine = one_of(form, COMBINATIONS)
-    return tuple(combine(ORDERED[name](p, q), also) for p, q in zip(x, y, strict=True))
+    return tuple(combine(UNORDERED[name](p, q), also) for p, q in zip(x, y, strict=True))
 
 
 @row("F2FP.PACK_AB F2FP.F16.PACK_AB F2FP.F16.F32.PACK_AB", "alu", "u", "ff", "RELU RZ")
@@ -174,7 +171,7 @@ def _narrowed(form: Form, value: Array) -> Array:
     exact = value.astype(F64)
     if "RELU" in form.modifiers:
         exact = np.where(exact <= 0, 0.0, exact)
-    return rounded(form, exact, _precision(form))
+    return rounded(exact, _precision(form), form.direction)
 
 
 @row("MUFU.EX2.F16 MUFU.TANH.F16 MUFU.EX2.BF16 MUFU.TANH.BF16", "xu", "u", "r", **HALF_OPERAND)
@@ -184,7 +181,7 @@ def special_function_of_half(form: Form, a: Array) -> Array:
     The power of two of bfloat16 takes subnormal operands and results for zero.
     """
     signs = form.signs[0]
-    made = one_of(form, SPECIAL_FUNCTIONS)(signs.of(_half(form, a, "H1" in signs.suffixes)))
+    made = one_of(form, SPECIAL)(signs.of(_half(form, a, "H1" in signs.suffixes)))
     if {"EX2", "BF16"} <= form.modifiers:
         made = np.where(made < BRAIN.least_normal, 0.0, made)
-    return rounded(form, made, _precision(form))
+    return rounded(made, _precision(form), form.direction)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.isa import integers
+from gpusim.isa.comparisons import COMPARISONS, least_or_most
 from gpusim.isa.lookup_tables import looked_up
-from gpusim.isa.ops import Array
+from gpusim.isa.ops import OPS, Array, plain
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.table import add, row
 
@@ -17,14 +19,7 @@ ONES = U32(0xFFFFFFFF)
 LOW = U64(0xFFFFFFFF)
 _32 = U64(32)
 
-COMPARISONS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "LT": np.less,
-    "LE": np.less_equal,
-    "GT": np.greater,
-    "GE": np.greater_equal,
-    "EQ": np.equal,
-    "NE": np.not_equal,
-}
+COMPARES = {name.upper(): compare for name, compare in COMPARISONS.items()}
 COMBINATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
     "AND": np.logical_and,
     "OR": np.logical_or,
@@ -63,34 +58,22 @@ def _has_more_carries(form: Form) -> bool:
     return 0 < asked < most + ("p" in form.sources) >> 32
 
 
-def _sum(terms: list[tuple[Array, Signs]]) -> Array:
-    """Return the sum of 32-bit terms, leaving out those that are the register of zeros."""
-    wanted = [(value, signs) for value, signs in terms if not signs.is_zero or signs.inverted]
-    if not wanted:
-        return terms[0][0]
-    total = _term(*wanted[0])
-    for value, signs in wanted[1:]:
-        total = total - value if signs.negated else total + _term(value, signs)
-    return total
-
-
 @row(
     "IADD3 UIADD3",
-    "alu",
+    OPS["IADD3"],
     "u|pp",
     "rrr|pp",
     "X",
     signs="-~ -~ -~",
-    affine="sum",
     refuses=_has_more_carries,
 )
 def add_three(form: Form, a: Array, b: Array, c: Array, *carries: Array) -> Any:
-    terms = list(zip((a, b, c), form.signs, strict=False))
     if form.kept == (0,):
-        total = _sum(terms)
+        total = form.summed(a, b, c)
         for carry in carries:
             total = total + carry.astype(U32)
         return total if len(form.results) == 1 else (total,)
+    terms = zip((a, b, c), form.signs, strict=False)
     wide = np.asarray(sum(_wide_term(value, signs) for value, signs in terms))
     for carry in carries:
         wide = wide + carry.astype(U64)
@@ -100,18 +83,18 @@ def add_three(form: Form, a: Array, b: Array, c: Array, *carries: Array) -> Any:
 
 @row("VIADD", "fma", "u", "rr", signs="- -", affine="sum")
 def add_two(form: Form, a: Array, b: Array) -> Array:
-    return _sum([(a, form.signs[0]), (b, form.signs[1])])
+    return form.summed(a, b)
 
 
-@row("IMAD UIMAD", "imad", "u", "rrr|p", "MOV U32 IADD SHL X", signs="- - -~", affine="product")
+@row("IMAD UIMAD", OPS["IMAD"], "u", "rrr|p", "MOV U32 IADD SHL X", signs="- - -~")
 def multiply_add(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Array:
     first, second, third = form.signs[:3]
     if first.is_zero or second.is_zero:
         total = _term(c, third)
-    else:
+    elif third.is_zero:
         total = _term(a, first) * _term(b, second)
-        if not third.is_zero:
-            total = total + _term(c, third)
+    else:
+        total = integers.multiply_add(_term(a, first), _term(b, second), _term(c, third))
     return total + carry[0].astype(U32) if carry else total
 
 
@@ -138,16 +121,15 @@ def _wide_carry(product: Array, c: Array, signs: Signs, carry: tuple[Array, ...]
 
 @row(
     "IMAD.WIDE UIMAD.WIDE",
-    "imad_wide",
+    OPS["IMAD.WIDE"],
     "U|p",
     "xxR|p",
     "U32 X",
     signs=". . -~",
-    affine="product",
     refuses=_has_carry_of_signs,
 )
 def multiply_add_wide(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Any:
-    product = a.astype(np.int64).view(U64) * b.astype(np.int64).view(U64)
+    product = integers.wide_product(a, b).view(U64)
     total = _wide_sum(product, c, form.signs[2], carry)
     if form.kept == (0,):
         return (total,) if len(form.results) > 1 else total
@@ -156,7 +138,7 @@ def multiply_add_wide(form: Form, a: Array, b: Array, c: Array, *carry: Array) -
 
 @row(
     "IMAD.HI UIMAD.HI",
-    "imad_wide",
+    OPS["IMAD.HI"],
     "u|p",
     "xxR|p",
     "U32 X",
@@ -164,19 +146,19 @@ def multiply_add_wide(form: Form, a: Array, b: Array, c: Array, *carry: Array) -
     refuses=_has_carry_of_signs,
 )
 def multiply_add_high(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Any:
-    product = a.astype(np.int64).view(U64) * b.astype(np.int64).view(U64)
-    high = (_wide_sum(product, c, form.signs[2], carry) >> _32).astype(U32)
+    product = integers.wide_product(a, b).view(U64)
+    high = integers.upper_word(_wide_sum(product, c, form.signs[2], carry))
     if form.kept == (0,):
         return (high,) if len(form.results) > 1 else high
     return high, _wide_carry(product, c, form.signs[2], carry)
 
 
-@row("LEA ULEA", "alu", "u|p", "rr#|p", "X", signs="- -~", affine="sum", refuses=_has_more_carries)
+@row("LEA ULEA", OPS["LEA"], "u|p", "rr#|p", "X", signs="- -~", refuses=_has_more_carries)
 def shift_add(form: Form, a: Array, b: Array, *carry: Array) -> Any:
     """Add a shifted register; it is negated behind the shift, which its carry shows."""
     shifted = np.left_shift(a, U32(form.numbers[0]))
     if form.kept == (0,) and not carry:
-        total = _sum([(shifted, form.signs[0]), (b, form.signs[1])])
+        total = form.summed(shifted, b)
         return (total,) if len(form.results) > 1 else total
     wide = _wide_term(shifted, form.signs[0]) + _wide_term(b, form.signs[1])
     if carry:
@@ -185,21 +167,19 @@ def shift_add(form: Form, a: Array, b: Array, *carry: Array) -> Any:
     return total if len(form.results) == 1 else (total, wide > LOW)
 
 
-@row("LEA.HI ULEA.HI", "alu", "u|p", "uru#|p", "X", signs=". -~", affine="high")
+@row("LEA.HI ULEA.HI", OPS["LEA.HI"], "u|p", "uru#|p", "X", signs=". -~", affine="high")
 def high_shift_add(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Any:
-    wide = (c.astype(U64) << _32) | a
-    return _high_part(form, wide, b, carry)
+    return _with_high_part(form, c, a, b, carry)
 
 
-@row("LEA.HI.SX32 ULEA.HI.SX32", "alu", "u|p", "ir#|p", "X", signs=". -~", affine="high")
+@row("LEA.HI.SX32 ULEA.HI.SX32", OPS["LEA.HI"], "u|p", "ir#|p", "X", signs=". -~", affine="high")
 def high_shift_add_extended(form: Form, a: Array, b: Array, *carry: Array) -> Any:
-    wide = a.astype(np.int64).view(U64)
-    return _high_part(form, wide, b, carry)
+    return _with_high_part(form, (a >> 31).view(U32), a.view(U32), b, carry)
 
 
-def _high_part(form: Form, wide: Array, b: Array, carry: tuple[Array, ...]) -> Any:
-    """Return the bits that a shift moves above the low 32, added to `b`."""
-    high = (np.left_shift(wide, U64(form.numbers[0])) >> _32).astype(U32)
+def _with_high_part(form: Form, high: Array, low: Array, b: Array, carry: tuple[Array, ...]) -> Any:
+    """Return the upper of two words after a shift left of both, plus `b`."""
+    high = integers.funnel_left(high, low, U32(form.numbers[0]))
     total = high.astype(U64) + _wide_term(b, form.signs[1])
     if carry:
         total = total + carry[0].astype(U64)
@@ -208,45 +188,35 @@ def _high_part(form: Form, wide: Array, b: Array, carry: tuple[Array, ...]) -> A
     return total.astype(U32), total > LOW
 
 
-@row("SHF.L.U32 USHF.L.U32", "alu", "u", "uuu", "S32", affine="first")
+@row("SHF.L.U32 USHF.L.U32", OPS["SHF"], "u", "uuu", "S32", affine="first")
 def shift_left(form: Form, a: Array, count: Array, c: Array) -> Array:
-    over = count > 31
-    if not np.count_nonzero(over):
-        return np.left_shift(a, count)
-    return np.where(over, U32(0), np.left_shift(a, np.where(over, U32(0), count)))
+    return integers.shift_left(a, count)
 
 
-@row("SHF.R.U32.HI USHF.R.U32.HI", "alu", "u", "uuu")
+@row("SHF.R.U32.HI USHF.R.U32.HI", OPS["SHF"], "u", "uuu", affine="")
+@row("SHF.R.S32.HI USHF.R.S32.HI", OPS["SHF"], "u", "uui", affine="")
 def shift_right(form: Form, a: Array, count: Array, c: Array) -> Array:
-    over = count > 31
-    if not np.count_nonzero(over):
-        return np.right_shift(c, count)
-    return np.where(over, U32(0), np.right_shift(c, np.where(over, U32(0), count)))
+    return integers.shift_right(c, count)
 
 
-@row("SHF.R.S32.HI USHF.R.S32.HI", "alu", "u", "uui")
-def shift_right_signed(form: Form, a: Array, count: Array, c: Array) -> Array:
-    return np.right_shift(c, np.minimum(count, U32(31)).astype(np.int32)).view(U32)
-
-
-@row("SHF USHF", "alu", "u", "uuu", "L R HI U32 S32 U64 S64 W")
+@row("SHF USHF", OPS["SHF"], "u", "uuu", "L R HI U32 S32 U64 S64 W", affine="")
 def funnel_shift(form: Form, a: Array, count: Array, c: Array) -> Array:
     """Shift two registers as one of 64 bits; counts above the width shift all of it out."""
     bits = 64 if form.modifiers & {"U64", "S64"} else 32
-    value = (c.astype(U64) << _32) | a
     amount = count & U32(bits - 1) if "W" in form.modifiers else np.minimum(count, U32(bits))
-    shift = amount.astype(U64)
+    if bits == 32 and {"L", "HI"} <= form.modifiers:
+        return integers.funnel_left(c, a, amount)
+    value, shift = (c.astype(U64) << _32) | a, amount.astype(U64)
     if "L" in form.modifiers:
-        moved = np.where(shift > U64(63), U64(0), np.left_shift(value, np.minimum(shift, U64(63))))
+        moved = integers.shift_left(value, shift)
     elif form.modifiers & {"S32", "S64"}:
-        moved = np.right_shift(value.view(np.int64), np.minimum(shift, U64(63)).view(np.int64))
-        moved = moved.view(U64)
+        moved = integers.shift_right(value.view(np.int64), shift).view(U64)
     else:
-        moved = np.where(shift > U64(63), U64(0), np.right_shift(value, np.minimum(shift, U64(63))))
+        moved = integers.shift_right(value, shift)
     return (moved >> _32 if "HI" in form.modifiers else moved).astype(U32)
 
 
-@row("LOP3 ULOP3", "alu", "|pu", "uuu#p", "LUT PAND")
+@row("LOP3 ULOP3", OPS["LOP3"], "|pu", "uuu#p", "LUT PAND")
 def logic(form: Form, a: Array, b: Array, c: Array, also: Array) -> Any:
     """Look up each bit; a predicate says whether any is set, or else what it is given."""
     bits = looked_up(form.numbers[0], a, b, c)
@@ -265,11 +235,9 @@ def _extended(result: Array, a: Array, b: Array, low: Array, form: Form) -> Arra
     return np.where(a == b, low, result)
 
 
-@row(
-    "ISETP UISETP", "alu", "pp", "xxp|p", "LT LE GT GE EQ NE AND OR XOR U32 EX", affine="comparison"
-)
+@row("ISETP UISETP", OPS["ISETP"], "pp", "xxp|p", f"{' '.join(COMPARES)} AND OR XOR U32 EX")
 def compare(form: Form, a: Array, b: Array, also: Array, *low: Array) -> Any:
-    result = one_of(form, COMPARISONS)(a, b)
+    result = one_of(form, COMPARES)(a, b)
     if low:
         result = _extended(result, a, b, low[0], form)
     combine = one_of(form, COMBINATIONS)
@@ -278,34 +246,29 @@ def compare(form: Form, a: Array, b: Array, also: Array, *low: Array) -> Any:
     return combine(result, also), combine(~result, also)
 
 
-@row("IABS", "alu", "i", "i")
-def absolute(form: Form, a: Array) -> Array:
-    return np.abs(a)
+add("IABS", OPS["IABS"], "i", "i", evaluate=plain(integers.absolute))
 
 
-def _of_both(form: Form, low: Array, high: Array, least: Array) -> Array:
-    """Return the lower or the higher number, with RELU no less than zero."""
-    result = np.where(least, low, high)
+def _bounded(form: Form, result: Array) -> Array:
+    """Return the bits of numbers, with RELU no less than zero."""
     if "RELU" in form.modifiers:
         result = np.maximum(result, result.dtype.type(0))
     return np.asarray(result.view(U32))
 
 
-@row("IMNMX VIMNMX UIMNMX UVIMNMX", "alu", "u", "xxp", "U32 RELU")
+@row("IMNMX VIMNMX UIMNMX UVIMNMX", OPS["IMNMX"], "u", "xxp", "U32 RELU")
 def minimum_maximum(form: Form, a: Array, b: Array, least: Array) -> Array:
-    return _of_both(form, np.minimum(a, b), np.maximum(a, b), least)
+    return _bounded(form, least_or_most(least, a, b))
 
 
-@row("VIMNMX3", "alu", "u", "xxxp", "U32 RELU")
+@row("VIMNMX3", OPS["IMNMX"], "u", "xxxp", "U32 RELU")
 def minimum_maximum_of_three(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
-    low, high = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
-    return _of_both(form, low, high, least)
+    return _bounded(form, least_or_most(least, a, b, c))
 
 
-@row("VIADDMNMX", "alu", "u", "xxxp", "U32 RELU", signs=". -")
+@row("VIADDMNMX", OPS["IMNMX"], "u", "xxxp", "U32 RELU", signs=". -")
 def sum_minimum_maximum(form: Form, a: Array, b: Array, c: Array, least: Array) -> Array:
-    total = a + b
-    return _of_both(form, np.minimum(total, c), np.maximum(total, c), least)
+    return _bounded(form, least_or_most(least, a + b, c))
 
 
 @row("VABSDIFF", "alu", "u", "xxu", "U32")
@@ -313,49 +276,25 @@ def absolute_difference(form: Form, a: Array, b: Array, c: Array) -> Array:
     return np.where(a > b, a - b, b - a).view(U32) + c
 
 
-@row("SEL USEL", "alu", "u", "uup", affine="select")
-def select(form: Form, a: Array, b: Array, condition: Array) -> Array:
-    return np.where(condition, a, b)
+add("SEL USEL", OPS["SEL"], "u", "uup")
+add("R2UR", OPS["MOV"], "u", "u", kind="to_uniform", shape="q?oo")
+add("MOV UMOV", OPS["MOV"], "u", "u")
+add("POPC UPOPC", OPS["POPC"], "u", "u", signs="~")
 
 
-@row("R2UR", "alu", "u", "u", affine="sum", kind="to_uniform", shape="q?oo")
-@row("MOV UMOV", "alu", "u", "u", affine="sum")
-def move(form: Form, a: Array) -> Array:
-    return a
-
-
-@row("POPC UPOPC", "xu", "u", "u", signs="~")
-def population_count(form: Form, a: Array) -> Array:
-    return np.asarray(np.bitwise_count(a), dtype=U32)
-
-
-def _highest(a: Array) -> Array:
-    """Return the position of the highest bit that is set, all ones where none is."""
-    bits = a.copy()
-    for step in (1, 2, 4, 8, 16):
-        bits |= bits >> U32(step)
-    return np.asarray(np.bitwise_count(bits), dtype=U32) - U32(1)
-
-
-@row("FLO.U32 UFLO.U32", "xu", "u", "u", "SH", signs="~")
+@row("FLO.U32 UFLO.U32", OPS["FLO"], "u", "u", "SH", signs="~")
 def find_leading_one(form: Form, a: Array) -> Array:
-    place = _highest(a)
+    place = integers.highest_bit(a).view(U32)
     return np.where(a == 0, ONES, U32(31) - place) if "SH" in form.modifiers else place
 
 
-@row("FLO UFLO", "xu", "u", "i", "SH", signs="~")
+@row("FLO UFLO", OPS["FLO"], "u", "i", "SH", signs="~")
 def find_leading_bit(form: Form, a: Array) -> Array:
     """Find the highest bit that differs from the sign."""
     return np.asarray(find_leading_one(form, np.where(a < 0, ~a, a).view(U32)))
 
 
-@row("BREV UBREV", "xu", "u", "u")
-def reverse_bits(form: Form, a: Array) -> Array:
-    out = np.zeros_like(a)
-    for _ in range(32):
-        out = (out << U32(1)) | (a & U32(1))
-        a = a >> U32(1)
-    return out
+add("BREV UBREV", OPS["BREV"], "u", "u")
 
 
 @row("PRMT UPRMT", "alu", "u", "uuu")
@@ -401,11 +340,10 @@ def sign_extend(form: Form, a: Array, count: Array) -> Array:
     if "W" in form.modifiers:
         count = count & U32(31)
     left = U32(32) - np.minimum(count, U32(32))
-    shifted = np.where(left > 31, U32(0), a << np.minimum(left, U32(31)))
+    shifted = integers.shift_left(a, left)
     if "U32" in form.modifiers:
-        return np.where(left > 31, U32(0), shifted >> np.minimum(left, U32(31)))
-    signed = shifted.view(np.int32) >> np.minimum(left, U32(31)).astype(np.int32)
-    return np.where(left > 31, np.int32(0), signed).view(U32)
+        return integers.shift_right(shifted, left)
+    return integers.shift_right(shifted.view(np.int32), left).view(U32)
 
 
 @row("BMSK UBMSK", "alu", "u", "uu", "W")
@@ -417,4 +355,4 @@ def bit_mask(form: Form, begin: Array, count: Array) -> Array:
     return bits.astype(U32)
 
 
-add("NOP", "none", kind="compute", op="NOP")
+add("NOP", OPS["NOP"], op="NOP")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Array
+from gpusim.isa.lookup_tables import looked_up
+from gpusim.isa.ops import OPS, Array
 from gpusim.sass.form import Form
 from gpusim.sass.table import row
 
@@ -14,16 +15,11 @@ U32 = np.uint32
 PREDICATES = tuple(f"P{number}" for number in range(7))
 
 
-def _looked_up(table: int, a: Array, b: Array, c: Array) -> Array:
-    places = a.astype(np.uint8) * 4 + b.astype(np.uint8) * 2 + c.astype(np.uint8)
-    return np.asarray((table >> places.astype(np.int64)) & 1, dtype=bool)
-
-
-@row("PLOP3 UPLOP3", "alu", "pp", "vvv##", "LUT")
+@row("PLOP3 UPLOP3", OPS["PLOP3"], "pp", "vvv##", "LUT")
 def predicate_logic(form: Form, a: Array, b: Array, c: Array) -> Any:
     first, second = form.numbers
-    other = _looked_up(second, a, b, c) if 1 in form.kept else None
-    return _looked_up(first, a, b, c), other
+    other = looked_up(second, a, b, c) if 1 in form.kept else None
+    return looked_up(first, a, b, c), other
 
 
 @row("P2R", "alu", "u", "?u#")

@@ -1,7 +1,8 @@
-"""Exact results, rounded once as a row says, to single precision, half or bfloat16.
+"""Exact results, rounded once, to single precision, half or bfloat16.
 
 An exact result is a float64, rounded to odd where it has more bits: a second rounding is right
-then. Results are bits in the lower end of a word; NaN has one pattern in each precision.
+then. Results are bits in the lower end of a word; NaN has one pattern in each precision. A
+direction is RM (down), RP (up), RZ (towards zero), or empty: to the nearest number.
 """
 
 from __future__ import annotations
@@ -12,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Array
-from gpusim.sass.form import Form
+Array = np.ndarray[Any, Any]
 
 F16, F32, F64 = np.float16, np.float32, np.float64
 U16, U32 = np.uint16, np.uint32
-ROUNDINGS = "RN RM RP RZ"  # to nearest, down, up, towards zero
-_DIRECTED = frozenset(("RM", "RP", "RZ"))
+DIRECTIONS = ("RM", "RP", "RZ")
 _LOST_BITS = np.int64(45)  # of double precision's fraction, by bfloat16
 _LEAST_BRAIN = 2.0**-133
 
@@ -84,34 +83,29 @@ BRAIN = Precision(
 NAN = np.array(SINGLE.nan, dtype=U32).view(F32)
 
 
-def is_directed(form: Form) -> bool:
-    """Return whether a row rounds down, up or towards zero rather than to nearest."""
-    return not _DIRECTED.isdisjoint(form.modifiers)
-
-
-def rounded(form: Form, exact: Array, precision: Precision = SINGLE) -> Array:
-    """Return the bits of exact results as the row rounds them."""
+def rounded(exact: Array, precision: Precision, direction: str = "") -> Array:
+    """Return the bits of exact results, rounded."""
     bits = precision.nearest(exact)
-    if is_directed(form):
-        bits = _directed(form, bits, exact, precision)
+    if direction:
+        bits = _directed(bits, exact, precision, direction)
     none = np.isnan(exact)
     return np.where(none, U32(precision.nan), bits) if np.count_nonzero(none) else bits
 
 
-def _directed(form: Form, bits: Array, exact: Array, precision: Precision) -> Array:
+def _directed(bits: Array, exact: Array, precision: Precision, direction: str) -> Array:
     """Step from the nearest number to a neighbour: bits count up with the magnitude."""
     size, whole = np.abs(precision.value(bits)), np.abs(exact)
     towards_zero = bits - (size > whole)
-    if "RZ" in form.modifiers:
+    if direction == "RZ":
         return np.asarray(towards_zero)
     inexact = (size > whole) | (size < whole)
-    outwards = np.signbit(exact) if "RM" in form.modifiers else ~np.signbit(exact)
+    outwards = np.signbit(exact) if direction == "RM" else ~np.signbit(exact)
     return np.asarray(towards_zero + (inexact & outwards))
 
 
-def single(form: Form, exact: Array) -> Array:
+def single(exact: Array, direction: str = "") -> Array:
     """Return exact results in single precision."""
-    return rounded(form, exact).view(F32)
+    return rounded(exact, SINGLE, direction).view(F32)
 
 
 def canonical(value: Array) -> Array:
@@ -120,20 +114,20 @@ def canonical(value: Array) -> Array:
     return np.where(none, NAN, value) if np.count_nonzero(none) else value
 
 
-def with_sign_of_zero(form: Form, total: Array, *terms: Array) -> Array:
+def with_sign_of_zero(direction: str, total: Array, *terms: Array) -> Array:
     """Give an exact sum of zero its sign: rounding down, only a sum of positive zeros has none."""
-    if "RM" not in form.modifiers:
+    if direction != "RM":
         return total
     negative: Any = np.logical_or.reduce(np.broadcast_arrays(*map(np.signbit, terms)))
     return np.where((total == 0) & negative, F64(-0.0), total)
 
 
-def towards(form: Form, near: Array, lost: Array) -> Array:
+def towards(direction: str, near: Array, lost: Array) -> Array:
     """Step from the nearest double to a neighbour, by the sign of the rounding error."""
-    if "RM" in form.modifiers:
+    if direction == "RM":
         return np.where(lost < 0, np.nextafter(near, -np.inf), near)
-    if "RP" in form.modifiers:
+    if direction == "RP":
         return np.where(lost > 0, np.nextafter(near, np.inf), near)
-    if "RZ" in form.modifiers:
+    if direction == "RZ":
         return np.where(lost * np.sign(near) < 0, np.nextafter(near, F64(0)), near)
     return near
