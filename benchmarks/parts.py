@@ -1,4 +1,4 @@
-"""What is measured. Each part runs in a process of its own and prints one JSON object.
+"""The benchmarks. Each part runs in a process of its own and prints one JSON object.
 
 `python benchmarks/parts.py PART`; `run.py` calls them all, pinned to one core.
 """
@@ -29,7 +29,7 @@ REPEATS = 3
 MEMORY_KERNEL = "reduce3"
 MEMORY_ELEMENTS = 2**26
 
-# Those that say nothing numba lacks. They take it seconds at this size; its threads are Python's.
+# Kernels in numba's dialect too. They take it seconds at this size; its threads are Python's.
 COMMON = ("reduce1", "reduce2", "reduce3", "reduce4")
 NUMBA_ELEMENTS = 2**10
 NUMBA_BLOCK = 128
@@ -41,7 +41,7 @@ DATA_DEPENDENT = (
 )  # fmt: skip
 
 CLOCK_BLOCK = 256
-# A grid that grows with n, and grids that do not: there a thread's loop grows.
+# A grid that grows with n, and fixed grids with a growing loop per thread.
 HUGE = {
     "reduce3": None,
     "reduce7": 528,
@@ -58,7 +58,7 @@ COLD_STARTS = 11
 COLD_COMMAND = ("trace", "reduce2", "--block", "128")
 COLD_PREDICTION = ("predict", "reduce3", "-n", "2^24", "--block", "512")
 
-# 6,600 cases. Every so many-th is predicted: a prime number, so that all kinds are.
+# 6,600 cases, sampled with a prime step so that all kinds occur.
 SWEEP_KERNELS = (
     *SEVEN, *(f"reduction{n}" for n in range(1, 5)), "reduction5_fixed", "step1", "step2_fixed",
     "step3", "step4", "step5_fixed", "reduce_gpu", "reduce_coarsening_gpu", "kernel0", "kernel1",
@@ -119,7 +119,7 @@ def others() -> dict[str, Any]:
 
 
 def data_dependent() -> dict[str, Any]:
-    """Run the same, lowered, of those whose branches and addresses follow the data."""
+    """Run kernels with data-dependent branches and addresses, lowered."""
     found: dict[str, list[Any]] = {name: [] for name in DATA_DEPENDENT}
     for launch in _launches():
         if launch.kernel.name in found:
@@ -136,7 +136,7 @@ def _launches() -> Any:
 
 
 def _counted(launch: Any, code: str) -> dict[str, Any]:
-    """Return how fast a launch runs with every counter on, and how much faster with none."""
+    """Return the rate of a launch with every counter on, and the slowdown by counting."""
     from gpusim import machine
     from gpusim.codegen.programs import prepare
     from gpusim.tracing.copies import LastCopies
@@ -167,7 +167,7 @@ def _counted(launch: Any, code: str) -> dict[str, Any]:
 
 
 def memory() -> dict[str, Any]:
-    """Trace a large launch, and say how much memory the process had at most."""
+    """Trace a large launch, and report the process's peak memory."""
     from gpusim import catalogue
     from gpusim.tracing.trace import trace
 
@@ -218,7 +218,7 @@ def numba() -> dict[str, Any]:
 
 
 def _for_numba(name: str) -> Any:
-    """Return a module of `gpusim/kernels/` whose dialect is numba's."""
+    """Return a module of `gpusim/kernels/` in numba's dialect."""
     import gpusim.kernels
 
     path = Path(gpusim.kernels.__path__[0]) / f"{name}.py"
@@ -231,12 +231,12 @@ def _for_numba(name: str) -> Any:
 
 
 def cold() -> dict[str, Any]:
-    """Start the command line again and again; only its byte code is there from the first time."""
+    """Start the command line repeatedly; only byte code is cached from the first time."""
     return _cold_starts(COLD_COMMAND)
 
 
 def cold_prediction() -> dict[str, Any]:
-    """Start a prediction again and again; the compiled clock is kept from the first time, too."""
+    """Start a prediction repeatedly; the compiled clock is cached from the first time, too."""
     return _cold_starts(COLD_PREDICTION)
 
 
@@ -260,7 +260,7 @@ def _cold_starts(command: tuple[str, ...]) -> dict[str, Any]:
 def clock() -> dict[str, Any]:
     """Predict the seven reductions on one device, and some kernels for large and huge n.
 
-    Each play is played twice, by SimPy and compiled, and must come out the same.
+    Each SM is played twice, by SimPy and compiled, with equal results.
     """
     from gpusim.catalogue import Request
     from gpusim.prediction.sweeps import jobs
@@ -297,7 +297,7 @@ def clock() -> dict[str, Any]:
 
 @contextmanager
 def _plays() -> Iterator[list[tuple[int, float, float]]]:
-    """Yield instructions and seconds, by SimPy and compiled, of what is played within."""
+    """Yield a list of instructions and seconds, by SimPy and compiled, of each play within."""
     from gpusim.prediction import sampling
     from gpusim.prediction.compiled.evaluator import SWITCH
 
@@ -360,13 +360,13 @@ def planning() -> dict[str, Any]:
     stages(SEVEN[-1])  # imports
     rows = []
     for entry in catalogue.entries():
-        with suppress(GpusimError):  # what does not work with this block
+        with suppress(GpusimError):  # kernels that do not support this block size
             rows.append({"kernel": entry.name, **stages(entry.name, CLOCK_BLOCK)})
     return {"elements": PLANNED_ELEMENTS, "block": CLOCK_BLOCK, "rows": rows}
 
 
 def sweep() -> dict[str, Any]:
-    """Predict every so many-th of a large sweep's cases, on one core."""
+    """Predict a sample of a large sweep's cases, on one core."""
     from gpusim.catalogue import Request
     from gpusim.errors import GpusimError
     from gpusim.gpu import device
@@ -376,7 +376,7 @@ def sweep() -> dict[str, Any]:
     cases = list(product(SWEEP_KERNELS, SWEEP_BLOCKS, SWEEP_SIZES, gpus))
     started, done = time.process_time(), 0
     for name, block, elements, gpu in cases[::SWEEP_STEP]:
-        with suppress(GpusimError):  # what a GPU has no room for
+        with suppress(GpusimError):  # cases too large for a GPU
             jobs.catalogue_job(Request(name, elements, block=block)).on(gpu)
         done += 1
     return {"cases": len(cases), "done": done, "seconds": time.process_time() - started}

@@ -21,7 +21,7 @@ from parts import PARTS
 
 HERE = Path(__file__).resolve().parent
 
-# What gpusim has to reach.
+# The bars.
 LEAST_INSTRUCTIONS_PER_S = 25e6
 LEAST_OF_OTHERS_PER_S, LEAST_MEDIAN_PER_S = 2e6, 10e6
 LEAST_DATA_DEPENDENT_PER_S = 10e6
@@ -40,7 +40,7 @@ MOST_HUGE_OVER_LARGE = 1.3
 
 
 def pinned() -> int | None:
-    """Stay on the last core from now on, children too; None where that cannot be had."""
+    """Pin this process and its children to the last core; None if unsupported."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     core = max(os.sched_getaffinity(0))
@@ -49,11 +49,11 @@ def pinned() -> int | None:
 
 
 def measured(part: str) -> dict[str, Any]:
-    """Return what a part finds, in a process of its own."""
+    """Return a part's result, from a separate process."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "GPUSIM_CODE": "lowering",  # where no compiler is installed it is the same work
+        "GPUSIM_CODE": "lowering",  # equal work with and without an installed compiler
     }
     done = subprocess.run(
         [sys.executable, str(HERE / "parts.py"), part],
@@ -66,7 +66,7 @@ def measured(part: str) -> dict[str, Any]:
 
 
 def machine(core: int | None) -> dict[str, Any]:
-    """Return what was measured on, and how busy it was with other things."""
+    """Return a description of the machine and its load."""
     import numpy
 
     return {
@@ -90,7 +90,7 @@ def _processor() -> str:
 
 
 def report(results: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of the table: what was found, and the bar that it has to reach."""
+    """Yield the lines of the table: results beside their bars."""
     about = results["machine"]
     yield (
         f"{results['date']}  {about['processor']}, {about['cores']} cores, "

@@ -1,5 +1,5 @@
-"""The proof on hardware: kernels measured on a real GPU, beside what gpusim predicts of them.
+"""Validation on hardware: kernels measured on a real GPU, beside gpusim's predictions.
 
-What needs a GPU or a compiler imports it when it runs; without either, the measurements that
-come with the package serve. gpusim never imports this package.
+GPU and compiler libraries are imported on use; without either, the measurements that come with the
+package serve. gpusim never imports this package.
 """

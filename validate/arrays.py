@@ -1,7 +1,7 @@
-"""A case's arrays on the GPU: fresh random input, outputs, and copies of both to go around.
+"""A case's arrays on the GPU: fresh random input, outputs, and several copies of both.
 
-Where an array lies decides which page tables and DRAM banks serve it, which a time out of cold
-memory shows by some percent. So launches take turns on copies at different addresses.
+The address of an array determines its page tables and DRAM banks, and so times with a cold L2 by
+some percent. Launches therefore alternate between copies at different addresses.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from gpusim.catalogue.oracle import Array
 MOST_COPIES = 8
 MOST_BYTES = 2**29
 PAGE = 2**21
-# Behind an array stands room for what fills the last block up.
+# Room after an array for the padding of the last block.
 ROOM = 2**14
 POISON = 0xA5
 
 
 class Buffer:
-    """Memory of the GPU that grows as it is asked for more."""
+    """GPU memory that grows on request."""
 
     def __init__(self, driver: Any) -> None:
         self._driver, self._memory, self._bytes = driver, None, 0
 
     def of(self, size: int) -> Any:
-        """Return memory of at least `size` bytes; what was in it may be gone."""
+        """Return memory of at least `size` bytes; its contents may be lost."""
         if size > self._bytes:
             if self._memory is not None:
                 self._memory.free()
@@ -41,7 +41,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Ready:
-    """A launch with its arguments, and the address of what it writes."""
+    """A launch with its arguments, and the address of its output."""
 
     setup: Setup
     arguments: tuple[Any, ...]
@@ -49,7 +49,7 @@ class Ready:
 
 
 class Arrays:
-    """The arrays of one case at a time; input stays while cases ask for the same."""
+    """The arrays of one case at a time; input is kept for cases with the same."""
 
     def __init__(self, driver: Any, random: np.random.Generator) -> None:
         self._driver, self._random = driver, random
@@ -60,7 +60,7 @@ class Arrays:
         self.data: Array = np.zeros(0)
 
     def ready(self, setups: Sequence[Setup]) -> list[list[Ready]]:
-        """Return the launches, each reading what the one before it writes, on every copy."""
+        """Return the launches on every copy, each with the previous one's output as input."""
         self._hold(setups[0])
         while len(self._outputs) < len(setups):
             self._outputs.append(Buffer(self._driver))
@@ -82,7 +82,7 @@ class Arrays:
         return copies
 
     def is_new(self, setup: Setup) -> bool:
-        """Return whether a launch needs other input than there is."""
+        """Return whether a launch needs other input than the present one."""
         return self.data.shape != (setup.n,) or self.data.dtype != setup.dtype
 
     def poison(self, launches: Sequence[Ready]) -> None:
@@ -93,13 +93,13 @@ class Arrays:
             self._driver.memset_d8(ready.output, POISON, size)
 
     def results(self, last: Ready) -> Array:
-        """Return what a launch has written, without what fills up the last block."""
+        """Return the output of a launch, without the padding of the last block."""
         found = np.empty(last.setup.entry.family.outputs(last.setup), last.setup.dtype)
         self._driver.memcpy_dtoh(found, last.output)
         return found[: last.setup.results]
 
     def restore(self, setup: Setup, copy: int) -> None:
-        """Queue the undoing of what a kernel that overwrites its input has done to a copy."""
+        """Queue the restoration of a copy's input, for a kernel that overwrites it."""
         if setup.entry.overwrites_input:
             size = setup.n * setup.dtype.itemsize
             self._driver.memcpy_dtod_async(self._inputs[copy], self._pristine.of(0), size, None)
@@ -110,7 +110,7 @@ class Arrays:
             self.restore(setup, copy)
 
     def _hold(self, setup: Setup) -> None:
-        """Have the input on the GPU; a kernel that changes it finds a pristine copy beside it."""
+        """Keep the input on the GPU, with a pristine copy for a kernel that overwrites it."""
         size = (setup.n + ROOM) * setup.dtype.itemsize
         if self.is_new(setup):
             self.data = random_data(self._random, setup.n, setup.dtype)
@@ -126,7 +126,7 @@ class Arrays:
             self._is_pristine = True
 
     def _fill_up(self, place: int, setup: Setup) -> None:
-        """Put numbers that change nothing behind an input, up to whole blocks."""
+        """Pad an input with the operation's identity, up to whole blocks."""
         if setup.length > setup.n:
             size = setup.dtype.itemsize
             filling = np.full(setup.length - setup.n, setup.template.identity, setup.dtype)

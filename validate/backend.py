@@ -1,8 +1,8 @@
 """A real GPU through PyCUDA: one method, `measure(kernel, launch) -> Measurement`.
 
-Results come first: outputs are poisoned before and checked after, on fresh random data.
-Then the time, from event to event, of launches queued behind other work on the GPU: behind the
-read that empties the L2 cache, or behind itself and a wait where the data are to be found in it.
+Results come first: outputs are poisoned before and checked after, on fresh random data. Then the
+time between events, of launches queued behind other work on the GPU: behind a read that empties the
+L2 cache, or, for a warm L2, behind the launch itself and a wait.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INSTALL = "pip install 'gpusim[gpu]'"
 # The L2 is emptied by reading this many times its size, and never less than the second.
 FLUSH_TIMES = 5
 FLUSH_LEAST = 2**29
-# A wait long enough for the host to queue what comes behind it.
+# A wait long enough for the host to queue the work behind it.
 WAIT_CYCLES = 250_000
 WARM_UP_US = 300_000.0
 TARGET_US = 60_000.0
@@ -47,7 +47,7 @@ BYTES_PER_READ = 16
 READ_ALL = twins.Twin("kernels/service.cu", "read_all<int4>")
 WAIT = twins.Twin("kernels/service.cu", "wait<long long>")
 
-Launch = tuple[Any, Ready]  # what the driver launches, and with which arguments
+Launch = tuple[Any, Ready]  # the driver's function, and its arguments
 
 
 class GpuMissingError(GpusimError):
@@ -59,10 +59,10 @@ class CudaError(GpusimError):
 
 
 class Backend(Protocol):
-    """What can measure a kernel."""
+    """Anything that can measure a kernel."""
 
     def measure(self, kernel: Entry, launch: Case) -> Measurement:
-        """Return time and correctness of a launch; CudaError where the GPU refuses."""
+        """Return time and correctness of a launch; raises CudaError if the GPU refuses it."""
 
 
 class PycudaBackend:
@@ -100,7 +100,7 @@ class PycudaBackend:
         self._warm_up()
 
     def measure(self, kernel: Entry, launch: Case) -> Measurement:
-        """Return time and correctness of a launch; CudaError where the GPU refuses."""
+        """Return time and correctness of a launch; raises CudaError if the GPU refuses it."""
         setups = launch.setups(kernel)
         with self.naming(kernel.name):
             copies = self._copies(setups)
@@ -111,12 +111,12 @@ class PycudaBackend:
         return Measurement(kernel.name, launch, median, low, high, len(times), results, wrong)
 
     def launch_once(self, kernel: Entry, launch: Case) -> int:
-        """Launch a kernel once, for a profiler to look at; return how many results are wrong."""
+        """Launch a kernel once, for a profiler; return the number of wrong results."""
         with self.naming(kernel.name):
             return self._check(self._copies(launch.setups(kernel))[0], launch)[1]
 
     def machine(self, device: str, date: str) -> Machine:
-        """Return what this computer is, as a file of measurements says it."""
+        """Return this computer's facts for a file of measurements."""
         driver, memory_clock = reported_by_nvidia_smi()
         version = self.driver.get_driver_version()
         return Machine(
@@ -133,23 +133,23 @@ class PycudaBackend:
         )
 
     def attribute(self, name: str) -> int | None:
-        """Return what the driver reports of the GPU; None where it does not know the name."""
+        """Return a GPU attribute from the driver; None for an unknown name."""
         known = getattr(self.driver.device_attribute, name, None)
         return None if known is None else int(self._device.get_attribute(known))
 
     def clock_mhz(self) -> float:
-        """Return what the SMs' clock runs at, from a wait of known cycles."""
+        """Return the SM clock in MHz, from a wait of known cycles."""
         cycles = 20_000_000
         with self.naming("the clock"):
             times = self.timed(partial(self.wait, WAIT_CYCLES), partial(self.wait, cycles), 3)
         return round(cycles / min(times), 1)
 
     def close(self) -> None:
-        """Give the GPU back."""
+        """Release the GPU."""
         self._context.pop()
 
     def compile_all(self, wanted: Iterable[twins.Twin]) -> None:
-        """Compile several twins at once, as many at a time as there are processors."""
+        """Compile several twins in parallel, one per processor."""
         missing = sorted(set(wanted) - set(self._binaries))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             made = pool.map(lambda twin: self._compiler.compile(twin, self.arch), missing)
@@ -162,11 +162,11 @@ class PycudaBackend:
         )
 
     def store(self, folder: Path) -> None:
-        """Keep all that is compiled in a folder, for another process."""
+        """Store all compiled code in a folder, for another process."""
         compilers.store(self._binaries, self._compiler.version, folder)
 
     def function(self, twin: twins.Twin) -> Any:
-        """Return the twin as the GPU holds it, compiled once."""
+        """Return the twin as loaded on the GPU, compiled once."""
         if twin not in self._functions:
             self.compile_all([twin])
             made = self._binaries[twin]
@@ -192,9 +192,9 @@ class PycudaBackend:
         ]
 
     def _check(self, launches: Sequence[Launch], case: Case) -> tuple[int, int]:
-        """Run once with poisoned outputs; return how many results there are, and how many wrong.
+        """Run once with poisoned outputs; return the numbers of results and of wrong ones.
 
-        Where all launches are measured together, the one value at the end is the result.
+        For all passes together, the result is the one final value.
         """
         self._arrays.poison([ready for _, ready in launches])
         self._send_all(launches)
@@ -203,9 +203,9 @@ class PycudaBackend:
         return len(found), int(np.count_nonzero(self._oracle(launches, case).wrong(found)))
 
     def _oracle(self, launches: Sequence[Launch], case: Case) -> Expected:
-        """Return what should be found; NumPy adds the data up once for kernels that divide alike.
+        """Return the expected results; NumPy computes them once for kernels with equal division.
 
-        The bound on rounding is in proportion to the number of additions.
+        The bound on rounding is proportional to the number of additions.
         """
         setup = launches[0][1].setup
         if case.scope == "single":
@@ -256,8 +256,8 @@ class PycudaBackend:
     ) -> list[float]:
         """Return the times of `work`, in microseconds, each time queued behind `before`.
 
-        A repetition is queued when the one before has ended. Where all are queued at once, the
-        GPU comes to every other launch of an H200 0.3 to 0.7 us late, whatever it launches.
+        A repetition is queued after the one before has ended. With all queued at once, an H200
+        starts every other launch 0.3 to 0.7 us late, for any kernel.
         """
         start, end = self.driver.Event(), self.driver.Event()
         times = []
@@ -281,18 +281,18 @@ class PycudaBackend:
             )
 
     def empty_l2(self) -> None:
-        """Queue a read of far more than the L2 holds."""
+        """Queue a read of several times the L2's size."""
         words = np.uint64(self._flush_bytes // BYTES_PER_READ)
         self._read_all(
             self._flush, words, self._never, grid=(8 * self.sms, 1, 1), block=(256, 1, 1)
         )
 
     def wait(self, cycles: int) -> None:
-        """Queue a wait that touches no memory."""
+        """Queue a wait without memory accesses."""
         self._wait_kernel(np.int64(cycles), self._never, grid=(1, 1, 1), block=(1, 1, 1))
 
     def _warm_up(self) -> None:
-        """Keep the GPU busy until its clocks are up."""
+        """Keep the GPU busy until its clocks have risen."""
         with self.naming("the warm-up"):
             spent = 0.0
             while spent < WARM_UP_US:
@@ -300,7 +300,7 @@ class PycudaBackend:
 
 
 def pycuda_driver() -> Any:
-    """Return PyCUDA's driver module, initialised; GpuMissingError says what is missing."""
+    """Return PyCUDA's driver module, initialised; GpuMissingError names the missing part."""
     try:
         driver = importlib.import_module("pycuda.driver")
     except ImportError as error:
@@ -315,7 +315,7 @@ def pycuda_driver() -> Any:
 
 
 def reported_by_nvidia_smi() -> tuple[str, float | None]:
-    """Return the driver's version and the memory clock, as far as they can be read."""
+    """Return the driver's version and the memory clock, as far as available."""
     query = "--query-gpu=driver_version,clocks.mem"
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
     try:

@@ -1,4 +1,4 @@
-"""What microbenchmarks run on: probes compiled, launched, and read off in cycles or us."""
+"""The bench of microbenchmarks: probes compiled, launched, and timed in cycles or us."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPETITIONS = 5
 class Bench:
     """A GPU with memory for the probes' numbers.
 
-    `values` are the keys that have been measured, `notes` what is worth knowing besides.
+    `values` are the keys measured so far, `notes` further findings.
     """
 
     def __init__(self, backend: PycudaBackend) -> None:
@@ -41,24 +41,24 @@ class Bench:
         self.backend.compile_all(Twin(f"probe_kernels/{file}.cu", one) for one in expressions)
 
     def known(self, *keys: str) -> float:
-        """Return the sum of keys that have been measured; CudaError names one that has not."""
+        """Return the sum of measured keys; CudaError names a missing one."""
         for key in keys:
             if key not in self.values:
                 raise CudaError(f"{key}, which it needs, was not measured")
         return sum(self.values[key] for key in keys)
 
     def stamps(self, numbers: int) -> Any:
-        """Return memory for so many 64-bit numbers, all zero."""
+        """Return memory for `numbers` 64-bit numbers, all zero."""
         memory = self._stamps.of(8 * numbers)
         self.driver.memset_d8(memory, 0, 8 * numbers)
         return memory
 
     def buffer(self, size: int) -> Any:
-        """Return memory of so many bytes."""
+        """Return memory of `size` bytes."""
         return self._room.of(size)
 
     def read(self, memory: Any, numbers: int) -> Array:
-        """Return so many 64-bit numbers from the GPU."""
+        """Return `numbers` 64-bit numbers from the GPU."""
         found = np.empty(numbers, np.int64)
         self.driver.memcpy_dtoh(found, memory)
         return found
@@ -74,7 +74,7 @@ class Bench:
         shared: int = 0,
         before: Callable[[], None] = lambda: None,
     ) -> Array:
-        """Return what a probe tells: so many 64-bit numbers, to which its first argument points."""
+        """Return a probe's output: `numbers` 64-bit numbers, at its first argument."""
         kernel = self.probe(file, expression)
         with self.backend.naming(expression):
             if shared:
@@ -93,7 +93,7 @@ class Bench:
         threads: int = 32,
         before: Callable[[], None] = lambda: None,
     ) -> float:
-        """Return cycles from the first warp's begin to the last one's end; the least of several."""
+        """Return cycles from the first warp's start to the last one's end; minimum of several."""
         return min(self.spans(file, expression, *arguments, threads=threads, before=before))
 
     def spans(
@@ -104,9 +104,9 @@ class Bench:
         threads: int = 32,
         before: Callable[[], None] = lambda: None,
     ) -> list[float]:
-        """Return cycles from the first warp's begin to the last one's end, several times.
+        """Return cycles from the first warp's start to the last one's end, several times.
 
-        The probe's first argument is where each warp of its one block puts its two cycles.
+        The probe's first argument is the array for the two cycle counts of each warp of its block.
         """
         kernel = self.probe(file, expression)
         warps = -(-threads // 32)
@@ -130,9 +130,9 @@ class Bench:
         lengths: tuple[int, int] = (16, 32),
         iterations: int = 64,
     ) -> float:
-        """Return cycles for one more step of a probe: what loop and clock cost drops out.
+        """Return cycles per additional step of a probe, without those of loop and clock reads.
 
-        `template` has LENGTH where the number of steps in the loop stands.
+        `template` has LENGTH in place of the number of steps in the loop.
         """
         short, long = (
             self.span(
@@ -157,7 +157,7 @@ class Bench:
         launches: int = 1,
         repetitions: int = 15,
     ) -> float:
-        """Return the median time of a launch, event to event, or of several in a row."""
+        """Return the median time of a launch between events, or of several in a row."""
         launch = partial(kernel, *arguments, grid=(grid, 1, 1), block=(block, 1, 1), shared=shared)
 
         def work() -> None:
@@ -170,7 +170,7 @@ class Bench:
             return quantile(self.backend.timed(before, work, repetitions), 0.5)
 
     def ring(self, memory: Any, nodes: int, apart: int) -> int:
-        """Put a ring of pointers into memory, in random order; return the first node's address."""
+        """Write a ring of pointers in random order; return the first node's address."""
         order = np.random.default_rng(7).permutation(nodes).astype(np.uint64)
         where = np.uint64(int(memory)) + order * np.uint64(apart)
         words = np.zeros(nodes * apart // 8, np.uint64)

@@ -1,7 +1,7 @@
-"""What the L1, the L2 and DRAM are predicted to count beside what the hardware counted.
+"""Predicted counters of L1, L2 and DRAM beside the hardware's.
 
-Nsight Compute empties the caches before it counts, so that predictions are those of a cold L2. They
-are a model's: none is held to a bar, and how far off they are is told.
+Nsight Compute empties the caches before it counts, so that predictions are for a cold L2. They are
+a model's: no bar applies, and errors are reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEAR = 0.05
 
 @dataclass(frozen=True)
 class Pair:
-    """One metric of one launch: what was counted, and what is predicted."""
+    """One metric of one launch, counted and predicted."""
 
     kernel: str
     case: Case
@@ -35,9 +35,9 @@ class Pair:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off: a part of what was counted, of a rate the difference.
+        """Relative error of the prediction; for a rate, the difference.
 
-        Where nothing was counted, any other prediction is off by all of itself.
+        Relative to the prediction if the count is 0.
         """
         if is_rate(self.metric):
             return (self.predicted - self.measured) / 100
@@ -46,7 +46,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far off one metric is over all launches; `near` of them are at most 5 % off."""
+    """Errors of one metric over all launches; `near` of them are at most 5 % off."""
 
     metric: str
     launches: int
@@ -59,14 +59,14 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Caches:
-    """The metrics of all launches that one file holds, beside predictions with one code."""
+    """The metrics of all launches in one file, beside predictions with one code."""
 
     pairs: tuple[Pair, ...]
     code: str = LOWERING
 
     @cached_property
     def agreements(self) -> list[Agreement]:
-        """What the launches come to, a row for each metric that was counted."""
+        """Error statistics, one row for each counted metric."""
         by_metric = {
             name: [abs(pair.error) for pair in self.pairs if pair.metric == name]
             for name in PREDICTED
@@ -91,13 +91,13 @@ class Caches:
 
 
 def is_rate(metric: str) -> bool:
-    """Whether a metric is a percentage, the errors of which are differences."""
+    """Whether a metric is a percentage: its errors are differences."""
     unit, _, _ = PREDICTED[metric]
     return unit == "%"
 
 
 def compare_launch(counts: Counts, device: str, code: str = LOWERING) -> list[Pair]:
-    """Return what was counted in a launch beside what is predicted; nothing where it is refused."""
+    """Return a launch's counts beside predictions; empty for a refused launch."""
     counted = [name for name in PREDICTED if name in counts.values]
     try:
         found = predictions(counts.kernel, counts.case, device, code)[0] if counted else None
@@ -117,10 +117,10 @@ def compare(
     workers: int | None = None,
     done: Listener = ignored,
 ) -> Caches:
-    """Return all launches beside their predictions; `done` is called for each that is finished.
+    """Return all launches beside their predictions; `done` is called for each finished one.
 
-    `device` is a device file's name, `code` whose machine code is played, `workers` a number of
-    processes.
+    `device` is a device file's name, `code` the generator of the machine code, `workers` a number
+    of processes.
     """
     found: dict[int, list[Pair]] = {}
     for number, pairs in worked_out(

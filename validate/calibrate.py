@@ -1,7 +1,7 @@
-"""From microbenchmarks to a device file: what is measured is written with how, the rest is kept.
+"""From microbenchmarks to a device file: measured values with their method, all others kept.
 
-What the driver reports of the GPU is taken from there; what neither knows comes from the device
-file that serves as the pattern, and is an estimate where that file is of another GPU.
+The driver's attributes of the GPU are taken over; the remaining values come from the device file
+that serves as the pattern, as estimates if that is of another GPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .measure import today
 from .probes import PROBES, Probe
 from .records import Machine
 
-# Keys of a device file, and the driver's name of the attribute that reports each.
+# Keys of a device file, and the driver's attribute for each.
 ATTRIBUTES = {
     "gpu.sms": "MULTIPROCESSOR_COUNT",
     "sm.max_threads": "MAX_THREADS_PER_MULTIPROCESSOR",
@@ -37,9 +37,9 @@ ATTRIBUTES = {
 
 @dataclass
 class Calibration:
-    """What the probes found on one GPU: values with their method, notes, probes that failed.
+    """Results of the probes on one GPU: values with their method, notes, failed probes.
 
-    `reported` is what the driver says.
+    `reported` are the driver's attributes.
     """
 
     machine: Machine
@@ -62,7 +62,7 @@ class Calibration:
 
 
 def chosen_probes(names: Sequence[str]) -> list[Probe]:
-    """Return the probes of these names in the order in which they run; InputError for others."""
+    """Return the probes of these names in running order; InputError for unknown names."""
     known = [probe.name for probe in PROBES]
     for name in names:
         if name not in known:
@@ -74,9 +74,9 @@ def chosen_probes(names: Sequence[str]) -> list[Probe]:
 def calibrate(
     backend: PycudaBackend, pattern: Device, probes: Sequence[Probe] | None = None
 ) -> Calibration:
-    """Run probes, all unless some are given; one that fails is reported and left out.
+    """Run probes, by default all; a failing one is reported and left out.
 
-    Some may need what others measure: that is taken from the pattern then, if it is of this GPU.
+    Probes that need values of others take them from the pattern, if it is of this GPU.
     """
     found = Calibration(backend.machine(pattern.id, today()), reported=reported_by_driver(backend))
     bench = Bench(backend)
@@ -101,12 +101,12 @@ def calibrate(
 
 
 def _measured_before(device: Device) -> dict[str, float]:
-    """Return what a device file says was measured."""
+    """Return the measured values of a device file."""
     return {key: float(fact.value) for key, fact in device.facts.items() if fact.kind == "measured"}
 
 
 def reported_by_driver(backend: PycudaBackend) -> dict[str, devices.Value]:
-    """Return the keys of a device file that the driver knows."""
+    """Return the keys of a device file known to the driver."""
     attributes = {key: backend.attribute(name) for key, name in ATTRIBUTES.items()}
     reported: dict[str, devices.Value] = {
         key: value for key, value in attributes.items() if value is not None
@@ -121,9 +121,9 @@ def reported_by_driver(backend: PycudaBackend) -> dict[str, devices.Value]:
 
 
 def device_file(found: Calibration, pattern: Device) -> str:
-    """Return a device file in TOML: measured numbers with their method, then what is reported.
+    """Return a device file in TOML: measured values with their method, then reported ones.
 
-    InputError where the pattern does not go with what was found.
+    Raises InputError if the pattern does not fit the GPU.
     """
     where = f"gpusim validate calibrate, {found.machine.gpu}, {found.machine.date}"
     is_same = found.reported.get("gpu.name", pattern.name) == pattern.name
@@ -152,12 +152,12 @@ def _fact(key: str, value: devices.Value, kind: str, source: str) -> Fact:
 
 
 def _estimate(fact: Fact, name: str) -> Fact:
-    """Return what is known of another GPU as an estimate."""
+    """Return another GPU's value as an estimate."""
     return replace(fact, kind="estimated", source=f"as the {name}: {fact.source}")
 
 
 def _of_type(value: float, kind: str) -> Any:
-    """Return a number as a file gives it: with three digits, two of a part; others are noise."""
+    """Return a number for a file: three digits, two decimals at most; the rest is noise."""
     return round(value) if kind == "int" else float(f"{round(value, 2):.3g}")
 
 

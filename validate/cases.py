@@ -1,4 +1,4 @@
-"""Which launches are measured: every kernel, the block sizes and sizes of input of the bar."""
+"""The measured launches: every kernel, at the block and input sizes of the bar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTER_SIZE = 2**20
 # A scan of n elements by n threads each: quadratic work.
 NAIVE_SIZES = tuple(2**k for k in (10, 12, 14, 16))
 
-# Four blocks for each SM of an H200: what a kernel that strides over its input is made for.
+# Four blocks for each SM of an H200: the intended grid of a kernel with a grid-stride loop.
 STRIDING_GRID = 528
 
 # Element types besides a kernel's first, at these sizes and blocks.
@@ -29,24 +29,24 @@ OTHER_BLOCKS = (128, 512)
 
 
 def sizes_of(kernel: Entry, block: int) -> tuple[int, ...]:
-    """Return the numbers of elements that a kernel is measured with."""
+    """Return the input sizes of a kernel, in elements."""
     if kernel.family is REDUCTION:
         return SIZES
     return (block,) if kernel.one_block else NAIVE_SIZES
 
 
 def blocks_of(kernel: Entry) -> tuple[int, ...]:
-    """Return the block sizes that a kernel is measured with."""
+    """Return the block sizes of a kernel."""
     return tuple(block for block in BLOCKS if kernel.block_rule.allows(block))
 
 
 def _grids_of(kernel: Entry) -> tuple[int | None, ...]:
-    """Return the grids: the launch rule's, and for those that come back for more, a small one."""
+    """Return the grids: the launch rule's, and a small one for kernels with a grid-stride loop."""
     return (None, STRIDING_GRID) if kernel.grid_free and not kernel.default_grid else (None,)
 
 
 def times_of(kernel: Entry) -> Iterator[Case]:
-    """Yield the launches of one kernel whose time is measured."""
+    """Yield the timed launches of one kernel."""
     first = kernel.dtypes[0]
     for block in blocks_of(kernel):
         for n in sizes_of(kernel, block):
@@ -65,7 +65,7 @@ def times_of(kernel: Entry) -> Iterator[Case]:
 
 
 def counters_of(kernel: Entry) -> Iterator[Case]:
-    """Yield the launches of one kernel whose counters are read."""
+    """Yield the launches of one kernel with counters."""
     first = kernel.dtypes[0]
     for block in blocks_of(kernel):
         n = COUNTER_SIZE if kernel.family is REDUCTION else sizes_of(kernel, block)[0]
@@ -74,19 +74,19 @@ def counters_of(kernel: Entry) -> Iterator[Case]:
 
 
 def all_times() -> list[Pair]:
-    """Return every launch to be timed, those on the same input next to each other."""
+    """Return every timed launch, ordered by input."""
     pairs = [(kernel, case) for kernel in twinned() for case in times_of(kernel)]
     return sorted(pairs, key=lambda pair: (_may_fault(pair), pair[1].dtype, pair[1].n))
 
 
 def all_counters() -> list[Pair]:
-    """Return every launch whose counters are read."""
+    """Return every launch with counters."""
     pairs = [(kernel, case) for kernel in twinned() for case in counters_of(kernel)]
     return sorted(pairs, key=_may_fault)
 
 
 def profiled_together(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair]]]:
-    """Return launches in groups with a name each: what may fault is in a process of its own."""
+    """Return named groups of launches: each potentially faulting kernel in its own process."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         groups.setdefault(pair[0].name if _may_fault(pair) else "all", []).append(pair)
@@ -94,8 +94,8 @@ def profiled_together(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair]]]:
 
 
 def _may_fault(pair: Pair) -> bool:
-    """Return whether the kernel may read where there is no memory: such kernels come last.
+    """Return whether the kernel may access memory out of bounds: such kernels come last.
 
-    After a fault a process can do nothing more with the GPU.
+    After a fault the process has lost the GPU.
     """
     return pair[0].one_block and pair[0].defect is not None

@@ -1,6 +1,6 @@
 """The commands: run, counters, calibrate, compare, operations.
 
-Exit codes are gpusim's: 0 for success, 1 where a stated bar is missed, 2 for what cannot be done.
+Exit codes are gpusim's: 0 for success, 1 for a missed bar, 2 for an error.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ EXAMPLES = """examples:
   gpusim validate run --output mine.json     measure them on this computer's GPU
   gpusim validate COMMAND --help             tells more"""
 
-Choice = Callable[[str, int], bool]  # whether a kernel with so many elements is wanted
+Choice = Callable[[str, int], bool]  # whether a kernel with a number of elements is chosen
 
 
 def parser() -> argparse.ArgumentParser:
@@ -125,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
             epilog=OPERATIONS_EXAMPLES,
         )
     )
-    replayed = below.add_parser("replay")  # for the profiler, which users need not know
+    replayed = below.add_parser("replay")  # for the profiler, hidden from users
     _measuring(replayed, replay)
     replayed.add_argument("--group", required=True, metavar="NAME")
     replayed.add_argument("--binaries", type=Path, required=True, metavar="FOLDER")
@@ -147,7 +147,7 @@ def _choosing(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code; GpusimError for what cannot be done."""
+    """Run a command and return its exit code; raises GpusimError for an invalid request."""
     chosen = parser().parse_args(arguments)
     chosen.words = list(arguments)
     code: int = chosen.function(chosen)
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Measure times; what else the file holds stays in it."""
+    """Measure times; other contents of the file are kept."""
     pairs = _pairs(cases.all_times(), chosen)
     rounds = inputs.count(chosen.rounds, "--rounds")
     _check_places(chosen.output)
@@ -189,7 +189,7 @@ def _line(measured: Measurement) -> str:
 
 
 def count(chosen: argparse.Namespace) -> int:
-    """Read counters; what else the file holds stays in it.
+    """Read counters; other contents of the file are kept.
 
     All is compiled before: a profiled process that starts compilers may never end.
     """
@@ -229,7 +229,7 @@ def replay(chosen: argparse.Namespace) -> int:
 
 
 def compare(chosen: argparse.Namespace) -> int:
-    """Hold predictions against measurements; 1 where a stated bar is missed."""
+    """Compare predictions with measurements; return 1 for a missed bar."""
     workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
     wanted = _choice(chosen)
     if chosen.picture:
@@ -262,7 +262,7 @@ def compare(chosen: argparse.Namespace) -> int:
 
 
 def _only(measured: Measurements, wanted: Choice) -> Measurements:
-    """Return the chosen part of a file; InputError where nothing of it is chosen."""
+    """Return the chosen part of a file; InputError if it is empty."""
     times = tuple(one for one in measured.times if wanted(one.kernel, one.case.n))
     counts = tuple(one for one in measured.counters if wanted(one.kernel, one.case.n))
     if not times and not counts:
@@ -271,7 +271,7 @@ def _only(measured: Measurements, wanted: Choice) -> Measurements:
 
 
 def _kept(path: Path) -> str:
-    """Return what stays of a page that is there: its marker of what is kept, and all below."""
+    """Return the kept part of an existing page: its marker, and all below."""
     if not path.exists():
         return ""
     _, marker, below = documents.text(path, documents.MAX_JSON_BYTES).partition(page.KEPT)
@@ -279,14 +279,14 @@ def _kept(path: Path) -> str:
 
 
 def _link(chosen: argparse.Namespace) -> str | None:
-    """Return the picture's place as the page sees it."""
+    """Return the picture's path relative to the page."""
     if chosen.picture is None:
         return None
     return Path(os.path.relpath(chosen.picture, chosen.page.parent)).as_posix()
 
 
 def calibrate(chosen: argparse.Namespace) -> int:
-    """Run the microbenchmarks and write a device file; DeviceError where its numbers disagree."""
+    """Run the microbenchmarks and write a device file; DeviceError for inconsistent numbers."""
     pattern = devices.load(chosen.pattern)
     names = None if chosen.probes is None else inputs.listed(chosen.probes, "--probes")
     probes = None if names is None else calibration.chosen_probes(names)
@@ -303,7 +303,7 @@ def calibrate(chosen: argparse.Namespace) -> int:
 
 
 def _check_places(*paths: Path | None) -> None:
-    """Raise InputError where a file cannot be written, before anything takes long."""
+    """Raise InputError for an unwritable file, before any long work."""
     for path in paths:
         if path is None:
             continue
@@ -318,7 +318,7 @@ def _before(path: Path) -> Measurements | None:
 
 
 def _pairs(every: Sequence[Pair], chosen: argparse.Namespace) -> list[Pair]:
-    """Return the chosen launches; InputError where there is none, or no such device."""
+    """Return the chosen launches; InputError if there are none, or no such device."""
     devices.load(chosen.device)
     wanted = _choice(chosen)
     pairs = [(kernel, case) for kernel, case in every if wanted(kernel.name, case.n)]
@@ -328,7 +328,7 @@ def _pairs(every: Sequence[Pair], chosen: argparse.Namespace) -> list[Pair]:
 
 
 def _choice(chosen: argparse.Namespace) -> Choice:
-    """Return which kernels and sizes are wanted; InputError for names that there are not."""
+    """Return the choice of kernels and sizes; InputError for unknown names."""
     kernels, sizes = None, None
     if chosen.kernels is not None:
         kernels = {find(name).name for name in inputs.listed(chosen.kernels, "--kernels")}
@@ -340,6 +340,6 @@ def _choice(chosen: argparse.Namespace) -> Choice:
 
 
 def _options(chosen: argparse.Namespace) -> list[str]:
-    """Return the choice as options of another process."""
+    """Return the choice as options for another process."""
     given = {"--kernels": chosen.kernels, "--sizes": chosen.sizes}
     return [word for name, text in given.items() if text is not None for word in (name, text)]

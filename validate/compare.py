@@ -1,4 +1,4 @@
-"""How far predictions are off, and how right their order is; which launches are held to what."""
+"""Errors and order of predictions over measured launches, and their bars."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from statistics import median
 from .predicted import Compared
 from .records import Measurement
 
-APART = 0.05  # two times that differ by less have no order
+APART = 0.05  # relative difference up to which two times have no order
 MOST_MEAN_ERROR = 0.10
 MOST_90TH_PERCENTILE = 0.20
 LEAST_TAU = 0.95
-FEWEST_FOR_TAU = 10  # launches of a size; among fewer, a pair that is nearly equal decides
+FEWEST_FOR_TAU = 10  # launches of a size; with fewer, one almost equal pair dominates
 
 MOST_ELEMENTS_HELD = 2**26
-# Published times of small inputs hold more of the host than of the kernel.
+# Published times of small inputs are mostly launch overhead.
 LEAST_ELEMENTS_PUBLISHED = 2**22
 
 
@@ -34,7 +34,7 @@ BARS = {
 
 @dataclass(frozen=True)
 class Kind:
-    """Launches that are looked at together; `bars` names those of BARS that they are held to."""
+    """A group of launches; `bars` names the applicable ones of BARS."""
 
     title: str
     short: str
@@ -47,7 +47,7 @@ def _is_timed(one: Measurement) -> bool:
 
 
 def _is(one: Measurement, l2: str, scope: str) -> bool:
-    """Whether a launch was measured on a GPU, in this way."""
+    """Whether a launch was measured on a GPU, with this L2 state and scope."""
     measured = one.repetitions is not None and (one.case.l2, one.case.scope) == (l2, scope)
     return measured and _is_timed(one)
 
@@ -78,7 +78,7 @@ KINDS = (
 
 
 def kendall_tau(measured: Sequence[float], predicted: Sequence[float]) -> float:
-    """Return Kendall's tau-a: agreeing less disagreeing pairs, of all pairs; 1 for one value."""
+    """Return Kendall's tau-a: concordant less discordant pairs over all pairs; 1 for one value."""
     pairs = list(combinations(range(len(measured)), 2))
     if not pairs:
         return 1.0
@@ -90,7 +90,7 @@ def kendall_tau(measured: Sequence[float], predicted: Sequence[float]) -> float:
 
 
 def by_size(cases: Iterable[Compared]) -> dict[int, list[Compared]]:
-    """Return cases by their number of elements, the least first."""
+    """Return cases by their number of elements, ascending."""
     found: dict[int, list[Compared]] = {}
     for case in sorted(cases, key=lambda c: c.case.n):
         found.setdefault(case.case.n, []).append(case)
@@ -98,7 +98,7 @@ def by_size(cases: Iterable[Compared]) -> dict[int, list[Compared]]:
 
 
 def wrong_pairs(cases: Sequence[Compared]) -> list[tuple[Compared, Compared]]:
-    """Return pairs that were measured more than 5 % apart and are predicted the other way."""
+    """Return pairs measured more than 5 % apart and predicted in the opposite order."""
     return [(slow, fast) for slow, fast in _apart(cases) if slow.predicted_us <= fast.predicted_us]
 
 
@@ -111,7 +111,7 @@ def _apart(cases: Sequence[Compared]) -> Iterable[tuple[Compared, Compared]]:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a comparison comes to. Errors are parts of what was measured."""
+    """Statistics of a comparison. Errors are relative to the measurement."""
 
     cases: int
     mean_error: float
@@ -125,10 +125,10 @@ class Summary:
 
 
 def summary(cases: Sequence[Compared]) -> Summary:
-    """Return mean, median and 90th percentile of the absolute errors, and how right the order is.
+    """Return mean, median and 90th percentile of the absolute errors, and the rank correlation.
 
-    Order is looked at within each size, tau only where a size has ten cases. The percentile is
-    the least error that nine tenths of the cases do not exceed.
+    Order is compared within each size, tau only for sizes with ten cases. The percentile is the
+    least error not exceeded by nine tenths of the cases.
     """
     errors = sorted(abs(c.error) for c in cases)
     groups = by_size(cases)
@@ -150,7 +150,7 @@ def summary(cases: Sequence[Compared]) -> Summary:
 
 
 def misses(found: Summary, bars: Sequence[str]) -> list[str]:
-    """Return which of these bars a comparison misses, each as a sentence."""
+    """Return the missed bars of a comparison, each as a sentence."""
     missed = []
     if ORDER in bars and found.pairs_wrong:
         missed.append(f"{found.pairs_wrong} of {found.pairs_apart} pairs are in the wrong order")

@@ -1,6 +1,6 @@
-"""From a twin to machine code: by nvcc where the CUDA toolkit is, by NVRTC elsewhere.
+"""Compilation of twins to machine code: by nvcc of the CUDA toolkit, else by NVRTC.
 
-Both are NVIDIA's; versions differ in what they emit, so measurements name theirs.
+Both are NVIDIA's; versions differ in their code, so measurements name theirs.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _KERNEL_SECTION = re.compile(rb"\.text\.(\w+)")
 
 @dataclass(frozen=True)
 class Binary:
-    """Machine code with one kernel in it, and that kernel's name there."""
+    """Machine code with one kernel, and the kernel's name in it."""
 
     cubin: bytes
     name: str
 
 
 class Compiler(Protocol):
-    """What turns twins into machine code."""
+    """A compiler from twins to machine code."""
 
     @property
     def version(self) -> str:
         """Name and version, such as "nvcc 13.0"."""
 
     def compile(self, twin: Twin, arch: str) -> Binary:
-        """Return machine code for `arch`, such as sm_90; TwinError where it does not compile."""
+        """Return machine code for `arch`, such as sm_90; TwinError for a compile error."""
 
 
 class Nvcc:
@@ -54,7 +54,7 @@ class Nvcc:
         return f"nvcc {found[1] if found else 'of unknown version'}"
 
     def compile(self, twin: Twin, arch: str) -> Binary:
-        """Compile a unit that names the one instantiation."""
+        """Compile a unit with the one instantiation."""
         with tempfile.TemporaryDirectory() as folder:
             unit, out = Path(folder) / "unit.cu", Path(folder) / "unit.cubin"
             unit.write_text(
@@ -96,7 +96,7 @@ class Nvrtc:
 
 
 class Stored:
-    """What another compiler made: nothing is compiled."""
+    """Stored machine code of another process: nothing is compiled."""
 
     def __init__(self, folder: Path) -> None:
         index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
@@ -107,12 +107,12 @@ class Stored:
         }
 
     def compile(self, twin: Twin, arch: str) -> Binary:
-        """Return what was stored of a twin."""
+        """Return the stored machine code of a twin."""
         return self._made[twin.file, twin.expression]
 
 
 def store(made: Mapping[Twin, Binary], version: str, folder: Path) -> None:
-    """Store machine code for `Stored` to find."""
+    """Store machine code for `Stored`."""
     rows = []
     for number, (twin, binary) in enumerate(sorted(made.items())):
         (folder / f"{number}.cubin").write_bytes(binary.cubin)
@@ -129,7 +129,7 @@ def _only_kernel(cubin: bytes, twin: Twin) -> str:
 
 
 def here() -> Compiler:
-    """Return this computer's compiler; NvrtcMissingError where there is none."""
+    """Return this computer's compiler; NvrtcMissingError if there is none."""
     program = shutil.which("nvcc")
     if program:
         return Nvcc(program)
@@ -138,7 +138,7 @@ def here() -> Compiler:
 
 
 def quick() -> Compiler:
-    """Return NVRTC where it is, which takes a tenth of nvcc's time, or else `here`."""
+    """Return NVRTC if installed, a tenth of nvcc's time, else `here`."""
     try:
         nvrtc.library()
     except nvrtc.NvrtcMissingError:

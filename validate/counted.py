@@ -1,8 +1,8 @@
-"""gpusim's counters beside the hardware's, launch by launch and metric by metric.
+"""gpusim's counters beside the hardware's, by launch and metric.
 
-Loads from shared memory wait for each other in the hardware now and then, without a conflict of
-addresses. Such arbitration adds the same number to two metrics, the wavefronts and Nsight's raw
-bank conflicts, and another one in every run: the noise. What is left without it must be equal.
+Loads from shared memory now and then wait for each other in the hardware without a bank conflict.
+Such arbitration adds the same number to two metrics, the wavefronts and Nsight's raw bank
+conflicts, and a different one in every run: the noise. Counts must be equal without it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .arrays import random_data
 from .counters import SOURCE_VIEW
 from .records import Case, Counts, in_code
 
-# Nsight's raw sums of bank conflicts, beside the metric of the source view that gpusim names.
+# Nsight's raw sums of bank conflicts, beside gpusim's metric of the source view.
 RAW_CONFLICTS = {
     "shared_load_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
     "shared_store_bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
 }
 NOISY = ("shared_load_wavefronts", "shared_load_bank_conflicts")
-MOST_NOISE = 0.05  # of the wavefronts; more cannot be arbitration alone
+MOST_NOISE = 0.05  # of the wavefronts; arbitration alone cannot add more
 NEAR = 0.05
 INSTRUCTIONS = "instructions"
 OF_EVERY_INSTRUCTION = (INSTRUCTIONS, "thread_instructions", "thread_instructions_guard_on")
@@ -38,10 +38,10 @@ OF_EVERY_INSTRUCTION = (INSTRUCTIONS, "thread_instructions", "thread_instruction
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of Nsight Compute and the counter of gpusim that stands beside it.
+    """A metric of Nsight Compute with its counter in gpusim.
 
-    `kind` is the counter's in the code that is run. Whatever it is, the launches that are compared
-    hold all to be equal but, with the lowering's code, the counts of every instruction.
+    `kind` is the counter's for the executed code. In comparisons every counter must be equal,
+    except the counts of all instructions with the lowering's code.
     """
 
     name: str
@@ -50,24 +50,24 @@ class Metric:
 
     @property
     def is_held_equal(self) -> bool:
-        """Whether anything but the hardware's number, noise apart, misses the bar."""
+        """Whether the bar is equality with the hardware's count, noise aside."""
         return self.kind == "exact" or self.counter not in OF_EVERY_INSTRUCTION
 
     @property
     def is_noisy(self) -> bool:
-        """Whether arbitration adds to what the hardware counts."""
+        """Whether the hardware's count includes arbitration noise."""
         return self.counter in NOISY
 
     @property
     def bar(self) -> str:
-        """What is asked of the metric, in words."""
+        """The metric's bar, in words."""
         if self.is_held_equal:
             return "equal after noise" if self.is_noisy else "equal"
         return f"within {NEAR:.0%}" if self.counter == INSTRUCTIONS else ""
 
 
 def metrics(code: str = LOWERING) -> list[Metric]:
-    """Return what gpusim and the hardware both count, in the order of gpusim's counters."""
+    """Return the metrics counted by both gpusim and the hardware, in gpusim's order."""
     compiler = code if code != LOWERING else ""
     named = {name: RAW_CONFLICTS.get(name, spec.ncu) for name, spec in COUNTERS.items()}
     return [
@@ -79,7 +79,7 @@ def metrics(code: str = LOWERING) -> list[Metric]:
 
 @dataclass(frozen=True)
 class Pair:
-    """One metric of one launch. `noise` is how much of `measured` arbitration has added."""
+    """One metric of one launch. `noise` is the part of `measured` added by arbitration."""
 
     kernel: str
     case: Case
@@ -95,7 +95,7 @@ class Pair:
 
     @property
     def is_near(self) -> bool:
-        """Whether the prediction is within 5 % of what was measured."""
+        """Whether the prediction is within 5 % of the measurement."""
         return abs(self.predicted - self.measured) <= NEAR * self.measured
 
     @property
@@ -108,9 +108,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Launch:
-    """All metrics of one launch, or why gpusim cannot run it.
+    """All metrics of one launch, or the reason why gpusim refuses it.
 
-    Only kernels that run correctly are held to the bars.
+    The bars apply to correct kernels only.
     """
 
     kernel: str
@@ -121,7 +121,7 @@ class Launch:
 
 
 def compare_counters(counts: Counts, code: str = LOWERING) -> Launch:
-    """Return what the hardware counted in a launch beside what gpusim counts, on fresh data.
+    """Return the hardware's counts of a launch beside gpusim's, on fresh data.
 
     `code` is "lowering" for the Python kernel, "nvcc" for its twin in CUDA C++.
     """
@@ -154,9 +154,9 @@ def _predicted(counts: Counts, code: str) -> dict[str, int]:
 
 
 def _noise(measured: Mapping[str, float], predicted: Mapping[str, int]) -> float:
-    """Return what arbitration has added to loads: raw conflicts above those of addresses.
+    """Return the arbitration noise of loads: raw conflicts in excess of predicted ones.
 
-    0 where that is not possible for noise: negative, or more than a small part.
+    0 for impossible values: negative, or more than a small part.
     """
     raw = measured.get(RAW_CONFLICTS["shared_load_bank_conflicts"], 0)
     noise = raw - predicted["shared_load_bank_conflicts"]
@@ -166,7 +166,7 @@ def _noise(measured: Mapping[str, float], predicted: Mapping[str, int]) -> float
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many of the launches agree about one metric; `missed` of the held ones do not."""
+    """Agreement of the launches on one metric; `missed` counts those that miss their bar."""
 
     metric: Metric
     launches: int
@@ -177,7 +177,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Counted:
-    """The counters of all launches that one file holds, beside those of one code."""
+    """The counters of all launches in one file, beside those with one code."""
 
     launches: tuple[Launch, ...]
     code: str = LOWERING
@@ -189,7 +189,7 @@ class Counted:
 
     @cached_property
     def agreements(self) -> list[Agreement]:
-        """What the launches come to, a row for each metric that was measured."""
+        """Agreement, one row for each measured metric."""
         by_metric: dict[Metric, list[Pair]] = {metric: [] for metric in metrics(self.code)}
         for pair in self.pairs:
             by_metric[pair.metric].append(pair)
@@ -208,13 +208,13 @@ class Counted:
 
     @cached_property
     def missed(self) -> list[Pair]:
-        """What misses its bar in launches that are held to it."""
+        """Metrics that miss their bar, in launches with bars."""
         held = [pair for launch in self.launches if launch.is_held for pair in launch.pairs]
         return [pair for pair in held if pair.is_missed]
 
     @cached_property
     def unequal(self) -> list[Pair]:
-        """Counts held to be equal that are not, and instructions that are not, in any launch."""
+        """Unequal counts with a bar of equality, and unequal instructions, in any launch."""
         return [
             pair
             for pair in self.pairs
@@ -224,16 +224,16 @@ class Counted:
 
     @cached_property
     def noise(self) -> list[Pair]:
-        """The wavefronts of loads to which arbitration has added some."""
+        """The wavefronts of loads with arbitration noise."""
         return [p for p in self.pairs if p.metric.counter == NOISY[0] and p.noise]
 
     @property
     def refused(self) -> list[Launch]:
-        """Launches that gpusim cannot run."""
+        """Launches refused by gpusim."""
         return [launch for launch in self.launches if launch.reason]
 
     def misses(self) -> list[str]:
-        """Return which bars are missed, each as a sentence."""
+        """Return the missed bars, each as a sentence."""
         return [
             f"{a.metric.counter} ({a.metric.name}): {a.missed} launches are not {a.metric.bar}"
             f"{in_code(self.code)}"
@@ -249,7 +249,7 @@ def compare_all(
     workers: int | None = None,
     done: Listener = ignored,
 ) -> Counted:
-    """Return all counters beside gpusim's; `done` is called for each that is finished."""
+    """Return all counters beside gpusim's; `done` is called for each finished launch."""
     found: dict[int, Launch] = {}
     for number, launch in worked_out(partial(compare_counters, code=code), counts, workers):
         found[number] = launch

@@ -1,7 +1,7 @@
-"""Nsight Compute's counters of every kernel, where its program `ncu` is present.
+"""Nsight Compute's counters of every kernel, if its program `ncu` is installed.
 
-`ncu` runs this package, which launches each kernel once in a known order, and prints what the
-hardware counted as a table.
+`ncu` runs this package, which launches each kernel once in a known order, and prints the counts as
+a table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .records import Counts
 
 INSTALL = "install Nsight Compute, which comes with the CUDA toolkit, and put ncu on the PATH"
 
-# Beyond what gpusim counts itself.
+# In addition to gpusim's own counters.
 METRICS = (
     "launch__registers_per_thread",
     "smsp__sass_branch_targets.sum",
@@ -49,11 +49,11 @@ STALLS = tuple(
     )
 )  # fmt: skip
 
-# Counters of the source view take a slower way, and Nsight prints nothing else for them.
+# Counters of the source view need another mode, in which Nsight prints nothing else.
 SOURCE_VIEW = "derived__"
 
 
-# Far longer than it takes; without a limit a profiler that hangs would hang gpusim.
+# Far longer than any run; without a limit a hanging profiler would hang gpusim.
 LONGEST_S = 1800
 
 
@@ -62,14 +62,14 @@ class ProfilerError(GpusimError):
 
 
 def metrics() -> tuple[str, ...]:
-    """Return the metrics that are collected: what gpusim counts too, and what explains time."""
+    """Return the collected metrics: gpusim's counters, and metrics that explain time."""
     named = dict.fromkeys(spec.ncu for spec in COUNTERS.values())
     wanted = [name for name in named if name and not name.startswith(SOURCE_VIEW)]
     return (*dict.fromkeys((*wanted, *METRICS)), *STALLS)
 
 
 def program() -> str:
-    """Return the profiler; ProfilerError where it is missing."""
+    """Return the profiler; raises ProfilerError if it is missing."""
     found = shutil.which("ncu")
     if found is None:
         raise ProfilerError(f"reading hardware counters needs ncu: {INSTALL}")
@@ -79,11 +79,11 @@ def program() -> str:
 def collect(pairs: Sequence[Pair], command: Sequence[str]) -> list[Counts]:
     """Return the counters of these launches; `command` launches each once, in order.
 
-    Where a launch faults, those behind it are missing. ProfilerError where `ncu` is missing or
-    does not count.
+    After a faulting launch, the following ones are missing. Raises ProfilerError if `ncu` is
+    missing or does not count.
     """
     ncu = program()
-    # What measuring itself launches is not looked at.
+    # Launches of the measurement itself are excluded.
     names = "|".join(sorted({kernel.name for kernel, _ in pairs}))
     options = ["--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
     options += ["--kernel-name", f"regex:^({names})$"]
@@ -110,12 +110,12 @@ def collect(pairs: Sequence[Pair], command: Sequence[str]) -> list[Counts]:
 
 
 def _complaints(text: str) -> str:
-    """Return the lines in which ncu says which metrics it does not know."""
+    """Return ncu's complaints about unknown metrics."""
     return "\n".join(line for line in text.splitlines() if "==" in line and "metric" in line)
 
 
 def table(text: str) -> list[dict[str, str]]:
-    """Return the rows of what `ncu --csv --page raw` printed, without the row of units."""
+    """Return the rows of `ncu --csv --page raw` output, without the row of units."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -125,7 +125,7 @@ def table(text: str) -> list[dict[str, str]]:
 
 
 def _values(row: dict[str, str], kernel: str) -> dict[str, float]:
-    """Return the metrics of a row; ProfilerError where it belongs to another kernel."""
+    """Return the metrics of a row; ProfilerError if it belongs to another kernel."""
     if not re.search(rf"\b{kernel}\b", row.get("Kernel Name", "")):
         raise ProfilerError(f"ncu counted {row.get('Kernel Name')} where {kernel} was launched")
     found = {}

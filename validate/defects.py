@@ -1,4 +1,4 @@
-"""Kernels that are wrong: what the catalogue says of them, beside what a GPU gave."""
+"""Wrong kernels: defects in the catalogue, beside a GPU's results."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SHOWN_SIZE = 2**22
 
 @dataclass(frozen=True)
 class Correctness:
-    """Whether one kernel's results were right on a GPU, and what the catalogue says.
+    """Correctness of one kernel's results on a GPU, beside the catalogue's entry.
 
-    `shown` has a launch for each block size; `wrong` of the kernel's `launches` gave wrong
-    results or faulted.
+    `shown` has a launch for each block size; `wrong` of the kernel's `launches` gave wrong results
+    or faulted.
     """
 
     kernel: str
@@ -29,17 +29,17 @@ class Correctness:
 
     @property
     def is_as_known(self) -> bool:
-        """Whether the kernel is wrong where the catalogue says so, and right where it does not."""
+        """Whether the kernel is wrong exactly if the catalogue lists a defect."""
         return bool(self.wrong) == bool(self.defect)
 
     @property
     def verdict(self) -> str:
-        """What was measured, in words."""
+        """The measured outcome, in words."""
         return f"{self.wrong} of {self.launches} launches wrong"
 
 
 def correctness(times: Sequence[Measurement]) -> list[Correctness]:
-    """Return every kernel whose results were looked at, in the order of the catalogue."""
+    """Return every kernel with checked results, in the order of the catalogue."""
     found = []
     for entry in entries():
         looked_at = [
@@ -62,7 +62,7 @@ def correctness(times: Sequence[Measurement]) -> list[Correctness]:
 
 
 def _a_block_each(times: Sequence[Measurement], dtype: str) -> tuple[Measurement, ...]:
-    """Return for each block a single cold launch, of 2^22 elements or the next there is."""
+    """Return for each block size a single cold launch, of 2^22 elements or nearest to that."""
     by_block: dict[int, Measurement] = {}
     for one in sorted(times, key=lambda t: (t.case.block, abs(t.case.n - SHOWN_SIZE))):
         if (one.case.scope, one.case.l2, one.case.dtype) == ("single", "cold", dtype):
@@ -71,12 +71,12 @@ def _a_block_each(times: Sequence[Measurement], dtype: str) -> tuple[Measurement
 
 
 def results(measured: Measurement) -> str:
-    """Return how many of the results were wrong, or how the launch failed."""
+    """Return the number of wrong results, or the fault of the launch."""
     return measured.fault or f"{measured.wrong:,} of {measured.results:,}"
 
 
 def misses(found: Sequence[Correctness]) -> list[str]:
-    """Return where the GPU and the catalogue disagree, each as a sentence."""
+    """Return the disagreements of GPU and catalogue, each as a sentence."""
     return [
         f"{one.kernel}: {one.verdict}, and the catalogue knows "
         + ("a defect of it" if one.defect else "no defect of it")

@@ -1,7 +1,7 @@
-"""Files of measurements: JSON, a row a line, read strictly.
+"""Files of measurements: JSON, one row per line, read strictly.
 
-`machine` says where the numbers are from; `times` and `counters` are tables, with the names
-of their columns once. A file that is damaged, or is something else, is refused with the place.
+`machine` is the origin of the numbers; `times` and `counters` are tables, with the names of their
+columns once. A damaged or foreign file is refused with the place of the error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Rule = tuple[Callable[[Any], bool], str]
 
 
 class MeasurementsError(InputError):
-    """A file of measurements that is not there, is damaged, or is something else."""
+    """A missing, damaged or foreign file of measurements."""
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -64,7 +64,7 @@ def _one_of(names: Sequence[str]) -> Rule:
 
 @cache
 def _rules() -> dict[str, Rule]:
-    """Return what each column may hold, and how to say so."""
+    """Return the rule of each column, with its description."""
     known = {entry.name for entry in entries()}
     time: Rule = (_or_none(lambda v: _number(v) and v >= LEAST_US), f"at least {LEAST_US}, or null")
     count: Rule = (_or_none(_whole(0)), f"a whole number from 0 to {MAX_ELEMENTS:,}, or null")
@@ -96,7 +96,7 @@ def names() -> list[str]:
 
 
 def load(name_or_path: str | Path) -> Measurements:
-    """Return the measurements of a file, or those of a name such as "h200"."""
+    """Return the measurements of a file, or of a name such as "h200"."""
     text = str(name_or_path)
     if isinstance(name_or_path, str) and text.lower() in names():
         return read(FOLDER / f"{text.lower()}.json")
@@ -109,7 +109,7 @@ def load(name_or_path: str | Path) -> Measurements:
 
 
 def read(path: Path) -> Measurements:
-    """Return the measurements of a file; MeasurementsError says where it is wrong."""
+    """Return the measurements of a file; MeasurementsError names the place of an error."""
     tree = documents.parsed_json(path, MeasurementsError)
     if not isinstance(tree, dict) or tree.get("format") != FORMAT:
         raise MeasurementsError(f"{path}: is not a file of measurements: no format {FORMAT!r}")
@@ -124,7 +124,7 @@ def read(path: Path) -> Measurements:
 
 
 def write(path: Path, measured: Measurements) -> None:
-    """Write measurements; what `read` makes of the file is equal to them."""
+    """Write measurements; `read` restores equal ones."""
     times = [
         [t.kernel, *asdict(t.case).values(), *(_plain(getattr(t, c)) for c in RESULT_COLUMNS)]
         for t in measured.times
@@ -172,7 +172,7 @@ def _machine(tree: Any, path: Path) -> Machine:
 
 
 def _rows(tree: Any, path: Path, table: str) -> tuple[list[str], list[list[Any]]]:
-    """Return columns and rows of a table whose case columns are checked."""
+    """Return columns and rows of a table with checked case columns."""
     shaped = isinstance(tree, dict) and set(tree) == {"columns", "rows"}
     if not shaped or not all(isinstance(part, list) for part in tree.values()):
         raise MeasurementsError(f"{path}: {table} must have columns and rows, each a list")

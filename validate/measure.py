@@ -1,8 +1,7 @@
-"""Measuring many launches, one process after the other where a kernel faults.
+"""Measurement of many launches, with a new process after each fault.
 
-After a fault the process that launched the kernel can do nothing more with the GPU. So a
-process of its own measures, and reports each result as it comes; the next one goes on behind
-the kernel that faulted.
+After a fault a process has lost the GPU. So a separate process measures and reports each result as
+it comes; the next one continues after the faulting kernel.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ Listener = Callable[[Measurements], None]
 
 
 def today() -> str:
-    """Return the date as a file of measurements says it."""
+    """Return the date in the format of a file of measurements."""
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def measure_all(pairs: Sequence[Pair], device: str, listen: Listener) -> Measurements:
-    """Return measurements of all launches, telling `listen` what there is after each."""
+    """Return measurements of all launches; `listen` is called with those so far after each."""
     machine: Machine | None = None
     done: list[Measurement] = []
 
@@ -70,10 +69,10 @@ def measure_all(pairs: Sequence[Pair], device: str, listen: Listener) -> Measure
 
 
 def median_of(rounds: Sequence[Measurements]) -> Measurements:
-    """Return, for each launch, the medians of the times that several rounds found.
+    """Return, for each launch, the medians of the times of several rounds.
 
-    Arrays lie elsewhere each time, and times shift with it. A fault or wrong results in any round
-    count for all.
+    Arrays have other addresses each time, and times shift with them. A fault or wrong results in
+    any round count for all.
     """
     together = zip(*(found.times for found in rounds), strict=True)
     return replace(rounds[0], times=tuple(map(_middle, together)))
@@ -98,7 +97,7 @@ def _middle(found: Sequence[Measurement]) -> Measurement:
 
 
 def _work(out: Connection, rest: Sequence[tuple[str, Case]], device: str) -> None:
-    """Measure until all is done or a kernel faults; runs in a process of its own."""
+    """Measure until all is done or a kernel faults; runs in a separate process."""
     try:
         backend = PycudaBackend()
         pairs = [(find(name), case) for name, case in rest]
@@ -120,5 +119,5 @@ def _work(out: Connection, rest: Sequence[tuple[str, Case]], device: str) -> Non
 
 
 def _fault(error: CudaError) -> str:
-    """Return the driver's word for what went wrong."""
+    """Return the driver's name of an error."""
     return str(error).splitlines()[0].rpartition(": ")[2].strip()

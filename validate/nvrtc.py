@@ -1,7 +1,7 @@
 """NVIDIA's run-time compiler for the twins: CUDA C++ text in, machine code out.
 
-`gpusim.sass` finds it and runs it, a process for each compilation; what it makes for the simulator
-is what the hardware runs.
+`gpusim.sass` finds it and runs it, one process for each compilation; the simulator's machine code
+is the hardware's.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class NvrtcMissingError(twins.TwinError):
 
 @dataclass(frozen=True)
 class Binary:
-    """Machine code of one file, with the name in it of each name expression."""
+    """Machine code of one file, with the mangled name of each name expression."""
 
     cubin: bytes
     names: Mapping[str, str]
 
 
 def library() -> Path:
-    """Return the compiler's library; NvrtcMissingError where there is none."""
+    """Return the compiler's library; raises NvrtcMissingError if there is none."""
     try:
         return wheels.library()
     except wheels.CompilerMissingError:
@@ -54,7 +54,7 @@ def compile_file(
 ) -> Binary:
     """Compile a file of this package for `arch`, such as sm_90, with these instantiations.
 
-    TwinError with the compiler's own words where it does not compile.
+    Raises TwinError with the compiler's message for a compile error.
     """
     text = (twins.FOLDER / file).read_text(encoding="utf-8")
     options = [f"--gpu-architecture={arch}", "--std=c++17", f"--include-path={twins.INCLUDED}"]
@@ -64,7 +64,7 @@ def compile_file(
 def compile_text(
     text: str, file: str, expressions: Sequence[str], options: Sequence[str]
 ) -> Binary:
-    """Compile CUDA C++; `file` is what the compiler calls it in its messages."""
+    """Compile CUDA C++; `file` is the name in the compiler's messages."""
     try:
         answer = compiler.answered(text, file, expressions, options, library())
     except compiler.CompileError as error:

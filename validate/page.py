@@ -16,13 +16,13 @@ from .predicted import Compared, Refused
 from .records import Machine, launch_name
 from .report import Report, Section
 
-MOST_ROWS = 50  # a longer table has a row for each kernel, not for each case
+MOST_ROWS = 50  # longer tables have a row for each kernel instead of each case
 MOST_WRONG_PAIRS = 20
 WHOSE_COUNTERS = {
     LOWERING: ("Counters", "with the lowering's code of the Python kernels"),
     NVCC: ("Counters with nvcc's code", "with nvcc's code of the twins that were counted"),
 }
-KEPT = "<!-- kept -->"  # what stands below it in a page stays when the page is written anew
+KEPT = "<!-- kept -->"  # everything below it in a page is kept when the page is rewritten
 
 INTRODUCTION = """# Accuracy
 
@@ -103,7 +103,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) 
 
 
 def _summaries(sections: Sequence[Section]) -> list[str]:
-    """Return how far off each kind of launches is in each code, then Kendall's tau by size."""
+    """Return the errors of each kind of launches in each code, then Kendall's tau by size."""
     head = (
         "launches", "held to", "code", "cases", "mean error", "median", "90th perc.", "worst",
         "bare roofline", "pairs apart", "in wrong order",
@@ -135,7 +135,7 @@ def _summaries(sections: Sequence[Section]) -> list[str]:
 
 
 def _side_by_side(sections: Sequence[Section]) -> Iterator[Section]:
-    """Yield the sections kind by kind, each in every code."""
+    """Yield the sections by kind, each in every code."""
     for kind in dict.fromkeys(section.kind for section in sections):
         yield from (section for section in sections if section.kind == kind)
 
@@ -150,7 +150,7 @@ def _errors(sections: Sequence[Section]) -> list[str]:
 
 
 def _case_by_case(sections: Sequence[Section]) -> list[str]:
-    """Return a table of launches: measured, and for each code predicted."""
+    """Return a table of launches: measured and, for each code, predicted times."""
     codes = [section.code for section in sections]
     head = ("kernel", "n", "block", "measured us", *(f"{code} us" for code in codes))
     by_case = [{(one.kernel, one.case): one for one in section.cases} for section in sections]
@@ -233,7 +233,7 @@ def _wrong_order(section: Section) -> list[str]:
 
 
 def _correctness(found: Sequence[Correctness]) -> list[str]:
-    """Return what was measured of kernels that are wrong, beside what the catalogue says."""
+    """Return the measured results of wrong kernels, beside their defects in the catalogue."""
     wrong = [one for one in found if one.wrong or one.defect]
     right = [one for one in found if not one.wrong]
     every = [shown.case for one in wrong for shown in one.shown]
@@ -265,7 +265,7 @@ def _correctness(found: Sequence[Correctness]) -> list[str]:
 
 
 def _counters(found: Counted) -> list[str]:
-    """Return how many launches agree metric by metric, and where they do not."""
+    """Return the number of agreeing launches by metric, and the disagreements."""
     rows = (
         (
             f"`{row.metric.name}`",
@@ -299,7 +299,7 @@ def _counters(found: Counted) -> list[str]:
 
 
 def _caches(found: Sequence[Caches]) -> list[str]:
-    """Return how far off what caches and DRAM count is, over all launches and by kernel."""
+    """Return the errors of cache and DRAM counters, over all launches and by kernel."""
     rows = (
         (
             f"`{row.metric}`",
@@ -335,7 +335,7 @@ def _caches(found: Sequence[Caches]) -> list[str]:
 
 
 def _caches_by_kernel(found: Sequence[Caches]) -> list[str]:
-    """Return the mean error of each kernel's launches, code by code."""
+    """Return the mean error of each kernel's launches, by code."""
     metrics = list(dict.fromkeys(pair.metric for one in found for pair in one.pairs))
     kernels = dict.fromkeys(pair.kernel for one in found for pair in one.pairs)
     rows = []
@@ -351,12 +351,12 @@ def _caches_by_kernel(found: Sequence[Caches]) -> list[str]:
 
 
 def _off(metric: str, error: float) -> str:
-    """Return an error as it is shown: a part, of a rate percentage points."""
+    """Return an error as text: a percentage, for a rate in percentage points."""
     return f"{100 * error:.1f} points" if is_rate(metric) else f"{error:.1%}"
 
 
 def _noise(found: Counted) -> list[str]:
-    """Return what arbitration has added to the wavefronts of loads, by kernel and block."""
+    """Return the arbitration noise in the wavefronts of loads, by kernel and block."""
     noisy = found.noise
     if not noisy:
         return ["No load from shared memory has waited for arbitration."]
@@ -385,7 +385,7 @@ def _noise(found: Counted) -> list[str]:
 
 
 def _unequal(pairs: Sequence[Pair]) -> list[str]:
-    """Return a row for each kernel and metric whose counts differ, with all of its blocks."""
+    """Return a row for each kernel and metric with different counts, with all of its blocks."""
     if not pairs:
         return ["Every counter that is held to be equal is, and instructions too."]
     groups: dict[tuple[str, str], list[Pair]] = {}

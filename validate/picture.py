@@ -21,7 +21,7 @@ from .report import Report
 COLOURS = THEMES["light"].series
 GREY = THEMES["light"].grey
 
-# The series that most is written about; where it was not measured, the kernels that were.
+# The best-known series; without measurements of it, any measured kernels.
 SERIES = (
     "reduce1", "reduce2", "reduce3", "reduce4", "reduce5_fixed", "reduce6", "reduce7",
 )  # fmt: skip
@@ -29,7 +29,7 @@ BLOCK = 256
 
 
 def draw(reports: Sequence[Report], path: Path) -> None:
-    """Draw the reports that have predictions into a .png or .svg file; the same gives the same."""
+    """Draw the reports with predictions into a .png or .svg file, reproducibly."""
     save(figure(reports), path)
 
 
@@ -58,7 +58,7 @@ def _scatter(axes: Any, ink: Theme, report: Report) -> None:
 
 
 def _file(kernel: str) -> str:
-    """Return the file of `gpusim/kernels/` that a kernel stands in: a published series each."""
+    """Return a kernel's file in `gpusim/kernels/`: each is a published series."""
     return find(kernel).factory.__module__.rpartition(".")[2]
 
 
@@ -71,7 +71,7 @@ def _rates(axes: Any, report: Report) -> None:
         sizes = [one.case.n for one in group]
         predicted = [_gbps(one, one.predicted_us) for one in group]
         measured = [_gbps(one, one.measured_us) for one in group]
-        dash = "_" if len(sizes) == 1 else ""  # one point alone makes no line
+        dash = "_" if len(sizes) == 1 else ""  # a single point makes no line
         axes.plot(sizes, predicted, color=colour, lw=1.4, marker=dash, ms=24)
         axes.plot(
             sizes, measured, ls="none", marker=marker, ms=6, color=colour, mec="white", mew=0.6
@@ -92,7 +92,7 @@ def _rates(axes: Any, report: Report) -> None:
 
 
 def _lines(report: Report) -> dict[str, list[Compared]]:
-    """Return a row of sizes for each of some kernels, all with one block where they can."""
+    """Return the launches of some kernels by size, with the same block size if possible."""
     kinds = ("cold", "2^28", "published")
     cases = [
         one for section in report.sections if section.kind.short in kinds for one in section.cases
@@ -103,7 +103,7 @@ def _lines(report: Report) -> dict[str, list[Compared]]:
     for kernel in kernels:
         mine = [one for one in cases if one.kernel == kernel]
         block = min((one.case.block for one in mine), key=lambda block: abs(block - BLOCK))
-        # A grid that was chosen is what a kernel that strides over its input is made for.
+        # A chosen grid is the intended one of a kernel with a grid-stride loop.
         mine = [one for one in mine if one.case.block == block]
         grid = max((one.case.grid or 0 for one in mine), default=0)
         dtype = mine[0].case.dtype
@@ -117,7 +117,7 @@ def _gbps(one: Compared, time_us: float) -> float:
 
 
 def _label(axes: Any, ends: Sequence[tuple[tuple[float, float], str, str]]) -> None:
-    """Name each line at its right end, labels far enough apart to be read."""
+    """Label each line at its right end, with readable distances."""
     low, high = np.log(axes.get_ylim())
     ordered = sorted(ends, key=lambda end: end[0][1])
     places = _apart([float(np.log(rate)) for (_, rate), _, _ in ordered], (high - low) * 0.05)
@@ -135,7 +135,7 @@ def _label(axes: Any, ends: Sequence[tuple[tuple[float, float], str, str]]) -> N
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
-    """Return ascending places moved as little as need be until all are `least` apart."""
+    """Return ascending places, moved minimally until all are `least` apart."""
     moved = list(places)
     for _ in range(100):
         for k in range(len(moved) - 1):

@@ -1,4 +1,4 @@
-"""Predictions of measured launches, worked out on all cores, and a bare roofline beside them."""
+"""Predictions of measured launches, computed on all cores, beside a bare roofline."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from gpusim.prediction.sweeps.jobs import catalogue_job
 from . import twins
 from .records import Case, Measurement
 
-# Launches that one process keeps: those of a case, and what its next cases have in common.
+# Predictions kept by one process: those of a case, for reuse by the next cases.
 KEPT_PREDICTIONS = 16
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One case: what was measured, what is predicted, and what a roofline says (us)."""
+    """One case: measured time, prediction and roofline bound (us)."""
 
     kernel: str
     case: Case
@@ -36,18 +36,18 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off, as a part of what was measured."""
+        """Relative error of the prediction."""
         return self.predicted_us / self.measured_us - 1
 
     @property
     def roofline_error(self) -> float:
-        """How far the roofline is off, as a part of what was measured."""
+        """Relative error of the roofline bound."""
         return self.roofline_us / self.measured_us - 1
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A case that cannot be predicted, and why."""
+    """A case without a prediction, and the reason."""
 
     kernel: str
     case: Case
@@ -58,10 +58,9 @@ Result = Compared | Refused
 
 
 def predictions(kernel: str, case: Case, device: str, code: str = LOWERING) -> list[Prediction]:
-    """Return the predictions of a case's launches, in order; later ones find a warm L2.
+    """Return the predictions of a case's launches, in order; later ones have a warm L2.
 
-    `code` is "lowering" for the Python kernel, "nvcc" for its twin in CUDA C++, which is what was
-    measured.
+    `code` is "lowering" for the Python kernel, "nvcc" for its twin in CUDA C++, the measured code.
     """
     setups = case.setups(find(kernel))
     return [
@@ -72,7 +71,7 @@ def predictions(kernel: str, case: Case, device: str, code: str = LOWERING) -> l
 
 @lru_cache(maxsize=KEPT_PREDICTIONS)
 def _of_launch(request: Request, l2: str, device: str, code: str) -> Prediction:
-    """Return the prediction of a single launch; several cases begin with the same one."""
+    """Return the prediction of a single launch; several cases share their first one."""
     if code == LOWERING:
         return catalogue_job(request).in_code(LOWERING).on(device, l2=l2).first
     setup = request.setup()
@@ -80,7 +79,7 @@ def _of_launch(request: Request, l2: str, device: str, code: str) -> Prediction:
 
 
 def compared(measured: Measurement, device: str, code: str = LOWERING) -> Result:
-    """Return a measurement that has a time beside its prediction."""
+    """Return a timed measurement beside its prediction."""
     assert measured.time_us is not None
     case = measured.case
     try:
@@ -105,10 +104,10 @@ def compare(
     workers: int | None = None,
     done: Listener = ignored,
 ) -> list[Result]:
-    """Return measurements beside their predictions, in order; those without a time are left out.
+    """Return measurements beside their predictions, in order, without untimed ones.
 
-    `device` is a device file's name, `code` whose machine code is played, `workers` a number of
-    processes; `done` is called for each that is finished.
+    `device` is a device file's name, `code` the generator of the machine code, `workers` a number
+    of processes; `done` is called for each finished launch.
     """
     timed = [one for one in times if one.time_us is not None]
     groups: dict[tuple[object, ...], list[Measurement]] = {}
@@ -128,5 +127,5 @@ def compare(
 
 
 def _of_group(group: Sequence[Measurement], device: str, code: str) -> list[Result]:
-    """Return cases that have launches in common, each beside its prediction."""
+    """Return cases with common launches, each beside its prediction."""
     return [compared(one, device, code) for one in group]

@@ -1,4 +1,4 @@
-"""What is measured, and what came out: the records that the files of `measured/` hold."""
+"""Records of measurements, as stored in the files of `measured/`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SCOPES = {
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One way to launch a kernel: template, sizes, where the input lies, how many launches.
+    """One way to launch a kernel: template, sizes, state of the L2, number of launches.
 
-    `grid` is None where the kernel's launch rule gives it, `coarse` where the kernel has none.
+    `grid` is None for that of the kernel's launch rule, `coarse` for a kernel without one.
     """
 
     n: int
@@ -34,11 +34,11 @@ class Case:
     scope: str = "single"
 
     def setups(self, kernel: Entry) -> list[Setup]:
-        """Return the launches, in order; InputError or LaunchError for what does not work."""
+        """Return the launches, in order; InputError or LaunchError for an invalid one."""
         return self.request(kernel).setups()
 
     def request(self, kernel: Entry) -> Request:
-        """Return what the case asks of a kernel; of one that is no reduction, a single launch."""
+        """Return the case as a request for a kernel; a single launch except for reductions."""
         is_one = self.scope == "single" or kernel.family is not REDUCTION
         return Request(
             kernel.name,
@@ -53,12 +53,12 @@ class Case:
 
 
 def in_code(code: str) -> str:
-    """Return what is added to a miss with nvcc's code; nothing with the lowering's."""
+    """Return the suffix of a miss with nvcc's code; empty with the lowering's."""
     return "" if code == LOWERING else f", in {code}'s code"
 
 
 def launch_name(kernel: str, case: Case) -> str:
-    """Return a launch's kernel, with its type and grid where they are not the kernel's own."""
+    """Return a launch's kernel, with type and grid if they are not the kernel's own."""
     dtype = f" of {case.dtype}" if case.dtype != find(kernel).dtypes[0] else ""
     grid = f", {case.grid} blocks" if case.grid else ""
     return f"{kernel}{dtype}{grid}"
@@ -66,11 +66,11 @@ def launch_name(kernel: str, case: Case) -> str:
 
 @dataclass(frozen=True)
 class Measurement:
-    """How long a case took on a real GPU, and whether its results were right.
+    """The time of a case on a real GPU, and the correctness of its results.
 
-    Times are from event to event: the median of `repetitions`, with the 10th and the 90th
-    percentile. `wrong` of `results` differ from the oracle. Where the GPU refused or the kernel
-    faulted, `fault` says how, and there is no time. Published times have a median alone.
+    Times are between events: the median of `repetitions`, with the 10th and the 90th percentile.
+    `wrong` of `results` differ from the oracle. After a refusal or fault, `fault` names it, and
+    there is no time. Published times have a median alone.
     """
 
     kernel: str
@@ -90,13 +90,13 @@ class Measurement:
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing speaks against the results."""
+        """Whether there is neither a fault nor a wrong result."""
         return self.fault is None and not self.wrong
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What the hardware counted in one launch, by the profiler's names of metrics."""
+    """The hardware's counts of one launch, by the profiler's names of metrics."""
 
     kernel: str
     case: Case
@@ -110,9 +110,9 @@ class Counts:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and when a file's numbers were read; "" and None where it is not known.
+    """Origin and date of a file's numbers; "" and None if unknown.
 
-    `device` is the name of gpusim's device file. The clock is what the SMs ran at under load.
+    `device` is the name of gpusim's device file. The clock is that of the SMs under load.
     """
 
     gpu: str
@@ -130,14 +130,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class Measurements:
-    """All that one file holds."""
+    """The contents of one file."""
 
     machine: Machine
     times: tuple[Measurement, ...] = ()
     counters: tuple[Counts, ...] = ()
 
     def joined_by(self, newer: Measurements) -> Measurements:
-        """Return these with others; what both hold is taken from the newer ones."""
+        """Return these with others; newer ones replace older ones of the same case."""
         times = {(t.kernel, t.case): t for t in (*self.times, *newer.times)}
         counters = {(c.kernel, c.case): c for c in (*self.counters, *newer.counters)}
         return Measurements(newer.machine, tuple(times.values()), tuple(counters.values()))

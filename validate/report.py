@@ -1,4 +1,4 @@
-"""All that holding one GPU's measurements against gpusim comes to; `page` and `picture` show it."""
+"""The report on one GPU's measurements against gpusim; `page` and `picture` show it."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ class Section:
 
     @cached_property
     def cases(self) -> list[Compared]:
-        """Those that can be predicted."""
+        """Cases with a prediction."""
         return [one for one in self.results if isinstance(one, Compared)]
 
     @property
     def refused(self) -> list[Refused]:
-        """Those that cannot."""
+        """Cases without one."""
         return [one for one in self.results if isinstance(one, Refused)]
 
     @cached_property
     def summary(self) -> Summary | None:
-        """How far the predictions are off; None where there is none."""
+        """Statistics of the errors; None without predictions."""
         return compare.summary(self.cases) if self.cases else None
 
     def misses(self) -> list[str]:
-        """Return which of its bars the section misses."""
+        """Return the section's missed bars."""
         missed = compare.misses(self.summary, self.kind.bars) if self.summary else []
         return [f"{miss}{in_code(self.code)}" for miss in missed]
 
 
 @dataclass(frozen=True)
 class Report:
-    """One file of measurements beside what gpusim predicts, counts and knows.
+    """One file of measurements beside gpusim's predictions, counters and known defects.
 
-    Each kind of launches has a section for each code, and so have the counters: `counted` with the
-    lowering's, `counted_in_nvcc` with nvcc's. `caches` has what caches and DRAM count, by code.
+    Each kind of launches has a section for each code. `counted` has the counters with the
+    lowering's code, `counted_in_nvcc` with nvcc's, `caches` those of caches and DRAM, by code.
     """
 
     measurements: Measurements
@@ -71,13 +71,13 @@ class Report:
         return [section for section in self.sections if section.code == code]
 
     def misses(self) -> list[str]:
-        """Return which of the stated bars are missed, each as a sentence."""
+        """Return the missed bars, each as a sentence."""
         times = [miss for section in self.sections for miss in section.misses()]
         counts = [*self.counted.misses(), *self.counted_in_nvcc.misses()]
         return [*times, *counts, *defects.misses(self.correctness)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it, ready for JSON."""
+        """Return the report as plain data."""
         return {
             "machine": asdict(self.measurements.machine),
             "times": [_section_dict(section) for section in self.sections],
@@ -90,9 +90,9 @@ class Report:
 
 
 def codes_of(measurements: Measurements, code: str | None = None) -> tuple[str, ...]:
-    """Return whose machine code predictions are made with: both, or the one that is chosen.
+    """Return the generators of predictions: both, or the chosen one.
 
-    nvcc's is that of GPUs that its compiler makes code for, and only where that is installed.
+    nvcc's is only available on GPUs supported by its compiler, and if that is installed.
     """
     chosen = generators.chosen(code)
     refused = generators.refusal(devices.load(measurements.machine.device).cc, OPTIMISED)
@@ -108,7 +108,7 @@ def report(
     workers: int | None = None,
     done: Listener = ignored,
 ) -> Report:
-    """Return measurements beside all that gpusim says of them; `done` is called for each launch."""
+    """Return the report of measurements; `done` is called for each launch."""
     kinds = [(kind, [t for t in measurements.times if kind.wanted(t)]) for kind in KINDS]
     every = [one for _, times in kinds for one in times]
     device = measurements.machine.device
@@ -139,7 +139,7 @@ def report(
 
 
 def pieces(measurements: Measurements, codes: Sequence[str]) -> int:
-    """Return how many pieces of work `report` has."""
+    """Return the number of pieces of work in `report`."""
     times = sum(kind.wanted(one) for kind in KINDS for one in measurements.times)
     return (times + 2 * len(measurements.counters)) * len(codes)
 
@@ -245,5 +245,5 @@ def _pair_dict(pair: counted.Pair) -> dict[str, Any]:
 
 
 def all_misses(reports: Sequence[Report]) -> list[str]:
-    """Return the missed bars of several reports, with each GPU's name in front."""
+    """Return the missed bars of several reports, prefixed with each GPU's name."""
     return [f"{one.measurements.machine.gpu}: {miss}" for one in reports for miss in one.misses()]

@@ -1,4 +1,4 @@
-"""The arithmetic of measuring and comparing, on plain numbers."""
+"""Statistics of measurements and comparisons, on plain numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """Return the value below which `part` of the values lie, between neighbours in proportion."""
+    """Return the quantile at `part` of the values, with linear interpolation."""
     ordered = sorted(values)
     place = part * (len(ordered) - 1)
     below = int(place)

@@ -1,9 +1,8 @@
-"""The CUDA C++ twin of each kernel in the catalogue: where it is, and how it is instantiated.
+"""The CUDA C++ twin of each kernel in the catalogue: its file, and its instantiation.
 
 A twin stands in `kernels/`, in the file named as the Python module of its kernel, and bears the
-kernel's name. A kernel that has none is not measured. All twins have the same template
-parameters: element type, operation, block size and coarse factor. So a new twin needs no row in
-any table.
+kernel's name. A kernel without a twin is not measured. All twins have the same template parameters:
+element type, operation, block size and coarse factor. So a new twin needs no row in any table.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ OPERATIONS = {"sum": "combine::Sum", "max": "combine::Max", "min": "combine::Min
 
 
 class TwinError(GpusimError):
-    """A kernel that has no twin, or one that does not compile."""
+    """A missing twin, or a twin that does not compile."""
 
 
 @dataclass(frozen=True, order=True)
@@ -57,12 +56,12 @@ class Twin:
 
 
 def twinned() -> tuple[Entry, ...]:
-    """Return the kernels of the catalogue that have a twin, in reading order."""
+    """Return the kernels of the catalogue with a twin, in reading order."""
     return tuple(entry for entry in entries() if _is_declared(entry))
 
 
 def file_of(entry: Entry) -> str:
-    """Return the name of the file that holds the kernel's twin; TwinError where there is none."""
+    """Return the file of a kernel's twin; raises TwinError if there is none."""
     name = _file_name(entry)
     if not _is_declared(entry):
         raise TwinError(f"{entry.name} has no twin: validate/{name} does not declare it")
@@ -80,7 +79,7 @@ def _is_declared(entry: Entry) -> bool:
 
 
 def configured(setup: Setup) -> ConfiguredKernel:
-    """Return a launch of a kernel's twin, in nvcc's own code, as what the simulator runs."""
+    """Return a launch of a kernel's twin, in nvcc's own code, for the simulator."""
     twin, launch = twin_of(setup), setup.launch
     kernel = _code_of(twin)
     return kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
@@ -95,7 +94,7 @@ def _code_of(twin: Twin) -> CodeKernel:
 
 
 def twin_of(setup: Setup) -> Twin:
-    """Return the twin of a kernel for a launch; TwinError where it has none."""
+    """Return the twin of a kernel for a launch; raises TwinError if there is none."""
     ctype = C_TYPES[setup.dtype.name]
     operation = f"{OPERATIONS[setup.operation]}<{ctype}>"
     expression = f"{setup.entry.name}<{ctype}, {operation}, {setup.block}, {setup.coarse}>"
