@@ -1,7 +1,6 @@
-"""The microbenchmarks: each gives numbers of a device file, and its docstring says how.
+"""The microbenchmarks: each measures keys of a device file; its docstring is the method.
 
-None of them is a kernel of the catalogue, nor like one: what a device file gets from here is
-as true for kernels that nobody has thought of.
+None of them is a kernel of the catalogue or resembles one: their numbers hold for any kernel.
 """
 
 from . import (

@@ -1,4 +1,4 @@
-"""Atomics: how many a cycle, by operation and by the words they go to."""
+"""Throughput of atomics, by operation and by the addressed words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PATTERNS = {  # lanes; words from warp to warp, and from lane to lane
     "32 lanes on 32 words": (32, 32, 1),
 }
 BLOCK = 512
-HALVES = 2  # of a line, for each of which DRAM is asked
+HALVES = 2  # of a line, each a DRAM request
 MANY_WORDS = 2**16
 
 KINDS = {  # an operation, and whether its result is used
@@ -31,7 +31,7 @@ KINDS = {  # an operation, and whether its result is used
 
 
 def cycles(bench: Bench, kind: str, pattern: str, words: int, apart: int = 8) -> float:
-    """Return cycles of the GPU for a warp's atomic, on so many words so many bytes apart."""
+    """Return GPU cycles per warp atomic, on `words` words, `apart` bytes apart."""
     return of_lanes(bench, PATTERNS[pattern], words, apart, kind)
 
 
@@ -44,9 +44,10 @@ def of_lanes(
     first: int = 0,
     sms: int | None = None,
 ) -> float:
-    """Return cycles for a warp's atomic of so many lanes, words apart by warp and by lane.
+    """Return GPU cycles per atomic of some lanes of a warp, with word steps by warp and by lane.
 
-    There are so many words so many bytes apart, from byte `first` on; all SMs are at work, or some.
+    There are `words` words, `apart` bytes apart, from byte `first` on; on all SMs, or `sms` of
+    them.
     """
     lanes, by_warp, by_lane = lanes_and_steps
     blocks = sms or bench.sms
@@ -93,8 +94,7 @@ def atomics_by_words(bench: Bench) -> Values:
 def atomics_at_random(bench: Bench) -> Values:
     """RED of all lanes of all SMs at random in 1 to 65,536 lines: the most in the time of one line.
 
-    Lines meet in the slices of the L2 by chance, so that not all slices have work. Likewise
-    ATOM.EXCH.
+    Random lines are distributed unevenly over L2 slices, so that some are idle. Likewise ATOM.EXCH.
     """
     lines = (1, 4, 16, 64, 256, 1024, 4096, MANY_WORDS)
     times = {count: _at_random(bench, "ADD, false", count) for count in lines}
@@ -108,9 +108,9 @@ def atomics_at_random(bench: Bench) -> Values:
 def atomics_in_few_places(bench: Bench) -> Values:
     """RED by a lane of each warp of all SMs on 32 words 4224 bytes apart, by all on lines in turn.
 
-    How many of 32 places have one unit on the mean, by the time of one word. How many units 8 lines
-    have by where they begin, a multiple of 512 bytes as arrays do: the geometric mean, by the time
-    of whole sectors.
+    The mean number of 32 places per unit, from the time of one word. The number of units of 8
+    lines, by their beginning, a multiple of 512 bytes as of arrays: the geometric mean, from the
+    time of whole sectors.
     """
     lane, row = (1, 1, 0), (32, 32, 1)
     alone, sector = of_lanes(bench, lane, 1, 4), of_lanes(bench, (8, 0, 1), 8, 4)
@@ -131,8 +131,8 @@ def atomics_in_few_places(bench: Bench) -> Values:
 def atomics_on_whole_sectors(bench: Bench) -> Values:
     """RED by 8 lanes of each warp on the 8 words of a sector, over 2, 4 and 6 lanes.
 
-    And RED by the lanes of a warp of one SM on 8 sectors: cycles beyond one for each, as a packet
-    takes one. Also on 4 to 32 sectors side by side, and on as many lines.
+    And RED by the lanes of a warp of one SM on 8 sectors: cycles beyond one for each, the time of a
+    packet. Also on 4 to 32 adjacent sectors, and on as many lines.
     """
     by_lanes = {n: of_lanes(bench, (n, 0, 1), 8, 4) for n in range(1, 9)}
     beside = {n: of_lanes(bench, (32, 32, 1), 2**20, n, sms=1) for n in (4, 8, 16, 32)}
@@ -148,8 +148,8 @@ def atomics_on_whole_sectors(bench: Bench) -> Values:
 def atomics_among_loads(bench: Bench) -> Values:
     """RED of all lanes of all SMs at random in 65,536 lines, beside 0 to 4 rows of loads each time.
 
-    What a line that is read adds, out of 8 MB, and how much more each half of it adds out of 4 GB:
-    in parts of what an atomic takes.
+    The additional time per loaded line, out of 8 MB, and the further time per half line out of 4
+    GB: relative to the time of an atomic.
     """
     notes = {
         (rows, size): _among_loads(bench, rows, size)
@@ -167,7 +167,7 @@ def atomics_among_loads(bench: Bench) -> Values:
 
 
 def _among_loads(bench: Bench, rows: int, size: int) -> float:
-    """Return cycles of the GPU for a warp's atomics and the rows that it loads beside them."""
+    """Return GPU cycles per warp for its atomics and the loads of rows beside them."""
     memory = int(bench.buffer(2 * DRAM_BYTES))
     times = [
         bench.time_us(
@@ -189,7 +189,7 @@ def _among_loads(bench: Bench, rows: int, size: int) -> float:
 
 
 def _at_random(bench: Bench, kind: str, lines: int) -> float:
-    """Return cycles of the GPU for one lane's atomic."""
+    """Return GPU cycles per atomic of one lane."""
     times = [
         bench.time_us(
             bench.probe("atomics", f"at_random<{kind}>"),
@@ -238,7 +238,7 @@ SHARED_KINDS = {
 def atomics_in_shared_memory(bench: Bench) -> Values:
     """Atomics in shared memory by operation, by one warp and by 32: lanes on one word, and strides.
 
-    Compare-and-swap of one warp, more and more lanes on one word: the slope.
+    The slope of compare-and-swap by one warp, over the number of lanes on one word.
     """
     bench.prepare("atomics", *(f"in_shared<{kind}>" for kind in SHARED_KINDS.values()))
     places = ((1, 0), (2, 0), (8, 0), (32, 0), (32, 1), (32, 2), (32, 32))
@@ -256,7 +256,7 @@ def atomics_in_shared_memory(bench: Bench) -> Values:
 
 
 def _in_shared(bench: Bench, kind: str, warps: int, lanes: int, stride: int) -> float:
-    """Return cycles of the SM for a warp's atomic."""
+    """Return SM cycles per warp atomic."""
     spans = [
         bench.span(
             "atomics",

@@ -1,4 +1,4 @@
-"""What an SM fetches besides data: constants, parameters, instructions."""
+"""Fetches of an SM besides data: constants, parameters, instructions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..bench import Array, Bench
 from .probing import KB, Values, line, probe
 
 APART_BYTES = 64
-LATER = 3  # rounds, of which the last is looked at
+LATER = 3  # rounds; the last one counts
 INSTRUCTION_BYTES = 16
 LINE_INSTRUCTIONS = 8
 CONSTANT_KB = (1, 2, 3, 4, 16, 64)
@@ -18,7 +18,7 @@ CODE_KB = (16, 24, 32, 48, 64, 112, 128, 192)
 
 
 def _constants(bench: Bench, uniform: str, kilobytes: int, apart: int = APART_BYTES) -> Array:
-    """Return the cycles of loads of constants, a row for each time around; the L2 was emptied."""
+    """Return the cycles of loads of constants, a row for each round, after emptying the L2."""
     count = kilobytes * KB // apart
     told = bench.told(
         "fetching",
@@ -38,7 +38,7 @@ def _constants(bench: Bench, uniform: str, kilobytes: int, apart: int = APART_BY
 def constants_of_a_load(bench: Bench) -> Values:
     """A warp loads 1 to 32 different constants by one LDC, each waiting for the one before.
 
-    The line through these: its slope.
+    The slope of the fitted line.
     """
     notes = {}
     for apart in (1, 16):
@@ -60,10 +60,10 @@ def constants_of_a_load(bench: Bench) -> Values:
 
 @probe("latency_cycles.constant_l15", "capacity.constant_bytes", "capacity.constant_piece_bytes")
 def constant_caches(bench: Bench) -> Values:
-    """A thread goes around 1 to 64 KB of constants by LDC, 64 bytes apart, each waiting for one.
+    """A thread cycles through 1 to 64 KB of constants by LDC, 64 bytes apart, each after the other.
 
-    What 64 KB take longer than 1 KB, and how much takes less than half of that longer. Out of DRAM,
-    one of how many bytes is late: later than halfway to the latest. Also by ULDC, and a kernel's
+    The additional time of 64 KB over 1 KB, and the largest size with less than half of it. Out of
+    DRAM, the bytes per late load: later than halfway to the latest. Also by ULDC, and a kernel's
     parameters.
     """
     notes: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def constant_caches(bench: Bench) -> Values:
 
 
 def late_one_in(cycles: Array) -> int:
-    """Return one of how many loads takes much longer than the others, a power of two."""
+    """Return the number of loads per late load, a power of two."""
     early, late = np.quantile(cycles, (0.1, 0.95))
     part = float((cycles > (early + late) / 2).mean())
     return int(2 ** np.round(np.log2(1 / part))) if part else 1
@@ -104,10 +104,10 @@ def late_one_in(cycles: Array) -> int:
     "capacity.l15_bytes",
 )
 def straight_code(bench: Bench) -> Values:
-    """A warp runs straight code of 16 to 192 KB again and again: cycles of 128 bytes of it.
+    """A warp runs straight-line code of 16 to 192 KB repeatedly: cycles per 128 bytes.
 
-    64 KB, then 192 KB, and that the first time, with an empty L2. The last two are up to how much
-    code takes less than half as long as 64 KB, and as 192 KB.
+    For 64 KB, then 192 KB, and the latter's first round, with an empty L2. The last two keys are
+    the largest sizes with less than half the additional time of 64 KB, and of 192 KB.
     """
     counts = {kb: kb * KB // INSTRUCTION_BYTES for kb in CODE_KB}
     bench.prepare("fetching", *(f"code<{count}>" for count in counts.values()))

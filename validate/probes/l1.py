@@ -1,4 +1,4 @@
-"""L1: how much of what is gone over again is found there, and what stores and fences do to it."""
+"""L1: hits on repeated accesses, and the effect of stores and fences."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gpusim.prediction.memory.carve_out import l1_left
 from ..bench import Array, Bench
 from .probing import DRAM_BYTES, KB, LINE, WARPS, Values, in_order, probe
 
-HIT_CYCLES = 150  # a load that took less found its line in L1
-ROUNDS = 4  # of which the last is looked at
-AT_RANDOM_KB = 512  # twice what an L1 holds: the fraction found tells how much that is
+HIT_CYCLES = 150  # a load below this time is an L1 hit
+ROUNDS = 4  # the last one counts
+AT_RANDOM_KB = 512  # twice the size of an L1: the hit ratio gives its size
 
 ACTIONS = (
     "NOTHING",
@@ -38,7 +38,7 @@ def found(
     shared: int = 0,
     rounds: int = ROUNDS,
 ) -> float:
-    """Return the fraction of loads that hit L1 when a block goes over so much again and again."""
+    """Return the L1 hit ratio of a block's repeated accesses to `kilobytes` KB."""
     rows = bench.told(
         "caches",
         f"reuse<{order}>",
@@ -57,10 +57,10 @@ def found(
 
 @probe("capacity.l1_kept_fraction", "capacity.l1_lost_fraction")
 def l1_reuse(bench: Bench) -> Values:
-    """32 warps load lines in turn, over and over: up to which part of the L1 they find all of them.
+    """32 warps load lines in turn, over and over: the part of the L1 up to which all lines hit.
 
-    And from which on none: where the line from three quarters found to one quarter meets 1 and 0.
-    The L1 is what is found at random places of 512 KB.
+    And the part from which on none hits: where the line through hit ratios 3/4 and 1/4 meets 1 and
+    0. The size of the L1 is from hits at random places of 512 KB.
     """
     size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
     by_size = {kb: found(bench, kb) for kb in range(128, 385, 8)}
@@ -74,7 +74,7 @@ LANES_STEPS = 256
 
 
 def found_among_lanes(bench: Bench, kilobytes: int, warps: int) -> float:
-    """Return the fraction of a warp's loads that hit L1 among others' of a line for each lane."""
+    """Return the L1 hit ratio of a warp among others with a line for each lane."""
     few, all_ = bench.told(
         "caches", "among_lanes<L1>", 2, bench.buffer(DRAM_BYTES), np.uint32(kilobytes * KB // LINE),
         np.int32(LANES_STEPS * (WARPS // warps)), np.uint32(HIT_CYCLES), block=32 * warps,
@@ -84,11 +84,11 @@ def found_among_lanes(bench: Bench, kilobytes: int, warps: int) -> float:
 
 @probe("capacity.l1_random_kept_fraction", "capacity.l1_random_lost_fraction")
 def l1_at_random(bench: Bench) -> Values:
-    """Lanes of 31 warps load words of 64 to 1024 KB at random, a line each: what a last warp finds.
+    """Lanes of 31 warps load words of 64 to 1024 KB at random, a line each: hits of a last warp.
 
-    Up to which part of the L1 all is found, and from which on nothing, of what came in since: those
-    with which what is found comes nearest. The L1 is what is found at random places of 512 KB where
-    warps load whole lines. Also among fewer warps, and of whole lines.
+    The reuse distances, as parts of the L1, up to which all lines hit and from which on none, by
+    the best fit. The size of the L1 is from hits at random places of 512 KB by warps that load
+    whole lines. Also among fewer warps, and of whole lines.
     """
     size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
     notes: dict[str, dict[int, float]] = {
@@ -102,10 +102,10 @@ def l1_at_random(bench: Bench) -> Values:
 
 
 def edges_at_random(parts: Array, hits: Array) -> Values:
-    """Return up to which part of a cache all is found, and from which on nothing.
+    """Return the reuse distances, as parts of a cache, up to which all hit and from which on none.
 
-    `hits` are what was found at random places of so many `parts` of it. What came in since a line
-    was loaded before is any part of these, each as likely.
+    `hits` are hit ratios at random places in areas of `parts` of it. The reuse distance is uniform
+    over the area.
     """
     edges = [(k / 100, w / 100) for k in range(20, 105, 5) for w in range(5, 205, 5)]
     since = parts[:, None] * (np.arange(200) + 0.5) / 200
@@ -121,10 +121,11 @@ def edges_at_random(parts: Array, hits: Array) -> Values:
 
 @probe("capacity.l1_without_lines_bytes")
 def l1_beside_shared_memory(bench: Bench) -> Values:
-    """Blocks of a warp and of 32 load lines at random out of 512 KB: how much of it L1 holds.
+    """Blocks of a warp and of 32 load lines at random out of 512 KB: the L1's size by hits.
 
-    By the block's shared memory. The driver divides the SM's memory so that as many blocks as an
-    SM can hold find theirs, and 1 KB for each. What L1 holds less than the rest: the mean, to 4 KB.
+    By the block's shared memory. The driver divides the SM's memory so that shared memory, and 1 KB
+    for each block, suffices for the most blocks an SM can hold. The L1's mean difference to the
+    rest, to 4 KB.
     """
     most = (bench.backend.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") or 0) // KB
     notes: dict[int, dict[int, float]] = {}
@@ -141,9 +142,9 @@ def l1_beside_shared_memory(bench: Bench) -> Values:
 
 
 def _left_kb(bench: Bench, warps: int, room: int, most: int) -> float:
-    """Return how many KB of an SM's memory blocks leave the L1 that have such shared memory.
+    """Return the KB of an SM's memory left for the L1 by blocks with this shared memory.
 
-    The memory is the next multiple of 32 KB above the most that can be shared, as on all GPUs from
+    The memory is the next multiple of 32 KB above the maximum of shared memory, as on all GPUs from
     compute capability 7.0 on.
     """
     threads = bench.backend.attribute("MAX_THREADS_PER_MULTIPROCESSOR") or 0
@@ -155,17 +156,17 @@ def _left_kb(bench: Bench, warps: int, room: int, most: int) -> float:
 
 
 LATER_ROWS_KB = (2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48)
-ROWS_BLOCK = 256  # threads, of which an SM holds eight blocks
+ROWS_BLOCK = 256  # threads; an SM holds eight blocks
 ROUNDS_OF_BLOCKS = 4
 
 
 @probe("capacity.l1_later_kept_fraction", "capacity.l1_later_lost_fraction")
 def l1_of_later_blocks(bench: Bench) -> Values:
-    """Blocks of 256 threads, 32 for each SM, read rows of 2 to 48 KB twice: what later ones find.
+    """Blocks of 256 threads, 32 for each SM, read rows of 2 to 48 KB twice: hits of later ones.
 
-    Up to which part of the L1 that all of an SM's blocks read between find all of it, and from
-    which on nothing: where the line from three quarters found to one quarter meets 1 and 0. The L1
-    is what is found at random places of 512 KB.
+    The parts of the L1, as data read in between by all of an SM's blocks, up to which all lines hit
+    and from which on none: where the line through hit ratios 3/4 and 1/4 meets 1 and 0. The size of
+    the L1 is from hits at random places of 512 KB.
     """
     size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
     warps = ROWS_BLOCK // 32
@@ -185,7 +186,7 @@ def l1_of_later_blocks(bench: Bench) -> Values:
 
 @probe()
 def l1_after_others(bench: Bench) -> Values:
-    """A warp loads a sector that is in L1, after something happened: cycles before and after it."""
+    """A warp loads a sector present in L1, after an event: cycles before and after it."""
     bench.prepare("caches", *(f"after<{action}>" for action in ACTIONS))
     notes = {}
     for action in ACTIONS:

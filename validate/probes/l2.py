@@ -1,4 +1,4 @@
-"""L2: how much of what is gone over again is found there, and copies in its parts."""
+"""L2: hits on repeated accesses, and copies in its parts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from ..bench import Array, Bench
 from .probing import DRAM_BYTES, LINE, MB, Values, in_order, line, probe
 
-BLOCKS, BLOCK = 8, 256  # of an SM, that keep its way to the L2 busy
-TILE_BYTES = 512  # that a warp reads at once, 16 a lane
+BLOCKS, BLOCK = 8, 256  # per SM, enough to saturate its path to the L2
+TILE_BYTES = 512  # read by a warp at once, 16 a lane
 TILES_OF_A_BLOCK = 32
 WARM_PARTS = (12, 18, 24, *range(28, 64, 2), 80, 100, 120)  # sixtieths of the L2
 FOUND, LOST = slice(3), slice(-3, None)  # of WARM_PARTS
 SWEPT_PLACES = (0, 2**30, 2**31, 3 * 2**30)
-STEPS = 64  # loads of a warp that samples
-FAR_FRACTION = 0.1  # of loads that are late where the L2 has parts; chance alone would be a quarter
+STEPS = 64  # loads of a sampling warp
+FAR_FRACTION = 0.1  # least fraction of late loads in an L2 with parts; a quarter by chance alone
 
 
 def swept_us(bench: Bench, bytes_: int, ahead: int) -> float:
-    """Return how long all SMs take to read memory once more, each its part of it.
+    """Return the time of a further sweep over memory by all SMs, each its part of it.
 
-    The median of several places: which lines share the L2's sets follows where memory lies.
+    The median of several places: the distribution over the L2's sets depends on the address.
     """
     return float(np.median([_swept_us(bench, bytes_, ahead, place) for place in SWEPT_PLACES]))
 
@@ -51,14 +51,14 @@ def _swept_us(bench: Bench, bytes_: int, ahead: int, place: int) -> float:
 def l2_reuse(bench: Bench) -> Values:
     """All SMs read memory over and over, one or four loads ahead: GB/s, from L2's to DRAM's.
 
-    Up to which part of the L2 all of it is found there, and from which on nothing: where the line
-    from three quarters found to one quarter meets 1 and 0. The mean of both.
+    The parts of the L2 up to which all lines hit and from which on none: where the line through hit
+    ratios 3/4 and 1/4 meets 1 and 0. The mean of both.
     """
     return [float(value) for value in np.mean([_kept(bench, ahead) for ahead in (1, 4)], axis=0)]
 
 
 def _kept(bench: Bench, ahead: int) -> Values:
-    """Return up to which part of the L2 all is found, and from which on nothing."""
+    """Return the parts of the L2 up to which all lines hit, and from which on none."""
     size = bench.backend.attribute("L2_CACHE_SIZE") or 0
     times = {part: swept_us(bench, size * part // 60, ahead) for part in (30, *range(36, 66), 90)}
     bench.notes[f"us_of_a_sweep_by_60ths_of_the_l2_{ahead}_ahead"] = times
@@ -70,10 +70,10 @@ def _kept(bench: Bench, ahead: int) -> Values:
 
 @probe("capacity.l2_warm_kept_fraction", "capacity.l2_warm_lost_fraction")
 def l2_between_launches(bench: Bench) -> Values:
-    """Launches that go over the same memory, which they read, copy or change in place: us.
+    """Launches that read, copy or update in place the same memory: us.
 
-    By how large it is: up to which part of the L2 a launch finds all of it, and from which on
-    nothing: where the line from three quarters found to one quarter meets 1 and 0. The mean of all.
+    By its size: the parts of the L2 up to which a launch hits on all lines, and from which on none:
+    where the line through hit ratios 3/4 and 1/4 meets 1 and 0. The mean of all.
     """
     size = bench.backend.attribute("L2_CACHE_SIZE") or 0
     found: list[Values] = []
@@ -85,9 +85,9 @@ def l2_between_launches(bench: Bench) -> Values:
 
 
 def warm_us(bench: Bench, bytes_: int, writes: int, halves: int) -> float:
-    """Return how long a launch takes that goes over memory which the launch before went over.
+    """Return the time of a launch over the memory of the launch before.
 
-    It reads the first of so many halves, and writes to the last if it writes.
+    It reads the first of `halves` parts, and writes to the last if `writes`.
     """
     memory = bench.buffer(DRAM_BYTES)
     tiles = bytes_ // halves // TILE_BYTES
@@ -104,9 +104,9 @@ def warm_us(bench: Bench, bytes_: int, writes: int, halves: int) -> float:
 
 
 def found_again(times: Mapping[int, float]) -> Values:
-    """Return up to which part of the L2 all is found, and from which on nothing.
+    """Return the parts of the L2 up to which all lines hit, and from which on none.
 
-    Of the times the first three are of what is found, the last three of what is lost.
+    The first three times are of hits alone, the last three of misses alone.
     """
     parts, us = np.array(list(times), float), np.array(list(times.values()))
     hit, miss = (np.polyval(np.polyfit(parts[k], us[k], 1), parts) for k in (FOUND, LOST))
@@ -115,7 +115,7 @@ def found_again(times: Mapping[int, float]) -> Values:
 
 
 def sampled(bench: Bench, lines: int, warps: int, apart: int = LINE, offset: int = 0) -> Array:
-    """Return the cycles of loads of single sectors at random places, by warps of as many SMs."""
+    """Return the cycles of loads of random single sectors, by warps of as many SMs."""
     told = bench.told(
         "caches",
         "sample<long long>",
@@ -131,7 +131,7 @@ def sampled(bench: Bench, lines: int, warps: int, apart: int = LINE, offset: int
 
 
 def sweep(bench: Bench, count: int, stride: int, grid: int) -> None:
-    """Let so many blocks read a word every so many bytes, and nothing else lie in the L2."""
+    """Read `count` words, `stride` bytes apart, by `grid` blocks, as the L2's only contents."""
     bench.backend.empty_l2()
     bench.probe("caches", "strided<4>")(
         bench.buffer(DRAM_BYTES), np.uint64(count), np.uint64(stride), np.int32(1), np.uint32(0),
@@ -143,8 +143,8 @@ def sweep(bench: Bench, count: int, stride: int, grid: int) -> None:
 def l2_copies(bench: Bench) -> Values:
     """One SM reads 4 MB; then a warp of it, and of each SM, load sectors of that at random.
 
-    A tenth or more of the others' loads are later than nearly all of its own where the L2 has two
-    parts that keep copies: by how much on the mean.
+    A tenth or more of the others' loads are later than nearly all of its own if the L2 has two
+    parts with copies: the mean additional latency.
     """
     cycles: dict[str, Any] = {}
     for name, warps in (("own", 1), ("all", bench.sms)):
@@ -161,16 +161,16 @@ def l2_copies(bench: Bench) -> Values:
     return [2, float(cycles["all"][late].mean() - cycles["all"][~late].mean())]
 
 
-FEW_LINES = 1024  # that all SMs load again and again
-TOUCHES_AT_ONCE = 8  # steps of all SMs whose loads are looked at together
+FEW_LINES = 1024  # loaded by all SMs repeatedly
+TOUCHES_AT_ONCE = 8  # steps of all SMs whose loads are averaged
 
 
 @probe("capacity.l2_far_fraction", "capacity.l2_far_touches")
 def l2_copies_by_touches(bench: Bench) -> Values:
     """One SM reads 128 KB; then a warp of each loads sectors of that at random, 64 in a row.
 
-    The part of these that is late, by how often a line has been loaded since: falling
-    exponentially, where it begins and after how many loads it is e times less.
+    The fraction of late loads, by the number of loads of a line since: an exponential decay, its
+    initial value and the number of loads for a factor of e.
     """
     sweep(bench, FEW_LINES * LINE // 4, 4, 1)
     own = sampled(bench, FEW_LINES, 1).astype(float)
@@ -195,8 +195,8 @@ def l2_copies_by_touches(bench: Bench) -> Values:
 def l2_lines_at_once(bench: Bench) -> Values:
     """A warp loads words of 1, 2 and 4 lines at once, at random of 128 KB that its SM has read.
 
-    The last of n places, of which each is as likely as another, is (n - 1) / (n + 1) of the way
-    from the mean to the latest: how far that is.
+    The maximum of n uniform latencies is (n - 1) / (n + 1) of the way from the mean to the latest:
+    that distance.
     """
     sweep(bench, FEW_LINES * LINE // 4, 4, 1)
     notes = {}
@@ -212,9 +212,9 @@ def l2_lines_at_once(bench: Bench) -> Values:
 
 @probe()
 def l2_grains(bench: Bench) -> Values:
-    """All SMs read a word every 4 KB: which other sectors of the line have come with it, and more.
+    """All SMs read a word every 4 KB: the other sectors fetched with it, of the line and beyond.
 
-    Each offset's share of loads at random that are as quick as those of what was read.
+    By offset, the median time of random loads beside the words read.
     """
     notes = {}
     for offset in (0, 32, 64, 96, 128, 256):

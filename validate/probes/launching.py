@@ -1,4 +1,4 @@
-"""What launching costs: blocks on an SM, kernels on the GPU."""
+"""Launch costs: blocks on an SM, kernels on the GPU."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from ..bench import Bench
 from .probing import WARPS, Values, probe
 
-# What a block without work takes that is launched alone.
+# Time of an empty block launched alone.
 BLOCK_ALONE = (
     "latency_cycles.block_start",
     "latency_cycles.block_end",
 )
 BESIDE_FFMA = 3  # instructions of a warp: it loads two constants and compares
-SCHEDULERS = 4  # of an SM that has FFMA at full rate
-STAMPS_CYCLES = 30  # what reading clocks adds to the gap between two blocks
+SCHEDULERS = 4  # of an SM with FFMA at full rate
+STAMPS_CYCLES = 30  # added by clock reads to the gap between two blocks
 START_PART = 0.64  # of that gap; the rest passes before a place is free
 
 
 @probe("interval_cycles.block_completion")
 def block_completion(bench: Bench) -> Values:
-    """Blocks of 32 to 1024 threads without work: the least time a block, per SM."""
+    """Empty blocks of 32 to 1024 threads: the least time per block and SM."""
     kernel = bench.probe("launch", "nothing<int>")
     found = {}
     for block in (32, 64, 128, 256, 512, 1024):
@@ -68,9 +68,9 @@ def block_turn(bench: Bench) -> Values:
 
 @probe("interval_cycles.exit")
 def ends_of_warps(bench: Bench) -> Values:
-    """Blocks of 1024 threads, 64 and 256 FFMA each: cycles of a scheduler for a warp, beyond these.
+    """Blocks of 1024 threads, 64 and 256 FFMA each: scheduler cycles per warp, beyond these.
 
-    And beyond the three instructions that a warp has besides.
+    And beyond the three other instructions of a warp.
     """
     warps, beyond = WARPS // SCHEDULERS, {}
     for count in (64, 256):
@@ -94,7 +94,7 @@ def ends_of_warps(bench: Bench) -> Values:
 
 @probe("interval_cycles.block_launch")
 def first_fill(bench: Bench) -> Values:
-    """32 blocks of 64 threads an SM that stay, behind other work: from first to last begin.
+    """32 blocks of 64 threads per SM that stay resident, behind other work: first to last start.
 
     The median of all SMs, and of 9 launches.
     """
@@ -132,7 +132,7 @@ def warps_of_a_block(bench: Bench) -> Values:
 def first_blocks(bench: Bench) -> Values:
     """Blocks of 256 threads until their warps have sent a load: one an SM, less later ones of many.
 
-    Behind a read that empties the L2: code and arguments of a launch are in no cache of an SM yet.
+    Behind a read that empties the L2: a launch's code and arguments are not yet in an SM's caches.
     """
     kernel = bench.probe("launch", "brief<long long>")
     block, warps, many = 256, 256 // 32, 320 * bench.sms
@@ -156,9 +156,9 @@ def first_blocks(bench: Bench) -> Values:
 
 @probe("latency_cycles.launch_spread")
 def first_blocks_of_all(bench: Bench) -> Values:
-    """A block of 128 threads on each SM: the mean of their begins less the first, of 400 launches.
+    """A block of 128 threads on each SM: the mean of their starts less the first, of 400 launches.
 
-    On the GPU's own clock, whose steps drop out of a mean of many.
+    On the GPU's own clock; the mean of many removes its granularity.
     """
     kernel = bench.probe("launch", "when<long long>")
     later = _begins(bench, kernel, 128, bench.backend.empty_l2, 400).mean(axis=1)
@@ -168,9 +168,9 @@ def first_blocks_of_all(bench: Bench) -> Values:
 
 @probe("latency_cycles.launch_last")
 def last_blocks_of_all(bench: Bench) -> Values:
-    """A block of 256 threads on each SM copies a word a thread: its last begin less the first.
+    """A block of 256 threads on each SM copies a word a thread: its last start less the first.
 
-    The mean of 60 launches, each behind one that has copied the same.
+    The mean of 60 launches, each behind another copy of the same data.
     """
     kernel, block = bench.probe("launch", "when_copying<long long>"), 256
     words, copied = (bench.buffer(4 * block * bench.sms) for _ in range(2))
@@ -182,7 +182,7 @@ def last_blocks_of_all(bench: Bench) -> Values:
 def _begins(
     bench: Bench, kernel: Any, block: int, before: Callable[[], None], launches: int = 60
 ) -> Any:
-    """Return how many ns after the first each SM's block begins, of so many launches."""
+    """Return the start of each SM's block, in ns after the first, for each launch."""
     begins = []
     for _ in range(launches):
         memory = bench.stamps(bench.sms)
@@ -209,7 +209,7 @@ def _stays(bench: Bench, block: int, shared: int, stays: int, blocks: int) -> An
 
 
 def _gaps(stamps: Any) -> tuple[list[float], list[float]]:
-    """Return from when a place was free to the next block's begin, and first begins apart."""
+    """Return gaps from a free place to the next block's start, and spacings of first starts."""
     gaps: list[float] = []
     spacing: list[float] = []
     for sm in np.unique(stamps[:, 0]):
@@ -226,10 +226,10 @@ def _gaps(stamps: Any) -> tuple[list[float], list[float]]:
 
 @probe("host.launch_overhead_us", "host.pass_gap_us")
 def launches(bench: Bench) -> Values:
-    """A kernel without work behind other work, event to event, less what its blocks take.
+    """An empty kernel behind other work, between events, less the time of its blocks.
 
-    A block of 64 threads on each SM, and eight: the mean, for an H200 notices the end of a launch
-    every 0.22 us alone. The gap: 11 in a row less 1, less what their blocks take.
+    A block of 64 threads on each SM, and eight: the mean, because an H200 only detects the end of a
+    launch every 0.22 us. The gap: 11 in a row less 1, less the time of their blocks.
     """
     kernel = bench.probe("launch", "nothing<int>")
     memory = bench.stamps(1)
@@ -257,9 +257,9 @@ def launches(bench: Bench) -> Values:
 
 
 def beside_blocks(times: Sequence[tuple[int, float]], own: float, further: float) -> float:
-    """Return what launches take beside their blocks: how many an SM has, and the time, for each.
+    """Return the mean time of launches without their blocks; `times` are (blocks per SM, us).
 
-    The first takes `own`, each further one as long as ends of blocks are apart.
+    The first block takes `own`, each further one the interval between block ends.
     """
     beside = [time - own - (blocks - 1) * further for blocks, time in times]
     return max(0.0, float(np.mean(beside)))

@@ -10,12 +10,12 @@ import numpy as np
 from ..bench import Bench
 from .probing import DRAM_BYTES, WARPS, Values, probe
 
-BELOW_SATURATION = 0.9  # of the bandwidth; above it requests wait in line, which is simulated
+BELOW_SATURATION = 0.9  # of the bandwidth; above it requests queue, which is simulated
 
 
 @probe("latency_cycles.l1", "latency_cycles.l2", "latency_cycles.dram")
 def memory_latency(bench: Bench) -> Values:
-    """One thread follows pointers in random order: 8 KB in L1; 8 MB past the L1; 16 MB in DRAM.
+    """One thread chases pointers in random order: 8 KB in L1; 8 MB past the L1; 16 MB in DRAM.
 
     For the last the L2 was emptied before.
     """
@@ -109,7 +109,7 @@ def l2_bandwidth(bench: Bench) -> Values:
 
 @probe("bandwidth.l2_request_bytes")
 def l2_requests(bench: Bench) -> Values:
-    """All lanes of all SMs read a word at random in 8 MiB of the L2: what a word keeps from it."""
+    """All lanes of all SMs read a word at random in 8 MiB of the L2: its share of the bandwidth."""
     grid, block = 8 * bench.sms, 256
     rate = 64 * 4 * grid * block / max(_gathering_us(bench, grid, block, 64), 1e-9) / 1000
     bench.notes["l2_words_at_random_per_ns"] = rate
@@ -124,7 +124,7 @@ def lines_past_the_l1(bench: Bench) -> Values:
 
 
 def _gathering_us(bench: Bench, grid: int, block: int, iterations: int) -> float:
-    """Return what so many more iterations take, each of four words a lane at random in 8 MiB."""
+    """Return the time of `iterations` more, each of four words a lane at random in 8 MiB."""
     memory = bench.buffer(DRAM_BYTES)
     never = bench.stamps(1)
     times = [
@@ -140,7 +140,7 @@ def _gathering_us(bench: Bench, grid: int, block: int, iterations: int) -> float
 
 @probe("bandwidth.dram_grain_bytes")
 def dram_grain(bench: Bench) -> Values:
-    """Reading one sector of 32 bytes in 32, 64 or 128: what comes along costs no more time."""
+    """Reading one sector of 32 bytes in 32, 64 or 128: other sectors of a grain cost no time."""
     memory = bench.buffer(DRAM_BYTES)
     never = bench.stamps(1)
     times = {}
@@ -160,10 +160,10 @@ def dram_grain(bench: Bench) -> Values:
     "bandwidth.dram_latency_growth_by_writes",
 )
 def loaded_latency(bench: Bench) -> Values:
-    """One thread follows pointers while all SMs read with pauses: over utilisation^3.
+    """One thread chases pointers while all SMs read with pauses: latency over utilisation^3.
 
-    Then half of what they do is writing. What that takes of DRAM more than reading follows from
-    the highest rates; what the thread waits longer is taken over the part by writes.
+    Then half of their accesses are writes. The cost of writes over reads follows from the highest
+    rates; the thread's additional latency is related to the utilisation by writes.
     """
     reading, mixed = _points(bench, 0), _points(bench, 4)
     bench.notes["dram_latency_by_gbps"] = reading
@@ -176,16 +176,16 @@ def loaded_latency(bench: Bench) -> Values:
 def write_factor(
     reading: Sequence[tuple[float, float]], mixed: Sequence[tuple[float, float]]
 ) -> float:
-    """Return the time that DRAM takes to write, over that to read as much; rates are in front.
+    """Return DRAM's time to write, relative to reading as much; points are (rate, latency).
 
-    The highest rate of reading alone, and of reading as much as is written.
+    From the highest rate of reading alone, and of reading as much as is written.
     """
     (read, _), (both, _) = max(reading), max(mixed)
     return max(1.0, 2 * read / both - 1)
 
 
 def _points(bench: Bench, stores: int) -> list[tuple[float, float]]:
-    """Return GB/s and latency at several loads, of which so many of eight accesses store."""
+    """Return (GB/s, latency) at several loads; `stores` of eight accesses are stores."""
     nodes, apart, warps = 2048, 4096, 2 * bench.sms * 16
     points = []
     for pause in (200_000, 40_000, 20_000, 12_000, 8_000, 6_000, 4_000, 3_000, 2_000, 1_000, 0):
@@ -212,10 +212,9 @@ def _points(bench: Bench, stores: int) -> list[tuple[float, float]]:
 
 
 def growth(points: Sequence[tuple[float, float]]) -> float:
-    """Return g of: loaded latency = idle latency * (1 + g u^3), the nearest to (rate, latency).
+    """Return g of: loaded latency = idle latency * (1 + g u^3), the best fit to (rate, latency).
 
-    The first point is idle; u is the rate over the highest one. Points close to that are left
-    out.
+    The first point is idle; u is the rate over the highest one. Points close to that are left out.
     """
     most = max(rate for rate, _ in points)
     idle = points[0][1]
@@ -227,8 +226,8 @@ def growth(points: Sequence[tuple[float, float]]) -> float:
 def growth_by_writes(points: Sequence[tuple[float, float]], factor: float, by_all: float) -> float:
     """Return h of: loaded latency = idle latency * (1 + g u^3 + h w), g being `by_all`.
 
-    As much is written as read, and takes `factor` times as long: that is w. The first point is
-    idle; the nearest h to the points well below the highest rate.
+    As much is written as read, at `factor` times the cost: w is the utilisation by writes. The
+    first point is idle; h is the best fit to the points well below the highest rate.
     """
     most, idle = max(rate for rate, _ in points), points[0][1]
     pairs = []
@@ -243,9 +242,9 @@ def growth_by_writes(points: Sequence[tuple[float, float]], factor: float, by_al
 
 @probe("latency_cycles.dram_least")
 def spread_of_latency(bench: Bench) -> Values:
-    """A warp on each place for two of an SM loads lines at random places out of idle DRAM.
+    """A warp per place for two on each SM loads lines at random places out of idle DRAM.
 
-    The mean by pointers, less the standard deviation of these loads: an exponential law.
+    The mean by pointers, less the standard deviation of these loads: an exponential distribution.
     """
     steps, blocks = 64, 2 * bench.sms
     lines = 2**19

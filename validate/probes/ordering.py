@@ -1,4 +1,4 @@
-"""What blocks wait for each other: fences, and words passed from SM to SM."""
+"""Inter-block synchronisation: fences, and words passed from SM to SM."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..bench import Bench
 from .probing import DRAM_BYTES, Values, probe
 
 ROUNDS = 16
-ROUND = 8000  # cycles, longer than all of it takes
+ROUND = 8000  # cycles, longer than the whole sequence
 FEW_LINES = 8
 PASSES = 200
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Cycles of the fences of two warps of an SM, the second of which begins so much later."""
+    """Cycles of the fences of two warps of an SM, the second begun `apart` cycles later."""
 
     apart: int
     first: float
@@ -26,7 +26,7 @@ class Pair:
 
     @property
     def overlap(self) -> float:
-        """Return for how long the second ran before the first had ended, if it waited for that."""
+        """Return the overlap of both, if the second waited for the first."""
         return self.first - (self.apart + self.second - self.first)
 
 
@@ -39,8 +39,8 @@ class Pair:
 def fences(bench: Bench) -> Values:
     """Two warps of each SM fence some cycles apart, behind stores to none, one and eight lines.
 
-    Lines lie at random. Where parts of the L2 that have them are equally likely at all distances,
-    eight lines are seven ninths of the way from one to many.
+    Lines lie at random. If their parts of the L2 are equally likely at all distances, eight lines
+    are seven ninths of the way from one to many.
     """
     pairs = {
         lines: [_pair(bench, lines, apart) for apart in (*range(0, 401, 20), ROUND // 4)]
@@ -58,7 +58,7 @@ def fences(bench: Bench) -> Values:
 
 
 def _pair(bench: Bench, lines: int, apart: int) -> Pair:
-    """Return how long the fences of two warps take, as the mean of all SMs."""
+    """Return the duration of the fences of two warps, the mean over SMs."""
     told = bench.told(
         "ordering",
         "fenced_apart",

@@ -8,11 +8,11 @@ from ..bench import Bench
 from .l2 import BLOCK, BLOCKS
 from .probing import DRAM_BYTES, KB, LINE, MB, Values, probe
 
-SCATTERED_MB = 1024  # of which an L2 holds a few hundredths
+SCATTERED_MB = 1024  # an L2 holds a few hundredths of it
 
 
 def _gathered(bench: Bench, expression: str, size_mb: int, unit: int) -> float:
-    """Return how many units of memory all SMs load at random from so much of it, by ns."""
+    """Return the rate of random loads of `unit` bytes by all SMs out of `size_mb` MB, per ns."""
     file = "memory" if expression.startswith("gather<") else "caches"
     times = [
         bench.time_us(
@@ -34,10 +34,10 @@ def _gathered(bench: Bench, expression: str, size_mb: int, unit: int) -> float:
 
 @probe("bandwidth.dram_scattered_gbps", "bandwidth.dram_scattered_lines_gbps")
 def scattered(bench: Bench) -> Values:
-    """All SMs load words, and lines, at random places of 1 GB, eight ahead: what DRAM then reads.
+    """All SMs load words, and lines, at random places of 1 GB, eight ahead: DRAM's read rate.
 
-    A word comes with its grain. Left out are loads that the L2 serves: it holds half its size of
-    what is read at random, in one of its parts' copies or with lines half filled.
+    A word comes with its grain. L2 hits are left out: it holds half its size of randomly read data,
+    because of copies in its parts or of half-filled lines.
     """
     notes = {}
     for name, expression, unit in (
@@ -58,9 +58,9 @@ def scattered(bench: Bench) -> Values:
 
 @probe("bandwidth.dram_half_lines_factor")
 def strides(bench: Bench) -> Values:
-    """All SMs read a word every so many bytes of 512 MB, sweep after sweep a bit further on.
+    """All SMs read a word per stride of 512 MB, each sweep a bit further on.
 
-    A word of each line, over half of what a word of each sector takes.
+    The time of a word per line, over half the time of a word per sector.
     """
     notes = {}
     for stride in (32, 64, 128, 256, 512, 1024, 2048, 4096, 65536, 2 * MB):
@@ -91,9 +91,9 @@ def strides(bench: Bench) -> Values:
 
 @probe()
 def pages(bench: Bench) -> Values:
-    """A thread goes around places far apart that are in the L2: cycles of a step by their number.
+    """A thread cycles through distant places that are in the L2: cycles per step by their number.
 
-    What addresses cost that no table of pages near the SM knows would show here.
+    Misses of the SM's translation caches would show here.
     """
     memory = bench.buffer(2 * DRAM_BYTES)
     notes = {}

@@ -13,7 +13,7 @@ def _chain(bench: Bench, operation: str, threads: int = 32) -> float:
 
 
 def _flood(bench: Bench, operation: str) -> float:
-    """Return cycles for which one warp instruction keeps its scheduler's unit."""
+    """Return the issue interval of a warp instruction in its scheduler's unit, in cycles."""
     step = bench.step("pipes", f"flood<{operation}, LENGTH>", np.int32(1), threads=32 * WARPS)
     return step / 4 / (WARPS / 4)
 
@@ -28,7 +28,7 @@ def latency(bench: Bench) -> Values:
 
 @probe("latency_cycles.predicate", "latency_cycles.vote", "latency_cycles.other_pipe")
 def between_units(bench: Bench) -> Values:
-    """One warp: ISETP and an SHF that it guards, less SHF; ISETP and VOTE; LOP3, IMAD in turn."""
+    """One warp: ISETP and its guarded SHF, less SHF; ISETP and VOTE; LOP3 and IMAD in turn."""
     alu, imad = _chain(bench, "Logic"), _chain(bench, "MultiplyAdd")
     guarded, vote = _chain(bench, "Guard"), _chain(bench, "Vote")
     choice, both = _chain(bench, "Choice"), _chain(bench, "Then<Logic, MultiplyAdd>")
@@ -49,9 +49,9 @@ def special_functions(bench: Bench) -> Values:
 
 @probe("interval_cycles.xu_dispatch", "interval_cycles.imad_wide_dispatch")
 def dispatch(bench: Bench) -> Values:
-    """A conversion behind 24 independent FFMA, or IMAD.HI behind LOP3, by 32 warps: what is added.
+    """A conversion behind 24 independent FFMA, or IMAD.HI behind LOP3, by 32 warps: added cycles.
 
-    Between two LOP3 there is a cycle for others, which IMAD.HI takes as well.
+    Between two LOP3 there is an issue slot for others, which IMAD.HI takes as well.
     """
 
     def added(operation: str, other: str) -> float:
@@ -97,7 +97,7 @@ def address_unit(bench: Bench) -> Values:
 
 @probe("latency_cycles.special_register", "latency_cycles.constant")
 def registers_and_constants(bench: Bench) -> Values:
-    """One warp: S2R behind an ISETP, less what that takes to guard; LDC by LDC, less an IMAD."""
+    """One warp: S2R behind an ISETP, less the latency to guard; LDC by LDC, less an IMAD."""
     guard = _chain(bench, "Guard") - _chain(bench, "Logic")
     constant = bench.step("pipes", "constants<LENGTH>", np.int32(0))
     return [_chain(bench, "SpecialRegister") - guard, constant - _chain(bench, "MultiplyAdd")]
@@ -108,7 +108,7 @@ def taken_branch(bench: Bench) -> Values:
     """One warp: loops of 32, 64, 128 independent FFMA; an iteration's cycles beyond them, less 3.
 
     The 3 are the loop's own addition, comparison and branch. A chain of dependent FFMA beside it
-    shows how much of the loss other waiting hides.
+    shows the part of the loss hidden by other waits.
     """
 
     def iteration(expression: str) -> float:
@@ -141,7 +141,7 @@ def barriers(bench: Bench) -> Values:
 
 
 def _meetings(bench: Bench, blocks: int, warps: int) -> float:
-    """Return cycles of a barrier where each SM holds so many blocks of so many warps."""
+    """Return cycles of a barrier with `blocks` blocks of `warps` warps on each SM."""
     kernel = bench.probe("launch", "meet<long long>")
     grid = blocks * bench.sms
     spans = []
@@ -161,7 +161,7 @@ def shuffles(bench: Bench) -> Values:
 
 @probe()
 def instruction_fetch(bench: Bench) -> Values:
-    """One warp runs code that was never run, after the L2 was emptied and after it was not."""
+    """One warp runs code for the first time, with the L2 emptied before and not."""
     found = {}
     for length in (32, 64, 128, 256, 512, 1024, 2048):
         expression = f"straight<{length}>"

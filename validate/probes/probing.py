@@ -1,4 +1,4 @@
-"""A microbenchmark as a row: its keys of the device file, its method, and what measures it."""
+"""The table of microbenchmarks: keys of the device file, method, and measuring function."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Values = Sequence[float]
 WARPS = 32  # of a block that fills the schedulers
 KB, MB = 2**10, 2**20
 LINE = 128
-DRAM_BYTES = 2**32  # of memory that no cache holds
+DRAM_BYTES = 2**32  # of memory, more than any cache holds
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A microbenchmark and the keys of the device file that it measures."""
+    """A microbenchmark and its keys of the device file."""
 
     name: str
     keys: tuple[str, ...]
@@ -31,7 +31,7 @@ PROBES: list[Probe] = []
 
 
 def probe(*keys: str) -> Callable[[Callable[[Bench], Values]], Callable[[Bench], Values]]:
-    """Enter a function that returns a value for each of the keys, in order."""
+    """Register a function that returns a value for each of the keys, in order."""
 
     def enter(function: Callable[[Bench], Values]) -> Callable[[Bench], Values]:
         method = " ".join((function.__doc__ or "").split()).rstrip(".")
@@ -42,23 +42,23 @@ def probe(*keys: str) -> Callable[[Callable[[Bench], Values]], Callable[[Bench],
 
 
 def line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return intercept and slope of the line nearest to points, by least squares."""
+    """Return intercept and slope of the least-squares line through points."""
     x, y = np.array(points, float).T
     slope, intercept = np.polyfit(x, y, 1)
     return float(intercept), float(slope)
 
 
 def through_nought(points: Sequence[tuple[float, float]]) -> float:
-    """Return the slope of the line through nought nearest to points, by least squares."""
+    """Return the slope of the least-squares line through the origin and points."""
     x, y = np.array(points or [(1.0, 0.0)], float).T
     return float(x @ y / max(x @ x, 1e-9))
 
 
 def in_order(points: Sequence[tuple[float, float]]) -> Values:
-    """Return the size up to which all is found, and from which on nothing.
+    """Return the size up to which all lines hit, and from which on none.
 
-    Points are sizes, in order, and fractions found. The line from where three quarters are found
-    to where one quarter is meets 1 and 0 there.
+    Points are (size, hit ratio), in order. The line through hit ratios 3/4 and 1/4 meets 1 and 0
+    there.
     """
     sizes, found = (np.array(column) for column in zip(*points, strict=True))
     falling = np.minimum.accumulate(found)
@@ -68,10 +68,10 @@ def in_order(points: Sequence[tuple[float, float]]) -> Values:
 
 
 def waiting_when_held_up(cycles: Sequence[float]) -> float:
-    """Return how many accesses wait when a warp that issues them in a row is first held up.
+    """Return the number of queued accesses when a warp that issues them in a row first stalls.
 
-    `cycles` are those after each access. They are held up from where they are issued no faster
-    than they are served; what has been served until then no longer waits.
+    `cycles` are the times after each access. Accesses are throttled when issued no faster than
+    served; accesses served by then are no longer queued.
     """
     apart = np.diff(np.array(cycles, float))
     served = float(np.median(apart[-len(apart) // 4 :]))

@@ -28,7 +28,7 @@ def shared_latency(bench: Bench) -> Values:
 def _shared_flood(
     bench: Bench, name: str, stride: int, schedulers: int, warps: int = WARPS
 ) -> float:
-    """Return cycles of the SM for one access of a warp; `warps` are those of all schedulers."""
+    """Return SM cycles per access of a warp; `warps` is the number for all schedulers."""
     step = bench.step(
         "shared",
         f"{name}<LENGTH>",
@@ -70,7 +70,7 @@ def stores(bench: Bench) -> Values:
 
 @probe("queue.lsu_depth")
 def queue_depth(bench: Bench) -> Values:
-    """A warp on each scheduler issues stores of 32 wavefronts in a row: how many wait unserved."""
+    """A warp on each scheduler issues stores of 32 wavefronts in a row: number of queued ones."""
     notes: dict[str, Any] = {}
     for name, loads, count in (("stores", "false", 80), ("loads", "true", 40)):
         kernel = bench.probe("shared", f"queue<{count}, {loads}>")
@@ -89,10 +89,10 @@ def queue_depth(bench: Bench) -> Values:
 
 @probe("interval_cycles.barrier", "interval_cycles.barrier_per_warp")
 def barriers_among_accesses(bench: Bench) -> Values:
-    """64 warps of an SM load from shared memory, store twice and meet: what meeting adds to it.
+    """64 warps of an SM load from shared memory, store twice and meet: the barrier's added time.
 
-    Blocks of 4 warps that load four times, for one block: the first. The line through blocks of 4,
-    16 and 32 warps that load 16 times: its slope.
+    Blocks of 4 warps that load four times, for one block: the first. The slope over blocks of 4, 16
+    and 32 warps that load 16 times.
     """
     added = {
         (loads, warps): _meeting(bench, loads, warps)
@@ -108,7 +108,7 @@ def barriers_among_accesses(bench: Bench) -> Values:
 
 
 def _meeting(bench: Bench, loads: int, warps: int) -> float:
-    """Return cycles of an SM that a barrier adds, where 64 warps in such blocks use its memory."""
+    """Return SM cycles added by a barrier, with 64 warps in blocks of `warps` warps."""
     blocks = 64 // warps * bench.sms
     spans = {}
     for meets in ("true", "false"):

@@ -1,4 +1,4 @@
-"""Bringing data to shared memory: through registers, and by cp.async past them."""
+"""Staging data in shared memory: through registers, and by cp.async."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TURNS = 128
 
 @probe()
 def staging(bench: Bench) -> Values:
-    """A block brings pieces to shared memory and meets, over and over: cycles of it, out of the L2.
+    """A block stages pieces in shared memory with a barrier each: cycles per piece, out of the L2.
 
     And GB/s of all SMs out of 24 MB of the L2, and out of 1 GB of DRAM.
     """

@@ -1,4 +1,4 @@
-"""Stores: side by side, here and there, in turn with loads, in a row, and the last of a launch."""
+"""Stores: contiguous, scattered, alternating with loads, in a row, and the last of a launch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .l2 import BLOCK, BLOCKS, TILE_BYTES
 from .probing import DRAM_BYTES, LINE, MB, WARPS, Values, line, probe, waiting_when_held_up
 
 BURST = 48  # requests of a warp
-LAUNCHES = 21  # in a row, of which one is taken off
+LAUNCHES = 21  # in a row, less one
 WAITS = range(4000, 4432, 54)  # cycles
 ENDS = ("NOTHING", "STORE", "STORE_TWICE", "RED", "ATOM", "LOAD", "STORE_FENCE")
 
 
 def _filled_us(bench: Bench, width: int, count: int, stride: int) -> list[float]:
-    """Return how long the first and a later time take to store words at so many places."""
+    """Return the time of the first and of a later round of stores to `count` places, in us."""
     times = [
         bench.time_us(
             bench.probe("stores", f"fill<{width}>"),
@@ -34,9 +34,9 @@ def _filled_us(bench: Bench, width: int, count: int, stride: int) -> list[float]
 
 @probe("bandwidth.l2_whole_stores_per_cycle")
 def fills(bench: Bench) -> Values:
-    """All SMs store 4, 8 or 16 bytes a lane, side by side, over 4 to 512 MB: us, then and again.
+    """All SMs store 4, 8 or 16 bytes a lane, contiguously, over 4 to 512 MB: us, first and again.
 
-    The best of what four fifths of the L2 hold: lines and sectors a cycle.
+    The best rate within four fifths of the L2: lines and sectors a cycle.
     """
     notes = {
         4 * width: {
@@ -60,7 +60,7 @@ def fills(bench: Bench) -> Values:
 def halves_of_sectors(bench: Bench) -> Values:
     """32 warps of an SM store one half of 32 sectors, then the other half, or half of others.
 
-    That halves leave the SM together does not show in the time of an SM or of all: Nsight Compute
+    The merging of halves within the SM does not show in the time of an SM or of all: Nsight Compute
     counts it.
     """
     notes: dict[str, float] = {}
@@ -80,9 +80,9 @@ def halves_of_sectors(bench: Bench) -> Values:
 
 @probe()
 def words_here_and_there(bench: Bench) -> Values:
-    """All SMs store 4 bytes every so many, over 16 MB and over 512 MB: us, then and again.
+    """All SMs store 4 bytes per stride, over 16 MB and over 512 MB: us, first and again.
 
-    DRAM reads sectors of which only a part is stored.
+    DRAM reads partially stored sectors.
     """
     bench.notes["us_of_storing_words_by_mb_and_bytes_between"] = {
         size: {
@@ -95,9 +95,9 @@ def words_here_and_there(bench: Bench) -> Values:
 
 
 def _turns_us(bench: Bench, reads: int, writes: int, width: int, size: int, place: int) -> float:
-    """Return how long it takes to move bytes by turns, of which some rows are read, some written.
+    """Return the time to move `size` bytes alternately, with rows read and rows written, in us.
 
-    What is written lies so far behind what is read.
+    Written rows lie `place` bytes after those read.
     """
     memory = bench.buffer(2 * DRAM_BYTES)
     tiles = size // (128 * width * (reads + writes))
@@ -117,7 +117,7 @@ def _turns_us(bench: Bench, reads: int, writes: int, width: int, size: int, plac
 def turns(bench: Bench) -> Values:
     """All SMs read 0 to 8 rows of 512 bytes and write the rest of 8, through 1 GB and through 2.
 
-    What only writing takes longer than only reading. Also elsewhere and in place, and by rows of
+    The time of writing only, relative to reading only. Also elsewhere and in place, and by rows of
     128 bytes.
     """
     notes: dict[str, float] = {}
@@ -141,15 +141,15 @@ def turns(bench: Bench) -> Values:
     return [max(1.0, reading / writing)]
 
 
-NEAR_MB = range(4, 15)  # that the L2 has and keeps, and as much beside it
+NEAR_MB = range(4, 15)  # resident in the near part of the L2, with as much beside it
 
 
 @probe("bandwidth.l2_store_part_factor")
 def stores_beside_loads(bench: Bench) -> Values:
-    """All SMs read, store, change in place and copy 4 to 14 MB that lie near in the L2: us a MB.
+    """All SMs read, store, update in place and copy 4 to 14 MB that are near in the L2: us a MB.
 
-    Changing takes the L2's parts as long as reading and a part of storing: what it takes longer
-    than reading, over storing. The mean of changing in place and copying.
+    An update occupies the L2's parts as long as a read and a part of a store: its excess over a
+    read, relative to a store. The mean of updates in place and copies.
     """
     ways = {"read": (1, 0, 0), "stored": (0, 1, 0), "in place": (1, 1, 0), "copied": (1, 1, 64)}
     notes = {name: _near_us_a_mb(bench, *way) for name, way in ways.items()}
@@ -159,9 +159,9 @@ def stores_beside_loads(bench: Bench) -> Values:
 
 
 def _near_us_a_mb(bench: Bench, reads: int, writes: int, apart_mb: int) -> float:
-    """Return how long all SMs take for a megabyte of which they had the same in the last launch.
+    """Return the time of all SMs per megabyte, with the same assignment as in the last launch.
 
-    They write so far behind what they read.
+    They write `apart_mb` MB after the places read.
     """
     memory = bench.buffer(DRAM_BYTES)
     times = [
@@ -183,7 +183,7 @@ def _near_us_a_mb(bench: Bench, reads: int, writes: int, apart_mb: int) -> float
 def under_way(
     bench: Bench, kind: str, lanes: int, apart: tuple[int, int, int], blocks: int, warps: int
 ) -> float:
-    """Return how many requests of an SM are under way when its warps are first held up.
+    """Return the number of an SM's requests in flight when its warps first stall.
 
     They send `kind` in a row; `apart` is in bytes, from warp to warp, lane and request.
     """
@@ -206,8 +206,8 @@ def under_way(
 def requests_in_a_row(bench: Bench) -> Values:
     """16 warps of an SM send in a row RED by 32 lanes to one word, or stores to 32 lines each.
 
-    How many are under way when they are held up, less what their schedulers' queues hold. The
-    word is everybody's, and 16 SMs send to it.
+    The number in flight when they stall, less the capacity of their schedulers' queues. The word is
+    shared by 16 sending SMs.
     """
     spread = (BURST * 4096, 128, 4096)
     cases = {
@@ -229,10 +229,10 @@ def requests_in_a_row(bench: Bench) -> Values:
 
 @probe("latency_cycles.last_store")
 def ends(bench: Bench) -> Values:
-    """Blocks of 1024 threads wait and end, on each SM, 21 launches less one: what a store adds.
+    """Blocks of 1024 threads wait and end, on each SM, 21 launches less one: a store's added time.
 
-    The mean of waits that are 54 cycles apart, for an H200 notices the end of a launch every 0.22
-    us alone. Also two stores, atomics, a load, and a fence behind a store.
+    The mean of waits 54 cycles apart, because an H200 only detects the end of a launch every 0.22
+    us. Also two stores, atomics, a load, and a fence behind a store.
     """
     bench.prepare("stores", *(f"ended<{end}>" for end in ENDS))
     notes = {}
@@ -243,7 +243,7 @@ def ends(bench: Bench) -> Values:
 
 
 def _ended(bench: Bench, end: str, wait: int) -> float:
-    """Return the cycles of a launch whose blocks wait for some cycles and end so."""
+    """Return the cycles of a launch with blocks that wait for some cycles and end like this."""
     times = [
         bench.time_us(
             bench.probe("stores", f"ended<{end}>"),

@@ -1,4 +1,4 @@
-"""Loads under way: how many an SM has at a time, how much later a busy L2 answers."""
+"""Loads in flight: their maximum per SM, and the latency of a busy L2."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ..bench import Bench
 from .probing import DRAM_BYTES, LINE, MB, Values, probe, through_nought
 
 IN_A_ROW = (1, 6, 12, 24)  # loads of a warp, as many registers
-BLOCKS = 2  # of an SM, that fill it
+BLOCKS = 2  # per SM, filling it
 
 
 def _in_a_row(bench: Bench, count: int, warps: int, rounds: tuple[tuple[int, int], ...]) -> float:
-    """Return the cycles in which warps of each SM load so often from a line, and wait for it.
+    """Return the cycles of `count` loads from a line by each of an SM's warps, with a wait.
 
-    Of two launches, by how many lines each warp goes through, and how often through others'.
+    The difference of two launches, given by lines per warp, and passes through others' lines.
     """
     times = [
         bench.time_us(
@@ -41,7 +41,7 @@ FROM = {"DRAM": ((8, 1), (40, 1)), "L2": ((16, 2), (16, 6))}
 def loads_in_a_row(bench: Bench) -> Values:
     """64 warps of each SM load 24 times each from a line, again and again, out of DRAM.
 
-    In the time that one load each takes so many loads of the SM are served. Also by fewer warps, of
+    The number of the SM's loads served in the time of one load each. Also by fewer warps, with
     fewer loads, and out of the L2.
     """
     notes = {
@@ -57,16 +57,16 @@ def loads_in_a_row(bench: Bench) -> Values:
 
 
 BUSY_WARPS, BUSY_AHEAD = (4, 6, 8, 12, 16), (2, 4, 8)
-BUSY_BYTES = 4 * MB  # that all SMs have read, so that each finds a copy near
-BUSY_FROM, BUSY_TO = 0.35, 0.8  # utilisations that are looked at; beyond, loads wait for their turn
+BUSY_BYTES = 4 * MB  # read by all SMs before, so that each has a near copy
+BUSY_FROM, BUSY_TO = 0.35, 0.8  # fitted utilisations; beyond, loads queue
 
 
 @probe("bandwidth.l2_latency_growth")
 def l2_under_load(bench: Bench) -> Values:
     """4 to 16 warps of an SM read lines at random in 4 MiB of the L2, 2 to 8 at a time.
 
-    How much longer their loads take where all SMs do so, by the third power of how much of the
-    L2's bandwidth they have then, from a third to four fifths of it: the slope, over the latency.
+    The additional latency if all SMs do so, over the third power of their utilisation of the L2's
+    bandwidth, from a third to four fifths: the slope, relative to the latency.
     """
     idle = bench.known("latency_cycles.l2")
     share = bench.known("bandwidth.l2_gbps") * 1000 / bench.clock_mhz / bench.sms
@@ -84,7 +84,7 @@ def l2_under_load(bench: Bench) -> Values:
 
 
 def _turn_cycles(bench: Bench, sms: int, warps: int, ahead: int) -> float:
-    """Return the cycles of a turn in which each warp of some SMs reads so many lines at once."""
+    """Return the cycles of a turn with `ahead` concurrent line reads by each warp of some SMs."""
     times = [
         bench.time_us(
             bench.probe("caches", f"lines_in_turns<{ahead}>"),
