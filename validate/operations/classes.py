@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .operation import Operation
 
-# Name, what stands before the kernel, and the body: `r` of the operands `a` and `b`.
+# Name, prelude of the kernel, and body: `r` of the operands `a` and `b`.
 CLASSES: tuple[tuple[str, str, str], ...] = (
     ("virtual_bases", "struct Top { int t; __device__ Top(int v) : t(v) {} __device__ virtual int f() { return t; } }; struct Left : virtual Top { int l; __device__ Left(int v) : Top(v), l(v & 15) {} __device__ int f() override { return t + l; } }; struct Right : virtual Top { int q; __device__ Right(int v) : Top(v), q(v & 7) {} }; struct Both : Left, Right { int z; __device__ Both(int v, int w) : Top(v & 0xffff), Left(1), Right(w), z(w & 3) {} __device__ int f() override { return Left::f() * 3 + q + z; } };", "Both d(a, b); Top *p = &d; Right *s = &d; Left *l = &d; r = p->f() + s->t * 2 + s->f() + l->l + s->q;"),
     ("thunks", "struct A { int x; __device__ virtual int f(int k) = 0; }; struct B { int y; __device__ virtual int g(int k) = 0; __device__ virtual int h() { return y; } }; struct C : A, B { int z; __device__ int f(int k) override { return x * k + z; } __device__ int g(int k) override { return y - k * z; } __device__ int h() override { return z; } }; struct D : C { __device__ int g(int k) override { return y + k; } };", "C c; c.x = a & 255; c.y = b & 255; c.z = 3; D d; d.x = 1; d.y = a & 63; d.z = b & 63; A *p = a & 1 ? (A *)&c : (A *)&d; B *q = b & 1 ? (B *)&c : (B *)&d; r = p->f(7) * 1000 + q->g(5) + q->h();"),

@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def operations(chosen: argparse.Namespace) -> int:
-    """Run what was chosen; 1 where a result of the simulator is wrong."""
+    """Run the chosen operations; return 1 for a wrong result of the simulator."""
     names = list(ROOMS) if chosen.rooms is None else inputs.listed(chosen.rooms, "--rooms")
     for name in names:
         room(name)
@@ -68,7 +68,7 @@ def operations(chosen: argparse.Namespace) -> int:
 
 
 def judged(names: Sequence[str], device: str, every: int) -> list[Verdict]:
-    """Return what the simulator makes of each N-th operation of some rooms."""
+    """Return the simulator's verdicts on each N-th operation of some rooms."""
     work = {name: room(name)[::every] for name in names}
     made: list[Verdict] = []
     with Bar(sum(map(len, work.values())), "operations") as bar:

@@ -14,7 +14,7 @@ struct Square : Shape { __device__ Square(int v) : Shape(v) {} __device__ int ar
 struct Strip : Shape { int w; __device__ Strip(int v, int u) : Shape(v), w(u) {}
   __device__ int area() const override { return n * w; } __device__ int twice() const override { return -n; } };"""
 
-# Name, what stands before the kernel, and the body: `r` of the operands `a` and `b`.
+# Name, prelude of the kernel, and body: `r` of the operands `a` and `b`.
 ROWS: tuple[tuple[str, str, str], ...] = (
     ("virtual_call", SHAPES, "Square s(a & 7); Strip t(a & 7, b & 3); Shape *p = a & 1 ? (Shape *)&s : &t; r = p->area() + p->twice();"),
     ("virtual_table", SHAPES, "Square s(a & 7), u(3); Strip t(b & 7, 5); Shape *p[3] = {&s, &t, &u}; r = 0; for (int k = 0; k < 3; k++) r = r * 31 + p[(k + (b & 1)) % 3]->twice();"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .operation import Operation
 
-# Name, what stands before the kernel, and the body: `r` of the operands `a` and `b`.
+# Name, prelude of the kernel, and body: `r` of the operands `a` and `b`.
 WARPS: tuple[tuple[str, str, str], ...] = (
     ("segmented_scan", "", "int x = a & 255; unsigned heads = __ballot_sync(~0u, (b & 3) == 0) | 1; int first = 31 - __clz(heads & (2u << lane) - 1); for (int o = 1; o < 32; o <<= 1) { int y = __shfl_up_sync(~0u, x, o); if ((int)lane - o >= first) x += y; } r = x;"),
     ("warp_compaction", "", "__shared__ int s[256]; int w = threadIdx.x & ~31; s[threadIdx.x] = -1; __syncwarp(); unsigned m = __ballot_sync(~0u, a & 1); if (a & 1) s[w + __popc(m & ~(~0u << lane))] = b; __syncwarp(); r = s[threadIdx.x] + __popc(m);"),

@@ -34,7 +34,7 @@ STD = tuple(
 ATOMIC, BARRIER, PIPELINE = "cuda/atomic", "cuda/barrier", "cuda/pipeline"
 GROUPS, COPIES = "cooperative_groups.h", "cooperative_groups/memcpy_async.h"
 
-# Name, the headers, what stands before the kernel, and the body: `r` of the operands `a` and `b`.
+# Name, headers, prelude of the kernel, and body: `r` of the operands `a` and `b`.
 LIBRARY: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("std_array", STD, "", "cuda::std::array<int, 5> v{a, b, 3, a ^ b, 7}; v[a & 3] += 5; r = 0; for (int x : v) r = r * 3 + x; auto w = v; w.back() = 1; r ^= (v == w) * 8 + (int)v.size() + w.front() + *v.rbegin();"),
     ("std_tuple", STD, "__device__ auto both(int a, int b) { return cuda::std::make_tuple(a & 255, (short)b, 2.5f); }", "auto [x, y, z] = both(a, b); auto t = cuda::std::tuple_cat(cuda::std::make_tuple(x), cuda::std::make_pair(y, 7)); r = cuda::std::get<0>(t) * 3 + cuda::std::get<1>(t) + cuda::std::get<2>(t) + (int)(z * 2); int p, q; cuda::std::tie(p, q) = cuda::std::make_pair(b, a); r ^= p - q; r += cuda::std::apply([](int u, short v, int w) { return u ^ v ^ w; }, t);"),

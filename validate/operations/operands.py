@@ -17,7 +17,7 @@ import numpy as np
 from .operation import THREADS, TYPES, Operation
 
 Array = np.ndarray[Any, Any]
-# So many edges of each operand are crossed, by the number of operands.
+# Edges of each operand to combine, by the number of operands.
 CROSSED = {1: 10_000, 2: 32, 3: 12}
 
 FLOAT_EDGES = (
@@ -126,7 +126,7 @@ def operands(operation: Operation) -> list[Array]:
 
 
 def _crossed(kinds: Sequence[str]) -> list[Array]:
-    """Return all combinations of the operands' edges; a vector's elements are those in turn."""
+    """Return all combinations of the operands' edges; a vector's elements take them in turn."""
     if not kinds:
         return []
     most = CROSSED[len(kinds)]

@@ -32,7 +32,7 @@ CHUNK, STEP = 32, 8
 class Record:
     """Results of a room on a GPU.
 
-    `special` are the approximate operations whose code uses the special function unit.
+    `special` are the approximate operations that use the special function unit.
     """
 
     gpu: str

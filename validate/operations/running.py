@@ -46,7 +46,7 @@ def pack(names: Sequence[str], folder: Path) -> None:
 
 
 def _special(made: compiler.Compiled) -> set[str]:
-    """Return the kernels whose code has instructions of the special function unit."""
+    """Return the kernels with instructions of the special function unit."""
     held = cubin.read(made.cubin, "operations")
     found = set()
     for kernel in held.kernels:

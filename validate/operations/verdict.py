@@ -1,4 +1,4 @@
-"""The simulator's results beside a GPU's: right, refused, or wrong and on which operands."""
+"""The simulator's results beside a GPU's: right, refused, or wrong, with the operands."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def difference(operation: Operation, results: Sequence[Array], known: Record, co
 
 
 def _fits(operation: Operation, ours: Array, theirs: Array, *, exact: bool) -> Array:
-    """Return which results are equal, or near enough for an approximation.
+    """Return a mask of results that are equal, or near enough for an approximation.
 
     A difference of `ulps` units in the last place, or of `absolute`, is near enough; no
-    difference is for what is no number, or infinite.
+    difference is tolerated for NaN and infinities.
     """
     element = "bf16" if operation.result.startswith("bf16") else TYPES[operation.result][0]
     size = ours.dtype.itemsize

@@ -22,7 +22,7 @@ LIMIT = float32(0.5)
 
 
 def counter(length: int, dtype: object = np.int32) -> Numbers:
-    """Return what starts at 0 in every launch."""
+    """Return a counter array, zeroed before every launch."""
     return deciding(afresh(zeros(length, dtype)))
 
 
@@ -130,7 +130,7 @@ def radix_count(n: int) -> Plan:
 
 @measured(SEEN, 2**18, 2**21, 2**24)
 def exchange(n: int) -> Plan:
-    """Which of the threads finds what in a slot is left open."""
+    """The values found in a slot depend on the order of threads: no result is expected."""
     slots = 2**16
 
     def expected(held: Array, places: Array, y: Array, n: int) -> Expected:

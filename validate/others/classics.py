@@ -101,7 +101,7 @@ def needle(n: int) -> Plan:
 
 
 def _fine(length: int, seed: int) -> Array:
-    """Return doubles from 0 to 1, of which no two are alike."""
+    """Return doubles from 0 to 1, all different."""
     return (words(length, seed) + words(length, seed + 1) / 2.0**32) / 2.0**32
 
 

@@ -3,7 +3,7 @@
     python -m validate.others.compare predict [PART [KERNEL ...]]    writes predicted.csv
     python -m validate.others.compare show                           prints the tables
 
-PART is `seen`, `last` or `all`. Predictions of kernels that are not named stay as they are.
+PART is `seen`, `last` or `all`. Predictions of other kernels are kept.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Predicted:
-    """What gpusim says of a launch with one generator's code; `refused` is why it says nothing.
+    """A launch's prediction with one generator's code; `refused` is the reason for none.
 
-    `traffic` is that of a launch with a cold L2, in the order of `TRAFFIC`; `seconds` are those of
-    the dearer prediction.
+    `traffic` is for a cold L2, in the order of `TRAFFIC`; `seconds` is the run time of the more
+    expensive prediction.
     """
 
     kernel: str
@@ -76,7 +76,7 @@ def configured(launch: Launch, code: str) -> Any:
 
 
 def predicted(launch: Launch, code: str) -> Predicted:
-    """Return what gpusim says of a launch."""
+    """Return the prediction of a launch."""
     name, n = launch.key
     given, seconds, found = launch.specified(), 0.0, []
     kernel = configured(launch, code)
@@ -123,7 +123,7 @@ def predict_all(part: str = "all", *kernels: str) -> None:
 
 
 def show() -> None:
-    """Print how far off the predictions are."""
+    """Print the errors of the predictions."""
     found, read = errors.compared(), list(traffic.traffic())
     whole = errors.bars(found), errors.summaries(found), errors.group_by_group(found)
     parts = *whole, misses.table_of(found), traffic.group_by_group(read), traffic.farthest(read)

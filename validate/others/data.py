@@ -16,7 +16,7 @@ from gpusim import array_spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-CHUNK = 2**20  # elements: of what is worked out at a time, to stay within the cache
+CHUNK = 2**20  # elements computed at a time, within the cache
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Numbers:
     is_afresh: bool = False
 
     def spec(self) -> Any:
-        """Return what stands for the array in a prediction."""
+        """Return the array's argument in a prediction: its spec, or its elements."""
         return self.make() if self.decides else array_spec(self.length, self.dtype)
 
 
@@ -49,7 +49,7 @@ def afresh(numbers: Numbers) -> Numbers:
 
 
 def zeros(length: int, dtype: Any = np.float32) -> Numbers:
-    """Return what a kernel writes."""
+    """Return an output array."""
     return Numbers(np.dtype(dtype), length, lambda: np.zeros(length, dtype))
 
 
@@ -73,7 +73,7 @@ def below(limit: int, length: int, seed: int = 1) -> Numbers:
 
 
 def skewed(limit: int, length: int, seed: int = 1) -> Numbers:
-    """Return integers below a limit, of which the small ones are by far the most frequent."""
+    """Return integers below a limit, with far more small ones."""
 
     def made() -> Array:
         part = _uniform(length, seed).astype(np.float64)
@@ -119,14 +119,14 @@ def _hashed(length: int, seed: int) -> Array:
 
 
 def _chunks(length: int, seed: int) -> Iterator[tuple[int, Array]]:
-    """Yield pieces of what is made, each with where it begins."""
+    """Yield pieces of an array, each with its first index."""
     for begin in range(0, length, CHUNK):
         v = np.arange(begin, min(begin + CHUNK, length), dtype=np.uint32)
         yield begin, mixed(v + np.uint32(seed * 0x9E3779B9 & 0xFFFFFFFF))
 
 
 def mixed(v: Array) -> Array:
-    """Return the hash of 32-bit words, which `streams.cu` has too."""
+    """Return the hash of 32-bit words, as in `streams.cu`."""
     v = v ^ v >> np.uint32(16)
     v *= np.uint32(0x7FEB352D)
     v ^= v >> np.uint32(15)
@@ -143,12 +143,12 @@ def _floats(length: int, seed: int) -> Array:
     return made
 
 
-# The longest array so far of each kind and seed, of which shorter ones are the beginning.
+# The longest array so far of each kind and seed; shorter ones are its beginning.
 _made: dict[tuple[str, int], Array] = {}
 
 
 def _longest(kind: str, length: int, seed: int, make: Callable[[int, int], Array]) -> Array:
-    """Return the beginning of what is made once; those who ask may not change it."""
+    """Return the beginning of a shared array, which must not be changed."""
     held = _made.get((kind, seed))
     if held is None or len(held) < length:
         held = _made[kind, seed] = make(length, seed)

@@ -40,7 +40,7 @@ def by_launch(path: Path) -> dict[Key, dict[str, str]]:
 class Compared:
     """A launch with one generator's code and one state of the L2, as measured and as predicted.
 
-    `instructions` is what is predicted to be executed over what was, less one.
+    `instructions` is the relative error of executed instructions.
     """
 
     kernel: str
@@ -63,12 +63,12 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off, as a part of what was measured."""
+        """Relative error of the prediction."""
         return self.predicted_us / self.measured_us - 1
 
 
 def compared() -> list[Compared]:
-    """Return all that was both measured and predicted."""
+    """Return all launches both measured and predicted."""
     measured, counted = by_launch(MEASURED), by_launch(COUNTED)
     found = []
     for row in rows_of(PREDICTED):
@@ -95,7 +95,7 @@ def refusals() -> list[str]:
 
 @dataclass(frozen=True)
 class Summary:
-    """How far off predictions are, as parts of what was measured."""
+    """Statistics of relative errors."""
 
     launches: int
     mean: float
@@ -126,7 +126,7 @@ GROUPS: dict[str, Callable[[Compared], bool]] = {
 
 
 def summaries(found: Sequence[Compared]) -> list[str]:
-    """Return the table of how far off each part is, by code and state of the L2."""
+    """Return the table of errors of each part, by code and state of the L2."""
     head = "code", "L2", "kernels", "launches", "mean", "median", "90th perc.", "worst"
     rows = []
     for code in CODES:
@@ -143,7 +143,7 @@ MOST_MEAN, MOST_PERCENTILE_90, MOST_OF_LAST = 0.05, 0.12, 1.3
 
 
 def bars(found: Sequence[Compared]) -> list[str]:
-    """Return what is asked of nvcc's code, cold and warm together, and what there is."""
+    """Return the bars for nvcc's code, cold and warm together, beside the results."""
     of_nvcc = [one for one in found if one.code == "nvcc"]
     whole = Summary.of(of_nvcc)
     if whole is None:

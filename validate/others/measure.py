@@ -4,7 +4,7 @@
     python -m validate.others.measure counters PART TABLE
 
 PART is `seen`, `last` or `all`. Both compile the kernels with nvcc and need PyCUDA; the second
-needs `ncu`, which runs this file once more with `replay`.
+needs `ncu`; that runs this file once more with `replay`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .plans import Launch, differing, three
 
 HERE = Path(__file__).parent
 
-HARDWARE = "smsp__", "l1tex__", "lts__", "dram__"  # what is counted without a source view
+HARDWARE = "smsp__", "l1tex__", "lts__", "dram__"  # metrics outside the source view
 COLUMNS = ("kernel", "n", "cold_us", "cold_low", "cold_high", "warm_us", "warm_low", "warm_high")
 REPETITIONS = 21
 MOST_COPIES, MOST_BYTES = 4, 2**31
@@ -61,7 +61,7 @@ OTHER_METRICS = (
 
 
 def metrics() -> list[str]:
-    """Return what Nsight Compute is asked for: what gpusim counts too, and what memory did."""
+    """Return the metrics of Nsight Compute: gpusim's counters, and memory traffic."""
     own = [spec.ncu for spec in COUNTERS.values() if spec.ncu.startswith(HARDWARE)]
     return list(dict.fromkeys([*own, *OTHER_METRICS, *MEMORY_METRICS]))
 
@@ -122,7 +122,7 @@ class Copy:
         return memory
 
     def restore(self) -> None:
-        """Queue that what a launch has to find as it was made is so again."""
+        """Queue the restoration of arrays that a launch must find in their initial state."""
         for to, pristine, size in self._fresh:
             self._driver.memcpy_dtod_async(to, pristine, size, None)
 
@@ -148,7 +148,7 @@ def queued(function: Any, launch: Launch, copy: Copy) -> None:
 
 
 def times(backend: PycudaBackend, codes: Codes, launch: Launch, is_checked: bool) -> list[float]:
-    """Return cold and warm times with their percentiles; what is wrong is printed."""
+    """Return cold and warm times with their percentiles; wrong results are printed."""
     filled = launch.filled()
     function = codes.function(launch)
     size = sum(value.nbytes for value in filled if isinstance(value, np.ndarray))
@@ -270,7 +270,7 @@ def replay(part: str, folder: str) -> None:
 
 
 def write(table: str, said: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write a table with what was measured in its first line."""
+    """Write a table with its origin in the first line."""
     with Path(table).open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {said}\n")
         writer = csv.writer(file, lineterminator="\n")

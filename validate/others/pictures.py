@@ -76,7 +76,7 @@ def color_cube(n: int) -> Plan:
 
 
 def _dots(length: int, one_of: int, seed: int) -> Numbers:
-    """Return bytes of which one of so many is 255, the others 0."""
+    """Return bytes, one in `one_of` of them 255, the others 0."""
 
     def made() -> Array:
         return np.where(words(length, seed) % uint32(one_of) == 0, 255, 0).astype(uint8)

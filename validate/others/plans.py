@@ -1,8 +1,8 @@
-"""Launches of kernels that are not in the catalogue: what is measured, predicted and compared.
+"""Launches of kernels outside the catalogue, for measurement, prediction and comparison.
 
-A kernel stands in a `.cu` file here; the Python file of the same name says how it is launched,
-with which arguments, and what NumPy makes of them. `part` tells kernels that were measured while
-the model of time was made (`seen`) from those that were measured when it was finished (`last`).
+A kernel stands in a `.cu` file here; the Python file of the same name has its launches, arguments
+and expected results by NumPy. `part` distinguishes kernels measured during the development of the
+time model (`seen`) from kernels measured afterwards (`last`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ HERE = Path(__file__).parent
 SEEN, LAST = "seen", "last"
 
 Size = int | tuple[int, ...]
-Expected = dict[int, Any]  # by the place of an argument, what it holds after the launch
+Expected = dict[int, Any]  # by index of an argument, its contents after the launch
 
 
 @dataclass(frozen=True)
 class Plan:
     """A launch with its arguments: NumPy scalars, and `Numbers` for arrays.
 
-    `expected` takes the arguments as they are before and returns what some hold afterwards, to
+    `expected` maps the arguments before the launch to the contents of some afterwards, to
     within `tolerance` of the largest. `constants` fills `__constant__` variables of the file.
     """
 
@@ -44,8 +44,8 @@ class Plan:
 class Kernel:
     """A kernel with the sizes at which it is launched.
 
-    `instance` is what C++ calls it: its name, with arguments where it is a template. At the size
-    `small` it is run, not measured.
+    `instance` is its C++ name, with template arguments if any. At the size `small` it is run, not
+    measured.
     """
 
     file: str
@@ -63,7 +63,7 @@ class Kernel:
 
     @property
     def function(self) -> str:
-        """The kernel's name without what it is instantiated with."""
+        """The kernel's name without template arguments."""
         return self.instance.partition("<")[0]
 
     @property
@@ -94,7 +94,7 @@ class Launch:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from others."""
+        """The identity of the launch: kernel name and size."""
         return self.kernel.name, self.n
 
     @property
@@ -128,7 +128,7 @@ Planned = Callable[[int], Plan]
 def measured(
     part: str, *sizes: int, small: int = 2**13, instance: str = ""
 ) -> Callable[[Planned], Planned]:
-    """Enter a kernel, of which the function that is decorated makes launches."""
+    """Register a kernel; the decorated function makes its launches."""
 
     def enter(plan: Planned) -> Planned:
         file, name = plan.__module__.rpartition(".")[2], plan.__name__
@@ -146,7 +146,7 @@ def three(size: Size) -> tuple[int, int, int]:
 
 
 def differing(plan: Plan, before: tuple[Any, ...], after: tuple[Any, ...]) -> list[str]:
-    """Return what is not as expected, each as a sentence."""
+    """Return the differences to the expected results, each as a sentence."""
     found = []
     for place, wanted in plan.expected(*before).items():
         made = np.asarray(after[place])

@@ -105,7 +105,7 @@ def delta_decode(n: int) -> Plan:
 
 @cache
 def _graph(n: int) -> tuple[Array, Array]:
-    """Return where each node's list begins, and what the lists hold: nodes a little behind it."""
+    """Return the beginnings of the nodes' adjacency lists, and the lists: nodes a little behind."""
     sizes = (2 + words(n, 9) % uint32(14)).astype(int32)
     sizes[max(0, n - 128) :] = 0
     begins = _begins(sizes)

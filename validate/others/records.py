@@ -28,7 +28,7 @@ EXACT = 1e-12
 
 
 def _marks(length: int, one_of: int, seed: int) -> Numbers:
-    """Return bytes of which one of so many is 1, the others 0."""
+    """Return bytes, one in `one_of` of them 1, the others 0."""
 
     def made() -> Array:
         return (words(length, seed) % uint32(one_of) == 0).astype(uint8)
@@ -243,14 +243,14 @@ def dropout(n: int) -> Plan:
 
 
 def _tree(n: int) -> tuple[Numbers, Numbers]:
-    """Return parents and children of a tree of n leaves, which have their places in no order."""
+    """Return parents and children of a tree with n leaves at permuted places."""
     inner = n - 1
 
     def places() -> Array:
         return np.r_[np.arange(inner), inner + permuted(n).make()].astype(int32)
 
     def children() -> Array:
-        return places()[1:]  # those of node k are at 2 k + 1 and 2 k + 2
+        return places()[1:]  # children of node k are at 2 k + 1 and 2 k + 2
 
     def parents() -> Array:
         made = np.empty(2 * n - 1, int32)

@@ -191,7 +191,7 @@ def hexadecimal(n: int) -> Plan:
 
 
 def _crc_table() -> Array:
-    """Return what one byte does to a CRC-32."""
+    """Return the table of a CRC-32, one entry for each byte."""
     table = np.arange(256, dtype=uint32)
     for _ in range(8):
         table = np.where(

@@ -76,7 +76,7 @@ def roi_align(n: int) -> Plan:
 
 
 def _lines(at: Array, size: int) -> Array:
-    """Return what each place takes of the two next to it."""
+    """Return the interpolation weights of each place's two neighbours, shaped (places, size)."""
     made = np.zeros((len(at), size))
     first = at.astype(int)
     made[np.arange(len(at)), first] = 1 - at + first

@@ -20,7 +20,7 @@ from .plans import SEEN, Expected, Plan, measured
 
 
 def _signed(length: int, seed: int = 1) -> Numbers:
-    """Return floats from -2 to 2, which quotients and exponentials follow."""
+    """Return floats from -2 to 2, as operands of quotients and exponentials."""
     return deciding(of(lambda: 4 * uniform(length, seed).make() - 2, length, float32))
 
 

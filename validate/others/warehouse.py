@@ -297,7 +297,7 @@ def motion_search(n: int) -> Plan:
 
 
 def _with_length(number: int) -> bytes:
-    """Return what follows a token whose half of a byte does not hold a length."""
+    """Return the bytes of a length after a token, for lengths beyond its half byte."""
     return b"" if number < 15 else b"\xff" * ((number - 15) // 255) + bytes([(number - 15) % 255])
 
 

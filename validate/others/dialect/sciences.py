@@ -1,4 +1,4 @@
-"""The kernels of `sciences.cu` in gpusim's dialect, but those that need words it lacks."""
+"""The kernels of `sciences.cu` in gpusim's dialect, except for unsupported words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of `tokens.cu` in gpusim's dialect, but for those of halves, which it has not."""
+"""The kernels of `tokens.cu` in gpusim's dialect; it has no halves."""
 
 from __future__ import annotations
 

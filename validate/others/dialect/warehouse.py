@@ -1,4 +1,4 @@
-"""The kernels of `warehouse.cu` in gpusim's dialect, but for those of halves and floats' bits."""
+"""The kernels of `warehouse.cu` in gpusim's dialect; it has no halves and no bits of floats."""
 
 from __future__ import annotations
 
