@@ -36,7 +36,7 @@ REGISTER_UNIT = 8
 def lower(
     function: Function, cc: ComputeCapability, level: str, watch: Instrumentation = uninstrumented
 ) -> Program:
-    """Return machine code for `function`, which is used up; `level` is "O0" or "O3"."""
+    """Return machine code for `function`, modified in place; `level` is "O0" or "O3"."""
     _check_capability(function, cc)
     optimised = level != "O0"
     addresses = _rewrite(function, optimised, watch)

@@ -17,8 +17,8 @@ from gpusim.compiler.operations import COMPARISONS
 class Choice:
     """The instruction that computes an operation.
 
-    `before` names rows that come first and have no operands: the halves of 64-bit work, or
-    the steps of a sequence whose last row has the value. `zero` adds a 0 as last source.
+    `before` names preceding rows without operands: the halves of 64-bit work, or
+    the steps of a sequence; its last row has the value. `zero` adds a 0 as last source.
     """
 
     op: str
@@ -120,7 +120,7 @@ def _steps(float32: str, float64: str) -> dict[str, str]:
     return {"f": float32, "d": float64}
 
 
-# What comes before the last row of a function's sequence, as nvcc 13.0 writes it for sm_90
+# The rows before the last one of a function's sequence, as nvcc 13.0 writes it for sm_90
 # where the operand is not extreme. Functions that are not here count as the last row alone.
 SEQUENCES: Mapping[str, Mapping[str, str]] = {
     "sqrt": _steps("IADD3 MUFU ISETP FMUL FMUL FFMA", "IADD3 ISETP MUFU DMUL" + " DFMA" * 8),

@@ -1,6 +1,6 @@
-"""Machine code while it is being made: rows over virtual registers in a graph of blocks.
+"""Machine code under construction: rows over virtual registers in a graph of blocks.
 
-The blocks are those of the `ir.Function` (its `targets` and `preds` stay the truth about
+The blocks belong to the `ir.Function` (its `targets` and `preds` define the
 control flow); their bodies have become rows.
 """
 
@@ -17,7 +17,7 @@ from gpusim.isa.ops import OPS, Instruction, Memory
 
 @dataclass(eq=False, slots=True)
 class Row:
-    """An instruction to be; the fields mean what those of `isa.Instruction` mean."""
+    """A row that becomes an instruction; the fields have the meaning of `isa.Instruction`."""
 
     op: str
     dst: tuple[int, ...] = ()
@@ -67,12 +67,12 @@ class Phi:
 
 @dataclass(eq=False)
 class Code:
-    """A function that becomes a `Program`.
+    """A function on its way to a `Program`.
 
-    `condition` is the predicate on which a block branches to its first target. `divergent`
-    are blocks whose lanes may disagree about it. `uniform` are registers of the uniform
-    datapath and `fixed` those that hold what the launch knows: both are copied, not merged,
-    where a variable starts with them. What is in `undefined` may be anything.
+    `condition` is the predicate of a block's branch to its first target. `divergent`
+    are blocks with a possibly divergent branch. `uniform` are registers of the uniform
+    datapath and `fixed` registers with facts of the launch: both are copied, not merged,
+    as start values of variables. `undefined` registers may have any value.
     """
 
     function: Function
@@ -93,7 +93,7 @@ class Code:
         return len(self.dtypes) - 1
 
     def is_zero(self, register: int) -> bool:
-        """Whether a register is the constant of which all bits are 0, which is always there."""
+        """Whether a register is the constant with all bits 0, always available."""
         value = self.immediates.get(register)
         return value is not None and not any(value.tobytes())
 

@@ -1,4 +1,4 @@
-"""Edits of the control flow graph and of uses, which keep phis in step with `preds`.
+"""Edits of the control flow graph and of uses; phis are kept consistent with `preds`.
 
 Constants need no place in a body: they dominate everything.
 """
@@ -133,7 +133,7 @@ def make_preheader(function: Function, loop: Loop) -> Block:
 
 
 def copy_value(value: Value, values: Mapping[Value, Value]) -> Value:
-    """Return a new value like `value` whose operands are looked up in `values`."""
+    """Return a new value like `value` with its operands looked up in `values`."""
     args = [values.get(a, a) for a in value.args]
     return Value(value.op, value.dtype, args, value.detail, value.line)
 
@@ -144,8 +144,8 @@ def clone_region(
     """Copy `blocks`, phis and all, and return each one's copy; `values` gains each value's.
 
     Edges within the region lead to copies. An edge out of it leads to the same block as
-    before, which gains a predecessor with the copied value for each phi. The copies'
-    `preds` are those within the region: the caller links what leads in with `add_edge`.
+    before; this gains a predecessor with the copied value for each phi. The copies'
+    `preds` are within the region: the caller links edges into it with `add_edge`.
     """
     copies = {b: new_block(function, line=b.line) for b in blocks}
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Seeing inside: whoever wants to is given what each step of lowering leaves."""
+"""Instrumentation of lowering: a callback receives the form after each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering step by step: what each step leaves, as text. Labels tell a pass's runs apart."""
+"""Lowering step by step: the form after each step, as text. Labels tell a pass's runs apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.lowering import lower
 from gpusim.lowering.code import Code
 from gpusim.lowering.machine_code.listing import listing as code_listing
 
-BUILT = "build"  # what the compiler hands to lowering
+BUILT = "build"  # the input of lowering
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Stage:
 
     @property
     def texts(self) -> list[str]:
-        """The lines without those of the source."""
+        """The lines without the source's."""
         return [text for _, text in self.lines]
 
 
@@ -52,7 +52,7 @@ class _Recorder:
 def lower_in_stages(
     function: Function, cc: ComputeCapability, level: str
 ) -> tuple[Program, list[Stage]]:
-    """Lower `function`, which is used up; return its program and what each step left."""
+    """Lower `function`, modified in place; return its program and the form after each step."""
     recorder = _Recorder()
     recorder.watch(BUILT, function)
     program = lower(function, cc, level, recorder.watch)

@@ -1,1 +1,1 @@
-"""What is true of a function in SSA form: questions whose answers change nothing."""
+"""Analyses of functions in SSA form: they change nothing."""

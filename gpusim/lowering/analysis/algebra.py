@@ -1,4 +1,4 @@
-"""What passes ask about constants and types of values."""
+"""Questions of passes about constants and types of values."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def type_of(value: Value) -> DType:
 
 
 def wrapped(total: int, dtype: DType) -> int:
-    """Return what is left of an integer in a type of so many bits."""
+    """Return an integer wrapped around in a type's range."""
     low, high = range_of(dtype)
     return (total - low) % (high - low + 1) + low

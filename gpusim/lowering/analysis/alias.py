@@ -1,8 +1,8 @@
-"""Alias analysis: which memory operations can touch the same memory.
+"""Alias analysis: pairs of memory operations that may access the same memory.
 
 Arrays of different spaces never overlap, nor do different shared or local arrays, save
 that all dynamic shared arrays begin at one address. Parameters may overlap, as C pointers
-without `__restrict__` may, whatever their types. Within an array, indices that differ by a
+without `__restrict__` may, at any type. Within an array, indices that differ by a
 known constant differ.
 """
 
@@ -39,7 +39,7 @@ def array_of(value: Value) -> Array:
 
 
 def location_of(value: Value) -> MemoryLocation:
-    """Return what a load, store or atomic touches."""
+    """Return the location accessed by a load, store or atomic."""
     base, offset = index_parts(value.args[0])
     count = value.detail[1] if value.operation.is_vector else 1
     return MemoryLocation(array_of(value), base, offset, count)
@@ -64,7 +64,7 @@ def is_plain_load(value: Value) -> bool:
 
 
 def clobbers(other: Value, access: Value) -> bool:
-    """Whether `other` can change, or let other threads change, what `access` touches."""
+    """Whether `other` may change, or let other threads change, the location of `access`."""
     if other.operation.orders_memory:
         return array_of(access).space != "local"
     if other.operation.access == "atomic":
@@ -75,7 +75,7 @@ def clobbers(other: Value, access: Value) -> bool:
 
 
 def reads(other: Value, access: Value) -> bool:
-    """Whether `other` can read, or let other threads read, what `access` touches."""
+    """Whether `other` may read, or let other threads read, the location of `access`."""
     if other.operation.orders_memory:
         return array_of(access).space != "local"
     if other.operation.access == "atomic":

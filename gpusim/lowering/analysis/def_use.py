@@ -1,4 +1,4 @@
-"""Def-use chains: which operations use a value, and where it is defined."""
+"""Def-use chains: the uses of a value, and the block of its definition."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def users(function: Function) -> dict[Value, list[Value]]:
 
 
 def definitions(function: Function) -> dict[Value, Block]:
-    """Return the block in which each phi and operation stands."""
+    """Return the block of each phi and operation."""
     return {v: b for b in function.blocks for v in (*b.phis, *b.body)}

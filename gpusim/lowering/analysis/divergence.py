@@ -1,4 +1,4 @@
-"""Divergence analysis: the values, branches and blocks on which a warp's lanes may disagree."""
+"""Divergence analysis: the values, branches and blocks that may diverge within a warp."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_end(block: Block) -> bool:
 
 
 class Divergence:
-    """Which values, branches and blocks of a function may differ between a warp's lanes.
+    """The values, branches and blocks of a function that may differ between a warp's lanes.
 
     `join` gives, for each block, where its paths reconverge (see `reconvergence`).
     """

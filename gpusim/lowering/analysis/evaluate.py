@@ -1,6 +1,6 @@
-"""Constant evaluation: an operation gives what the instruction chosen for it computes.
+"""Constant evaluation: an operation has the result of the instruction chosen for it.
 
-So a constant that is folded cannot differ from a value that is computed.
+So a folded constant cannot differ from a computed value.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _choice(op: str, detail: Any, operands: list[Any]) -> Choice | None:
 
 
 def constant_result(value: Value) -> Any:
-    """Return what `value` gives if all its operands are constants, else None."""
+    """Return the result of `value` if all its operands are constants, else None."""
     if value.dtype is None or not value.args or value.op == "held":
         return None
     sources = [a.detail for a in value.args]

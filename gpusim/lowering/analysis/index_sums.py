@@ -1,6 +1,6 @@
-"""Indices as sums of products: what two of them have in common, and how far they lie apart.
+"""Indices as sums of products: common parts of two, and their distance.
 
-A polynomial in the values that the source computes, as LLVM's scalar evolution has it:
+A polynomial in values of the source, as in LLVM's scalar evolution:
 `(r + 8) * n + c` is `r * n + c`, and `8 * n` more.
 """
 
@@ -17,7 +17,7 @@ from gpusim.lowering.analysis.known_bits import zero_bits
 DEPTH = 8
 MOST_PRODUCTS = 12
 
-# What a 32-bit instruction multiplies by has a sign.
+# The factor of a 32-bit multiplication is signed.
 LARGEST_MULTIPLE = 1 << 31
 
 Product = tuple[Value, ...]
@@ -25,7 +25,7 @@ Product = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class IndexSum:
-    """A constant, and a factor for each product of values, which stand in the order of `id`."""
+    """A constant, and a factor for each product of values, in the order of `id`."""
 
     constant: int = 0
     factors: dict[Product, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class IndexSum:
 
 
 def index_sum(value: Value, depth: int = DEPTH) -> IndexSum:
-    """Return what sums, differences and products a signed integer consists of.
+    """Return a signed integer as a sum of products of values.
 
     A signed integer does not wrap around, in C, so that widening it widens its parts.
     """
@@ -74,7 +74,7 @@ class Scaled:
 
 
 def scaled(index: Value, size: int) -> Scaled | None:
-    """Return an index as what an address multiplies at once, None where that is the index itself.
+    """Return an index as a multiple for an address computation, None if it is its own multiple.
 
     The multiple of an element's `size` in bytes has to fit into an instruction.
     """

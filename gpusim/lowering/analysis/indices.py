@@ -42,7 +42,7 @@ def _may_wrap(total: Value, step: int) -> bool:
 def index_parts(index: Value) -> tuple[Value | None, int]:
     """Return an index as a value and a constant added to it.
 
-    Casts between 32-bit types, and from those to 64 bits, do not matter for an index that
+    Casts between 32-bit types, and from 32 to 64 bits, do not matter for an index that
     is within bounds.
     """
     offset = 0

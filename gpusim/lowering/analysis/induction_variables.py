@@ -74,7 +74,7 @@ def _signed(value: Value) -> int | None:
 
 
 def recurrence(loop: Loop, value: Value) -> tuple[Value, Value] | None:
-    """Return the first value and the step of what a loop advances, other than by one from 0."""
+    """Return start and step of an induction variable, if other than 0 and 1."""
     header = loop.header
     if value not in header.phis or len(loop.latches) != 1 or len(loop.entering) != 1:
         return None

@@ -57,7 +57,7 @@ def _count(loop: Loop, block: Block, leaves_on: bool, limit: int) -> int | None:
 def _slice(
     loop: Loop, condition: Value, inside: set[Value]
 ) -> tuple[dict[Value, tuple[Value, Value]], list[Value]] | None:
-    """Return what the condition depends on, if that is only constants.
+    """Return the slice of a condition, if it depends only on constants.
 
     The header's phis, each with its value at first and the one that it takes next, and the
     operations within the loop, operands first.

@@ -1,4 +1,4 @@
-"""Known bits: which of an integer's last bits are zero, whatever the launch."""
+"""Known bits: the number of an integer's low bits that are zero in any launch."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Linear:
         return Linear(self.constant + factor * other.constant, kept)
 
     def without_multiples(self, power: int) -> Linear:
-        """Return what counts for the rest of a division by `power`, a power of two."""
+        """Return the terms that matter for the remainder by `power`, a power of two."""
         kept = {
             term: count
             for term, count in self.factors.items()
@@ -42,7 +42,7 @@ class Linear:
 
 
 def linear(value: Value, depth: int = DEPTH) -> Linear:
-    """Return what additions and multiplications by constants a 32-bit integer consists of."""
+    """Return a 32-bit integer as a linear sum: additions, multiplications by constants."""
     held = number(value)
     if held is not None:
         return Linear(held)

@@ -1,8 +1,8 @@
-"""Live values: what the machine code needs, and what only descriptions of the source do.
+"""Live values: needed by the machine code, or only by descriptions of the source.
 
-Conditionals are counted wherever the source has them, also where nothing of them is left to
-execute, and indices are checked along each axis of an array, also where one address is left of
-them. What is computed for that alone is never issued and must not change a decision.
+Conditionals are counted at every place of the source, also if no code is left to
+execute for them, and indices are checked along each axis of an array, also if they share one
+address. Computations for that alone are never issued and must not change a decision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpusim.compiler.ir import Function, Value
 def live_values(function: Function, *, with_source: bool = False) -> set[Value]:
     """Return the values that effects and branches depend on.
 
-    `with_source` adds those that what describes the source looks at.
+    `with_source` adds operands of descriptions of the source.
     """
     stack = [b.condition for b in function.blocks if b.condition is not None]
     for value in function.values():

@@ -1,4 +1,4 @@
-"""Natural loops: a header, and what leads back to it."""
+"""Natural loops: a header, and the blocks with a path back to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Loop:
 
 
 def natural_loops(function: Function, tree: Dominators | None = None) -> list[Loop]:
-    """Return the loops, inner ones before those around them."""
+    """Return the loops, inner ones before outer ones."""
     tree = tree or dominators(function)
     loops: list[Loop] = []
     for header in reversed(tree.order):

@@ -12,12 +12,12 @@ from gpusim.lowering.analysis.loops import Loop, natural_loops
 
 @dataclass
 class Reconvergence:
-    """Where the paths out of each block reconverge: all that do, and the first two of them.
+    """Where the paths out of each block reconverge: all of them, and the first two of them.
 
     `whole` is the immediate post-dominator within one iteration of the innermost loop around,
-    and for a branch that leaves loops, where these lead to; None where there is none. Lanes that
+    and for a branch that leaves loops, their common exit; None if there is none. Lanes that
     leave otherwise, by a return or out of more loops, do not count: they never reconverge.
-    `first` has the blocks of which two paths reconverge before all do.
+    `first` has the blocks where two paths reconverge before all do.
     """
 
     whole: dict[Block, Block | None] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Reconvergence:
 def reconvergence(function: Function, is_end: Callable[[Block], bool]) -> Reconvergence:
     """Return where the paths out of each block reconverge.
 
-    `is_end` says which blocks only end the thread.
+    `is_end` tells blocks that only end the thread.
     """
     loops = natural_loops(function)
     found = Reconvergence()
@@ -90,7 +90,7 @@ def _in_region(
 
 
 def _leading_to(order: list[Block], ends: list[Block]) -> list[Block]:
-    """Return those of the blocks that lead to `ends`, cut off from the others."""
+    """Return the blocks with a path to `ends`, cut off from the others."""
     living = set(ends)
     stack = list(ends)
     while stack:

@@ -1,4 +1,4 @@
-"""The verifier of the SSA form: what every pass relies on and has to leave behind.
+"""The verifier of the SSA form: invariants of the form between passes.
 
 For tests, after each pass; the product does not run it.
 """
@@ -22,17 +22,17 @@ def verify(function: Function, nowhere: frozenset[str] = NOWHERE) -> None:
 
 
 def mistakes(function: Function, nowhere: frozenset[str] = NOWHERE) -> Iterator[str]:
-    """Yield what is wrong with the graph, with the uses of values, and with their types."""
+    """Yield violations in the graph, in the uses of values, and in their types."""
     found = list(_of_graph(function))
     yield from found
-    if not found:  # dominators are those of a graph that is whole
+    if not found:  # dominators need a valid graph
         yield from _of_uses(function, nowhere)
     for value in function.values():
         yield from _of_value(value)
 
 
 def _of_graph(function: Function) -> Iterator[str]:
-    """Predecessors are those that lead to a block, and a condition has two paths to choose from."""
+    """Check that predecessors match targets, and that conditions have two targets."""
     expected: dict[Block, list[Block]] = {block: [] for block in function.blocks}
     for block in function.blocks:
         if len(block.targets) > 2 or (len(block.targets) == 2) != (block.condition is not None):
@@ -160,7 +160,7 @@ _ALIKE = (
     *("phi", "add", "sub", "mul", "div", "idiv", "rem", "and", "or", "xor", "min", "max"),
     *("shl", "shr", "funnel", "neg", "not", "abs", "brev", "held", "element"),
 )
-# What types of operands and results have to say to each other; what is not here may be mixed.
+# Rules on the types of operands and results; operations without one may mix types.
 TYPES: Mapping[str, Callable[[Value], bool]] = {
     **dict.fromkeys(_ALIKE, _alike),
     "const": lambda value: value.detail.dtype == value.dtype,

@@ -9,7 +9,7 @@ from gpusim.lowering.analysis.loops import natural_loops
 def layout(function: Function) -> list[Block]:
     """Return the blocks in their order in memory.
 
-    A loop's blocks stand together, before what follows it. A body follows its branch; of two
+    A loop's blocks stand together, before the blocks behind it. A body follows its branch; of two
     bodies the one for false comes first, as ptxas has it.
     """
     inside = {loop.header: set(loop.blocks) for loop in natural_loops(function)}
@@ -39,7 +39,7 @@ def layout(function: Function) -> list[Block]:
 
 
 def _later_first(block: Block, around: dict[Block, list[set[Block]]]) -> list[Block]:
-    """Return a block's targets, those first that are to stand later."""
+    """Return a block's targets, the later ones in memory first."""
     if len(block.targets) < 2:
         return list(block.targets)
     first, second = block.targets

@@ -51,7 +51,7 @@ def coalesce(code: Code, copies: dict[Block, list[Copy]]) -> None:
 
 
 def _conflicts(code: Code, copies: dict[Block, list[Copy]]) -> dict[int, int]:
-    """Return, for each register, those that hold something else while it is written."""
+    """Return, for each register, the registers that are live with another value at its writes."""
     live = Liveness(code, copies)
     found: dict[int, int] = {}
 

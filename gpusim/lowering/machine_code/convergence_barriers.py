@@ -1,7 +1,7 @@
 """Convergence barriers: BSSY and BSYNC around divergent branches, where lanes reconverge.
 
 As ptxas has it, lanes wait for each other where all paths reconverge, and also where the first
-two do, if that is earlier. Who does not come by there breaks the inner barrier; then the whole
+two do, if that is earlier. Lanes on other paths break the inner barrier; then the whole
 warp is gathered once more behind the outermost one.
 """
 
@@ -37,8 +37,8 @@ def convergence_barriers(code: Code, *, gather: bool = False) -> int:
     """Put BSSY, BSYNC and BREAK into the rows; return how many barriers there are.
 
     One barrier serves all branches that reconverge in one block. It stands before the first of
-    them, outside the loops that they are in and that block is not. `gather` adds what gathers
-    the warp behind barriers that lanes have broken.
+    them, outside the loops around the branches that are not around the block. `gather` adds
+    instructions that gather the warp behind barriers that lanes have broken.
     """
     barriers = _barriers(code)
     # Outermost regions first, so that inner barriers are set last and waited at first.
@@ -55,7 +55,7 @@ def convergence_barriers(code: Code, *, gather: bool = False) -> int:
 
 
 def _barriers(code: Code) -> list[_Barrier]:
-    """Return the barriers that the branches need on which lanes may disagree."""
+    """Return the barriers needed by divergent branches."""
     function = code.function
     found = reconvergence(
         function, lambda b: not b.targets and not any(r.issued for r in code.rows[b])
@@ -90,7 +90,7 @@ def _gather(code: Code, barriers: list[_Barrier], broken: set[Block]) -> None:
 
 
 def _start(tree: Dominators, loops: list[Loop], after: Block, blocks: list[Block]) -> Block | None:
-    """Return the block at whose end the barrier for reconverging in `after` is set."""
+    """Return the block with the barrier for reconvergence in `after` at its end."""
     start: Block | None = blocks[0]
     while start is not None and not all(tree.dominates(start, b) for b in (*blocks, after)):
         start = tree.parent[start]

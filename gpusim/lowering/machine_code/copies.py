@@ -1,4 +1,4 @@
-"""Parallel copies: those at the end of a block happen all at once."""
+"""Parallel copies: the copies at the end of a block happen all at once."""
 
 from __future__ import annotations
 

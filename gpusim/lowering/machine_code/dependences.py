@@ -1,4 +1,4 @@
-"""Which rows of a block have to stay before which, whatever order they are issued in."""
+"""Dependences between the rows of a block: constraints on any order of issue."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def dependences(rows: list[Row]) -> list[set[int]]:
 def with_needs(
     place: int, after: list[set[int]], done: dict[int, None], before: Container[int] = ()
 ) -> None:
-    """Add a row to what is done, behind all that has to come before it and is not done `before`."""
+    """Add a row to `done`, behind its dependences that are neither done nor in `before`."""
     if place in done or place in before:
         return
     waiting = [(place, iter(sorted(after[place])))]
@@ -60,9 +60,9 @@ def with_needs(
 
 
 def checks_first(rows: list[Row], after: list[set[int]], order: list[int]) -> list[int]:
-    """Return an order in which indices are checked before the accesses that they stand before.
+    """Return an order with checks of indices before the accesses that they belong to.
 
-    What is never issued moves for it, nothing else.
+    Only rows that are never issued move for it.
     """
     left = [place for place, row in enumerate(rows) if OPS[row.op].kind == "bounds"]
     made: dict[int, None] = {}

@@ -1,7 +1,7 @@
-"""Divergence checks: BRA.DIV before a shuffle or a warp barrier to which lanes may come apart.
+"""Divergence checks: BRA.DIV before a shuffle or a warp barrier in possibly divergent code.
 
-ptxas puts one wherever not all lanes of a warp need have come. Lanes that are not together
-would take a path of their own, which is not written out here: they wait at the shuffle itself.
+ptxas puts one wherever some lanes of a warp may be missing. Diverged lanes
+would take a path of their own, omitted here: they wait at the shuffle itself.
 From compute capability 9.0 one check serves all shuffles and barriers of a block that name the
 same lanes, and an instruction gathers the warp for votes.
 """
@@ -17,7 +17,7 @@ ALL_LANES = 0xFFFFFFFF
 
 
 def divergence_checks(code: Code, apart: set[Block], cc: ComputeCapability) -> None:
-    """Put the checks into the blocks in which lanes may be `apart`."""
+    """Put the checks into the blocks with lanes possibly `apart`."""
     with_checks = _once_a_block if cc.major >= 9 else _every_time
     for block in code.function.blocks:
         if block in apart:

@@ -1,9 +1,9 @@
 """If-conversion (predication): short bodies of conditionals become guarded instructions.
 
-The limits are those that experiments with nvcc 13.0 (sm_90) show. A body of up to 8
+The limits come from experiments with nvcc 13.0 (sm_90). A body of up to 8
 instructions is guarded; with a load from global memory up to 20, as waiting for it costs more
-than what is skipped, but none inside a loop. A body with a conditional of its own is not
-guarded, nor one in which lanes synchronise. A branch that only leads to the end becomes a
+than the skipped rows, but none inside a loop. A body with a conditional of its own is not
+guarded, nor one with synchronisation of lanes. A branch that only leads to the end becomes a
 guarded EXIT.
 """
 
@@ -23,7 +23,7 @@ LIMIT_WITH_GLOBAL_LOAD = 20
 
 
 def if_conversion(code: Code) -> None:
-    """Guard what is short enough, and leave the thread by a guarded EXIT."""
+    """Guard short bodies, and leave the thread by a guarded EXIT."""
     loops = natural_loops(code.function)
     looping = {b for loop in loops for b in loop.blocks}
     headers = {loop.header for loop in loops}
@@ -70,7 +70,7 @@ def _go_on(code: Code, block: Block, target: Block) -> None:
 
 
 def _unreachable(function: Function, target: Block, left: Sequence[Block]) -> set[Block]:
-    """Return the blocks to which only a branch led that now goes to `target` alone.
+    """Return the blocks that become unreachable when a branch goes to `target` alone.
 
     Blocks are looked at from the branch on; the whole function only where a loop may keep itself.
     """

@@ -1,8 +1,8 @@
 """List scheduling within a block: loads go first, so that a warp waits for several at once.
 
 As ptxas does for an unrolled loop. A load keeps its position among the loads, and
-behind everything that may store to what it reads or that other threads may notice. What waits
-for a load from global memory comes last, and copies that stand behind a barrier go before it.
+behind all rows that may store to its address or that other threads may notice. Rows that wait
+for a load from global memory come last, and copies that stand behind a barrier go before it.
 Loads go as far ahead as there are registers for (`register_pressure.py`).
 """
 
@@ -21,7 +21,7 @@ WORTH = 32  # cycles that another order has to save: short code keeps the order 
 
 
 def list_scheduling(code: Code) -> None:
-    """Let the loads of every block, and what they need, be issued as early as they may."""
+    """Issue the loads of every block, with their operands, as early as possible."""
     for block, rows in code.rows.items():
         start = 0
         ordered: list[Row] = []
@@ -82,7 +82,7 @@ def _quicker(
 
 
 def _cycles(rows: list[Row], after: list[set[int]], done: list[int], order: list[int]) -> int:
-    """Return how long rows take to issue in an order, behind those that are done."""
+    """Return the cycles to issue rows in an order, behind the rows in `done`."""
     there = dict.fromkeys(done, 0)
     now = 0
     for place in order:
@@ -95,7 +95,7 @@ def _cycles(rows: list[Row], after: list[set[int]], done: list[int], order: list
 
 
 def _spread(rows: list[Row], after: list[set[int]], done: list[int], order: list[int]) -> list[int]:
-    """Return each row when what it needs is there, else the one for which it is there first."""
+    """Return the rows in list-scheduled order: the first ready one, else the one ready first."""
     there = dict.fromkeys(done, 0)
     position = {place: number for number, place in enumerate(order)}
     needs = {place: sum(one not in there for one in after[place]) for place in order}
@@ -126,7 +126,7 @@ def _spread(rows: list[Row], after: list[set[int]], done: list[int], order: list
 
 
 def _late(rows: list[Row], after: list[set[int]]) -> set[int]:
-    """Return the rows that wait for what is loaded from global memory here."""
+    """Return the rows that wait for loads from global memory in this block."""
     loaded: set[int] = set()
     late: set[int] = set()
     for place, row in enumerate(rows):

@@ -9,7 +9,7 @@ from gpusim.lowering.code import Code
 
 
 def listing(code: Code, names: Names) -> list[Line]:
-    """Return the code's lines: blocks, with what stands in them and how they end."""
+    """Return the code's lines: each block's heading, rows and terminator."""
     lines = []
     for block in code.function.blocks:
         lines.append((0, heading(block, names)))

@@ -1,4 +1,4 @@
-"""Liveness of registers: which are needed after each block, and how many at once."""
+"""Liveness of registers: the live registers after each block, and register pressure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Liveness:
                     changed = True
 
     def _effect(self, block: Block) -> tuple[int, int]:
-        """Return what a block reads before it writes, and what it writes."""
+        """Return a block's upward-exposed reads, and its writes."""
         read = written = 0
         for row in self.code.rows[block]:
             for register in row.reads:
@@ -56,7 +56,7 @@ class Liveness:
         return row.guard is None or register in self.guarded
 
     def at_end(self, block: Block) -> int:
-        """Return what is live after the copies at a block's end, before its branch."""
+        """Return the registers live after the copies at a block's end, before its branch."""
         condition = self.code.condition.get(block)
         live = self.out[block]
         if condition is not None and condition not in self.code.immediates:
@@ -64,7 +64,7 @@ class Liveness:
         return live
 
     def before(self, row: Row, alive: int) -> int:
-        """Return what is live before a row, of what is behind it."""
+        """Return the registers live before a row, given the ones live behind it."""
         for register in row.dst:
             if self.ends(row, register):
                 alive &= ~(1 << register)

@@ -1,7 +1,7 @@
 """Out of SSA: a copy on each path into a phi's block, most of them coalesced away.
 
-Registers that are never needed at the same time and are copied to one another become one
-register. What is left are the MOVs that the machine code shows.
+Registers with disjoint live ranges that are copied to one another become one
+register. The remaining copies are the MOVs of the machine code.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def out_of_ssa(code: Code, *, coalesced: bool) -> None:
 
 
 def _place_copies(code: Code) -> dict[Block, list[Copy]]:
-    """Return the copies at the end of each block, which happen all at once.
+    """Return the copies at the end of each block: parallel copies.
 
-    Where a block leads elsewhere too and a copy would overwrite what is needed there, the
+    If a block has other targets and a copy would overwrite a register live there, the
     copies go into a block of their own on the edge.
     """
     function = code.function
@@ -61,7 +61,7 @@ def _place_copies(code: Code) -> dict[Block, list[Copy]]:
 
 
 def _live_with_phis(code: Code) -> Liveness:
-    """Return what is live while phis still stand: each is written where its value comes from."""
+    """Return liveness while phis still exist: each is written at the end of its predecessors."""
     copies: dict[Block, list[Copy]] = {}
     for block in code.function.blocks:
         for phi in code.phis[block]:
@@ -71,7 +71,7 @@ def _live_with_phis(code: Code) -> Liveness:
 
 
 def _in_sequence(code: Code, copies: list[Copy]) -> list[Row]:
-    """Order copies that happen at once so that none overwrites what another still reads."""
+    """Order parallel copies so that none overwrites a register that another still reads."""
     rows: list[Row] = []
     waiting = list(copies)
 

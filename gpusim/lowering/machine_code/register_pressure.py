@@ -1,8 +1,8 @@
 """List scheduling within registers: loads go first only as far as registers reach.
 
 With 32 registers a thread an SM has room for as many warps as it may hold. As ptxas does, a block
-that needs more where all of its loads go first has as many loads ahead as there are registers
-for; then comes what frees registers, in its order, and the next load as soon as it fits.
+that needs more with all of its loads first has as many loads ahead as there are registers
+for; then come rows that free registers, in their order, and the next load as soon as it fits.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gpusim.lowering.machine_code.dependences import checks_first, dependences, 
 from gpusim.lowering.machine_code.liveness import Liveness, Widths, peak_registers
 
 REGISTERS = 32  # of an SM's 65,536 for each of 2,048 threads
-UNIT = 8  # in which registers are given
-AHEAD = 4  # for loads where the other rows alone need more than that: those of a wide one
+UNIT = 8  # allocation unit of registers
+AHEAD = 4  # for loads if the other rows alone need more than that: the registers of a wide one
 
 
 def within_register_pressure(code: Code) -> None:
@@ -42,7 +42,7 @@ def _reorder(code: Code, block: Block, live: Liveness, widths: Widths) -> None:
 
 
 class _Stretch:
-    """Rows that may change places, and what is live behind them."""
+    """Rows that may change places, and the registers live behind them."""
 
     def __init__(self, rows: list[Row], out: int, live: Liveness, widths: Widths) -> None:
         self._rows, self._out, self._widths = rows, out, widths
@@ -54,7 +54,7 @@ class _Stretch:
         self._peak = max(peak, widths.of(self.into))
 
     def within(self, registers: int) -> list[Row]:
-        """Return the rows in an order that needs so many registers, or as few as it can."""
+        """Return the rows in an order that needs `registers` registers, or as few as it can."""
         if self._peak <= registers:
             return self._rows
         after = dependences(self._rows)
@@ -113,7 +113,7 @@ class _Use:
         return self._behind(places)[0]
 
     def _behind(self, places: list[int]) -> tuple[int, int]:
-        """Return the most registers in use while some rows are issued, and those behind them."""
+        """Return the register pressure while some rows are issued, and the live count behind."""
         alive, peak, reads = self._alive, 0, Counter[int]()
         for row in (self._rows[place] for place in places):
             reads.update(row.reads)

@@ -2,8 +2,8 @@
 
 Loads, stores and atomics get an address as their first operand and a constant displacement.
 Three operations are made for it: `pointer` (where a global array
-starts), `shared_base` (where the block's shared memory starts) and `address` (an index, what
-it counts from; `detail` is the element's size in bytes).
+starts), `shared_base` (where the block's shared memory starts) and `address` (an index, its
+base; `detail` is the element's size in bytes).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpusim.lowering.passes.near_addresses import Near, NearAddresses, Where
 class Addresses:
     """The displacement in bytes of each access, and whether its address is a constant.
 
-    `again` are addresses in global memory whose index has made another one, in a block above:
+    `again` are addresses in global memory with an index used by another one, in a block above:
     widened to 64 bits it is at hand there, but too far away to be kept.
     """
 
@@ -48,12 +48,12 @@ def address_lowering(function: Function, *, share: bool) -> Addresses:
 
 
 def _where(array: Array) -> str:
-    """Return what addresses count from: a global array, or a space that arrays share."""
+    """Return the base of addresses: a global array, or a space that arrays share."""
     return array.name if array.space == "global" else array.space
 
 
 def _arrays_by_index(function: Function) -> dict[Value, set[str]]:
-    """Return which global arrays have each index, a constant in it left out."""
+    """Return the global arrays accessed with each index, without its constant part."""
     found: dict[Value, set[str]] = {}
     for value in function.values():
         if value.operation.access and array_of(value).space == "global":
@@ -111,9 +111,9 @@ class _Exposer:
         access.args = [address, *access.args[1:]]
 
     def _common_places(self) -> dict[Block, list[Value]]:
-        """Return accesses whose address others need too, by the block above all of these.
+        """Return accesses with an address that others share, by their common dominator block.
 
-        Those are left out that come first wherever the address is needed.
+        Accesses that come first at every use of the address are left out.
         """
         accesses: dict[tuple[str, int, Value], list[tuple[Block, Value]]] = {}
         for block in self.tree.preorder():
@@ -166,7 +166,7 @@ class _Exposer:
         return self._place(block, (where, size), index, args, whole), whole.step
 
     def _fresh(self, block: Block, array: Array, index: Value, line: int) -> Value:
-        """Write the address of an index to which none at hand is near."""
+        """Write the address of an index without an available address near it."""
         place = where, size = _where(array), array.dtype.itemsize
         if index.op == "add" and where == "shared" and self.share:
             for near, rest in (index.args, index.args[::-1]):
@@ -179,7 +179,7 @@ class _Exposer:
         return self._note(place, index, self._shifted_sum(block, index, base, size, index.line))
 
     def _shifted_sum(self, block: Block, index: Value, base: Value, size: int, line: int) -> Value:
-        """Write an address as a shift and a sum of 64 bits, of which others may use the shift."""
+        """Write an address as a shift and a sum of 64 bits; others may reuse the shift."""
         shift = constant(size.bit_length() - 1, INT64)
         bytes_between = self._put(block, Value("shl", INT64, [index, shift], line=line))
         return self._put(block, Value("add", INT64, [base, bytes_between], line=line))
@@ -218,9 +218,9 @@ class _Exposer:
         )
 
     def _put(self, block: Block, value: Value) -> Value:
-        """Write a value before the access, or before the loops in which it stays the same.
+        """Write a value before the access, or before the loops with it as an invariant.
 
-        What is there already is used again, where that is asked for.
+        An equal value available already is reused, with `share`.
         """
         key = operation_key(value)
         for home, made in self.made.get(key, ()) if self.share else ():

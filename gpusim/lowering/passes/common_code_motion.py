@@ -1,4 +1,4 @@
-"""Code hoisting and sinking: what both sides of a branch do is done once, before it or after.
+"""Code hoisting and sinking: common code of both sides of a branch moves before or behind it.
 
 Computations, and loads that nothing before them can change, move up to the branch. A store
 that ends both sides moves down to where they reconverge, if at most one of its operands differs.
@@ -13,7 +13,7 @@ from gpusim.lowering.passes.gvn import operation_key, value_key
 
 
 def common_code_motion(function: Function) -> bool:
-    """Move what is common out of the sides of every branch; return whether there was any."""
+    """Move common code out of the sides of every branch; return whether there was any."""
     changed = False
     for block in reversed(function.blocks):
         if len(block.targets) == 2:

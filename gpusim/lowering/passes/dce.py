@@ -1,7 +1,7 @@
-"""Dead code elimination (DCE): operations without effect whose result is not used go.
+"""Dead code elimination (DCE): removes operations without effect and without uses.
 
-Roots are what other threads or the source can see. A load that is not volatile goes when
-its value is unused. Constants leave the blocks they stand in: they need no place.
+Roots are effects visible to other threads or to the source. A load that is not volatile goes if
+its value is unused. Constants are removed from blocks: they need no place.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def dce(function: Function) -> bool:
 
 
 def remove_dead_values(function: Function) -> None:
-    """Drop what neither the machine nor the source's conditionals need."""
+    """Drop values needed by neither the machine nor the source's conditionals."""
     live = live_values(function, with_source=True)
     remove_values(function, {v for v in function.values() if v not in live})

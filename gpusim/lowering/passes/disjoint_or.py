@@ -1,6 +1,6 @@
 """Disjoint or: within an unrolled body of four iterations, set bits instead of adding.
 
-An unsigned induction variable whose last two bits are zero cannot wrap on its way to the next
+An unsigned induction variable with its last two bits zero cannot wrap on its way to the next
 multiple of four: `i | 3` is `i + 3`, and one address with a constant offset will do for both.
 """
 
@@ -10,12 +10,12 @@ from gpusim.compiler.ir import Function, Value, constant
 from gpusim.lowering.analysis.algebra import number
 from gpusim.lowering.analysis.known_bits import zero_bits
 
-# NVVM unrolls by four and knows of two bits; what ptxas unrolls again it does not see.
+# NVVM unrolls by four and knows two bits; ptxas unrolls later, invisibly to it.
 FACTOR = 4
 
 
 def disjoint_or(function: Function) -> bool:
-    """Rewrite unsigned sums whose bits are disjoint; return whether there were any."""
+    """Rewrite unsigned sums with disjoint bits; return whether there were any."""
     changed = False
     for block in function.blocks:
         body: list[Value] = []

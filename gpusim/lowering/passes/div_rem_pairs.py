@@ -1,8 +1,8 @@
-"""Pairs of division and remainder: where the quotient is at hand, the remainder is a product less.
+"""Pairs of division and remainder: with the quotient available, the remainder is computed from it.
 
 LLVM's DivRemPairs, where no instruction gives both: `a % b` is `a - a / b * b`, and all
 bits are set where `b` is zero. By a power of two both are shifts and masks, which stay; so do
-64-bit ones, whose sequences are counted by length alone.
+64-bit ones: their sequences are counted by length alone.
 """
 
 from __future__ import annotations

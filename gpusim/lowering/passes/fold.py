@@ -50,7 +50,7 @@ def fold(function: Function) -> bool:
 
 
 def _branch(block: Block) -> bool:
-    """Make a branch whose side is known a jump, and one on `not` a branch on its operand."""
+    """Turn a branch with a known side into a jump, and one on `not` into one on its operand."""
     condition = block.condition
     assert condition is not None
     if_true, if_false = block.targets

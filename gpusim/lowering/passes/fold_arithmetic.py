@@ -18,7 +18,7 @@ from gpusim.lowering.passes.folder import Folder
 
 
 def fold_add(folder: Folder, value: Value) -> Value | None:
-    """Join constants, double what is added to itself, drop zeros and what is taken away again."""
+    """Join constants, turn x + x into 2 * x, drop zeros, cancel a + b - b."""
     a, b = value.args
     if not is_int(value):
         # x + 0.0 is not x where x is -0.0.
@@ -45,7 +45,7 @@ def _sum(a: Value, b: Value) -> int:
 
 
 def fold_sub(folder: Folder, value: Value) -> Value | None:
-    """Add a constant's opposite instead, and drop what takes itself away."""
+    """Add a constant's opposite instead, and drop x - x."""
     a, b = value.args
     if not is_int(value):
         return a if float_constant(b) == 0 and str(b.detail)[0] != "-" else None
@@ -95,7 +95,7 @@ def fold_mul(folder: Folder, value: Value) -> Value | None:
 
 
 def fold_div(folder: Folder, value: Value) -> Value | None:
-    """Multiply by the reciprocal of a power of two, which is exact."""
+    """Multiply by the reciprocal of a power of two, an exact number."""
     a, b = value.args
     divisor = float_constant(b)
     if divisor == 1:

@@ -160,7 +160,7 @@ def fold_select(folder: Folder, value: Value) -> Value | None:
 
 
 def fold_cast(folder: Folder, value: Value) -> Value | None:
-    """Drop casts there and back, and join those that lose nothing."""
+    """Drop casts there and back, and join lossless ones."""
     (a,) = value.args
     target, source = type_of(value), type_of(a)
     if target == source:

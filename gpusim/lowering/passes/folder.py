@@ -1,7 +1,7 @@
-"""What rules of simplification are given, and what they write.
+"""The context of simplification rules: their operands, and the code they write.
 
-A rule looks at one operation and its operands and returns a value to use instead. What
-is left over stays for `dce` to remove. The rules are those of LLVM's InstCombine that
+A rule looks at one operation and its operands and returns a value to use instead. Dead values
+stay for `dce` to remove. The rules are a part of LLVM's InstCombine: the ones that
 show in the machine code of small kernels.
 """
 
@@ -16,7 +16,7 @@ Rule = Callable[["Folder", Value], Value | None]
 
 
 class Folder:
-    """One walk over a function: what is being written, and how often each value is used."""
+    """One walk over a function: the rewritten body, and the number of uses of each value."""
 
     def __init__(self, function: Function, rules: Mapping[str, Rule]) -> None:
         self.rules = rules
@@ -38,7 +38,7 @@ class Folder:
         return self.write(Value(op, dtype, list(args), line=self.line))
 
     def write(self, value: Value) -> Value:
-        """Return what `value` simplifies to, writing it if it is new."""
+        """Return the simplified `value`, writing it if it is new."""
         found = self.simplify(value)
         if found is None:
             self.body.append(value)
@@ -66,7 +66,7 @@ class Folder:
         self.uses[found] = others + self.uses.get(value, 0)
 
     def now(self, value: Value) -> Value:
-        """Return what stands for `value` by now."""
+        """Return the current replacement of `value`."""
         while value in self.replacements:
             value = self.replacements[value]
         return value

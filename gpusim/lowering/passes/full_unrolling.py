@@ -1,4 +1,4 @@
-"""Full loop unrolling: a loop of known length is written out where the whole is small.
+"""Full loop unrolling: a loop of known iteration count is written out if the result is small.
 
 Barriers and shuffles are copied like anything else.
 """
@@ -99,7 +99,7 @@ def _displacements(loop: Loop, known: set[Value]) -> list[Value]:
 
 
 def _computed_from(loop: Loop, phis: set[Value]) -> set[Value]:
-    """Return what a loop computes from these phis and constants alone, with the phis."""
+    """Return the values a loop computes from these phis and constants alone, with the phis."""
     known = set(phis)
     for block in loop.blocks:
         for value in block.body:
@@ -148,7 +148,7 @@ def _relink(latch: Block, header: Block, following: Block) -> None:
 def _used_outside(
     function: Function, copies: dict[Value, dict[Block, Value]], inside: set[Block]
 ) -> dict[Value, dict[Block, Value]]:
-    """Return those of `copies` that blocks other than the original ones use."""
+    """Return the part of `copies` used by blocks other than the original ones."""
     used: set[Value] = set()
     for block in function.blocks:
         if block not in inside:

@@ -19,7 +19,7 @@ def value_key(value: Value) -> Any:
 
 
 def operation_key(value: Value) -> Any:
-    """Return what makes two pure operations equal."""
+    """Return a key that is the same for equal pure operations."""
     keys = [value_key(a) for a in value.args]
     if value.operation.commutative:
         keys.sort(key=lambda key: 0 if isinstance(key, tuple) else id(key))
@@ -75,7 +75,7 @@ def gvn(function: Function) -> bool:
 
 
 def _learned(block: Block) -> dict[Value, Value]:
-    """Return what entering `block` says about the branch before it."""
+    """Return facts implied by entering `block` through the branch before it."""
     if len(block.preds) != 1:
         return {}
     pred = block.preds[0]

@@ -18,7 +18,7 @@ from gpusim.lowering.passes.gvn import operation_key
 
 @dataclass(frozen=True)
 class IterationCount:
-    """The number of a loop's iterations: `back` is one less, `extra` what unrolling leaves over."""
+    """The number of a loop's iterations: `back` is one less, `extra` the remainder of unrolling."""
 
     count: Value
     back: Value
@@ -59,9 +59,9 @@ def emit_iteration_count(
 class _Span:
     """How far an induction variable has to go, as LLVM writes it out.
 
-    What begins at a variable is written as a sum of its smallest terms. A term that the loop
-    around advances by steps of its own is written as a multiple of that loop's iterations, which
-    are counted for it.
+    A span that begins at a variable is written as a sum of its smallest terms. A term that is an
+    induction variable of the loop around is written as a multiple of that loop's iterations,
+    counted for it.
     """
 
     def __init__(

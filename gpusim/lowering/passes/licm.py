@@ -1,7 +1,7 @@
-"""Loop-invariant code motion (LICM): what a loop does not change is computed before it.
+"""Loop-invariant code motion (LICM): values that a loop does not change are computed before it.
 
-Loads go too where nothing in the loop can write what they read and they would have been
-made in any case.
+Loads go too if nothing in the loop can write to their address and they would have been
+executed in any case.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Load vectorisation: neighbours in shared memory are loaded at once, 8 or 16 bytes wide.
 
-NVVM joins loads of a block of code, with nothing between them that could change what they read,
-where the bits of the index that are known say that the whole is aligned.
+NVVM joins loads of a block of code, with nothing between them that could change their result,
+if known bits of the index prove that the whole is aligned.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class _Row:
     loads: dict[int, Value] = field(default_factory=dict)
 
     def is_changed_by(self, other: Value) -> bool:
-        """Whether an operation can change what the loads read."""
+        """Whether an operation can change the result of the loads."""
         return any(clobbers(other, load) for load in self.loads.values())
 
     def pieces(self) -> list[list[tuple[int, Value]]]:
-        """Return loads that one load can do, in order, each behind what is added for it."""
+        """Return loads that one load can replace, in order, each with its constant offset."""
         size, found = self.array.dtype.itemsize, []
         left = dict(self.loads)
         width = WIDEST_BYTES
@@ -93,7 +93,7 @@ def _can_be_wider(value: Value) -> bool:
 
 
 def _join(block: Block, row: _Row, loads: list[tuple[int, Value]]) -> None:
-    """Put one load in front of the first of some, and take each out of what it gives."""
+    """Put one vector load in front of the first of some loads, and replace each by an element."""
     place = min(block.body.index(load) for _, load in loads)
     first = block.body[place]
     (index,) = first.args

@@ -1,7 +1,7 @@
-"""A loop while copies of its body are laid out one after the other.
+"""Copies of a loop's body, laid out one after the other, for unrolling.
 
-First the graph is laid out, with operands still open that depend on how control comes; then
-`Variable`s say what they are.
+First the graph is laid out, with operands still open that depend on the path of control; then
+`Variable`s resolve them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gpusim.lowering.passes.ssa_repair import Variable, insert_phis, repair
 
 
 class LoopCopies:
-    """The loop, the copies made so far, and what the loop's variables are at their ends."""
+    """The loop, the copies made so far, and the values of the loop's variables at their ends."""
 
     def __init__(self, function: Function, loop: Loop, induction: InductionVariable) -> None:
         self.function = function
@@ -48,7 +48,7 @@ class LoopCopies:
         self.open: list[tuple[Value, int, Variable, Block]] = []
         self.replacements: dict[Value, Value] = {}
 
-    # -- blocks and what stands in them ----------------------------------------------------
+    # -- blocks and their content ----------------------------------------------------------
 
     def block(self) -> Block:
         """Return a new block."""
@@ -71,12 +71,12 @@ class LoopCopies:
         return self.emit(block, op, BOOL, *args)
 
     def read(self, value: Value, position: int, variable: Variable, block: Block) -> Value:
-        """Let an operand of `value` be what the variable is at the start of `block`."""
+        """Let an operand of `value` be the variable's value at the start of `block`."""
         self.open.append((value, position, variable, block))
         return value
 
     def fewer(self, variable: Variable, head: Block, tail: Block, count: int) -> Value:
-        """Count `variable` down at the end of `tail` from what it is at the start of `head`."""
+        """Count `variable` down at the end of `tail` from its value at the start of `head`."""
         assert variable.dtype is not None
         less = constant(count, variable.dtype)
         value = self.emit(tail, "sub", variable.dtype, less, less)
@@ -84,7 +84,7 @@ class LoopCopies:
         return self.read(value, 0, variable, head)
 
     def hold_constants(self, block: Block) -> None:
-        """Put into registers, in `block`, what the loop's variables begin with.
+        """Put into registers, in `block`, the start values of the loop's variables.
 
         Only the block before the loop leads to `block`.
         """
@@ -153,10 +153,10 @@ class LoopCopies:
                 remove_edge(block, target)
             self.function.blocks.remove(block)
 
-    # -- what was left open ----------------------------------------------------------------
+    # -- open operands ---------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Fill in what was left open, now that the graph is complete."""
+        """Resolve open operands, now that the graph is complete."""
         self._read_after()
         used = self._used_outside()
         for head, values in self.heads:
@@ -182,7 +182,7 @@ class LoopCopies:
         return [b for b in self.function.blocks if b not in copied]
 
     def _read_after(self) -> None:
-        """Let code after the loop see what the next iteration would have seen."""
+        """Let code after the loop use the values of the next iteration."""
         outside = {
             following: state.at_start(self.join)
             for following, state in zip(self.following.values(), self.states.values(), strict=True)

@@ -1,7 +1,7 @@
 """CFG simplification of phis: paths that would reconverge twice in succession do so once.
 
-A block that does nothing but choose among values gives way to the one that it leads to, which
-chooses among all of them. Loops keep a block of their own to come from.
+A block of phis alone gives way to its successor, with phis that
+choose among all of them. Loops keep a block of their own to come from.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _can_skip(function: Function, block: Block) -> bool:
 
 
 def _skip(block: Block, target: Block) -> None:
-    """Lead what jumps to `block` to its target."""
+    """Redirect edges into `block` to its target."""
     here = target.preds.index(block)
     leaving = [phi.args[here] for phi in target.phis]
     remove_edge(block, target)

@@ -1,8 +1,8 @@
-"""Addresses that are at hand near others: a constant away, or a multiple of one variable.
+"""Addresses near available ones: a constant away, or a multiple of one variable.
 
-What LLVM does in three passes: a constant goes into the access (separation of constant offsets),
-a product that is one of its factors more than another is added to that (straight-line strength
-reduction), and so is what an index has beyond another's (n-ary reassociation).
+LLVM does this in three passes: a constant goes into the access (separation of constant offsets),
+a product with one factor more than another is added to that (straight-line strength
+reduction), and so is the difference of two indices (n-ary reassociation).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim.lowering.analysis.index_sums import IndexSum, index_sum
 # An access adds 24 bits to its address, with a sign.
 LARGEST_DISPLACEMENT = 1 << 23
 
-Where = tuple[str, int]  # what addresses count from, and the bytes of an element
+Where = tuple[str, int]  # the base of addresses, and the bytes of an element
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class NearAddresses:
         self.known.setdefault(where, []).append(made)
 
     def nearest(self, where: Where, block: Block, index: Value) -> Near | None:
-        """Return what is at hand in `block` nearest to an index, None where nothing is near."""
+        """Return the available address nearest to an index in `block`, None if none is near."""
         total, size = index_sum(index), where[1]
         found: Near | None = None
         for known in reversed(self.known.get(where, ())):
@@ -67,7 +67,7 @@ class NearAddresses:
 
 
 def _one_term_away(address: Value, apart: IndexSum) -> Near | None:
-    """Return what is a multiple of one value away from an address."""
+    """Return an address plus a multiple of one value, if `apart` is one."""
     if len(apart.factors) != 1:
         return None
     ((product, factor),) = apart.factors.items()

@@ -1,4 +1,4 @@
-"""Next values last: what a variable becomes in the next iteration is computed behind its last use.
+"""Next values last: a variable's next value is computed behind the last use of its current one.
 
 Then both fit into one register, and no copy is needed at the loop's end (coalescing).
 """

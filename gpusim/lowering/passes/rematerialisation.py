@@ -1,7 +1,7 @@
-"""Rematerialisation: what the launch knows is fetched again near its uses, as ptxas does.
+"""Rematerialisation: facts of the launch are fetched again near their uses, as ptxas does.
 
 Parameters and pointers come from constant memory again wherever that is cheaper than keeping
-them; what a thread is, it reads once at the start.
+them; facts of the thread are read once at the start.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class _Rematerialiser:
     def _outside_loops(self, op: str, block: Block, index: int) -> tuple[Block, int]:
         """Leave the loops around; parameters stay in one that holds another loop.
 
-        Pointers stay also in what was written late.
+        Pointers stay also in code from late unrolling.
         """
         for loop in self.loops:
             if block in loop.blocks and loop.preheader is not None:

@@ -1,8 +1,8 @@
-"""Runtime loop unrolling: several iterations at once of a loop whose length the launch knows.
+"""Runtime loop unrolling: several iterations at once of a loop with a count known at run time.
 
-As nvcc does it: NVVM unrolls by a factor of four, with what is left over before or after;
+As nvcc does it: NVVM unrolls by a factor of four, with a remainder loop before or after;
 ptxas then unrolls small bodies by four again, with bodies of eight and of four iterations for
-what that leaves. Loops that step by a variable or have another exit stay as they are.
+the remainder. Loops that step by a variable or have another exit stay as they are.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _unrolls_again(loop: Loop) -> bool:
 
 
 def _unroll(function: Function, loop: Loop, induction: InductionVariable) -> None:
-    """Replace the loop by unrolled bodies, with what these leave over before or after them."""
+    """Replace the loop by unrolled bodies, with the remainder before or after them."""
     copies = LoopCopies(function, loop, induction)
     before, join = copies.before, copies.join
     iterations = emit_iteration_count(function, induction, loop.parent, before, FACTOR)
@@ -60,7 +60,7 @@ def _unroll(function: Function, loop: Loop, induction: InductionVariable) -> Non
     )
     remove_edge(before, copies.header)
     first, rest = copies.block(), copies.block()
-    # LLVM's choice: what is left over comes last where the variable begins at a constant.
+    # LLVM's choice: the remainder comes last if the variable begins at a constant.
     if induction.start.op == "const":
         branch(before, enough, first, rest)
         _write_unrolled(copies, iterations, first, rest)
@@ -138,7 +138,7 @@ class _Countdown:
 
 
 class _OwnCondition:
-    """Unrolled bodies ask what the loop asks: how its variable compares with its bound."""
+    """Unrolled bodies test the loop's own condition: its variable compared with its bound."""
 
     may_be_any = False
 

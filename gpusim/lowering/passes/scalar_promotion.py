@@ -16,7 +16,7 @@ from gpusim.lowering.passes.store_to_load_forwarding import store_to_load_forwar
 
 
 def scalar_promotion(function: Function) -> bool:
-    """Promote what can be promoted, in inner loops first; return whether there was any."""
+    """Promote elements where possible, in inner loops first; return whether there were any."""
     changed = False
     while _promote_one(function):
         changed = True

@@ -1,4 +1,4 @@
-"""Simplification: what runs between the other passes, until nothing changes."""
+"""Simplification: the passes between the others, repeated until nothing changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.lowering.passes.ssa_repair import remove_trivial_phis
 
 
 def simplify(function: Function) -> None:
-    """Fold constants, number values, drop what is dead and simplify the graph."""
+    """Fold constants, number values, drop dead values and simplify the graph."""
     changed = True
     while changed:
         remove_trivial_phis(function)

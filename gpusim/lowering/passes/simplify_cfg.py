@@ -40,7 +40,7 @@ def _merge(function: Function) -> bool:
 
 
 def _skip_empty(function: Function) -> bool:
-    """Lead what jumps to an empty block to where that jumps."""
+    """Redirect edges into an empty block to its target."""
     changed = False
     for block in list(function.blocks):
         if block.phis or block.body or len(block.targets) != 1 or block is function.entry:
@@ -53,7 +53,7 @@ def _skip_empty(function: Function) -> bool:
         remove_edge(block, target)
         for pred in block.preds:
             pred.targets = tuple(target if t is block else t for t in pred.targets)
-            if pred in target.preds:  # a branch both of whose sides lead there, alike
+            if pred in target.preds:  # a branch with both targets now equal
                 pred.condition, pred.targets = None, (target,)
                 continue
             target.preds = [*target.preds, pred]

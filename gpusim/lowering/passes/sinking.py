@@ -11,7 +11,7 @@ from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.def_use import definitions
 from gpusim.lowering.analysis.loops import natural_loops
 
-MOST_KEPT = 1  # values for a block, beyond those that are saved
+MOST_KEPT = 1  # values for a block, beyond the number of saved ones
 
 
 def sinking(function: Function) -> bool:

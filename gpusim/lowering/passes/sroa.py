@@ -1,7 +1,7 @@
 """Scalar replacement of aggregates (SROA): elements of local arrays get registers of their own.
 
-Where every index is constant; what remains in local memory is what a thread indexes by
-something unknown at compile time.
+Every index has to be constant; arrays with an index unknown at compile time
+remain in local memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _touches(value: Value, array: Array) -> bool:
 
 
 def _place(array: Array) -> tuple[str, str, int]:
-    """Return what tells an array from others: one name may be declared at several calls."""
+    """Return a key that identifies an array: one name may be declared at several calls."""
     return array.space, array.name, array.offset
 
 
@@ -43,7 +43,7 @@ def _constant_access(value: Value) -> bool:
 
 
 def _scatter(function: Function, accesses: set[Value]) -> None:
-    """Replace loads among `accesses` by what was stored last at their index."""
+    """Replace loads among `accesses` by the value last stored at their index."""
     ends: dict[int, dict[Block, Value]] = {}
     model: dict[int, Value] = {}
     for block in function.blocks:

@@ -15,7 +15,7 @@ from gpusim.lowering.graph import remove_values, replace_uses
 
 
 class Variable:
-    """One variable: what it is at the end of each block that defines it, and found so far."""
+    """One variable: its values at the ends of its defining blocks, and the ones found so far."""
 
     def __init__(
         self, function: Function, dtype: DType | None, ends: Mapping[Block, Value], line: int = 0
@@ -28,12 +28,12 @@ class Variable:
         self.phis: list[tuple[Block, Value]] = []
 
     def at_end(self, block: Block) -> Value:
-        """Return what the variable is where control leaves `block`."""
+        """Return the variable's value at the end of `block`."""
         found = self.ends.get(block)
         return self.at_start(block) if found is None else found
 
     def at_start(self, block: Block) -> Value:
-        """Return what the variable is where control enters `block`, placing phis."""
+        """Return the variable's value at the start of `block`, placing phis."""
         path: list[Block] = []
         while block not in self.starts and len(block.preds) == 1:
             path.append(block)
@@ -70,7 +70,7 @@ def insert_phis(
     """Put the phis that reading the variables made into their blocks, without idle ones.
 
     `replacements` are values that give way to others, perhaps to such phis. Return the
-    function from any value to what stands in its place now.
+    function from any value to its present replacement.
     """
     made: dict[Value, Block] = {}
     for variable in variables:
@@ -118,7 +118,7 @@ def _trivial(
 def repair(function: Function, copies: Mapping[Value, Mapping[Block, Value]]) -> None:
     """Let every use of each key see the definition that reaches it.
 
-    `copies[v]` gives, by block, what `v` is at that block's end: v itself where v is
+    `copies[v]` gives, by block, the value of `v` at that block's end: v itself where v is
     defined, its copies elsewhere. A use after v in v's own block keeps it.
     """
     home, moved = definitions(function), copies.keys()

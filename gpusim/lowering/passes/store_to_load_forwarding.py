@@ -1,4 +1,4 @@
-"""Store-to-load forwarding: what was last stored or loaded is not loaded again.
+"""Store-to-load forwarding: a value last stored or loaded is not loaded again.
 
 A load gives way where on every path to it the same elements were stored or loaded and
 nothing since can have changed them. Several such paths join in a phi.
@@ -14,7 +14,7 @@ Key = tuple[object, ...]
 
 
 class _Memory:
-    """The operations that concern memory, block by block, with what they touch."""
+    """The operations that concern memory, block by block, with their locations."""
 
     def __init__(self, function: Function) -> None:
         self.operations: dict[Block, list[Value]] = {}
@@ -27,7 +27,7 @@ class _Memory:
                     self.keys[value] = location_of(value).key
 
     def last(self, load: Value, operations: list[Value]) -> Value | bool:
-        """Return what the elements of `load` are after `operations`.
+        """Return the value of the elements of `load` after `operations`.
 
         False where they may have changed, True where nothing touches them.
         """
@@ -44,7 +44,7 @@ class _Memory:
 
 
 def store_to_load_forwarding(function: Function) -> bool:
-    """Replace loads whose value is known; return whether there were any."""
+    """Replace loads with a known value; return whether there were any."""
     memory = _Memory(function)
     variables: list[Variable] = []
     replacements: dict[Value, Value] = {}

@@ -1,4 +1,4 @@
-"""What chooses the instructions of an operation; those without one are rows of `choices.py`."""
+"""Functions that choose the instructions of an operation; others are rows of `choices.py`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Division and remainder as the machine does them: there is no instruction for either.
+"""Division and remainder as sequences: the machine has no instruction for either.
 
 By a constant it is a multiplication by the reciprocal (Hacker's Delight, chapter 10; Granlund
-and Montgomery), by a 32-bit variable a reciprocal in float32 and corrections. What
-depends on the divisor alone is computed before a loop that does not change it. The rows compute
-what they say, so the results are exact because the sequence is.
+and Montgomery), by a 32-bit variable a reciprocal in float32 and corrections. The part that
+depends on the divisor alone is computed before a loop with an invariant divisor. The rows compute
+exact results, as the real sequence does.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Emitter:
         return -1 if dst is None else dst
 
     def blank(self, names: str) -> None:
-        """Write rows that cost what they cost and whose value another row gives."""
+        """Write rows for their cost only: another row gives the value."""
         if self.shadow:
             return
         for name in names.split():
@@ -72,10 +72,10 @@ class Emitter:
 
 @dataclass(frozen=True)
 class Reciprocal:
-    """What a division computes from its divisor alone.
+    """The part of a division that depends on its divisor alone.
 
     `size` is its absolute value, `better` close to 2**32 / size, `nonzero` a predicate. The
-    divisor's `complement` is there where all this was computed before a loop.
+    divisor's `complement` is present if all this was computed before a loop.
     """
 
     size: int
@@ -112,7 +112,7 @@ def divide(
 
 
 def reciprocal_before(emit: Emitter, b: int, dtype: DType) -> Reciprocal:
-    """Write, before a loop, what divisions by `b` in the loop have in common."""
+    """Write, before a loop, the common part of divisions by `b` in the loop."""
     found = _reciprocal(emit, b, dtype)
     return replace(found, complement=emit.row("LOP3", dtype, b, detail="not"))
 
@@ -137,14 +137,14 @@ def _reciprocal(emit: Emitter, b: int, dtype: DType) -> Reciprocal:
 def _quotient_and_rest(
     emit: Emitter, a: int, by: Reciprocal, quotient: int | None, rest: int | None
 ) -> tuple[int, int]:
-    """Write the estimated quotient of `a`, and what it leaves over."""
+    """Write the estimated quotient of `a`, and the remainder for it."""
     found = emit.row("IMAD.HI", UINT32, by.better, a, emit.number(0, UINT32), dst=quotient)
     minus = emit.row("IADD3", UINT32, found, detail="-")
     return found, emit.row("IMAD", UINT32, by.size, minus, a, dst=rest)
 
 
 def _where_zero(emit: Emitter, b: int, by: Reciprocal, dtype: DType, dst: int) -> None:
-    """Let a division by zero give what the machine's does: all bits of `b` inverted."""
+    """Give a division by zero the machine's result: all bits of `b` inverted."""
     if by.complement is None:
         emit.row("LOP3", dtype, b, detail="not", dst=dst, guard=by.nonzero, negated=True)
     else:

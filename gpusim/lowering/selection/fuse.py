@@ -10,12 +10,12 @@ from gpusim.lowering.choices import CHOICES, type_class
 from gpusim.lowering.selection.selection import Selection
 from gpusim.lowering.selection.wide import is_product, narrow_sources
 
-# Which operations become part of a sum, or of a condition, by class of type: what stands first
-# if there is any.
+# Operations that are fused into a sum, or into a condition, by class of type; the first group
+# takes precedence.
 SUMS = frozenset(("add", "sub"))
 CONDITIONS = frozenset(("and", "or"))
 PRODUCTS = frozenset(("mul",))
-# What becomes part of all that use it, and these, by class of type.
+# Operations fused into all their uses, if these are of the first group, by class of type.
 SHARED: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "i": (SUMS, frozenset(("shl",))),
     "p": (CONDITIONS, frozenset(COMPARISONS)),
@@ -43,7 +43,7 @@ def absorb(selection: Selection, block: Block) -> None:
 
 
 def absorb_shared(selection: Selection) -> None:
-    """Find what several operations need that all of them can absorb: each computes it anew.
+    """Find operations that are fused into all of several uses: each computes them anew.
 
     A comparison within each condition costs nothing, nor does a shift within each sum.
     """
@@ -59,7 +59,7 @@ def absorb_shared(selection: Selection) -> None:
 
 
 def absorb_signs(selection: Selection) -> None:
-    """Find opposites that only fused multiply-adds need, which take operands with either sign."""
+    """Find negations used by fused multiply-adds only: operands there have either sign."""
     for value in selection.function.values():
         users = selection.users.get(value, ())
         if value.op == "neg" and users and all(u.detail == "fma" for u in users):

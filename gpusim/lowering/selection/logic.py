@@ -1,8 +1,8 @@
 """Logic of three inputs: LOP3 computes any function of the bits of three words at once.
 
-An operation takes in those that it is made of, as long as the whole has three inputs: its cuts are
-enumerated, as those who map logic to look-up tables do, and the one that holds most is taken. What
-all that need it have taken in is not computed.
+An operation absorbs its operands as long as the whole has three inputs: its cuts are
+enumerated, as in technology mapping to look-up tables, and the largest one is taken. An
+operation absorbed by all its uses is not computed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_CUTS = 16
 
 @dataclass(frozen=True)
 class Cut:
-    """What an operation is a function of, and the operations that it takes in for that."""
+    """The inputs of an operation as a function of them, and the operations it absorbs."""
 
     inputs: tuple[Value, ...] = ()
     parts: frozenset[Value] = frozenset()
@@ -52,7 +52,7 @@ def absorb_logic(selection: Selection, block: Block) -> None:
 
 
 def _cuts(selection: Selection, value: Value, cuts: dict[Value, list[Cut]]) -> list[Cut]:
-    """Return the ways in which an operation is a function of three inputs, the plain one first."""
+    """Return the cuts of an operation with up to three inputs, the plain one first."""
     found = [Cut()]
     for arg in value.args:
         apart = arg in selection.uniform and value not in selection.uniform
@@ -83,7 +83,7 @@ def write_logic(selection: Selection, value: Value) -> None:
 
 
 def _table(value: Value, known: dict[object, int]) -> int:
-    """Return the look-up table of a value: the function of those of the inputs."""
+    """Return the look-up table of a value, a function of the inputs' tables."""
     found = known.get(value_key(value))
     if found is not None:
         return found

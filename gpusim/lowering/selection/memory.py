@@ -1,4 +1,4 @@
-"""Instructions for what the launch knows, for addresses and for memory."""
+"""Instructions for facts of the launch, for addresses and for memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fetch(selection: Selection, value: Value) -> None:
 
 
 def special_register(selection: Selection, value: Value) -> None:
-    """Read what the launch or the thread is."""
+    """Read a special register of the launch or of the thread."""
     if SPECIAL_REGISTERS[value.detail].is_of_launch:
         fetch(selection, value)
     else:
@@ -33,7 +33,7 @@ def special_register(selection: Selection, value: Value) -> None:
 
 
 def _read_special(selection: Selection, value: Value) -> None:
-    """Read what a thread is, at once in the type that all its uses ask for."""
+    """Read a special register of a thread, directly in the common type of its uses."""
     users = selection.users.get(value, [])
     casts = {u.dtype for u in users if u.op == "cast"}
     if users and len(casts) == 1 and all(u.op == "cast" for u in users):
@@ -90,7 +90,7 @@ def address(selection: Selection, value: Value) -> None:
 
 
 def _is_shift(size: int) -> bool:
-    """Whether an index times so many bytes is a shift."""
+    """Whether an index times `size` bytes is a shift."""
     return size & (size - 1) == 0
 
 
@@ -143,7 +143,7 @@ def load_vector(selection: Selection, value: Value) -> None:
 
 
 def element(selection: Selection, value: Value) -> None:
-    """Take one element out of what was loaded at once."""
+    """Take one element out of a vector load."""
     selection.registers[value] = selection.vectors[value.args[0]][int(value.detail)]
 
 

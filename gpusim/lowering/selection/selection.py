@@ -1,4 +1,4 @@
-"""What is known while instructions are chosen: the function, its code, where its values are."""
+"""State of instruction selection: the function, its code, the registers of its values."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ WIDE = 8
 
 
 class Selection:
-    """The function, the code that it becomes, and where its values are.
+    """The function, its machine code, and the registers of its values.
 
-    `users` are the operations that need a value, `branches` how many branches do; `of_source`
-    is what conditionals of the source look at. `absorbed` says what operations take in,
-    `inside` what was taken in, `logic` the inputs of what has taken in other logic.
+    `users` are the operations that use a value, `branches` the number of branches that do;
+    `of_source` are operands of conditionals of the source. `absorbed` gives the operands absorbed
+    by an operation, `inside` all absorbed values, `logic` the inputs of an operation that absorbed
+    other logic.
     """
 
     def __init__(
@@ -115,5 +116,5 @@ class Selection:
 
     @cached_property
     def home(self) -> dict[Value, Block]:
-        """The block in which each value is computed."""
+        """The block of each value."""
         return definitions(self.function)

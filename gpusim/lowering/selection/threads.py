@@ -8,7 +8,7 @@ from gpusim.lowering.selection.selection import Selection
 
 FULL_MASK = 0xFFFFFFFF
 LEAST_CC_OF_MATCH_ALL = 8
-# What nvcc writes as ERRBAR, CGAERRBAR (of clusters, from 9.0 on) and CCTL.IVALL.
+# Instructions that nvcc writes as ERRBAR, CGAERRBAR (of clusters, from 9.0 on) and CCTL.IVALL.
 BEHIND_A_FENCE = "ERRBAR ERRBAR ERRBAR"
 BEHIND_A_FENCE_OF_8 = "ERRBAR ERRBAR"
 
@@ -74,23 +74,23 @@ def _match_all_by_any(selection: Selection, value: Value) -> None:
 
 
 def activemask(selection: Selection, value: Value) -> None:
-    """Ask which lanes are together."""
+    """Read the active mask."""
     selection.write(value, "ACTIVEMASK")
 
 
 def fence(selection: Selection, value: Value) -> None:
-    """Order what the thread does in memory; beyond the block, wait for errors, empty the L1."""
+    """Order the thread's memory accesses; beyond the block, wait for errors, empty the L1."""
     selection.emit.rows.append(Row("MEMBAR", detail=value.detail, line=value.line))
     if selection.fuse and value.detail != "block":
         selection.emit.blank(BEHIND_A_FENCE if selection.cc.major >= 9 else BEHIND_A_FENCE_OF_8)
 
 
 def source_branch(selection: Selection, value: Value) -> None:
-    """Keep a conditional of the source, which is counted but never issued."""
+    """Keep a conditional of the source: counted, but never issued."""
     selection.emit.rows.append(Row(".IF", (), selection.sources(value), line=value.line))
 
 
 def source_check(selection: Selection, value: Value) -> None:
-    """Keep a check of the source, which is looked at but never issued."""
+    """Keep a check of the source: examined, but never issued."""
     row = Row(".CHECK", (), selection.sources(value), detail=value.detail, line=value.line)
     selection.emit.rows.append(row)

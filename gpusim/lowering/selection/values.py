@@ -24,7 +24,7 @@ def select(selection: Selection, value: Value) -> None:
 
 
 def cast(selection: Selection, value: Value) -> None:
-    """Convert a value, which need not take an instruction."""
+    """Convert a value, if it takes an instruction."""
     source, target = value.args[0].dtype, value.dtype
     assert source is not None
     assert target is not None
@@ -99,7 +99,7 @@ def undefined(selection: Selection, value: Value) -> None:
 
 
 def division(selection: Selection, value: Value) -> None:
-    """Divide, with what a loop does not change computed before it."""
+    """Divide, with the loop-invariant part computed before the loop."""
     assert value.dtype is not None
     a, b = selection.sources(value)
     known = _before_loop(selection, value)
@@ -107,7 +107,7 @@ def division(selection: Selection, value: Value) -> None:
 
 
 def _before_loop(selection: Selection, value: Value) -> Reciprocal | None:
-    """Write before the loop around what a division need not compute in it."""
+    """Write the loop-invariant part of a division before the loop around it."""
     assert value.dtype is not None
     dividend, divisor = value.args
     wide = value.dtype.itemsize == WIDE
@@ -128,9 +128,9 @@ def _before_loop(selection: Selection, value: Value) -> Reciprocal | None:
 
 
 def _preheader(selection: Selection, operand: Value) -> Block | None:
-    """Return the block before the loops in which an operand is fixed.
+    """Return the preheader of the loops with an invariant operand.
 
-    Only those count that come to the present block in every iteration.
+    Only loops count that come to the present block in every iteration.
     """
     found = None
     for loop in selection.loops:
