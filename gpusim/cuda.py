@@ -42,7 +42,7 @@ class _ArrayMaker:
 
 
 class _Atomic:
-    """Read-modify-write operations on an element; each gives the old value."""
+    """Read-modify-write operations on an element; each returns the old value."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise absent("cuda.atomic", name, vars(self))
@@ -200,7 +200,7 @@ class Kernel:
 
 
 class MachineCode(ABC):
-    """A kernel that comes as machine code: it makes its own programs."""
+    """A kernel given as machine code: it makes its own programs."""
 
     __name__: str
 

@@ -95,7 +95,7 @@ class KernelSourceError(GpusimError):
 
 @dataclass(frozen=True)
 class FaultPlace:
-    """Where a kernel went wrong: line, block and thread by linear number, array and index.
+    """The place of a fault: line, block and thread by linear number, array and index.
 
     `lanes` is how many threads did the same in that instruction.
     """
@@ -137,4 +137,4 @@ class LaneMaskError(KernelFault):
 
 
 class NoProgressError(KernelFault):
-    """The step limit was reached: the kernel waits for something that never comes."""
+    """The step limit was reached: a deadlock or an infinite loop."""

@@ -44,24 +44,24 @@ class Access:
 
     @property
     def is_volatile(self) -> bool:
-        """Whether it is made as it stands, in order."""
+        """Whether it is volatile: executed as written, in order."""
         memory = self.instruction.memory
         return self.must_be_volatile or (memory is not None and memory.volatile)
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether it is a copy's, made at any time until its thread awaits it."""
+        """Whether it belongs to an asynchronous copy: unordered until its thread waits for it."""
         return OPS[self.instruction.op].asynchronous
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it is strong, or atomic, for the threads of its block alone."""
+        """Whether it is strong, or atomic, in block scope only."""
         memory = self.instruction.memory
         return memory is not None and memory.of_block and memory.space != "shared"
 
     @property
     def manner(self) -> tuple[bool, ...]:
-        """All that decides, beside kind and thread, whether it races with another one."""
+        """All attributes, beside kind and thread, that decide whether it races with another one."""
         return (
             self.kind == "atomic",
             self.is_volatile,

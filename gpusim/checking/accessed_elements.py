@@ -86,7 +86,7 @@ class Layout:
 
     @property
     def keeps_some(self) -> bool:
-        """Whether the system keeps some of the shared memory that the program addresses."""
+        """Whether a part of the shared memory that the program addresses is the system's."""
         return self.program.layout is not None and self.program.layout.reserved_bytes > 0
 
     def may_hold_nothing(self, element: Array) -> Array:

@@ -18,7 +18,7 @@ from gpusim.checking.element_access import Array, ElementAccess, Heard, thread_o
 
 
 class Groups:
-    """How many groups of copies each lane of a batch has committed, by its place there."""
+    """The number of committed copy groups of each lane of a batch, by its place there."""
 
     def __init__(self, lanes: int) -> None:
         self.committed = np.zeros(lanes, dtype=np.int64)
@@ -28,9 +28,9 @@ class Groups:
         self.committed[places] += 1
 
     def ended(self, places: Array, allowed: int) -> Array:
-        """Return how many groups of each lane have ended, as some wait until few are on their way.
+        """Return the completed groups by lane, after waits until at most `allowed` are pending.
 
-        Of lanes that do not wait none is known to have.
+        It is 0 for lanes that do not wait.
         """
         ended = np.zeros_like(self.committed)
         ended[places] = self.committed[places] - allowed
@@ -90,7 +90,7 @@ class InFlight:
         self._copies: list[Copy] = []
 
     def begin(self, copy: Copy) -> Array:
-        """Take note of copies that begin; return the entries that share their element."""
+        """Record new copies; return the entries that share their element."""
         self._copies.append(copy)
         self.begun[copy.element] = copy.packed
         return np.asarray(self.begun[copy.element] != copy.packed)

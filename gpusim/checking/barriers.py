@@ -31,7 +31,7 @@ class Barriers:
         self._program = program
 
     def open(self, opened: BarrierOpened, clocks: Clocks, gone_at: Array) -> None:
-        """Look at a barrier that has opened; `gone_at` is where lanes left, by row and lane."""
+        """Check a barrier that has opened; `gone_at` is the pc of lanes' exits, by row and lane."""
         warps = opened.placement.warps_per_block
         blocks, block = np.unique(opened.rows // warps, return_inverse=True)
         lines = self._lines[opened.pcs]
@@ -64,7 +64,7 @@ class Barriers:
         self._sink.add(Finding("barrier-place", message, places, count=count))
 
     def _missed(self, rows: Array, barrier: Array, gone: Array, placement: Placement) -> None:
-        """Report threads that left before a barrier opened for the others."""
+        """Report threads that exited before a barrier opened for the others."""
         for block in range(len(rows)):
             pc = int(barrier[block])
             reach = self._reachable(pc)
@@ -84,7 +84,7 @@ class Barriers:
                 self._sink.add(Finding(rule, message, where, count=count))
 
     def came_apart(self, opened: BarrierOpened, clocks: Clocks) -> Finding | None:
-        """Return that lanes of a warp waited at a barrier with a number without the others."""
+        """Return a finding if only some lanes of a warp waited at a numbered barrier."""
         assert opened.lanes is not None
         rows, which = np.unique(opened.rows, return_inverse=True)
         came = np.zeros((len(rows), 32), dtype=bool)
@@ -113,7 +113,7 @@ class Barriers:
         return Finding("barrier-apart", message, (Place(line, "waits", who),), count=count)
 
     def passed_by(self, step: Step, lanes: Array) -> None:
-        """Report lanes that run over a barrier without waiting, by row and lane."""
+        """Report lanes that pass a barrier without waiting, by row and lane."""
         row, lane = (int(place[0]) for place in np.nonzero(lanes))
         who, line = _thread(step.placement, int(step.rows[row]), lane), step.instruction.line
         message = f"{who} passes by the barrier in line {line}, at which others wait"
@@ -123,7 +123,7 @@ class Barriers:
         )
 
     def named_in_vain(self, step: Step, clocks: Clocks) -> Finding | None:
-        """Return that a warp barrier's mask names lanes of the warp that do not come to it."""
+        """Return a finding if a warp barrier's mask names lanes that never arrive."""
         named, active = names(step), np.asarray(step.on.all(axis=0))
         whom = np.ones((1, 1, 32), dtype=bool) if named is None else named
         missing = whom & clocks.exists[step.rows][:, None, :] & ~active[:, None, :]
@@ -137,7 +137,7 @@ class Barriers:
         return Finding("mask", message, (Place(line, "calls", who),), count=count)
 
     def read_in_vain(self, step: Step) -> Finding | None:
-        """Return that lanes shuffle values from lanes that do not take part."""
+        """Return a finding if lanes shuffle values from inactive lanes."""
         if step.sources is None or step.on.all():
             return None
         on, source = np.broadcast_arrays(step.on, step.sources)
@@ -154,7 +154,7 @@ class Barriers:
         return Finding("mask", message, (Place(line, "calls", who),), count=count)
 
     def _reachable(self, start: int) -> frozenset[int]:
-        """Return the pcs that may be run after one."""
+        """Return the pcs that may be executed after one."""
         if start not in self._reach:
             self._reach[start] = frozenset(reachable(self._program, start))
         return self._reach[start]
@@ -166,7 +166,7 @@ def _thread(placement: Placement, row: int, lane: int, copy: int = 0) -> Thread:
 
 
 def reachable(program: Program, start: int) -> set[int]:
-    """Return the pcs that may be run after the one at `start`."""
+    """Return the pcs reachable from the one at `start`."""
     seen: set[int] = set()
     work = [start + 1]
     while work:

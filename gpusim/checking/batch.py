@@ -88,7 +88,7 @@ class Batch:
         return self.local
 
     def forget(self) -> None:
-        """Forget accesses to shared memory that barriers order before all that comes."""
+        """Forget accesses to shared memory that barriers order before all later ones."""
         if self.shared is not None and self.shared.history is not None:
             self.shared.history.forget(int(self.clocks.barrier.min()))
 
@@ -104,6 +104,6 @@ class Batch:
 
 
 def _told_apart(step: Step) -> int:
-    """Return how many copies of memory a step touches: one where all blocks do the same."""
+    """Return the number of copies of memory that a step touches: one if all blocks agree."""
     assert step.addresses is not None
     return max(len(step.addresses), len(step.on))

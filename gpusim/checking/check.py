@@ -1,4 +1,4 @@
-"""`gpusim.check`: run a kernel and judge it by the order of its accesses."""
+"""`gpusim.check`: run a kernel and check it by the order of its accesses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpusim.machine.storage import allocate
 
 # Unoptimised code keeps all accesses of the source: optimisation may merge racing ones.
 LEVEL = "O0"
-# Instructions of warps that a run for the sums alone may take, about a second.
+# Warp instructions that a run for the sums alone may take, about a second.
 MOST_RUN = 1 << 22
 
 
@@ -79,13 +79,13 @@ def check_call(
 
 
 class LeftOut:
-    """Counts the instructions of warps that a run leaves out."""
+    """Counts the warp instructions of skipped iterations."""
 
     def __init__(self) -> None:
         self.instructions = 0
 
     def add(self, skip: Skip) -> None:
-        """Take note of iterations that are left out."""
+        """Record skipped iterations."""
         each = len(skip.placement.blocks) // len(skip.times) if skip.placement.folded else 1
         self.instructions += int(skip.times.sum()) * each * skip.issued
 

@@ -126,11 +126,11 @@ class Checker(Observer):
         }.get(OPS[row.op].kind, ordering)
 
     def ignores(self, steps: Sequence[Step]) -> bool:
-        """Return whether no rule asks about any of some steps."""
+        """Return whether none of some steps concerns a rule."""
         return all(self._actions[step.pc] is None for step in steps)
 
     def step(self, step: Step) -> None:
-        """Judge one step."""
+        """Check one step."""
         self.steps += 1
         action = self._actions[step.pc]
         if action is None and not self._follows:
@@ -143,7 +143,7 @@ class Checker(Observer):
             action(step, batch)
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
-        """Order all that blocks did before a barrier, and judge who came to it."""
+        """Order all accesses before a barrier, and check its threads."""
         batch, time = self._batch(opened.placement), self._time(int(opened.pcs[0]))
         if opened.numbers is None:
             self._barriers.open(opened, batch.clocks, batch.gone_at)
@@ -315,7 +315,7 @@ class Checker(Observer):
         access: Access,
         copies: InFlight | None,
     ) -> None:
-        """Take note of copies that are on their way from now on."""
+        """Record copies that are pending from now on."""
         assert batch.groups is not None
         assert copies is not None
         places = _places(step)
@@ -329,7 +329,7 @@ class Checker(Observer):
             batch.groups.commit(_places(step))
 
     def _await(self, step: Step, batch: Batch) -> None:
-        """Enter copies as accesses of the threads that have waited for them."""
+        """Enter copies as accesses of the threads that waited for them."""
         if batch.groups is None or step.instruction.detail is None:
             return
         ended = batch.groups.ended(_places(step), int(step.instruction.detail))

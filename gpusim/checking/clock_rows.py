@@ -15,7 +15,7 @@ from gpusim.checking.element_access import (
 # Columns. KEY is the lookup key of a row; TURN counts accesses to flags, also within one step;
 # NARROW is 1 for flags of block scope;
 # from PAIRS on stands when the thread met each lane of its warp, where that differs by lane, and
-# from HEARD on up to when it knows of each warp of its block, where barriers join some of them.
+# from HEARD on the latest known time of each warp of its block, where barriers join some of them.
 KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, PAIRS = range(9)
 HEARD = PAIRS + 32
 
@@ -26,7 +26,7 @@ def locations(touch: ElementAccess) -> Array:
 
 
 def clock_rows(touch: ElementAccess) -> Array:
-    """Return how things stand for each thread of a touch, found by block."""
+    """Return the clocks of each thread of a touch, found by block."""
     rows = np.zeros((len(touch.thread), PAIRS), dtype=np.int64)
     rows[:, KEY] = touch.thread >> BLOCK_SHIFT
     rows[:, THREAD] = touch.thread

@@ -50,18 +50,18 @@ class Clocks:
             self.meetings.unfold(copies)
 
     def open(self, opened: BarrierOpened, time: int) -> None:
-        """Take note of a barrier that all rows of some blocks have passed."""
+        """Record a barrier that all rows of some blocks have passed."""
         self._pass(np.unique(opened.rows // self.placement.warps_per_block), time)
 
     def _pass(self, blocks: Array, time: int) -> None:
-        """Take note that all threads of some blocks have passed a barrier."""
+        """Record that all threads of some blocks have passed a barrier."""
         warps = self.placement.warps_per_block
         rows = (blocks[:, None] * warps + np.arange(warps)).reshape(-1)
         self.barrier[rows] = time
         self.warp_sync[rows] = time
 
     def arrive(self, rows: Array, numbers: Array, time: int) -> None:
-        """Take note of warps that came to barriers with a number and did not wait."""
+        """Record warps that arrived at numbered barriers without waiting."""
         self._met().arrive(rows, numbers, time)
 
     def open_for_some(self, opened: BarrierOpened, time: int) -> None:
@@ -91,7 +91,7 @@ class Clocks:
         return self.meetings
 
     def leave(self, step: Step) -> None:
-        """Take note of lanes that have left."""
+        """Record exited lanes."""
         np.logical_and.at(self.live, step.rows, ~step.on.all(axis=0))
 
     def sync_warp(self, step: Step, time: int) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# Others who made the same kind of access, unordered with the one that is kept: lanes of its warp,
-# warps of its block, other blocks. ATOMIC marks a write as one.
+# The scope of other accesses of the same kind, unordered with the kept one: lanes of its warp,
+# warps of its block, other blocks. ATOMIC marks an atomic write.
 LANES, WARPS, BLOCKS, ATOMIC = 1, 2, 4, 8
 SEVERAL = (LANES, WARPS, BLOCKS)
 THREAD_SHIFT, THREAD_BITS = 4, 34
@@ -28,12 +28,12 @@ _THREADS = np.int64((1 << THREAD_BITS) - 1)
 
 
 def time_of(packed: Array) -> Array:
-    """Return when accesses were made."""
+    """Return the times of accesses."""
     return packed >> TIME_SHIFT
 
 
 def thread_of(packed: Array) -> Array:
-    """Return who made accesses."""
+    """Return the threads of accesses."""
     found: Array = (packed >> THREAD_SHIFT) & _THREADS
     return found
 
@@ -45,18 +45,18 @@ def warp_of(thread: Array) -> Array:
 
 @dataclass(frozen=True)
 class Heard:
-    """Up to when rows know of the warps of their block, (rows, warps), and each entry's row."""
+    """The latest known times of the warps of a block, (rows, warps), and each entry's row."""
 
     known: Array
     rows: Array
 
     @property
     def every(self) -> Array:
-        """Up to when each entry's thread knows of each warp."""
+        """The latest time of each warp known to each entry's thread."""
         return np.asarray(self.known[self.rows])
 
     def of(self, threads: Array) -> Array:
-        """Return up to when each entry's thread knows of another one's warp."""
+        """Return the latest time of another thread's warp known to each entry's thread."""
         return np.asarray(self.known[self.rows, warp_of(threads)])
 
     def take(self, which: Array) -> Heard:

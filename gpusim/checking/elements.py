@@ -16,7 +16,7 @@ from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place
 
 FIELD_BITS = 8  # of a result, for one element: counted up to 255
-MOST_ELEMENTS = 2048  # are looked at one by one
+MOST_ELEMENTS = 2048  # are tested one by one
 MOST_SHOWN = 6
 WIDE = ("int64", "uint64")
 
@@ -60,7 +60,7 @@ def _should_be(setup: Setup, data: Array) -> Array:
 
 
 def _is_whole(setup: Setup) -> bool:
-    """Return whether random numbers are summed as they should be."""
+    """Return whether random numbers are summed correctly."""
     data = np.random.default_rng(0).integers(0, 2**64, setup.n, dtype=np.uint64)
     return bool((_sums(setup, data) == _should_be(setup, data)).all())
 

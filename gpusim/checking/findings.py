@@ -77,7 +77,7 @@ class Finding:
 
     @property
     def mend(self) -> str:
-        """How to mend it."""
+        """The fix."""
         return self.about.mend
 
     @property

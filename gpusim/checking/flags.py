@@ -27,7 +27,7 @@ class Flags:
         }
 
     def fence(self, touch: ElementAccess, scope: str) -> None:
-        """Take note of threads that run a fence."""
+        """Record threads that run a fence."""
         self._releases.fence(touch, scope)
 
     def touch(self, touch: ElementAccess, access: Access) -> None:

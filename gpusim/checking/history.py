@@ -22,7 +22,7 @@ ALL_LANES = 0xFFFFFFFF
 
 
 def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
-    """Return whether it matters who made each of some accesses, all of one memory."""
+    """Return whether the threads of accesses matter, all of one memory."""
     if any(OPS[row.op].kind == "fence" for row in program.instructions):
         return True
     if _names_lanes(program) or _joins_some(program):
@@ -38,13 +38,13 @@ def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
 
 
 def _names_lanes(program: Program) -> bool:
-    """Return whether a mask names some lanes only, or may do so."""
+    """Return whether a mask may name some lanes only."""
     masks = (row.src[0] for row in program.instructions if OPS[row.op].waits_for_lanes)
     return any(int(program.immediates.get(mask, 0)) & ALL_LANES != ALL_LANES for mask in masks)
 
 
 def _joins_some(program: Program) -> bool:
-    """Return whether a barrier may join some threads of a block only, or be one to arrive at."""
+    """Return whether a barrier may join some threads of a block only, or have bar.arrive."""
     rows = [row for row in program.instructions if OPS[row.op].has_number]
     return any(
         len(row.src) < 2 or program.immediates.get(row.src[1], 1) != 0  # of how many threads

@@ -1,4 +1,4 @@
-"""Rows of numbers that are found by their first column while more of them come in."""
+"""Rows of numbers found by their first column, with cheap insertion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ledger:
         return bool(self._parts)
 
     def add(self, rows: Array) -> None:
-        """Take rows in; missing columns at their end are zeros."""
+        """Insert rows; missing columns at their end are zeros."""
         if not len(rows):
             return
         while self._parts and len(self._parts[-1]) <= 2 * len(rows):
@@ -50,7 +50,7 @@ class Ledger:
 
 
 def last_of_each(rows: Array, columns: Array) -> Array:
-    """Return of rows that agree in some `columns`, one array for each, the one that came last."""
+    """Return the last of the rows that agree in some `columns`, one array for each."""
     order = np.lexsort((*columns[::-1], rows[:, 0]))
     ordered = columns[:, order]
     same = (rows[order[1:], 0] == rows[order[:-1], 0]) & (ordered[:, 1:] == ordered[:, :-1]).all(0)

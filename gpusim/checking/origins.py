@@ -41,7 +41,7 @@ class Reading:
         return bool(first < last)
 
     def tell(self, numbers: Array) -> Finding | None:
-        """Return the finding of some of the elements; each is told once."""
+        """Return the finding for some of the elements; each is reported once."""
         which = numbers - self.first
         told = np.zeros_like(self.never)
         told[which[(which >= 0) & (which < len(told))]] = True
@@ -130,7 +130,7 @@ class Origins:
         return self.placement.copies, len(step.rows), 32
 
     def _lanes(self, step: Step, mask: Array) -> Lanes:
-        """Return where lanes of a mask stand in the arrays of registers."""
+        """Return the indices of a mask's lanes in the arrays of registers."""
         copy, row, lane = np.nonzero(np.broadcast_to(mask, self._shape(step)))
         return copy, step.rows[row], lane
 

@@ -33,7 +33,7 @@ HAZARDS = {
     ("load", "atomic"): "write after read",
 }
 WRITES_TWICE = "write after write"
-# Two accesses that change nothing for each other.
+# Two accesses that commute.
 HARMLESS = {("load", "load"), ("atomic", "atomic")}
 
 # An entry's array and index.
@@ -85,7 +85,7 @@ class Races:
                 self.at_once(lost, touch, now, name)
 
     def meanwhile(self, begun: Array, touch: ElementAccess, now: Access, name: Name) -> None:
-        """Hold one step against the copies of its elements that are on their way, 0 for none."""
+        """Compare one step with pending copies of its elements, 0 for none."""
         which = np.flatnonzero(begun)
         pcs = self._timeline.pcs_at(time_of(begun[which]))
         for pc in np.unique(pcs).tolist():
@@ -165,7 +165,7 @@ class Races:
                 thread, time, touch, by_atomic=by_atomic, is_narrow=before.is_narrow
             )
         if by_atomic and before.instruction.dst:
-            # It gives the old value: it comes after all others on its element so far.
+            # An atomic returns the old value: it is ordered after all earlier ones on its element.
             return is_ordered(clock_rows(touch), thread, time)
         return np.zeros(len(earlier), dtype=bool)
 
@@ -180,7 +180,7 @@ class Races:
         name: Name,
     ) -> None:
         by, mine = thread_of(earlier[which]), touch.thread[which]
-        # Where others did the same, the one that is kept may be the thread itself.
+        # If other threads did the same, the kept one may be the thread itself.
         telling = int(np.argmax(by >> 5 != mine >> 5 if space != "warp" else by != mine))
         at = which[telling]
         rule = _rule(before, now, space, (by[telling] ^ mine[telling]) >> BLOCK_SHIFT != 0)
@@ -210,7 +210,7 @@ class Races:
         return self._lines[self._timeline.pc_at(time)]
 
     def _narrow_at_once(self, touch: ElementAccess, now: Access, name: Name) -> None:
-        """Report blocks that update one element in one instruction, each for itself alone."""
+        """Report blocks that update one element in one instruction, each in block scope."""
         order = np.lexsort((touch.thread, touch.element))
         element, thread = touch.element[order], touch.thread[order]
         pair = (element[1:] == element[:-1]) & _in_other_blocks(thread[1:], thread[:-1])
@@ -281,7 +281,7 @@ def _alike(stored: Array) -> Array:
 
 
 def _are_narrow(before: Access, now: Access) -> bool:
-    """Return whether one of two accesses, not both loads, is strong for its block alone."""
+    """Return whether one of two accesses, not both loads, is strong in block scope only."""
     return (before.is_narrow or now.is_narrow) and (before.kind, now.kind) != ("load", "load")
 
 
@@ -318,6 +318,6 @@ def _rule(before: Access, now: Access, space: str, between_blocks: Any) -> str:
 
 
 def thread_named(packed: Any) -> Thread:
-    """Return a thread from how the shadow packs it."""
+    """Return a thread, unpacked from the shadow's form."""
     number = int(packed)
     return Thread(number >> BLOCK_SHIFT, number & ((1 << BLOCK_SHIFT) - 1))

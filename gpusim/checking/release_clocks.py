@@ -92,7 +92,7 @@ class AcquiredLocations:
 
 @dataclass(frozen=True)
 class Turns:
-    """Places, sorted, and turns that they had."""
+    """Places, sorted, and the turns of their accesses."""
 
     places: Array
     turns: Array

@@ -46,7 +46,7 @@ class Releases:
         self._reaches: dict[tuple[int, ...], _Reach] = {}
 
     def fence(self, touch: ElementAccess, scope: str) -> None:
-        """Take note of a fence; one of scope "block" does not reach other blocks."""
+        """Record a fence; one of scope "block" does not reach other blocks."""
         for fences in self._fences[: 1 if scope == "block" else 2]:
             fences.add(clock_rows(touch))
 
@@ -105,9 +105,9 @@ class Releases:
         return found
 
     def _turns(self, where: Array, thread: Array, time: Array) -> Array:
-        """Return when atomics had their turn at a place.
+        """Return the turns of atomics at a place.
 
-        Many ask for the same one, as all threads do that load a sum: it is looked up once.
+        Repeated questions, as of all threads that load a sum, are looked up once.
         """
         _, first, of = np.unique(
             time << THREAD_BITS | thread, return_index=True, return_inverse=True
@@ -189,7 +189,7 @@ class Releases:
                 yield rows[is_ordered(made[entries], rows[:, THREAD], rows[:, TIME])]
 
     def _acquired_before(self, fences: Array) -> Array:
-        """Return the acquisitions that threads knew of when they ran fences."""
+        """Return the acquisitions known to threads at their fences."""
         entries, rows = self._acquired.find(fences[:, KEY])
         if not len(rows):
             return rows

@@ -22,12 +22,12 @@ from gpusim.program.polling import polls
 
 # Blocks run in groups of this share of the GPU's capacity: others start where a group ends.
 GROUPS = 8
-PATIENCE = 4  # times as many instructions as when all blocks run at a time, and some more
+PATIENCE = 4  # times the instructions of a run with all blocks resident, and some more
 LEAST_PATIENCE = 2_000
 
 
 class _StuckError(Exception):
-    """Nothing moves any more."""
+    """No block can make progress any more."""
 
 
 def copied(prepared: Prepared) -> Mapping[str, Any]:
@@ -39,7 +39,7 @@ def copied(prepared: Prepared) -> Mapping[str, Any]:
 
 
 def held_blocks(prepared: Prepared, device: Device) -> int:
-    """Return how many blocks a GPU holds at a time."""
+    """Return the number of blocks resident on a GPU at a time."""
     return occupancy(prepared, device).blocks * device.gpu.sms
 
 

@@ -46,7 +46,7 @@ class Shadow:
         return made
 
     def read(self, touch: ElementAccess) -> None:
-        """Take note of who reads."""
+        """Record reads."""
         if self.history is None:
             _join(self.reader, touch, self.reader[touch.element], 0)
         else:
@@ -65,7 +65,7 @@ class Shadow:
         return lost if lost.any() else None
 
     def update(self, touch: ElementAccess) -> None:
-        """Take note of who writes by an atomic operation."""
+        """Record atomic updates."""
         if self.history is None:
             known = self.writer[touch.element]
             _join(self.writer, touch, np.where(known & ATOMIC, known, 0), ATOMIC)

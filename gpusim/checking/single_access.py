@@ -35,7 +35,7 @@ def never_written(
 def order_of_sums(
     shadow: Shadow, touch: ElementAccess, access: Access, name: Name
 ) -> Finding | None:
-    """Return that several threads add to one floating-point number by atomics."""
+    """Return the finding that threads add floating-point numbers by atomics, in any order."""
     row = access.instruction
     assert row.memory is not None
     if row.memory.dtype.kind != "f" or row.detail not in ("add", "sub"):

@@ -14,7 +14,7 @@ class Sink:
         self._found: dict[tuple[object, ...], Finding] = {}
 
     def add(self, finding: Finding) -> None:
-        """Take a finding in."""
+        """Add a finding."""
         key = (finding.rule, finding.lines, finding.array)
         known = self._found.get(key)
         if known is None:
@@ -23,7 +23,7 @@ class Sink:
             self._found[key] = replace(known, count=known.count + finding.count)
 
     def has(self, rule: str) -> bool:
-        """Return whether a rule has found something."""
+        """Return whether a rule has findings."""
         return any(finding.rule == rule for finding in self._found.values())
 
     def sorted(self) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""`gpusim check`: whether a kernel is correct, or only lucky."""
+"""`gpusim check`: races, barrier errors and other errors of a kernel."""
 
 from __future__ import annotations
 

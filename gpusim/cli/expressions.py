@@ -75,7 +75,7 @@ def number_of(text: str, names: Mapping[str, int]) -> int | float:
 
 
 def value_of(text: str, names: Mapping[str, int]) -> int:
-    """Return the whole number that an expression comes to; InputError where it is none."""
+    """Return the whole number that an expression evaluates to; InputError if it is none."""
     found = _exact(text, names)
     if found.denominator != 1:
         raise InputError(f"{shown(text)!r} comes to {float(found):g}; ceil(...) rounds it up")
@@ -93,7 +93,7 @@ def _exact(text: str, names: Mapping[str, int]) -> Fraction:
 
 
 class _Parser:
-    """Works an expression out from left to right."""
+    """Evaluates an expression from left to right."""
 
     def __init__(self, text: str, names: Mapping[str, int]) -> None:
         self._text, self._names = text, names
@@ -135,7 +135,7 @@ class _Parser:
         return found
 
     def _chain(self, operators: str) -> Fraction:
-        """Return operands of one rank put together: sums of products of operands."""
+        """Return operands joined by operators of one precedence: sums of products of operands."""
         part = self._operand if operators == PRODUCTS else lambda: self._chain(PRODUCTS)
         found = part()
         while self._next() and self._next() in operators:

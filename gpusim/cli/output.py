@@ -59,7 +59,7 @@ def write_all(parts: Iterable[str]) -> None:
 
 
 def complain(message: str) -> None:
-    """Print a message for the user; there is nobody to tell where even that cannot be."""
+    """Print a message for the user; nothing if even that is impossible."""
     stream = sys.stderr
     if stream is None or stream.closed:
         return
@@ -90,7 +90,7 @@ def told(
 
 
 def has_terminal() -> bool:
-    """Whether somebody watches standard error."""
+    """Whether standard error is a terminal."""
     return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 

@@ -64,7 +64,7 @@ class Bar:
 
 
 class Patience:
-    """Says once, of a launch that takes long, how far it is and how long the rest will take."""
+    """Reports once, for a long launch, the progress and the remaining time."""
 
     PATIENCE_S = 20.0
 
@@ -74,7 +74,7 @@ class Patience:
         self._has_said = False
 
     def __call__(self, finished: int) -> None:
-        """Take note of how many blocks have finished."""
+        """Record the number of finished blocks."""
         seconds = time.monotonic() - self._started
         if self._has_said or seconds < self.PATIENCE_S or finished >= self._blocks:
             return

@@ -104,7 +104,7 @@ def _imported(path: Path) -> dict[str, Any]:
 
 
 class _InterruptError(KeyboardInterrupt):
-    """The user's interrupt, as against a KeyboardInterrupt that a file raises by itself."""
+    """The user's interrupt, as opposed to a KeyboardInterrupt raised by the file itself."""
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def build(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Funct
 
 
 def _settled(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Function:
-    """Build until no variable's type changes any more."""
+    """Build until no variable's type changes any more (fixed point)."""
     types: dict[str, DType] = {}
     static_bytes = 0
     for _ in range(MOST_BUILDS):

@@ -52,7 +52,7 @@ class Frame:
 
 @dataclass
 class Loop:
-    """Where `break` and `continue` of the innermost loop go."""
+    """The targets of `break` and `continue` in the innermost loop."""
 
     after: Block
     again: Block
@@ -116,7 +116,7 @@ class Builder:
         self.graph.line = self.frame.source.line(node) if call_line is None else call_line
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
-        """Build statements until one of them leaves."""
+        """Build statements up to the first that leaves: return, break or continue."""
         for statement in body:
             if self.graph.block is None:
                 return
@@ -131,7 +131,7 @@ class Builder:
         return made
 
     def number(self, item: Any, node: ast.AST) -> Operand:
-        """Return `item` if one can compute with it; KernelSourceError otherwise."""
+        """Return `item` if it is a number; KernelSourceError otherwise."""
         if isinstance(item, np.generic):
             if item.dtype not in DTYPES:
                 raise self.error(f"kernels have no numbers of {item.dtype}", node)
@@ -170,7 +170,7 @@ class Builder:
         return self.graph.emit("ne", BOOL, [operand, self.graph.constant(0, dtype)])
 
     def widened(self, value: Value, dtype: DType) -> Value:
-        """Return a value that came as `dtype` in the type that C computes with it in."""
+        """Return a value of type `dtype` after integer promotion."""
         narrow = dtype.kind in "iu" and dtype.itemsize < 4
         return self.cast(value, INT32) if narrow else value
 
@@ -184,7 +184,7 @@ def type_of(operand: Operand) -> DType:
 
 
 def common_type(*operands: Operand) -> DType:
-    """Return the type that numbers are computed with in; bare ones take the others'."""
+    """Return the common type of numbers; bare ones take the others'."""
     dtype: DType | None = None
     for value in operands:
         if isinstance(value, Value):

@@ -1,4 +1,4 @@
-"""Conditions: branches on them, `and` and `or` that go no further than they need, choices."""
+"""Conditions: branches on them, `and` and `or` with short circuits, conditional expressions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 
 
 def static_condition(builder: Builder, node: ast.expr) -> bool | None:
-    """Return a condition's value where only compile-time constants decide it."""
+    """Return a condition's value if it is a compile-time constant."""
     value = static_number(builder, node)
     return None if value is None else bool(value)
 
@@ -83,7 +83,7 @@ def comparisons(builder: Builder, node: ast.Compare) -> Operand:
 
 
 def _is_evaluated_at_once(builder: Builder, node: ast.Compare) -> bool:
-    """Return whether a chain may be evaluated to its end although it may be decided before."""
+    """Return whether a chain may be evaluated to its end, without short circuits."""
     later = node.comparators[1:]
     return _is_simple(later) or all(static_number(builder, part) is not None for part in later)
 
@@ -95,7 +95,7 @@ def decide(builder: Builder, test: Value, if_true: Block, if_false: Block) -> No
 
 
 def _is_simple(operands: list[ast.expr]) -> bool:
-    """Return whether later operands of `and` may be evaluated although they need not be."""
+    """Return whether later operands of `and` may be evaluated speculatively."""
     return all(
         isinstance(part, SIMPLE) and not isinstance(part, LONG)
         for operand in operands

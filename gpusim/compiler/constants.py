@@ -15,7 +15,7 @@ import numpy as np
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.types import Number
 
-# Of an integer constant: long before this its digits are of no use, and computing takes long.
+# Of an integer constant: far beyond any use, and a bound on the time of folding.
 MOST_BITS = 4096
 
 

@@ -19,7 +19,7 @@ def reverse_postorder(function: Function) -> list[Block]:
     path: list[Block] = []
     while stack:
         block = stack.pop()
-        if block is None:  # all that the last one on the path leads to is done
+        if block is None:  # all successors of the last one on the path are done
             order.append(path.pop())
         elif block not in seen:
             seen.add(block)

@@ -1,4 +1,4 @@
-"""Device functions: their bodies are built where they are called."""
+"""Device functions: inlined at their calls."""
 
 from __future__ import annotations
 

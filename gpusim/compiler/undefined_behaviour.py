@@ -17,7 +17,7 @@ UNSET = "unset-variable"
 
 
 def ask_about_undefined(function: Function) -> Function:
-    """Return the function with its questions; it is changed in place."""
+    """Return the function with checks; it is changed in place."""
     asked = _Asked(function)
     unset = _Unset(function)
     for block in function.blocks:
@@ -38,7 +38,7 @@ def ask_about_undefined(function: Function) -> Function:
 
 
 class _Asked:
-    """Where questions are written; constants stand at the function's beginning."""
+    """Inserts checks; constants stand at the function's beginning."""
 
     def __init__(self, function: Function) -> None:
         self.constants: list[Value] = []
@@ -56,7 +56,7 @@ class _Asked:
         return made
 
     def check(self, block: Block, rule: str, wrong: Value | None, line: int) -> None:
-        """Ask whether a lane goes wrong; nothing is asked where none ever does."""
+        """Check whether a lane violates a rule; nothing is inserted if none ever does."""
         if wrong is not None:
             block.body.append(Value("source_check", None, [wrong], rule, line))
 
@@ -143,7 +143,7 @@ class _Unset:
         return self._known.get(value, self._yes)
 
     def wrong(self, asked: _Asked, block: Block, value: Value) -> Value | None:
-        """Return whether a value is one that no assignment gave; None where it cannot be."""
+        """Return whether a value was never assigned; None if it always was."""
         known = self._is_set(value)
         return None if known is self._yes else asked.emit(block, "not", known)
 

@@ -699,7 +699,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Queue:
-    """How much may wait before a warp has to."""
+    """Sizes of queues: beyond them a warp has to wait."""
 
     lsu_depth: int = _count(
         "memory instructions that a scheduler buffers before its warps stall",
@@ -797,11 +797,11 @@ _RULES: tuple[tuple[str, Callable[[Mapping[str, Any]], bool], str], ...] = (
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU: its numbers in groups, and the mechanisms it is imagined without.
+    """A GPU: its numbers in groups, and the mechanisms that are switched off.
 
     `id` is the built-in name or the path it was read from; `facts` holds each number with
-    unit, kind and source under "group.key". `changed` are the keys that it is imagined with other
-    numbers of, sorted.
+    unit, kind and source under "group.key". `changed` are the keys with replaced numbers,
+    sorted.
     """
 
     id: str

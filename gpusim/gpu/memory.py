@@ -224,7 +224,7 @@ def load_wavefronts(addresses: Array, on: Array, width_bytes: int = 4, cc_major:
 
 
 def _tag_passes(lines: Array, on: Array) -> Array:
-    """Return, per warp, how many of the lines that it touches lie in the fullest bank of tags."""
+    """Return, per warp, the number of its lines in the fullest bank of tags."""
     lines = distinct_values(lines, on)
     is_line = lines >= 0
     first = np.where(is_line, lines, NOWHERE).min(axis=-1, keepdims=True)

@@ -59,7 +59,7 @@ def opened(path: Path, refuse: Refusal = InputError, *, again: bool = False) -> 
 
 
 def _pipe(path: Path, refuse: Refusal) -> BinaryIO:
-    """Open a pipe once somebody has begun to write, however long that takes where one has it open.
+    """Open a pipe once it has a writer; waits if another process holds it open.
 
     Opened as files are, a pipe that nobody else opens blocks.
     """
@@ -77,7 +77,7 @@ def _pipe(path: Path, refuse: Refusal) -> BinaryIO:
 
 
 def _has_writer(number: int) -> bool:
-    """Return whether a pipe that is empty is open for writing: else reading finds its end."""
+    """Return whether an empty pipe has a writer: else reading finds its end."""
     try:
         os.read(number, 1)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""When Python is to look for garbage: not while many objects are made that stay in use."""
+"""Pauses of Python's garbage collector while long-lived objects are made."""
 
 from __future__ import annotations
 

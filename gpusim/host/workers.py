@@ -26,7 +26,7 @@ Listener = Callable[[str], None]  # hears of each piece that is finished
 
 
 def ignored(_: object) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 def cores() -> int:
@@ -39,7 +39,7 @@ def cores() -> int:
 def worked_out(
     function: Callable[[Piece], Result], pieces: Sequence[Piece], workers: int | None = None
 ) -> Iterator[tuple[int, Result]]:
-    """Yield the number of each piece and its result, as they are finished.
+    """Yield the number of each piece and its result, in order of completion.
 
     `workers` is the number of processes, at most one for each core, and as many without it. With
     more than one, function, pieces and results must be of a kind that can be pickled. InputError

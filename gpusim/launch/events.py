@@ -149,16 +149,16 @@ class Observer:
         """Prepare for a launch."""
 
     def step(self, step: Step) -> None:
-        """Take note of one step."""
+        """Handle one step."""
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
-        """Take note that blocks have passed a barrier."""
+        """Handle an opened barrier."""
 
     def barrier_arrived(self, arrived: BarrierArrived) -> None:
         """Record that threads arrived at a barrier without waiting."""
 
     def batch_end(self, blocks: Array) -> None:
-        """Take note that these blocks have finished."""
+        """Handle the end of these blocks."""
 
     def end(self) -> None:
         """The launch is over."""

@@ -66,7 +66,7 @@ def _check_capability(function: Function, cc: ComputeCapability) -> None:
 
 
 def _rewrite(function: Function, optimised: bool, watch: Instrumentation) -> Addresses:
-    """Bring the SSA form to where instructions are selected from it."""
+    """Rewrite the SSA form for instruction selection."""
     if optimised:
         optimise(function, watch)
     unify_latches(function)
@@ -86,7 +86,7 @@ def _finish(
     optimised: bool,
     watch: Instrumentation,
 ) -> int:
-    """Bring selected instructions to where they can be linked; return the number of barriers."""
+    """Prepare selected instructions for linking; return the number of barriers."""
     out_of_ssa(code, coalesced=optimised)
     watch("out_of_ssa", code)
     if optimised:

@@ -12,4 +12,4 @@ Instrumentation = Callable[[str, Function | Code], None]
 
 
 def uninstrumented(*_: object) -> None:
-    """Look at nothing."""
+    """Do nothing."""

@@ -120,13 +120,13 @@ def run(
 
 
 def _on_copies(prepared: Prepared) -> Prepared:
-    """Return a launch that leaves the arrays as they are."""
+    """Return a launch on copies of the arrays."""
     arguments, copies = with_copies(prepared.arguments, prepared.arguments.keys())
     return replace(prepared, arguments=arguments, copies=copies)
 
 
 def _is_over(interpreter: Interpreter, quantum: int, step_limit: int, *, can_change: bool) -> bool:
-    """Run a batch for a while; return whether it has finished, or is given up with a fault."""
+    """Run a batch for a while; return whether it has finished, or is abandoned with a fault."""
     if interpreter.run(quantum):
         return True
     if not can_change and interpreter.yields():

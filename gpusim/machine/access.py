@@ -63,7 +63,7 @@ def store(context: Context, group: Group, instruction: Instruction, on: Array) -
 
 
 def atomic(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Update the elements at the address, lane by lane in order, and give the old ones."""
+    """Update the elements at the address, lane by lane in order, and return the old values."""
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     on, left = _writing(context, instruction, on), None
@@ -87,7 +87,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
                 old = storage.update_atomically(
                     elements, where, str(instruction.detail), values, bool(instruction.dst)
                 )
-                # A lock that is not had is no change; nobody asks before a state is kept.
+                # A failed lock attempt changes nothing; no snapshot exists before it is kept.
                 same = before is not None and np.array_equal(before, elements[where])
                 context.changes.count += not same
             if instruction.dst:

@@ -23,7 +23,7 @@ RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {
 
 
 def barrier(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the lanes that are on until their blocks are complete."""
+    """Hold the active lanes until all threads of their blocks arrive."""
     group.decided(on)  # all blocks of the batch have to do the same
     context.report(group, instruction, on)
     held(context, group, on, AT_BARRIER)
@@ -32,7 +32,7 @@ def barrier(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def held(context: Context, group: Group, on: Array, state: int) -> None:
-    """Hold the lanes that are on, and let the others of the group go on."""
+    """Hold the active lanes, and let the others of the group go on."""
     splits = context.batch.splits
     waits, goes = group.decided(on), group.decided(group.mask & ~on)
     splits.pc[group.which] = np.where(waits, group.pc, group.pc + 1)

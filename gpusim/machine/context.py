@@ -115,7 +115,7 @@ class Context:
                 listener(BarrierArrived(self._last_step, numbers))
 
     def fault(self, fault: KernelFault) -> None:
-        """Raise a fault, or report it where the others are to go on."""
+        """Raise a fault, or report it if the other lanes are to go on."""
         if self.on_fault is None:
             raise fault
         self.on_fault(fault)

@@ -129,7 +129,7 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def part(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Part lanes that name different lanes: each such set goes on by itself."""
+    """Divide lanes by their masks: each set of lanes with the same mask goes on by itself."""
     named = agreed_words(group, instruction, group.mask)
     context.report(group, instruction, on)
     diverge_by(group, named, group.pc + 1)
@@ -137,7 +137,7 @@ def part(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Tell the lanes that end the kernel with a trap."""
+    """Report the lanes that end the kernel with a trap."""
     context.report(group, instruction, on)
     if on.any():
         line = instruction.line

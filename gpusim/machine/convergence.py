@@ -1,4 +1,4 @@
-"""Convergence barriers, where lanes of a warp that diverged become one split again.
+"""Convergence barriers: diverged lanes of a warp become one split again.
 
 BSSY gives the lanes that run it a token, BREAK takes it away, and BSYNC holds a split until
 all live lanes of its warp that have its token are there. A token in a register, where a function
@@ -58,7 +58,7 @@ def set_token(context: Context, group: Group, instruction: Instruction, on: Arra
 
 
 def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold a diverged warp's splits until the lanes with their token have come."""
+    """Hold a diverged warp's splits until all lanes with their token arrive."""
     context.report(group, instruction, on)
     if not context.batch.is_diverged():
         return False
@@ -130,7 +130,7 @@ def _tokens(context: Context, waiting: Array) -> tuple[Array, Array]:
 
 
 def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[Array, Array]:
-    """Return some splits' tokens, and whether no live lane with the same one is elsewhere."""
+    """Return the tokens of splits, and whether no live lane with the same one is elsewhere."""
     splits = batch.splits
     rows = splits.row[here]
     tokens = tokens.take(rows, axis=1) if tokens.shape[1] > 1 else tokens

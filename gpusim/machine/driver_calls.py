@@ -28,7 +28,7 @@ _HALF = 32
 
 
 class RefusedCallError(Exception):
-    """A call that ends the kernel, and why."""
+    """A call that ends the kernel, with the reason."""
 
     fault: type[KernelFault] = KernelFault
 
@@ -85,7 +85,7 @@ def _print(context: Context, address: int) -> int:
 
 
 def arguments_of(text: bytes) -> int:
-    """Return how many arguments a format asks for."""
+    """Return the number of arguments that a format consumes."""
     return sum(
         (kind != b"%") + (width == b"*") + (precision == b"*")
         for width, precision, kind in _CONVERSION.findall(text)

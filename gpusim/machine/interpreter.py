@@ -53,7 +53,7 @@ FAIR_TURNS = 32
 class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays.
 
-    With `on_skip`, iterations of loops that are all alike are left out, if `may_skip` allows it.
+    With `on_skip`, repeated iterations of loops are skipped, if `may_skip` allows it.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Interpreter:
     def run(self, instructions: int) -> bool:
         """Run about that many instructions; return whether the batch has finished.
 
-        It stops before where it is found to do the same for ever, until memory changes.
+        It stops early if the batch repeats itself for ever, until memory changes.
         """
         stop = self.context.executed + instructions
         if not self._skips:
@@ -133,9 +133,9 @@ class Interpreter:
         return True
 
     def _look_for_endless_loops(self) -> None:
-        """Follow the iterations of loops while it runs for the 4th, 8th, 16th ... time.
+        """Follow the iterations of loops in the 4th, 8th, 16th ... run.
 
-        A kernel that runs for so long may be one that nothing ends; listening all the time would
+        A kernel that runs so long may contain an infinite loop; observing it all the time would
         cost a third of the speed.
         """
         self._times_run += 1
@@ -202,7 +202,7 @@ class Interpreter:
             group.pc += 1
 
     def _standstill(self) -> BarrierError:
-        """Return who waits where, when nobody can run."""
+        """Return the fault of a deadlock: the waiting lanes, and where they wait."""
         splits, placement = self.batch.splits, self.batch.placement
         seen: dict[str, None] = {}
         for number in range(len(splits)):
@@ -220,7 +220,7 @@ class Interpreter:
             + "; ".join(shown)
             + more
         )
-        # Who waits for others by the source's own words tells most of it.
+        # The most informative wait is one that the source states.
         tells = int(np.lexsort((splits.state != AT_BARRIER, splits.state != AT_WARP))[0])
         row, first = int(splits.row[tells]), self._instructions[int(splits.pc[tells])]
         block = int(placement.blocks[0 if placement.folded else row // placement.warps_per_block])

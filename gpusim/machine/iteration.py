@@ -59,7 +59,7 @@ def _pair(now: Array, later: Array) -> Pair:
 
 
 def _of_type(pair: Pair, dtype: np.dtype[Any]) -> Pair:
-    """Return a pair as another type of its size: a register that nobody has set has none."""
+    """Return a pair as another type of its size: a register never set has none."""
     if pair.now.dtype == dtype or pair.now.dtype.itemsize != dtype.itemsize:
         return pair
     return Pair(pair.now.view(dtype), pair.later.view(dtype), pair.moves)
@@ -67,7 +67,7 @@ def _of_type(pair: Pair, dtype: np.dtype[Any]) -> Pair:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """How a loop goes on, as its last iteration shows.
+    """The recurrence of a loop, from its last iteration.
 
     Each block runs `alike` iterations alike, shaped (copies or 1, rows), the one followed being
     the first. `steps` is by how much registers move in one; `strides` by how many bytes addresses
@@ -197,7 +197,7 @@ class _Iteration:
             raise DiffersError
 
     def _limit(self, count: Array, on: Array) -> None:
-        """Take note that for the lanes that are on no more than `count` iterations are alike."""
+        """Record that lanes that are on have at most `count` equal iterations."""
         least = np.where(on, count, ENDLESS).min(axis=2)
         self._alike = np.minimum(self._alike, least)
 
@@ -306,7 +306,7 @@ class _Iteration:
     # -- the end -----------------------------------------------------------------------
 
     def recurrence(self) -> Recurrence:
-        """Return how the loop goes on; DiffersError where it does not go on alike."""
+        """Return the loop's recurrence; DiffersError if it does not repeat."""
         mask = self._group.mask
         for register, begin in self._carried.items():
             end = self._pairs[register]
@@ -340,7 +340,7 @@ def _operands(instruction: Instruction, sources: list[Pair]) -> list[Pair]:
 
 
 def _is_linear(instruction: Instruction, sources: list[Pair], result: np.dtype[Any]) -> bool:
-    """Return whether the result moves by the same step each time, as its sources do."""
+    """Return whether the result moves by a constant step, as its sources do."""
     op = OPS[instruction.op]
     moving = [source.moves for source in sources]
     wide = max(source.now.dtype.itemsize for source in sources if source.moves)
@@ -350,7 +350,7 @@ def _is_linear(instruction: Instruction, sources: list[Pair], result: np.dtype[A
 
 
 def _until_it_wraps(pair: Pair) -> Array:
-    """Return for how many iterations, this one included, a register stays in its type's range."""
+    """Return the number of iterations, with this one, before a register leaves its type's range."""
     info = np.iinfo(pair.now.dtype)
     low, high = max(int(info.min), -int(ENDLESS)), min(int(info.max), int(ENDLESS))
     now, step = pair.now.astype(np.int64), pair.step
@@ -359,7 +359,7 @@ def _until_it_wraps(pair: Pair) -> Array:
 
 
 def _until_equal(a: Pair, b: Pair) -> Array:
-    """Return for how many iterations, this one included, two registers compare alike."""
+    """Return the number of iterations, with this one, with the same result of a comparison."""
     apart = a.now.astype(np.int64) - b.now.astype(np.int64)
     step = a.step - b.step
     near = np.where(apart > 0, -step, step)  # by how much they come nearer

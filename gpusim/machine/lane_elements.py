@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class LaneElements:
-    """A memory: its elements (None where it has none), each lane's first one, who touches it."""
+    """A memory: its elements (None if it has none), each lane's first one, the accessing lanes."""
 
     elements: Array | None
     index: Array

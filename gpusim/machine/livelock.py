@@ -19,12 +19,12 @@ Array = np.ndarray[Any, Any]
 
 BEGIN = 4096  # instructions before the first snapshot: nearly all kernels end before
 SHORT = 64  # instructions before the next snapshot after a release
-LOOKS_EACH = 16  # times that a pc is come to, once it has been looked at 1, 2, 4, 8 times
+LOOKS_EACH = 16  # visits of a pc, once it has been examined 1, 2, 4, 8 times
 
 
 @dataclass
 class Changes:
-    """How often memory was changed, by all batches of a launch."""
+    """The number of changes of memory, by all batches of a launch."""
 
     count: int = 0
 
@@ -46,7 +46,7 @@ class LivelockDetector:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the batch does the same again until memory changes, or in any case."""
+        """Whether the batch repeats itself, until memory changes or for ever."""
         return self.is_endless or self.since == self._changes.count
 
     def begin_again(self, executed: int) -> None:
@@ -56,7 +56,7 @@ class LivelockDetector:
         self._keep_at = executed + SHORT
 
     def arrive(self, group: Group, executed: int) -> bool:
-        """Take note that a group is about to run; return whether that was so before."""
+        """Record that a group is about to run; return whether its state repeats an earlier one."""
         kept = self._kept
         if executed >= self._keep_at:
             self._keep_at = executed + self._interval
@@ -72,7 +72,7 @@ class LivelockDetector:
 
 
 class _State:
-    """The registers of a batch and where its lanes stand; memory, by the count of its changes."""
+    """A snapshot: the registers of a batch and its lanes' pcs; memory, by its count of changes."""
 
     def __init__(self, batch: Batch, pc: int, changes: int) -> None:
         self.pc = pc

@@ -24,7 +24,7 @@ from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 
-# A shorter skip is not worth the search; a loop within a loop may then be skipped with it.
+# A shorter skip is not worth the search; a nested loop may then be skipped with the outer one.
 LEAST_LEFT_OUT = 16
 LONGEST_ITERATION = 4096  # steps
 MOST_WATCHED = 8
@@ -40,10 +40,10 @@ def heads(program: Program) -> frozenset[int]:
 
 
 class _Watch:
-    """A loop that a group of warps is in, since it came back to the head for the first time.
+    """A loop executed by a group of warps, from its first return to the head.
 
-    It is looked at after 1, 2, 4, 8 ... iterations. Once its recurrence is known, the skip waits
-    until a whole period has been run.
+    It is examined after 1, 2, 4, 8 ... iterations. Once its recurrence is known, the skip waits
+    until a whole period has been executed.
     """
 
     def __init__(self, group: Group) -> None:
@@ -57,7 +57,7 @@ class _Watch:
         self.begin(group)
 
     def begin(self, group: Group) -> None:
-        """Let an iteration begin."""
+        """Begin an iteration."""
         self.before = group.batch.kept_registers()
         self.steps: list[Step] = []
 
@@ -93,7 +93,7 @@ def _places(rows: Array, some: Array) -> Array | None:
 
 
 def _of_rows(recurrence: Recurrence, places: Array) -> Recurrence:
-    """Return how a loop goes on for some of its rows."""
+    """Return the recurrence for some of the rows."""
     steps = {
         register: step if step.shape[1] == 1 else step[:, places]
         for register, step in recurrence.steps.items()
@@ -150,7 +150,7 @@ class Loops:
                 del self._watches[key]
 
     def arrive(self, group: Group) -> None:
-        """Take note that a group stands at the head of a loop; it may leave further on."""
+        """Handle a group at a loop header; it may skip ahead."""
         key = (group.pc, int(group.rows[0]) if self._may_skip is None else 0)
         watch = self._watches.get(key)
         if watch is None or not self._goes_on(watch, group):
@@ -173,7 +173,7 @@ class Loops:
         return watch.is_of(group) or (self._may_skip is not None and watch.shrink_to(group))
 
     def _look(self, watch: _Watch, group: Group) -> None:
-        """See whether the last iteration shows how the loop goes on."""
+        """Examine whether the last iteration shows a recurrence."""
         watch.look_at *= 2
         steps = watch.steps
         if self._may_skip is not None:

@@ -24,7 +24,7 @@ _MOST_NUMBER = NAMED_BARRIERS - 1
 
 
 def sync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the lanes that are on until enough threads have come."""
+    """Hold the active lanes until enough threads arrive."""
     number, wanted = _asked(group, instruction)
     if not number.any() and not wanted.any():
         return barrier(context, group, instruction, on)
@@ -45,7 +45,7 @@ def arrive(context: Context, group: Group, instruction: Instruction, on: Array) 
     np.add.at(arrivals, (number, block), threads)
     release(context)
     full = (arrivals[number, block] >= wanted) & (wanted > 0)
-    arrivals[number[full], block[full]] = 0  # nobody waited for them
+    arrivals[number[full], block[full]] = 0  # without waiting threads
 
 
 def release(context: Context) -> None:
@@ -74,7 +74,7 @@ def release(context: Context) -> None:
 
 
 def _asked(group: Group, instruction: Instruction) -> tuple[Array, Array]:
-    """Return the barrier that each split means, and for how many threads it waits."""
+    """Return each split's barrier number and its count of threads."""
     shape = (len(group.mask), len(group.rows), WARP_SIZE)
     read = [group.read(register, np.uint32) for register in instruction.src]
     if instruction.detail == "packed":
@@ -96,7 +96,7 @@ def _blocks(batch: Batch, rows: Array) -> Array:
 
 
 def _threads(batch: Batch, which: Array) -> Array:
-    """Return for how many threads each split counts: 32 for all that is left of a warp."""
+    """Return the count of threads for each split: 32 for all remaining lanes of a warp."""
     splits = batch.splits
     lanes = np.count_nonzero(splits.mask[0, which], axis=1)
     alone = np.bincount(splits.row)[splits.row[which]] == 1

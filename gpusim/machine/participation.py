@@ -46,7 +46,7 @@ def check(
     on: Array,
     source: Array | None = None,
 ) -> None:
-    """Tell the faults of the lanes that are on; `source` are the lanes that they read from."""
+    """Report the faults of active lanes; `source` are their source lanes."""
     if group.is_full and mask.size == 1 and int(mask.reshape(-1)[0]) & EVERY_LANE == EVERY_LANE:
         return
     batch = group.batch
@@ -75,7 +75,7 @@ def _alike(lanes: Array, source: Array) -> tuple[Array, Array]:
 def _tell(
     context: Context, group: Group, instruction: Instruction, wrong: Array, text: str
 ) -> None:
-    """Tell a fault of the first warp that has wrong lanes, if there is one."""
+    """Report a fault of the first warp with wrong lanes, if there is one."""
     if not wrong.any():
         return
     copy, split = (int(place[0]) for place in np.nonzero(wrong.any(axis=2)))

@@ -1,4 +1,4 @@
-"""Memory as the machine sees it: byte addresses in, elements out, bounds checked.
+"""The machine's memory: byte addresses in, elements out, bounds checked.
 
 Global arrays stand at addresses of their own, as on a GPU; each block has its bytes of
 shared memory, each lane its bytes of local memory.
@@ -250,7 +250,7 @@ class Misfit:
 def outside(
     index: Array, on: Array, size: int, memory: Memory, line: int, who: Callable[[], Lanes]
 ) -> Misfit | None:
-    """Return the lanes that leave an array of `size` elements, None where none does."""
+    """Return the lanes outside an array of `size` elements, None if there are none."""
     limit = size - memory.count
     if index.size and index.min() >= 0 and index.max() <= limit:
         return None  # nor do lanes that are off

@@ -94,7 +94,7 @@ def special(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def clock(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Read a clock: the instructions that the batch has run, for no time passes here."""
+    """Read a clock: the number of executed instructions, as no time is modelled here."""
     now = np.uint64(context.executed)
     words = (now & np.uint64(0xFFFFFFFF), now >> np.uint64(32))
     words = words[::-1] if instruction.detail == "upper" else words
@@ -157,14 +157,14 @@ CONSTANTS: Mapping[str, Callable[[Context, Any], Any]] = {
 
 
 def constant(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Read a value that the launch knows."""
+    """Read a constant of the launch."""
     if instruction.dst:
         group.write(instruction.dst[0], constant_value(context, instruction), on)
     context.report(group, instruction, on)
 
 
 def constant_value(context: Context, instruction: Instruction) -> Array:
-    """Return a value that the launch knows."""
+    """Return a constant of the launch."""
     kind, what = instruction.detail
     return _typed(instruction, np.asarray(CONSTANTS[kind](context, what)).reshape(1, 1, 1))
 

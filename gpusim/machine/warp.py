@@ -125,7 +125,7 @@ def activemask(context: Context, group: Group, instruction: Instruction, on: Arr
 
 
 def warpsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the group until the lanes that its mask names have come."""
+    """Hold the group until the lanes in its mask arrive."""
     mask = group.read(instruction.src[0])
     if _waits(context, group, mask):
         return True
@@ -135,7 +135,7 @@ def warpsync(context: Context, group: Group, instruction: Instruction, on: Array
 
 
 def exchange(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Shuffle as the hardware does: limits in a register, 0 from a lane that takes no part."""
+    """Shuffle as the hardware does: limits in a register, 0 from an inactive lane."""
     value, lane, limits = group.sources(instruction)
     mode, wants_value = instruction.detail
     source, inside = _from(mode, lane.astype(np.int64), limits.astype(np.int64))
@@ -150,7 +150,7 @@ def exchange(context: Context, group: Group, instruction: Instruction, on: Array
 
 
 def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:
-    """Return the lane that each reads from, its own where that lies outside, and who is inside.
+    """Return each lane's source lane, its own if outside its segment, and whether it is inside.
 
     The limits hold the last lane of a segment, and above it the bits that tell segments apart
     (PTX ISA, shfl.sync).
@@ -179,7 +179,7 @@ def _all(lanes: Array) -> Array:
 
 
 def poll(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Ask the lanes that take part about a predicate, and who said yes."""
+    """Combine a predicate of the active lanes, and give the lanes with it true."""
     mode, wants_lanes, negated = instruction.detail
     predicate = group.read(instruction.src[0], bool)
     yes = on & (~predicate if negated else predicate)

@@ -66,7 +66,7 @@ _WORKING = ("selected", "not_selected")
 
 
 def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str]:
-    """Return up to three sentences, the weightiest first."""
+    """Return up to three sentences, the most important first."""
     found = [_limit(forecast.first)]
     if ablations:
         found.append(_cost(ablations))

@@ -1,4 +1,4 @@
-"""Why one kernel is faster than another, in a few words worked out from their predictions."""
+"""Reasons why one kernel is faster than another, in a few words, from their predictions."""
 
 from __future__ import annotations
 

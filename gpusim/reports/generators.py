@@ -1,4 +1,4 @@
-"""Who made the machine code that a report is about, and why it was not nvcc's compiler."""
+"""The code generator behind a report, and the reason for not using nvcc's compiler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def made_by(compiler: str, lowering: str) -> str:
 
 
 def fallback_lines(fallback: str, width: int, kernels: str = "") -> Iterator[Text]:
-    """Yield why the lowering made the code, where nvcc's was wanted; nothing where it was not."""
+    """Yield the reason for the lowering's code, if nvcc's was requested; else nothing."""
     if not fallback:
         return
     about = f"{kernels}: " if kernels else ""

@@ -1,4 +1,4 @@
-"""The list of kernels, by where they were published."""
+"""The list of kernels, by their published texts."""
 
 from __future__ import annotations
 

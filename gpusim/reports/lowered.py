@@ -74,7 +74,7 @@ class Change:
 
     @property
     def removed(self) -> int:
-        """Lines that are gone."""
+        """Lines that were removed."""
         return (Counter(self.before.texts) - Counter(self.after.texts)).total()
 
     @property
@@ -120,7 +120,7 @@ class SourceLine:
 
 
 def source_lines(lowered: Lowered) -> list[SourceLine]:
-    """Return the lines of the source that became anything, in order."""
+    """Return the lines of the source with any code, in order."""
     ssa: dict[int, list[str]] = {}
     for number, text in lowered.ssa.lines if lowered.ssa else ():
         if text.startswith(" "):  # the names of blocks belong to no line

@@ -81,7 +81,7 @@ def _summary(change: Change) -> str:
 
 
 def code_table(lowered: Lowered) -> Columns:
-    """Return the source lines, each followed by the SSA and the machine code that it became."""
+    """Return the source lines, each followed by its SSA and machine code."""
     made = Columns(
         Column("line"),
         Column("pc"),

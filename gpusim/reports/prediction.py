@@ -41,7 +41,7 @@ OF_NO_LINE = "(set up by the compiler)"
 
 @dataclass(frozen=True)
 class Answer:
-    """A forecast, with the time of the whole GPU and the ablations, where they were asked for."""
+    """A forecast, with the time of the whole GPU and the ablations, if requested."""
 
     forecast: Forecast
     whole: Forecast | None = None

@@ -83,7 +83,7 @@ def _title(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
 
 
 def _fallbacks(ranking: Ranking, width: int) -> Iterator[Text]:
-    """Yield why kernels are not in nvcc's code, where that was wanted, each reason once."""
+    """Yield the reasons for not using nvcc's code, if it was requested, each once."""
     reasons: dict[str, list[str]] = {}
     for one in ranking.forecasts:
         reasons.setdefault(one.first.prepared.fallback, []).append(one.job.name)

@@ -42,7 +42,7 @@ class Outcome:
 
 
 def checked(entry: Entry, calls: Sequence[Call], seconds: float, prepared: Prepared) -> Outcome:
-    """Return the launches' result held against NumPy's."""
+    """Return the comparison of the launches' result with NumPy's."""
     result = calls[-1].result
     should_be: Expected
     if entry.family is REDUCTION:

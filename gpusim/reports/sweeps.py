@@ -41,7 +41,7 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
 
 
 def _generators(rows: Sequence[Row], width: int) -> Iterator[Text]:
-    """Yield who made the kernels' machine code, and why not nvcc's compiler where it was wanted."""
+    """Yield the code generators, and the reasons for not using nvcc's compiler, if requested."""
     names = dict.fromkeys(row["generator"] for row in rows if row["generator"])
     if names:
         yield Text(f"machine code of {' and '.join(names)}", DIM)
@@ -60,7 +60,7 @@ def _result(row: Row) -> tuple[Any, ...]:
 
 
 def sweep_summary(swept: Swept, output: str, width: int) -> Iterator[Text]:
-    """Yield where the rows went, and how many cannot run or were there before."""
+    """Yield the destination of the rows, and the counts of impossible and of earlier ones."""
     predicted = len(swept.rows) - swept.failed
     text = f"{output}: {plural(len(swept.rows), 'row')}, {predicted:,} predicted"
     if swept.failed:

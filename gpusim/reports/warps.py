@@ -1,4 +1,4 @@
-"""The warps of one block: their totals, and where they diverge or replay, by iteration."""
+"""The warps of one block: their totals, and their divergence and replays, by iteration."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from gpusim.sass.cubin import KernelCode
 from gpusim.sass.decode import BankWord, Micro, UnknownFormError
 from gpusim.sass.listing import Row
 
-# Arrays with the bytes of constant memory and of parameters, for who has their generic address.
+# Arrays with the bytes of constant memory and of parameters, for code with their generic address.
 CONSTANTS, PARAMETERS = "constant memory", "kernel parameters"
 # Shared memory that the system keeps for cooperative groups of several warps: 288 bytes (their
 # header). Where it lies is not known; here, behind the block's own.
@@ -78,7 +78,7 @@ def read(micros: Sequence[Micro]) -> Iterator[tuple[Micro, int, int]]:
 def check(
     micros: Sequence[Micro], rows: Sequence[Row], arch: int, kernel: KernelCode, more: Sequence[int]
 ) -> None:
-    """Refuse code that reads words of bank 0 that nobody sets; `more` are words that are set."""
+    """Refuse code that reads unset words of bank 0; `more` are additional words that are set."""
     known = {offset + byte for offset in more for byte in range(_WORD)}
     for offset, (_, size) in words(arch).items():
         known.update(range(offset, offset + size))

@@ -1,4 +1,4 @@
-"""A program within bounds: it ends with who started it, or when it takes too much.
+"""A program with limits: it ends with its parent, or when it exceeds time or output.
 
 Run as a script, without the package: `bounded.py CPU_SECONDS OUTPUT_BYTES PROGRAM ARGUMENT...`.
 The process becomes the program.

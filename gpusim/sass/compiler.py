@@ -27,9 +27,9 @@ WORKER, LOOKUPS, BOUNDED = (
     Path(__file__).parent / name for name in ("worker.py", "lookups.py", "bounded.py")
 )
 LIMIT_S = 120
-# Of the disassembler, in seconds of a core: a file of 10 MB takes 7.
+# Limit of the disassembler, in seconds of a core: a file of 10 MB takes 7.
 DISASSEMBLY_S, DISASSEMBLED_BYTES_PER_S = 20, 50_000
-PATIENCE = 10  # times that, where a machine is busy
+PATIENCE = 10  # times that, on a busy machine
 LISTING_BYTES = 1 << 26
 MOST_WORDS = 300
 # Limits on time, output and waiting: signals that end a program by force.
@@ -75,7 +75,7 @@ class Options:
 class Compiled:
     """Machine code, its listing, and the name in it of each expression that was asked for.
 
-    `lookups` are the files that it depends on, None where nobody knows them.
+    `lookups` are the files that it depends on, None if unknown.
     """
 
     cubin: bytes

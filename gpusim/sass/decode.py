@@ -30,7 +30,7 @@ assert ROOMS
 
 
 class UnknownFormError(GpusimError):
-    """Machine code in a form that the table does not know."""
+    """Machine code in a form outside the table."""
 
 
 class RefusedError(UnknownFormError):
@@ -753,7 +753,7 @@ class Start:
 def _in_parts(
     row: Row, place: int, address: tuple[Source, ...], guard: Guard | None, width: int
 ) -> Parts:
-    """Return how lanes copy that want fewer bytes than there are: byte by byte."""
+    """Return the copies of lanes that want fewer bytes than the whole: byte by byte."""
     first = _covered(place, "whole", address, guard, (width, -1))
     behind: list[Micro] = []
     memory = Memory("global", "", np.dtype(np.uint8), by_address=True)
@@ -976,7 +976,7 @@ def _move_token(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
     if to.kind == "B":
         sources = _words(origin, "u", row)
         yield Micro("BMOV.SET", place, int(to.name[1:]), sources, (), row.guard)
-    elif to.is_zero:  # nobody takes it back
+    elif to.is_zero:  # no lane takes it back
         yield Micro("bits.BMOV.32.CLEAR", place, guard=row.guard)
     else:
         _expect(origin.kind == "B" and "CLEAR" in row.modifiers, row)

@@ -63,7 +63,7 @@ class Includes:
             self._waiting += left
 
     def define(self, definitions: Iterable[str]) -> None:
-        """Take note of macros such as NAME=VALUE."""
+        """Record macros such as NAME=VALUE."""
         for definition in definitions:
             name, _, value = definition.partition("=")
             self._macros.setdefault(name, set()).add(value)

@@ -76,7 +76,7 @@ def _constants(held: Cubin, given: Mapping[str, Array]) -> bytes:
 
 
 def _links(code: Code, given: Mapping[str, Array]) -> dict[str | int, tuple[Link, ...]]:
-    """Return the addresses in initial values that nobody has set to something else."""
+    """Return the addresses in initial values that were not overwritten by the user."""
     set_bytes = {name: value.nbytes for name, value in given.items()}
     kept: dict[str | int, tuple[Link, ...]] = {
         name: tuple(link for link in links if link.offset >= set_bytes.get(name, 0))

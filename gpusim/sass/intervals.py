@@ -18,7 +18,7 @@ from gpusim.compiler.ir import Block, DType, Function, Value
 from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
 from gpusim.launch.grid import Launch
 
-DEPTH = 24  # operands further back are not asked
+DEPTH = 24  # the depth to which operands are followed
 
 
 class Interval(NamedTuple):
@@ -253,7 +253,7 @@ class Intervals:
         found = self._computed(value, whole)
         self._asked.discard(value)
         found = found if found.within(whole) else whole
-        self._found[value] = found  # where a loop came back to itself, of all numbers
+        self._found[value] = found  # at a cyclic reference the interval is the whole type
         return found
 
     def _computed(self, value: Value, whole: Interval) -> Interval:
@@ -288,7 +288,7 @@ class Intervals:
         return self._refined(phi.args[position], block.preds[position])
 
     def _way(self, following: Value, phi: Value, start: Interval) -> str:
-        """Return where a loop's variable goes: "up", "down", "in" toward zero, "" nobody knows."""
+        """Return the direction of an induction variable: "up", "down", "in" toward zero, or ""."""
         if following is phi:
             return "in"
         if following.op in ("shr", "idiv") and following.args[0] is phi:
@@ -309,7 +309,7 @@ class Intervals:
         return "up" if step.low >= 0 else "down" if step.high <= 0 else ""
 
     def _stays(self, following: Value, phi: Value, step: Interval, start: Interval) -> bool:
-        """Return whether a loop's variable keeps to its type, having done so until now."""
+        """Return whether an induction variable stays within its type in the next iteration."""
         assert following.dtype is not None
         whole = of_dtype(following.dtype)
         behind = self._home.get(following)

@@ -53,7 +53,7 @@ class Links:
 
     @property
     def reach_constants(self) -> bool:
-        """Whether code may find an address of constant memory."""
+        """Whether an address of constant memory is reachable from code."""
         links = [link for made in self.of_variables.values() for link in made]
         links += [link for _, link in self.of_constants]
         asked = (name for name, _ in self.addresses.values())

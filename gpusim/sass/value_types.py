@@ -49,7 +49,7 @@ def shared_types(program: Program, arrays: Mapping[str, str] = NO_ARRAYS) -> dic
 
 
 def _votes(program: Program, same: _Copies, arrays: Mapping[str, str]) -> dict[int, Counter[str]]:
-    """Return how often each value is taken for each type, by the register that stands for it."""
+    """Return the votes for each value's type, by its representative register."""
     votes: dict[int, Counter[str]] = {}
     for instruction in program.instructions:
         for register, kind in (*_uses(instruction), *_of_array(instruction, arrays)):
@@ -110,7 +110,7 @@ class _Copies:
                     self._parent[self.of(source)] = self.of(instruction.dst[0])
 
     def of(self, register: int) -> int:
-        """Return the register that stands for all that are copies of this one."""
+        """Return the representative of all copies of this register."""
         while register in self._parent and self._parent[register] != register:
             register = self._parent[register]
         return register

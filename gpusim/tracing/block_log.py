@@ -32,7 +32,7 @@ class Entry:
 
 
 class BlockLog(Observer):
-    """Keeps the steps of one block that access memory, branch, decide or meet.
+    """Keeps the steps of one block that access memory, branch, decide or synchronise.
 
     `is_complete` is False where the block did more than MAX_ENTRIES of these.
     """

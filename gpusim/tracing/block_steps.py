@@ -87,7 +87,7 @@ class BlockSteps(Observer):
         self.steps.append(BlockStep(step.pc, self._interval, warps, written))
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
-        """Take note that the block has passed a barrier."""
+        """Record that the block has passed a barrier."""
         self._interval += int(np.isin(self.block_index, opened.blocks))
 
 

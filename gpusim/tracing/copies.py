@@ -22,7 +22,7 @@ class Copies(NamedTuple):
 
 
 class LastCopies:
-    """The copies of the step that was asked for last: they are found once for all who ask."""
+    """A cache of the last step's copies, for all counters."""
 
     def __init__(self) -> None:
         self._step: Step | None = None

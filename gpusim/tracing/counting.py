@@ -17,7 +17,7 @@ from gpusim.tracing.tally import Access, Seen, Tally
 
 Array = np.ndarray[Any, Any]
 
-MOST_WAITING_BYTES = 1 << 22  # of masks and addresses that wait to be added up
+MOST_WAITING_BYTES = 1 << 22  # of masks and addresses not yet added up
 Wanted = tuple[int, ...]  # numbers of counters
 MIXED = np.int64(0x9E3779B97F4A7C15 - (1 << 64))  # odd, so that no bit of a number gets lost
 
@@ -202,7 +202,7 @@ class Counters(Observer):
 
 
 def _mixed(rows: Array) -> Array:
-    """Return a number made of each row, that other rows hardly have."""
+    """Return a hash of each row, hardly ever equal for different rows."""
     return np.asarray(rows @ np.multiply.accumulate(np.full(rows.shape[1], MIXED)))
 
 

@@ -1,7 +1,7 @@
 """Findings of a trace: sentences that name a line and the cause.
 
-Each rule looks at one thing and says how much it costs in the traced block, so that the
-dearest comes first. The cause is worked out from the lanes' addresses, never from a name.
+Each rule looks at one thing and computes its cost in the traced block, so that the
+costliest comes first. The cause is derived from the lanes' addresses, never from a name.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def divergence(evidence: Evidence) -> Iterable[Weighed]:
 
 
 def _one_lane_once(divergent: Sequence[Numbered]) -> bool:
-    """Return whether a lane alone passes, and not in a loop: to write down the warp's result."""
+    """Return whether a single lane passes, and not in a loop: to write the warp's result."""
     alone = all(len(lanes.taken_lanes(p.execution)) == 1 for p in divergent)
     return alone and len({p.iteration for p in divergent}) == 1
 

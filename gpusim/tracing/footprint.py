@@ -98,7 +98,7 @@ class Footprints(Observer):
 
 
 def _place(instruction: Instruction) -> Place | None:
-    """Return where an instruction's footprint is kept, None where it has none."""
+    """Return the key of an instruction's footprint, None if it has none."""
     found, op = instruction.memory, OPS[instruction.op]
     if found is None or found.space != "global" or op.reads_memory == op.writes_memory:
         return None  # atomics do both

@@ -22,7 +22,7 @@ Kept = TypeVar("Kept")
 
 NO_LANES = np.zeros((1, 0, 32), dtype=bool)
 MOST_REMEMBERED = 1024  # accesses
-MOST_COMPARED_BYTES = 1 << 15  # of addresses: more cost as much to look up as to work out
+MOST_COMPARED_BYTES = 1 << 15  # of addresses: looking larger ones up costs as much as computing
 
 
 class Masks:
@@ -69,7 +69,7 @@ class Access:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is not looked for among others."""
+        """Whether it is too large to be cached."""
         return self.nbytes > MOST_COMPARED_BYTES
 
     @property

@@ -13,7 +13,7 @@ from gpusim.compiler.ir import Value
 from gpusim.lowering.analysis.algebra import number, power_of_two, type_of
 from gpusim.lowering.analysis.known_bits import zero_bits
 
-# Operands of operands are followed so far, and sums of more products are taken as they stand.
+# The depth to which operands are followed, and the limit of products in a sum.
 DEPTH = 8
 MOST_PRODUCTS = 12
 

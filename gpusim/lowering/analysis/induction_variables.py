@@ -39,7 +39,7 @@ class InductionVariable:
 
 
 def induction_variable(loop: Loop) -> InductionVariable | None:
-    """Return the variable that alone decides when the loop ends, None where there is none.
+    """Return the variable that alone controls the loop's exit, None if there is none.
 
     Its step is a constant power of two, up or down: other counts cost a division.
     """

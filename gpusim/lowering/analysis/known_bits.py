@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.compiler.ir import Value
 from gpusim.lowering.analysis.algebra import number
 
-# Operands further back than this are not asked: shared ones would be asked again and again.
+# Operands further back are not followed: shared ones would be visited again and again.
 DEPTH = 8
 
 

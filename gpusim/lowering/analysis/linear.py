@@ -12,7 +12,7 @@ from gpusim.compiler.ir import Value
 from gpusim.lowering.analysis.algebra import number
 from gpusim.lowering.analysis.known_bits import zero_bits
 
-# Terms of terms are followed so far.
+# The depth to which terms of terms are followed.
 DEPTH = 8
 
 

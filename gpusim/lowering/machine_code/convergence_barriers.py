@@ -27,7 +27,7 @@ class _Barrier:
 
     @cached_property
     def region(self) -> set[Block]:
-        """The blocks between, from which lanes still come to its end."""
+        """The blocks between, with a path to its end."""
         between = reachable(list(self.start.targets), self.after)
         again = self.start if self.start in between else None
         return {b for b in between if self.after in reachable([b], again)}
@@ -78,7 +78,7 @@ def _barriers(code: Code) -> list[_Barrier]:
 
 
 def _gather(code: Code, barriers: list[_Barrier], broken: set[Block]) -> None:
-    """Gather the warp behind each outermost barrier with a broken one within."""
+    """Gather the warp behind each outermost barrier that contains a broken one."""
     inside: set[Block] = set()
     for barrier in barriers:
         around = {barrier.start, *barrier.region}
@@ -103,7 +103,7 @@ def _start(tree: Dominators, loops: list[Loop], after: Block, blocks: list[Block
 
 
 def _break_out(code: Code, barrier: _Barrier) -> set[Block]:
-    """Take lanes out of the barrier where they leave its region for good; return from where."""
+    """Break lanes out of the barrier where they leave its region for good; return the places."""
     within = {barrier.start, barrier.after, *barrier.region}
     left: set[Block] = set()
     for block in [b for b in code.function.blocks if b in within and b is not barrier.after]:

@@ -17,7 +17,7 @@ from gpusim.lowering.machine_code.dependences import checks_first, dependences, 
 from gpusim.lowering.machine_code.register_pressure import within_register_pressure
 
 LATENCY = 4  # cycles until another instruction can use a result
-WORTH = 32  # cycles that another order has to save: short code keeps the order it is written in
+WORTH = 32  # cycles that another order has to save: short code keeps its written order
 
 
 def list_scheduling(code: Code) -> None:
@@ -75,7 +75,7 @@ def _ordered(rows: list[Row]) -> list[Row]:
 def _quicker(
     rows: list[Row], after: list[set[int]], done: list[int], order: list[int]
 ) -> list[int]:
-    """Return rows in their order, or so that they wait for each other less, if that is worth it."""
+    """Return the rows in list-scheduled order if it saves enough stalls, else in their own."""
     spread = _spread(rows, after, done, order)
     saved = _cycles(rows, after, done, order) - _cycles(rows, after, done, spread)
     return spread if saved >= WORTH else order

@@ -9,7 +9,7 @@ from gpusim.lowering.machine_code.copies import Copy
 
 
 class Liveness:
-    """Registers needed after each block, as bits of an integer; immediates never are."""
+    """Live registers after each block, as bits of an integer; immediates are never live."""
 
     def __init__(self, code: Code, copies: dict[Block, list[Copy]]) -> None:
         self.code = code
@@ -103,7 +103,7 @@ class Widths:
 
 
 def peak_registers(code: Code) -> int:
-    """Return the most 32-bit registers that are needed at once, predicates aside."""
+    """Return the register pressure in 32-bit registers, predicates aside."""
     live, widths = Liveness(code, {}), Widths(code)
     peak = 0
     for block in live.order:

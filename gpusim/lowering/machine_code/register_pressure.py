@@ -21,7 +21,7 @@ AHEAD = 4  # for loads if the other rows alone need more than that: the register
 
 
 def within_register_pressure(code: Code) -> None:
-    """Let fewer loads of a block be ahead, where their registers are too many."""
+    """Move fewer loads ahead in blocks with too high a register pressure."""
     if peak_registers(code) > REGISTERS:
         live, widths = Liveness(code, {}), Widths(code)
         for block in live.order:
@@ -102,14 +102,14 @@ class _Use:
         self._reads = Counter(register for row in rows for register in row.reads)
 
     def issue(self, places: list[int]) -> int:
-        """Issue some rows; return how many registers are in use at most while they are."""
+        """Issue some rows; return the register pressure meanwhile."""
         peak, self._alive = self._behind(places)
         for place in places:
             self._reads.subtract(self._rows[place].reads)
         return peak
 
     def peak(self, places: list[int]) -> int:
-        """Return how many registers would be in use at most."""
+        """Return the register pressure that issuing would cause."""
         return self._behind(places)[0]
 
     def _behind(self, places: list[int]) -> tuple[int, int]:

@@ -40,7 +40,7 @@ class Addresses:
 
 
 def address_lowering(function: Function, *, share: bool) -> Addresses:
-    """Give every access its address; `share` uses one again where it is at hand."""
+    """Give every access its address; `share` reuses available ones."""
     if share:
         for loop in natural_loops(function):
             make_preheader(function, loop)
@@ -192,7 +192,7 @@ class _Exposer:
         return None
 
     def _beside(self, block: Block, where: Where, index: Value, near: Near) -> Value:
-        """Write an address that is a multiple of a variable away from one at hand."""
+        """Write an address that is a multiple of a variable away from an available one."""
         assert near.term is not None
         between, size = self._multiple(block, near.term, near.factor, index), where[1]
         if between.dtype == INT64:
@@ -255,7 +255,7 @@ class _Exposer:
         return self._note(where, index, self._put(block, made), whole.step if whole else 0)
 
     def _note(self, where: Where, index: Value, address: Value, step: int = 0) -> Value:
-        """Remember an address, `step` elements before that of an index, for other accesses."""
+        """Record an address, `step` elements before that of an index, for other accesses."""
         home = self.home[address]
         if not step:
             self.known.setdefault((*where, index), []).append((home, address))

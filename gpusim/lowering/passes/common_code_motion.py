@@ -25,7 +25,7 @@ def common_code_motion(function: Function) -> bool:
 
 
 def _raise(function: Function, block: Block, one: Block, other: Block) -> bool:
-    """Move operations that open both sides before the branch."""
+    """Hoist operations at the start of both sides before the branch."""
     replacements: dict[Value, Value] = {}
     moved: list[Value] = []
     available = _movable(other)
@@ -74,7 +74,7 @@ def _alike(value: Value, model: Value, replacements: dict[Value, Value]) -> bool
 
 
 def _lower(one: Block, other: Block) -> bool:
-    """Move a store that ends both sides to where they reconverge."""
+    """Sink a store at the end of both sides to where they reconverge."""
     if len(one.targets) != 1 or one.targets != other.targets:
         return False
     (join,) = one.targets

@@ -1,4 +1,4 @@
-"""Dead store elimination (DSE): stores go that the same block overwrites before any read.
+"""Dead store elimination (DSE): removes stores that the same block overwrites before any read.
 
 Only within a block: machine code keeps a store that another block overwrites.
 """

@@ -34,7 +34,7 @@ class Folder:
         return self.uses.get(value, 0) <= 1
 
     def emit(self, op: str, dtype: DType, *args: Value) -> Value:
-        """Return `op` of `args`, simplified, written before the operation at hand."""
+        """Return `op` of `args`, simplified, written before the current operation."""
         return self.write(Value(op, dtype, list(args), line=self.line))
 
     def write(self, value: Value) -> Value:

@@ -21,7 +21,7 @@ Where = tuple[str, int]  # the base of addresses, and the bytes of an element
 
 @dataclass(frozen=True)
 class _Known:
-    """An address that a block makes, and the index that it is of."""
+    """An address computed in a block, and its index."""
 
     home: Block
     address: Value
@@ -30,7 +30,7 @@ class _Known:
 
 @dataclass(frozen=True)
 class Near:
-    """An address at hand, and how many elements lie between: `factor` times `term`, and `step`."""
+    """An available address, and the elements between: `factor` times `term`, and `step`."""
 
     address: Value
     step: int
@@ -46,7 +46,7 @@ class NearAddresses:
     known: dict[Where, list[_Known]] = field(default_factory=dict)
 
     def note(self, where: Where, home: Block, address: Value, index: Value, step: int) -> None:
-        """Remember an address that is `step` elements before that of an index."""
+        """Record an address that is `step` elements before that of an index."""
         made = _Known(home, address, index_sum(index).plus(IndexSum(-step)))
         self.known.setdefault(where, []).append(made)
 

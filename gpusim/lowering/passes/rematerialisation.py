@@ -63,7 +63,7 @@ def _sink_terms(function: Function) -> None:
 
 
 def _fetch_as_used(function: Function) -> None:
-    """Fetch a 32-bit integer as the type that all who need it convert it to."""
+    """Fetch a 32-bit integer in the type that all its uses convert it to."""
     needed = live_values(function)
     types: dict[Any, set[Any]] = {}
     for value in needed:
@@ -98,7 +98,7 @@ def _read_once(function: Function) -> None:
 
 
 class _Use:
-    """A place that needs a value: before the `index`-th operation of a block."""
+    """A use of a value: before the `index`-th operation of a block."""
 
     def __init__(self, block: Block, index: int, user: Value | None, position: int) -> None:
         self.block = block

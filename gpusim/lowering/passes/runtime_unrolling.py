@@ -75,7 +75,7 @@ def _unroll(function: Function, loop: Loop, induction: InductionVariable) -> Non
 def _write_left_over(
     copies: LoopCopies, iterations: IterationCount, here: Block, after: Block
 ) -> None:
-    """Write up to three iterations: the loop itself, or ifs where there is a loop around."""
+    """Write up to three remaining iterations: the loop itself, or ifs within an outer loop."""
     dtype = copies.induction.count_type
     if copies.loop.parent is None:
         some = copies.compare(here, "ne", iterations.extra, constant(0, dtype))
@@ -95,9 +95,9 @@ def _write_left_over(
 
 
 class _Countdown:
-    """Unrolled bodies ask for a number that says how many iterations are left.
+    """Unrolled bodies test the number of remaining iterations.
 
-    ptxas reckons with any number, one below 0 too.
+    ptxas computes with any number, also below 0.
     """
 
     may_be_any = True

@@ -52,7 +52,7 @@ def _kept(
     value: Value,
     target: Block,
 ) -> int:
-    """Return how many values have to be kept for one that is computed in a later block."""
+    """Return the number of values kept live for one that is computed in a later block."""
     kept = 0
     for arg in dict.fromkeys(value.args):
         others = (home[u] if isinstance(u, Value) else u for u in uses[arg] if u is not value)
@@ -65,7 +65,7 @@ def _kept(
 
 
 def _uses(function: Function) -> dict[Value, list[Value | Block]]:
-    """Return where each value is needed: the operations, the ends of blocks."""
+    """Return the places of each value's uses: the operations, the ends of blocks."""
     uses: dict[Value, list[Value | Block]] = {}
     for block in function.blocks:
         for phi in block.phis:
@@ -80,7 +80,7 @@ def _uses(function: Function) -> dict[Value, list[Value | Block]]:
 
 
 def _above_all(tree: Dominators, places: list[Block]) -> Block:
-    """Return the nearest block that dominates all these."""
+    """Return the nearest common dominator of all these."""
     above = places[0]
     for place in places[1:]:
         while not tree.dominates(above, place):

@@ -73,7 +73,7 @@ def _masks_shared_index(selection: Selection, value: Value) -> bool:
 
 
 def write_logic(selection: Selection, value: Value) -> None:
-    """Write the one instruction for an operation and all that it has taken in."""
+    """Write the one instruction for an operation and all that it has absorbed."""
     inputs = selection.logic[value]
     known = {value_key(v): table for v, table in zip(inputs, INPUTS, strict=False)}
     assert value.dtype is not None

@@ -154,7 +154,7 @@ def store(selection: Selection, value: Value) -> None:
 
 
 def atomic(selection: Selection, value: Value) -> None:
-    """Update an element; nothing comes back where nobody asks."""
+    """Update an element; without uses of its result nothing is returned (RED)."""
     space = array_of(value).space
     used = bool(selection.users.get(value))
     operands = tuple(selection.in_register(a) for a in value.args[1:])

@@ -73,7 +73,7 @@ def held(selection: Selection, value: Value) -> None:
 
 
 def math(selection: Selection, value: Value) -> None:
-    """Write a library function as the sequence that nvcc makes of it."""
+    """Write a library function as nvcc's sequence for it."""
     dtype = value.args[0].dtype
     assert dtype is not None
     if value.detail == "fma":
@@ -85,7 +85,7 @@ def math(selection: Selection, value: Value) -> None:
 
 
 def _fused(selection: Selection, value: Value, op: str) -> None:
-    """Multiply and add, with the signs of operands that are taken in."""
+    """Multiply and add, with absorbed negations as signs of operands."""
     taken = [a.op == "neg" and a in selection.inside for a in value.args]
     args = [a.args[0] if inner else a for a, inner in zip(value.args, taken, strict=True)]
     signs = f"{'-' if taken[0] != taken[1] else '+'}{'-' if taken[2] else '+'}"

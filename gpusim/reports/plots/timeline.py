@@ -1,4 +1,4 @@
-"""Timeline of a block and of an SM: warps by cycles, coloured by why they do not issue."""
+"""Timeline of a block and of an SM: warps by cycles, coloured by stall reason."""
 
 from __future__ import annotations
 
