@@ -148,7 +148,7 @@ def wavefronts(
 
 
 def _in_pairs(addresses: Array, on: Array, apart: int) -> Array:
-    """Return, per warp, whether all lanes `apart` lanes from each other access the same word."""
+    """Return, per warp, whether active lanes at a distance of `apart` have equal addresses."""
     pairs = (*on.shape[:-1], -1, 2, apart)
     one, other = np.moveaxis(addresses.reshape(pairs), -2, 0)
     both = on.reshape(pairs).all(-2)

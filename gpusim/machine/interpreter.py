@@ -170,7 +170,7 @@ class Interpreter:
         return Group(self.batch, which)
 
     def _next_split(self, ready: Array) -> int:
-        """Return the split to run next; loops inside divergent code go before all others.
+        """Return the split to run next; splits in pure loops go before all others.
 
         It is the split that has waited longest. In a long run with diverged warps,
         without spin loops, it is the one furthest behind: warps reconverge

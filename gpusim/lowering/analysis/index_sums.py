@@ -74,7 +74,7 @@ class Scaled:
 
 
 def scaled(index: Value, size: int) -> Scaled | None:
-    """Return an index as a multiple for an address computation, None if it is its own multiple.
+    """Return an index as a multiple for an address computation, None if that is the index.
 
     The multiple of an element's `size` in bytes has to fit into an instruction.
     """

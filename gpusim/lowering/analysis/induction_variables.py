@@ -74,7 +74,7 @@ def _signed(value: Value) -> int | None:
 
 
 def recurrence(loop: Loop, value: Value) -> tuple[Value, Value] | None:
-    """Return start and step of an induction variable, if other than 0 and 1."""
+    """Return start and step of an induction variable, None if they are 0 and 1."""
     header = loop.header
     if value not in header.phis or len(loop.latches) != 1 or len(loop.entering) != 1:
         return None

@@ -18,7 +18,7 @@ from gpusim.lowering.passes.folder import Folder
 
 
 def fold_add(folder: Folder, value: Value) -> Value | None:
-    """Join constants, turn x + x into 2 * x, drop zeros, cancel a + b - b."""
+    """Join constants, drop zeros, cancel (a - b) + b, turn x + x into a shift."""
     a, b = value.args
     if not is_int(value):
         # x + 0.0 is not x where x is -0.0.
