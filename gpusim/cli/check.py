@@ -18,7 +18,7 @@ FOUND = 1
 
 
 def check(chosen: Namespace) -> int:
-    """Check a kernel for races and other errors, by the order of its accesses.
+    """Check a kernel for races, barrier errors and undefined behaviour.
 
     Races between warps, lanes and blocks; barriers and masks that threads miss; memory read
     before it is written; indices out of bounds; blocks that wait for blocks that cannot start.
