@@ -171,7 +171,7 @@ def beside_measured() -> str:
         measured_us = forecast.useful_bytes / dict(measured_gbps(name, "h200", block))[n] / 1000
         error = forecast.time_us / measured_us - 1
         times = (f"{time:.1f} us" for time in (forecast.time_us, measured_us))
-        rows.append((f"`{name}`", forecast.first.bound.name, *times, f"{100 * error:+.1f} %"))
+        rows.append((f"`{name}`", forecast.first.limiter.name, *times, f"{100 * error:+.1f} %"))
     return _table(("kernel", "what binds", "predicted", "measured", "off by"), rows, right=2)
 
 
@@ -407,8 +407,8 @@ def _verdict(tool: str, said: dict[str, Any]) -> str:
 
 def rules() -> str:
     """Every rule of a check, with how severe it is and how it is mended."""
-    rows = ((f"`{r.name}`", r.severity, r.title, r.mend) for r in RULES.values())
-    return _table(("rule", "severity", "what is found", "how to mend it"), rows)
+    rows = ((f"`{r.name}`", r.severity, r.title, r.fix) for r in RULES.values())
+    return _table(("rule", "severity", "finding", "fix"), rows)
 
 
 def others() -> str:

@@ -58,8 +58,8 @@ class Barriers:
         places = tuple(Place(line, "waits", thread) for line, thread in zip(both, who, strict=True))
         message = (
             f"warp {who[0].warp} of block {who[0].block} waits at the barrier in line {both[0]}, "
-            f"warp {who[1].warp} at the one in line {both[1]}: what leads there is not the same "
-            "for the whole block"
+            f"warp {who[1].warp} at the one in line {both[1]}: the condition above them diverges "
+            "within the block"
         )
         self._sink.add(Finding("barrier-place", message, places, count=count))
 
@@ -74,7 +74,7 @@ class Barriers:
                 who = _thread(placement, int(rows[block][position // 32]), position % 32)
                 is_missed = place in reach or self._is_lockstep
                 rule = "barrier-missed" if is_missed else "barrier-after-return"
-                how = "passes by" if place in reach else "has returned before"
+                how = "does not reach" if place in reach else "has exited before"
                 message = f"{who} {how} the barrier in line {self._lines[pc]}, at which others wait"
                 where = (
                     Place(int(self._lines[pc]), "waits"),
@@ -106,8 +106,8 @@ class Barriers:
         row, lane = (int(place[0]) for place in np.nonzero(missing))
         who, line = _thread(placement, int(rows[row]), lane), int(self._lines[pc])
         message = (
-            f"{who} does not come with the other lanes of its warp to the barrier in line {line}: "
-            "all threads of a warp take part in a barrier with a number"
+            f"{who} is not converged with the other lanes of its warp at the barrier in line "
+            f"{line}: all threads of a warp participate in a named barrier"
         )
         count = int(np.count_nonzero(missing))
         return Finding("barrier-apart", message, (Place(line, "waits", who),), count=count)
@@ -116,7 +116,7 @@ class Barriers:
         """Report lanes that pass a barrier without waiting, by row and lane."""
         row, lane = (int(place[0]) for place in np.nonzero(lanes))
         who, line = _thread(step.placement, int(step.rows[row]), lane), step.instruction.line
-        message = f"{who} passes by the barrier in line {line}, at which others wait"
+        message = f"{who} does not reach the barrier in line {line}, at which others wait"
         count = int(np.count_nonzero(lanes))
         self._sink.add(
             Finding("barrier-missed", message, (Place(line, "passes", who),), count=count)
@@ -132,7 +132,7 @@ class Barriers:
             return None
         row, lane = (int(place[0]) for place in np.nonzero(callers))
         who, line = _thread(step.placement, int(step.rows[row]), lane), step.instruction.line
-        message = f"{who} names lanes in line {line} that have left or never come there"
+        message = f"the mask of {who} in line {line} has bits of lanes that exited or never arrive"
         count = int(np.count_nonzero(callers))
         return Finding("mask", message, (Place(line, "calls", who),), count=count)
 
@@ -147,8 +147,8 @@ class Barriers:
         copy, row, lane = (int(place[0]) for place in np.nonzero(wrong))
         who, line = _thread(step.placement, int(step.rows[row]), lane, copy), step.instruction.line
         message = (
-            f"{who} reads in line {line} from lane {source[copy, row, lane]}, which does not take "
-            "part in the shuffle"
+            f"{who} reads in line {line} from lane {source[copy, row, lane]}, an inactive lane of "
+            "the shuffle"
         )
         count = int(np.count_nonzero(wrong)) * (step.placement.copies // len(wrong))
         return Finding("mask", message, (Place(line, "calls", who),), count=count)

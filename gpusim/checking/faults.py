@@ -20,7 +20,7 @@ RULES: Mapping[type[KernelFault], tuple[str, str]] = {
     OutOfBoundsError: ("bounds", "accesses"),
     MisalignedError: ("misaligned", "accesses"),
     ReadOnlyError: ("read-only", "writes"),
-    BarrierError: ("standstill", "waits"),
+    BarrierError: ("deadlock", "waits"),
     LaneMaskError: ("mask", "calls"),
     NoProgressError: ("no-progress", "runs"),
 }

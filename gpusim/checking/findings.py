@@ -54,7 +54,7 @@ class Finding:
     """One error or warning: its rule, places, count and fix.
 
     `places` are in order of execution. `array` and `index` name the element, if there is one;
-    `hazard` is "read after write", "write after read" or "write after write" for a race.
+    `hazard` is "read-after-write", "write-after-read" or "write-after-write" for a race.
     """
 
     rule: str
@@ -76,9 +76,9 @@ class Finding:
         return self.about.severity
 
     @property
-    def mend(self) -> str:
-        """The fix."""
-        return self.about.mend
+    def fix(self) -> str:
+        """The remedy, in the imperative."""
+        return self.about.fix
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ class Finding:
             "severity": self.severity,
             "title": self.about.title,
             "message": self.message,
-            "mend": self.mend,
+            "fix": self.fix,
             "hazard": self.hazard,
             "array": self.array,
             "index": self.index,

@@ -27,12 +27,12 @@ from gpusim.checking.sink import Sink
 DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 COPIES = {"load": "copies from", "store": "copies to"}
 HAZARDS = {
-    ("store", "load"): "read after write",
-    ("atomic", "load"): "read after write",
-    ("load", "store"): "write after read",
-    ("load", "atomic"): "write after read",
+    ("store", "load"): "read-after-write",
+    ("atomic", "load"): "read-after-write",
+    ("load", "store"): "write-after-read",
+    ("load", "atomic"): "write-after-read",
 }
-WRITES_TWICE = "write after write"
+WRITES_TWICE = "write-after-write"
 # Two accesses that commute.
 HARMLESS = {("load", "load"), ("atomic", "atomic")}
 
@@ -107,7 +107,15 @@ class Races:
         first = Place(before.line, COPIES[before.kind], thread_named(thread_of(begun[at])), since)
         second = Place(now.line, _does(now), thread_named(touch.thread[at]), since)
         places, count = (first, second), len(which) * touch.blocks
-        self._add("copy-race", places, before, now, name(at), count, "no wait ends the copy before")
+        self._add(
+            "copy-race",
+            places,
+            before,
+            now,
+            name(at),
+            count,
+            "no wait for the copy between the two",
+        )
 
     def _against_history(
         self, history: History, touch: ElementAccess, now: Access, name: Name
@@ -256,14 +264,14 @@ class Races:
         now: Access,
         element: tuple[str, int],
         count: int,
-        why: str = "nothing says which comes first",
+        why: str = "the two accesses are unordered",
     ) -> None:
         hazard = HAZARDS.get((before.kind, now.kind), WRITES_TWICE)
         array, index = element
         first, second = places
         message = (
             f"{second.thread} {second.does} {array}[{index}] in line {second.line}, which "
-            f"{first.thread} {first.does} in line {first.line}: {hazard}, and {why}"
+            f"{first.thread} {first.does} in line {first.line}: {hazard} hazard, {why}"
         )
         self._sink.add(Finding(rule, message, places, array, index, hazard, count))
 

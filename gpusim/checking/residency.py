@@ -72,8 +72,8 @@ def finding(
     except _StuckError as stuck:
         (line,) = stuck.args
         message = (
-            f"blocks wait in line {line} for blocks that have not started: {device.gpu.name} holds "
-            f"{held:,} of the {blocks:,} blocks at a time, and the others start only when one ends"
+            f"blocks wait in line {line} for blocks that are not resident: {device.gpu.name} holds "
+            f"{held:,} of the {blocks:,} blocks at a time, and the others start when one ends"
         )
         return Finding("residency", message, (Place(line, "waits"),))
     return None

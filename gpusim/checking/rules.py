@@ -15,7 +15,7 @@ class Rule:
     name: str
     severity: str
     title: str
-    mend: str
+    fix: str
 
 
 RULES: dict[str, Rule] = {
@@ -25,53 +25,54 @@ RULES: dict[str, Rule] = {
             "shared-race",
             ERROR,
             "race in shared memory between warps",
-            "put cuda.syncthreads() between the two, where all threads of the block reach it",
+            "put cuda.syncthreads() between the two accesses, where all threads of the block reach "
+            "it",
         ),
         Rule(
             "warp-race",
             ERROR,
             "race between lanes of a warp",
-            "put cuda.syncwarp() between the two: since compute capability 7.0 lanes of a warp do "
-            "not run in lockstep",
+            "put cuda.syncwarp() between the two accesses: since compute capability 7.0 the lanes "
+            "of a warp do not run in lockstep",
         ),
         Rule(
             "volatile-warp-race",
             WARNING,
             "lanes of a warp rely on volatile memory for their order",
-            "put cuda.syncwarp() between the two: volatile keeps the accesses, but since compute "
-            "capability 7.0 nothing keeps the lanes in lockstep",
+            "put cuda.syncwarp() between the two accesses: volatile orders no lanes, and since "
+            "compute capability 7.0 they do not run in lockstep",
         ),
         Rule(
             "one-instruction",
             ERROR,
-            "lanes of a warp store different values to one element at once",
-            "let one lane store, or use an atomic operation: which value stays is undefined",
+            "lanes of a warp store different values to one element in one instruction",
+            "let one lane store, or use an atomic operation: the value left is undefined",
         ),
         Rule(
             "global-race",
             ERROR,
             "race in global memory within a block",
-            "put cuda.syncthreads() between the two, or let one thread do both",
+            "put cuda.syncthreads() between the two accesses, or let one thread make both",
         ),
         Rule(
             "block-race",
             ERROR,
             "race in global memory between blocks",
             "blocks run in any order: use an atomic operation, another element for each block, a "
-            "second launch, or cuda.threadfence() before an atomic that the other block waits for",
+            "second launch, or cuda.threadfence() before an atomic on which the other block spins",
         ),
         Rule(
             "copy-race",
             ERROR,
-            "an access while an asynchronous copy is on its way",
+            "an access while an asynchronous copy is in flight",
             "wait for the copy's group (cp.async.wait_group, __pipeline_wait_prior) in the thread "
-            "that began it, and put a barrier behind the wait where others access the element",
+            "that issued it, and put a barrier after the wait where others access the element",
         ),
         Rule(
             "plain-flag",
             WARNING,
-            "a flag that others wait for is raised by a plain store",
-            "raise it by an atomic operation or in volatile memory, behind cuda.threadfence()",
+            "a flag on which others spin is set by a plain store",
+            "set it by an atomic operation or a volatile store, after cuda.threadfence()",
         ),
         Rule(
             "same-value",
@@ -83,125 +84,125 @@ RULES: dict[str, Rule] = {
             "barrier-place",
             ERROR,
             "threads of a block wait at different barriers",
-            "move the barrier to where all threads of the block come by",
+            "move the barrier to code that all threads of the block reach",
         ),
         Rule(
             "barrier-missed",
             ERROR,
-            "a barrier that some threads of the block pass by",
-            "move the barrier out of the condition or loop that not all threads enter",
+            "a divergent barrier: some threads of the block do not reach it",
+            "move the barrier out of the divergent condition or loop",
         ),
         Rule(
             "barrier-after-return",
             WARNING,
-            "a barrier after some threads of the block have returned",
-            "let all threads live until the last barrier: before compute capability 7.0 this is "
-            "undefined, and from then on the barrier is that of the threads left",
+            "a barrier after some threads of the block have exited",
+            "let all threads reach the last barrier: before compute capability 7.0 this is "
+            "undefined, from then on the barrier counts the remaining threads alone",
         ),
         Rule(
             "barrier-apart",
             ERROR,
-            "some lanes of a warp at a barrier with a number",
-            "let all threads of a warp come to it together: bar.sync and bar.arrive count warps",
+            "a divergent warp at a named barrier",
+            "let all threads of a warp reach it converged: bar.sync and bar.arrive count warps",
         ),
         Rule(
-            "standstill",
+            "deadlock",
             ERROR,
-            "threads wait for others that never come",
-            "let every thread that is waited for reach the same barrier",
+            "deadlock: threads wait at a barrier that others never reach",
+            "let every participating thread reach the same barrier",
         ),
         Rule(
             "mask",
             ERROR,
-            "a mask that does not name the lanes that take part",
-            "make the call where all lanes that the mask names come by, name every lane that makes "
-            "it, take the mask from cuda.ballot_sync before the branch, or give a shuffle of some "
-            "lanes their number as its width",
+            "a mask that differs from the participating lanes",
+            "call it where every lane of the mask arrives, set the bit of every calling lane, take "
+            "the mask from cuda.ballot_sync before the branch, or give a shuffle among fewer lanes "
+            "their number as its width",
         ),
         Rule(
             "uninitialised",
             ERROR,
-            "memory is read that was never written",
-            "store to the element first, and let a barrier stand before others read it",
+            "a read of uninitialised memory",
+            "store to the element first, with a barrier before other threads read it",
         ),
         Rule(
             "bounds",
             ERROR,
-            "an index outside its array",
+            "an out-of-bounds access",
             "guard the access with the array's length",
         ),
         Rule(
             "misaligned",
             ERROR,
-            "a vector access that is not aligned to its width",
-            "begin vector accesses at multiples of their number of elements",
+            "a misaligned vector access",
+            "start vector accesses at multiples of their number of elements",
         ),
         Rule(
             "read-only",
             ERROR,
-            "a store to an array that is read-only",
-            "pass an array that may be written",
+            "a store to a read-only array",
+            "pass a writable array",
         ),
         Rule(
             "residency",
             ERROR,
-            "blocks wait for blocks that the GPU has not started",
-            "launch no more blocks than the GPU holds at a time, or let blocks wait only for those "
-            "before them",
+            "blocks wait for blocks that are not resident",
+            "launch no more blocks than are resident at a time, or let blocks wait for blocks of "
+            "lower index alone",
         ),
         Rule(
             "no-progress",
             ERROR,
-            "the kernel does not come to an end",
-            "see that what the loop waits for happens; if it only needs longer, raise the step "
-            "limit",
+            "no forward progress: the kernel does not end",
+            "make the condition of the loop's exit come true; raise the step limit if the kernel "
+            "only needs longer",
         ),
         Rule(
             "unset-variable",
             ERROR,
-            "a variable is read that has no value on this path",
+            "a read of a variable without a value on this path",
             "give the variable a value before the branch",
         ),
         Rule(
             "shift",
             ERROR,
-            "a shift by a negative count or by the width or more",
+            "a shift count out of range",
             "keep the count between 0 and the number of bits less one",
         ),
         Rule(
             "cast",
             ERROR,
-            "a floating-point number that its integer type cannot hold",
+            "a floating-point number outside the range of its integer type",
             "clamp the number to the type's range first",
         ),
         Rule(
             "division",
             ERROR,
-            "an integer division that has no result",
+            "an integer division by zero, or one that overflows",
             "guard the division against a divisor of 0 (and the least number against -1)",
         ),
         Rule(
             "fault",
             ERROR,
-            "the kernel does what is undefined on a GPU",
+            "undefined behaviour on a GPU",
             "see the message",
         ),
         Rule(
             "float-order",
             NOTE,
-            "a floating-point sum whose last bits depend on the order of atomics",
-            "add in a fixed order (a tree, then one thread) where results must repeat bit by bit",
+            "a non-deterministic floating-point sum: its last bits depend on the order of atomics",
+            "add in a fixed order (a tree, then one thread) where results must be reproducible",
         ),
         Rule(
             "left-out",
             ERROR,
-            "elements of the input that the result leaves out",
+            "input elements missing from the result",
             "check the loop's bound and stride against the number of threads",
         ),
         Rule(
             "doubled",
             ERROR,
-            "elements of the input that are added more than once",
+            "input elements added more than once",
             "check that each element is taken by one thread in one iteration",
         ),
     )

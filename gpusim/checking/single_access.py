@@ -25,7 +25,7 @@ def never_written(
     who = thread_named(thread[at])
     message = (
         f"{who} reads {array}[{index}] of {access.space} memory in line {access.line}, "
-        "to which nothing was stored before"
+        "which is uninitialised"
     )
     place = Place(access.line, "reads", who)
     count = int(np.count_nonzero(never)) * blocks
@@ -47,7 +47,7 @@ def order_of_sums(
     array, index = name(int(np.argmax(others)))
     message = (
         f"several threads add to {array}[{index}] in line {access.line} by floating-point "
-        "atomics: the last bits of the sum follow the order in which they come"
+        "atomics: the last bits of the sum depend on their order"
     )
     return Finding("float-order", message, (Place(access.line, "updates"),), array, index)
 

@@ -153,8 +153,8 @@ def _waits_for_ever(interpreter: Interpreter) -> NoProgressError:
     lines = sorted({instructions[int(pc)].line for pc in splits.pc})
     blocks = interpreter.batch.placement.blocks
     message = (
-        f"blocks {blocks[0]} to {blocks[-1]} go round for ever: nothing that is left to run can "
-        f"end the loop of warps at line {', '.join(map(str, lines[:4]))}"
+        f"livelock: blocks {blocks[0]} to {blocks[-1]} spin, and no other warp can end the loop at "
+        f"line {', '.join(map(str, lines[:4]))}"
     )
     line = _loop_line(interpreter.batch.program, int(splits.pc[0]))
     return NoProgressError(message, FaultPlace(line, int(blocks[0])))
@@ -166,8 +166,8 @@ def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:
     where = ", ".join(map(str, lines[:4]))
     blocks = interpreter.batch.placement.blocks
     message = (
-        f"blocks {blocks[0]} to {blocks[-1]} ran {limit} instructions without finishing; warps "
-        f"stand at line {where}. If the kernel only needs longer, raise the step limit"
+        f"blocks {blocks[0]} to {blocks[-1]} ran {limit} instructions without finishing; warps are "
+        f"at line {where}. If the kernel only needs longer, raise the step limit"
     )
     line = _loop_line(interpreter.batch.program, int(splits.pc[0]))
     return NoProgressError(message, FaultPlace(line, int(blocks[0])))

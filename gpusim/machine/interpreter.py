@@ -35,8 +35,8 @@ from gpusim.program.pure_loops import pure_loops
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
     AT_NAMED_BARRIER: "at the named barrier on line {}",
-    AT_CONVERGENCE: "for lanes of its own to join it before line {}",
-    AT_WARP: "for lanes named by the mask on line {}",
+    AT_CONVERGENCE: "for its other lanes to reconverge before line {}",
+    AT_WARP: "for lanes of the mask on line {}",
 }
 Array = np.ndarray[Any, Any]
 
@@ -119,10 +119,10 @@ class Interpreter:
 
         CUDA leaves this undefined. It is run as on a GPU, and reported to checks.
         """
-        standstill = self._standstill()
+        deadlock = self._deadlock()
         goes_on = convergence.let_go(self.context)
         if not goes_on or self.context.on_fault is not None:
-            self.context.fault(standstill)
+            self.context.fault(deadlock)
         return goes_on
 
     def yields(self) -> bool:
@@ -201,7 +201,7 @@ class Interpreter:
                 return
             group.pc += 1
 
-    def _standstill(self) -> BarrierError:
+    def _deadlock(self) -> BarrierError:
         """Return the fault of a deadlock: the waiting lanes, and where they wait."""
         splits, placement = self.batch.splits, self.batch.placement
         seen: dict[str, None] = {}
@@ -216,7 +216,7 @@ class Interpreter:
         shown = list(seen)[:4]
         more = f"; and {len(seen) - 4} more" if len(seen) > 4 else ""
         message = (
-            "the kernel stands still: a barrier that some threads never reach. "
+            "deadlock: threads wait at a barrier that others never reach. "
             + "; ".join(shown)
             + more
         )

@@ -98,7 +98,7 @@ class Prediction:
         return self.prepared.launch
 
     @property
-    def bound(self) -> Bound:
+    def limiter(self) -> Bound:
         """The limiter: the largest of the lower bounds."""
         return max(self.bounds, key=lambda b: b.time_us)
 
@@ -131,8 +131,8 @@ class Prediction:
                 "fraction": self.occupancy.fraction,
                 "limit": self.occupancy.limit,
             },
-            "bound": self.bound.name,
-            "bounds": {b.name: b.time_us for b in self.bounds},
+            "limiter": self.limiter.name,
+            "lower_bounds_us": {b.name: b.time_us for b in self.bounds},
             "stalls": self.stalls,
             "traffic": self.traffic.to_dict(),
             "lines": {str(line): fraction for line, fraction in self.lines.items()},

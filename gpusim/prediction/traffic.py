@@ -31,7 +31,7 @@ class Fetch:
     """An instruction's loads from an array, and their origin: fractions that add up to 1.
 
     Of its `sectors`, as requested by warps, `l1` hit in the SM's L1, `l2` in the L2, and `dram`
-    come from DRAM. `reuse_bytes` is the median reuse distance in the L2, in bytes of lines; None if
+    come from DRAM. `reuse_distance_bytes` is the median reuse distance in the L2, in bytes of lines; None if
     most lines are touched once.
     """
 
@@ -42,7 +42,7 @@ class Fetch:
     l1: float
     l2: float
     dram: float
-    reuse_bytes: float | None
+    reuse_distance_bytes: float | None
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Traffic:
 
     `compulsory_bytes` are the distinct sectors loaded and the distinct sectors stored or updated,
     a lower bound of traffic. `moved_bytes` are DRAM reads, in whole grains for loads, and for
-    partial stores and updates. Loads make `looked_up` sector lookups in the L2's parts; loads,
-    stores and atomics make `l1_asked` in the L1s, `l1_found` of them hits. For itself the launch
+    partial stores and updates. Loads make `l2_lookup_sectors` sector lookups in the L2's parts; loads,
+    stores and atomics make `l1_requested_sectors` in the L1s, `l1_hit_sectors` of them hits. For itself the launch
     reads `own_sectors` through the L2 and `own_bytes` from DRAM: code, constants and parameters.
     `fetches` are loads by instruction.
     """
@@ -64,9 +64,9 @@ class Traffic:
     written_bytes: int
     written_back_bytes: float
     compulsory_bytes: int
-    looked_up: float = 0.0
-    l1_asked: int = 0
-    l1_found: float = 0.0
+    l2_lookup_sectors: float = 0.0
+    l1_requested_sectors: int = 0
+    l1_hit_sectors: float = 0.0
     own_sectors: float = 0.0
     own_bytes: int = 0
     fetches: tuple[Fetch, ...] = ()
@@ -85,7 +85,11 @@ class Traffic:
 
 
 def _hit_rate(traffic: Traffic) -> float:
-    return 100 * traffic.l1_found / traffic.l1_asked if traffic.l1_asked else 0.0
+    return (
+        100 * traffic.l1_hit_sectors / traffic.l1_requested_sectors
+        if traffic.l1_requested_sectors
+        else 0.0
+    )
 
 
 # By Nsight Compute's names: unit, description, and derivation.
@@ -94,7 +98,7 @@ PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
         "sectors",
         "32-byte sectors of loads that no L1 has, once more where another part of the L2 is asked, "
         "and those that the launch reads for itself.",
-        lambda traffic: traffic.looked_up + traffic.own_sectors,
+        lambda traffic: traffic.l2_lookup_sectors + traffic.own_sectors,
     ),
     "dram__bytes_read.sum": (
         "bytes",
@@ -134,7 +138,9 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str
                 l1=1 - missed / sectors,
                 l2=(missed - fetched) / sectors,
                 dram=fetched / sectors,
-                reuse_bytes=found.reuse_bytes if math.isfinite(found.reuse_bytes) else None,
+                reuse_distance_bytes=found.reuse_distance_bytes
+                if math.isfinite(found.reuse_distance_bytes)
+                else None,
             )
         )
     sent = requested["store"] | requested["atomic"]
@@ -155,9 +161,9 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str
         written_bytes=written,
         written_back_bytes=written * share.stored[-1].written_back,
         compulsory_bytes=share.compulsory.bytes,
-        looked_up=looked_up,
-        l1_asked=loaded + sum(sent.values()),
-        l1_found=loaded - from_l2 - from_dram + kept,
+        l2_lookup_sectors=looked_up,
+        l1_requested_sectors=loaded + sum(sent.values()),
+        l1_hit_sectors=loaded - from_l2 - from_dram + kept,
         own_sectors=LAUNCH_SECTORS + CODE_READ_AGAIN * code / SECTOR_BYTES,
         own_bytes=LAUNCH_DRAM_BYTES + CODE_PIECE_BYTES * pieces if l2 == "cold" else 0,
         fetches=tuple(fetches),

@@ -70,14 +70,14 @@ def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str
     found = [_limit(forecast.first)]
     if ablations:
         found.append(_cost(ablations))
-    if forecast.first.bound.name != WAITING:  # not affected by occupancy or stalls
+    if forecast.first.limiter.name != WAITING:  # not affected by occupancy or stalls
         found += _shape(forecast)
         found.append(_waiting(forecast.first))
     return found[:SENTENCES]
 
 
 def _limit(first: Prediction) -> str:
-    bound = first.bound
+    bound = first.limiter
     fraction = bound.time_us / first.time_us
     if bound.name == WAITING:
         return (

@@ -27,8 +27,8 @@ def _changes(before: Prediction, after: Prediction) -> Iterator[str]:
     blocks = _ratio(before.launch.blocks, after.launch.blocks)
     if abs(blocks - 1) >= LEAST_CHANGE:
         yield "half the blocks" if blocks == 0.5 else f"{_more_or_fewer(blocks)} blocks"
-    if after.bound.name != before.bound.name:
-        yield f"{after.bound.name} binds, not {before.bound.name}"
+    if after.limiter.name != before.limiter.name:
+        yield f"{after.limiter.name} binds, not {before.limiter.name}"
     yield from _stalls(before, after)
 
 

@@ -16,7 +16,7 @@ from gpusim.reports.layout import BAD, DIM, TITLE, plural, size
 
 MOST_SHOWN = 100
 STYLES = {ERROR: BAD, WARNING: "bold yellow", NOTE: "bold cyan"}
-RIGHT = "nothing found: in this run no two accesses race, and no other rule was broken"
+RIGHT = "no findings: no races and no other errors in this run"
 
 
 def check_report(findings: Findings, width: int) -> Iterator[Text]:
@@ -62,7 +62,7 @@ def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Te
         yield Text.assemble((f"  {Path(source_file).name}:{line}  ", DIM), text)
     for part in wrap(finding.message, width - 4):
         yield Text(f"    {part}")
-    for part in wrap(f"mend: {finding.mend}", width - 4):
+    for part in wrap(f"fix: {finding.fix}", width - 4):
         yield Text(f"    {part}", DIM)
 
 
@@ -77,7 +77,7 @@ def interval(finding: Finding, width: int) -> Iterator[Text]:
     yield _rule(_start(first), 2 * column)
     yield Text(f"      {_what(first, finding)}")
     yield Text(f"      {'':<{column}}{_what(second, finding)}")
-    yield _rule("nothing orders the two: they may as well come the other way round", 2 * column)
+    yield _rule("the two accesses are unordered: either may come first", 2 * column)
 
 
 def _who(place: Place) -> str:
@@ -87,7 +87,7 @@ def _who(place: Place) -> str:
 
 
 def _start(place: Place) -> str:
-    return f"the barrier in line {place.since}" if place.since else "the kernel begins"
+    return f"the barrier in line {place.since}" if place.since else "start of the kernel"
 
 
 def _what(place: Place, finding: Finding) -> str:

@@ -23,7 +23,7 @@ ONCE = "once"
 class LineFetches:
     """A line's loads of an array; `l1`, `l2` and `dram` are fractions of the loaded bytes.
 
-    `reuse_bytes` is the median of their sectors' reuse distances, None where most are read once.
+    `reuse_distance_bytes` is the median over their sectors, None where most are read once.
     """
 
     line: int
@@ -32,7 +32,7 @@ class LineFetches:
     l1: float
     l2: float
     dram: float
-    reuse_bytes: float | None
+    reuse_distance_bytes: float | None
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ class LineFetches:
             self.array or OF_NO_ARRAY,
             volume(self.loaded_bytes),
             *(percent(part) if part else "." for part in (self.l1, self.l2, self.dram)),
-            ONCE if self.reuse_bytes is None else volume(self.reuse_bytes),
+            ONCE if self.reuse_distance_bytes is None else volume(self.reuse_distance_bytes),
         )
 
 
@@ -67,7 +67,7 @@ def _together(fetches: Sequence[Fetch]) -> LineFetches:
         l1=sum(one.sectors * one.l1 for one in fetches) / sectors,
         l2=sum(one.sectors * one.l2 for one in fetches) / sectors,
         dram=sum(one.sectors * one.dram for one in fetches) / sectors,
-        reuse_bytes=_median_reuse(fetches),
+        reuse_distance_bytes=_median_reuse(fetches),
     )
 
 
@@ -78,9 +78,9 @@ def _median_reuse(fetches: Sequence[Fetch]) -> float | None:
     for one in nearest:
         left -= one.sectors
         if left <= 0:
-            return one.reuse_bytes
+            return one.reuse_distance_bytes
     return None
 
 
 def _distance(fetch: Fetch) -> float:
-    return math.inf if fetch.reuse_bytes is None else fetch.reuse_bytes
+    return math.inf if fetch.reuse_distance_bytes is None else fetch.reuse_distance_bytes

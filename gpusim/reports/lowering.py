@@ -190,7 +190,7 @@ def _line_document(line: SourceLine) -> dict[str, Any]:
                 "text": row.text,
                 "issued": row.stall is not None,
                 "stall_cycles": row.stall.cycles if row.stall else None,
-                "waits_for_a_result": bool(row.stall and row.stall.waits),
+                "waits_on_scoreboard": bool(row.stall and row.stall.waits),
                 "live_registers": row.live,
             }
             for row in line.instructions

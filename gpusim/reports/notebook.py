@@ -61,7 +61,7 @@ def _lines(trace: Trace) -> Iterator[Sequence[str]]:
 
 def prediction_html(prediction: Prediction) -> str:
     """Return a prediction as HTML: time, limiter, stalls, and sources of bytes."""
-    device, bound = prediction.device.name, prediction.bound.name
+    device, bound = prediction.device.name, prediction.limiter.name
     headline = (
         f"<p><b>{escape(prediction.kernel)}</b> {duration(prediction.time_us)} on "
         f"{escape(device)} (model); {escape(bound)} binds</p>"
@@ -91,7 +91,7 @@ def prediction_bundle(prediction: Prediction, include: Any = None, exclude: Any 
     """Return a prediction by media type."""
     time = duration(prediction.time_us)
     plain = (
-        f"{prediction.kernel}: {time} on {prediction.device.name}, {prediction.bound.name} binds"
+        f"{prediction.kernel}: {time} on {prediction.device.name}, {prediction.limiter.name} binds"
     )
     return {"text/plain": plain, "text/html": prediction_html(prediction)}
 

@@ -127,7 +127,7 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     beyond = ", which does not move all of them" if forecast.peak_fraction > 1 else ""
     note = f" of the DRAM's peak, {peak:,.0f} GB/s{beyond}"
     yield _fact("", percent(forecast.peak_fraction), note)
-    bound = first.bound
+    bound = first.limiter
     fraction = percent(bound.time_us / first.time_us, 0)
     yield _fact("binds", bound.name, f": it alone takes {duration(bound.time_us)}, {fraction}")
     held = first.occupancy
@@ -211,14 +211,14 @@ def _passes(forecast: Forecast) -> Columns:
             f"{prediction.launch.blocks:,}",
             duration(prediction.time_us),
             prediction.l2,
-            prediction.bound.name,
+            prediction.limiter.name,
         )
     return made
 
 
 def _bounds(prediction: Prediction) -> Columns:
     made = Columns(Column("", "left"), Column("time"), Column("of it"), Column("", "left"))
-    binding = prediction.bound
+    binding = prediction.limiter
     for bound in sorted(prediction.bounds, key=lambda b: -b.time_us):
         fraction = bound.time_us / prediction.time_us
         style = TITLE if bound is binding else ""

@@ -109,7 +109,7 @@ def _table(ranking: Ranking) -> Columns:
         if place:
             step, why = f"{ranking.step(place):.2f}x", "; ".join(_changes(ranking, place))
         else:
-            step, why = "", f"{forecast.first.bound.name} binds"
+            step, why = "", f"{forecast.first.limiter.name} binds"
         made.row(
             (str(last - place + 1), DIM),
             (f"{forecast.job.name}{' !' if is_wrong else ''}", BAD if is_wrong else style),

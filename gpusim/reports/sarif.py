@@ -32,7 +32,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.title},
-        "help": {"text": rule.mend},
+        "help": {"text": rule.fix},
         "defaultConfiguration": {"level": rule.severity},
     }
 
@@ -44,7 +44,7 @@ def _result(finding: Finding, uri: str) -> dict[str, Any]:
         "ruleId": finding.rule,
         "ruleIndex": list(RULES).index(finding.rule),
         "level": finding.severity,
-        "message": {"text": f"{finding.message}. To mend it: {finding.mend}"},
+        "message": {"text": f"{finding.message}. Fix: {finding.fix}"},
         "locations": places[-1:],
         "relatedLocations": places[:-1],
         "occurrenceCount": finding.count,

@@ -56,7 +56,7 @@ def _result(row: Row) -> tuple[Any, ...]:
     if row["reason"] is not None:
         return "-", "-", "-", (row["reason"], BAD)
     gbps = rate(row["gbps"]).removesuffix(" GB/s")
-    return duration(row["time_us"]), gbps, percent(row["peak_fraction"]), row["bound"]
+    return duration(row["time_us"]), gbps, percent(row["peak_fraction"]), row["limiter"]
 
 
 def sweep_summary(swept: Swept, output: str, width: int) -> Iterator[Text]:

@@ -31,7 +31,7 @@ def barrier_in_a_branch_of_one_warp():
     return bug, twin
 
 
-@planted("standstill", 2, 64, ints(128), zeros(128))
+@planted("deadlock", 2, 64, ints(128), zeros(128))
 def barrier_in_a_branch_of_some_lanes():
     @cuda.jit
     def bug(x, out):
@@ -180,7 +180,7 @@ def barrier_after_threads_have_returned():
     return bug, twin
 
 
-@planted("standstill", 1, 64, ints(64), zeros(64))
+@planted("deadlock", 1, 64, ints(64), zeros(64))
 def loop_left_before_its_barrier():
     @cuda.jit
     def bug(x, out):
@@ -248,7 +248,7 @@ def barrier_in_a_device_function_of_one_side():
     return bug, twin
 
 
-@planted("standstill", 1, 32, ints(32), zeros(32))
+@planted("deadlock", 1, 32, ints(32), zeros(32))
 def half_a_warp_waits_for_the_other_half_at_the_barrier():
     @cuda.jit
     def bug(x, out):

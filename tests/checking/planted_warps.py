@@ -314,7 +314,7 @@ def one_of_three_warp_barriers_missing():
     return bug, twin
 
 
-@planted("standstill", 1, 32, ints(32), zeros(32))
+@planted("deadlock", 1, 32, ints(32), zeros(32))
 def shuffle_of_all_lanes_in_a_branch():
     @cuda.jit
     def bug(x, out):
@@ -406,7 +406,7 @@ def shuffle_from_a_lane_outside_the_mask():
     return bug, twin
 
 
-@planted("standstill", 1, 64, ints(64), zeros(64))
+@planted("deadlock", 1, 64, ints(64), zeros(64))
 def warp_barrier_that_waits_for_lanes_at_the_block_barrier():
     @cuda.jit
     def bug(x, out):

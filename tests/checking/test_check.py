@@ -174,7 +174,7 @@ def test_a_finding_names_lines_threads_and_the_element() -> None:
     out = np.zeros(64, np.int32)
     (finding,) = gpusim.check(kernel[1, 64], np.arange(64, dtype=np.int32), out)
     writes, reads = finding.places
-    assert (finding.rule, finding.hazard) == ("shared-race", "read after write")
+    assert (finding.rule, finding.hazard) == ("shared-race", "read-after-write")
     assert (writes.line, writes.does) == (line, "writes")
     assert (reads.line, reads.does) == (line + 1, "reads")
     assert finding.element == "s[63]"

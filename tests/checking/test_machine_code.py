@@ -90,7 +90,7 @@ def test_a_shuffle_of_eight_lanes_without_a_width_of_eight_reads_from_others() -
 
     (one,) = found(32)
     assert (one.rule, one.severity, one.lines, one.count) == ("mask", "error", (5,), 4 + 2 + 1)
-    assert "from lane 8, which does not take part in the shuffle" in one.message
+    assert "from lane 8, an inactive lane of the shuffle" in one.message
     assert found(8) == []
 
 

@@ -48,14 +48,14 @@ def test_a_race_is_shown_with_its_lines_a_picture_and_how_to_mend_it(
     assert "1 error, 0 warnings, 0 notes" in out
     assert "mine.py:9  s[t] = x[t]" in out
     assert "mine.py:10  out[t] = s[63 - t]" in out
-    assert "mend: put cuda.syncthreads() between the two" in out
+    assert "fix: put cuda.syncthreads() between the two" in out
     assert "line 9: writes s[63]" in out
-    assert " the kernel begins " in out
+    assert " start of the kernel " in out
 
 
 def test_a_right_kernel_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "reduce3", "-n", "1000"]) == 0
-    assert "nothing found" in capsys.readouterr().out
+    assert "no findings" in capsys.readouterr().out
 
 
 def test_warnings_exit_with_1_where_strict(kernels: str) -> None:
@@ -75,7 +75,7 @@ def test_the_document_counts_and_places_findings(
     document = json.loads(capsys.readouterr().out)
     assert document["counts"] == {"error": 1, "warning": 0, "note": 0}
     (finding,) = document["findings"]
-    assert (finding["rule"], finding["hazard"]) == ("shared-race", "read after write")
+    assert (finding["rule"], finding["hazard"]) == ("shared-race", "read-after-write")
     assert (finding["array"], finding["index"], finding["count"]) == ("s", 63, 64)
     writes, reads = finding["places"]
     assert writes["thread"] == {"block": 0, "thread": 63, "warp": 1, "lane": 31}

@@ -91,7 +91,7 @@ def test_predict_says_how_long_why_and_what_would_change_it(run: Run) -> None:
     assert f"time        {forecast.time_us:.2f} us" in out
     assert "of useful bytes: 262,144 x 4 bytes" in out
     assert "of the DRAM's peak, 4,815 GB/s" in out
-    assert f"binds       {forecast.first.bound.name}: it alone takes" in out
+    assert f"binds       {forecast.first.limiter.name}: it alone takes" in out
     assert "64 of 64 warps on an SM; limited by threads" in out
     assert "the grid does not fill the GPU" in out
     assert "1,024 blocks alike" in out
@@ -158,7 +158,7 @@ def test_predict_as_json_has_the_promised_shape(run: Run) -> None:
     assert set(first["stalls"]) == set(STALLS)
     assert sum(first["stalls"].values()) == pytest.approx(1)
     assert sum(first["lines"].values()) == pytest.approx(1)
-    assert first["bound"] in first["bounds"]
+    assert first["limiter"] in first["lower_bounds_us"]
     assert {"blocks", "warps", "fraction", "limit"} <= set(first["occupancy"])
     assert {"simulated", "extrapolated", "spread"} <= set(first["simulated"])
     assert sum(one["blocks"] for one in first["classes"]) == 1024

@@ -416,7 +416,9 @@ def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
         b.name: b.time_us for b in whole.bounds if b.name != "latency"
     }
     assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
-    assert part.bound.time_us == pytest.approx(whole.bound.time_us, rel=0.04)  # of one block alone
+    assert part.limiter.time_us == pytest.approx(
+        whole.limiter.time_us, rel=0.04
+    )  # of one block alone
     assert part.stalls == pytest.approx(whole.stalls, abs=0.025)
 
 
@@ -469,7 +471,7 @@ def test_blocks_that_take_their_turns_at_different_lengths_are_played_in_part() 
     assert len(found.classes.classes) == found.launch.blocks
     adds = sum(range(2**15)) / 32  # a warp adds its lanes' elements at once
     assert found.instructions > adds
-    assert found.time_us > found.bound.time_us * 0.99
+    assert found.time_us > found.limiter.time_us * 0.99
 
 
 def test_without_divergence_loops_that_are_kept_once_cost_their_longest_lane_alone() -> None:

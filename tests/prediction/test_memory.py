@@ -276,7 +276,11 @@ def found_again(n: int, blocks: int, gpu: device.Device = H200) -> list[float]:
     """Return which part of what blocks read again loads find in the L1, by instruction."""
     arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
     share = share_from(again[blocks, 64], (*arrays, np.int32(n)), gpu=gpu)
-    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    second = [
+        s.again
+        for pc, s in share.by_pc.items()
+        if pc >= 0 and not math.isinf(s.reuse_distance_bytes)
+    ]
     return [one.l1_hit for one in second]
 
 
@@ -303,7 +307,11 @@ def test_few_warps_that_go_over_all_of_an_l1_lose_more_of_it(
     n, blocks = round(kilobytes * 256), resident * H200.gpu.sms
     arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
     share = share_from(again[blocks, 64], (*arrays, np.int32(n)), resident=resident)
-    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    second = [
+        s.again
+        for pc, s in share.by_pc.items()
+        if pc >= 0 and not math.isinf(s.reuse_distance_bytes)
+    ]
     found = 1 - (1 - kept) / (lost - kept)
     assert np.mean([one.l1_hit for one in second]) == pytest.approx(found, abs=0.04)
 
@@ -326,7 +334,11 @@ def test_blocks_that_begin_together_lose_lines_when_they_store_most() -> None:
     n = 36 * 256
     arrays = array_spec(n * BLOCKS, "int32"), array_spec(n * BLOCKS, "int32")
     share = share_from(again_and_stored[BLOCKS, 64], (*arrays, np.int32(n)))
-    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    second = [
+        s.again
+        for pc, s in share.by_pc.items()
+        if pc >= 0 and not math.isinf(s.reuse_distance_bytes)
+    ]
     parts = 144 / 240 * (1 + (np.arange(1000) + 0.5) / 1000)
     kept, lost = 0.98 - 2 * 0.038, 1.3 - 2 * 0.06  # by 8 warps in place of 32
     found = 1 - np.clip((parts - kept) / (lost - kept), 0, 1).mean()
@@ -362,7 +374,11 @@ def test_rows_read_twice_at_the_beginning_of_a_long_life_are_as_far_apart_as_any
     arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
     launch = again_and_long_after[blocks, 64]
     share = share_from(launch, (*arrays, np.int32(n), np.int32(100_000)))
-    second = [s.again for pc, s in share.by_pc.items() if pc >= 0 and not math.isinf(s.reuse_bytes)]
+    second = [
+        s.again
+        for pc, s in share.by_pc.items()
+        if pc >= 0 and not math.isinf(s.reuse_distance_bytes)
+    ]
     assert np.mean([one.l1_hit for one in second]) == pytest.approx(in_l1, abs=0.05)
     if not in_l1:
         assert np.mean([1 - one.l2_miss for one in second]) == pytest.approx(in_l2, abs=0.05)

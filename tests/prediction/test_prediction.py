@@ -126,7 +126,7 @@ def test_shared_memory_can_limit_occupancy_and_forbid_a_launch() -> None:
 @pytest.mark.parametrize("name", ["reduce1", "reduce4", "reduce7", "kernel2"])
 def test_time_is_never_below_a_bound_and_stalls_are_shares(name: str) -> None:
     found = predicted(name, 2**24, 256)
-    assert found.time_us >= found.bound.time_us
+    assert found.time_us >= found.limiter.time_us
     assert sum(found.stalls.values()) == pytest.approx(1)
     assert sum(found.lines.values()) == pytest.approx(1)
     assert found.gbps(4 * 2**24) < found.device.bandwidth.dram_peak_gbps
@@ -141,9 +141,9 @@ def test_atomics_that_follow_each_other_are_a_bound() -> None:
 
     found = predict(kernel[128, 256], array_spec(1, "float32"), device="h200")
     cycles = 1024 * 32 * found.device.interval_cycles.global_atomic_float_same_address
-    assert found.bound.name == "atomics"
-    assert found.bound.time_us == pytest.approx(cycles / found.device.gpu.sm_clock_mhz)
-    assert found.bound.time_us > 0.9 * found.cycles / found.device.gpu.sm_clock_mhz
+    assert found.limiter.name == "atomics"
+    assert found.limiter.time_us == pytest.approx(cycles / found.device.gpu.sm_clock_mhz)
+    assert found.limiter.time_us > 0.9 * found.cycles / found.device.gpu.sm_clock_mhz
 
 
 def test_constants_that_an_sm_looks_up_one_after_the_other_are_a_bound() -> None:
@@ -231,7 +231,7 @@ def test_a_kernel_that_writes_alone_takes_as_long_as_dram_needs() -> None:
         out[cuda.grid(1)] = 1
 
     found = predict(fill[2**28 // 1024, 1024], array_spec(2**28, "float32"))
-    assert found.time_us >= found.bound.time_us
+    assert found.time_us >= found.limiter.time_us
 
 
 @pytest.mark.parametrize("mechanism", sorted(device.ABLATIONS))

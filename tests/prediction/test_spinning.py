@@ -377,8 +377,8 @@ def test_a_chain_binds_a_prediction() -> None:
         predict(chain[blocks, 32], zeros(blocks), 1, device=H200, code="lowering")
         for blocks in (512, 1024)
     )
-    assert many.bound.name == "waiting"
-    assert many.cycles == pytest.approx(many.bound.time_us * H200.gpu.sm_clock_mhz)
+    assert many.limiter.name == "waiting"
+    assert many.cycles == pytest.approx(many.limiter.time_us * H200.gpu.sm_clock_mhz)
     step = ends_of(chain, 512, zeros(512), 1).cycles_a_block
     assert (many.cycles - few.cycles) / 512 == pytest.approx(step, rel=0.001)
 
@@ -389,7 +389,7 @@ def test_blocks_draw_tickets_in_their_order() -> None:
     launch = chain_by_tickets[256, 32]
     made = predict(launch, *states, zeros(8192), zeros(8192), device="h200", code="lowering")
     (read,) = [one for one in made.traffic.fetches if one.array == "numbers"]
-    assert (read.sectors, read.dram, read.reuse_bytes) == (1024, 1.0, None)
+    assert (read.sectors, read.dram, read.reuse_distance_bytes) == (1024, 1.0, None)
 
 
 def test_blocks_that_meet_at_a_counter_take_a_words_way_for_each_round() -> None:
@@ -411,5 +411,5 @@ def test_locks_are_handed_on() -> None:
     out = zeros(1)
     made = predict(taking_a_lock[64, 1], zeros(1), out, device=H200, code="lowering")
     assert out[0] == 0  # predictions leave arrays alone
-    assert made.bound.name == "waiting"
+    assert made.limiter.name == "waiting"
     assert made.cycles > 63 * LATENCY.fenced_flag

@@ -65,7 +65,7 @@ def test_a_row_is_what_predict_says() -> None:
     assert whole["time_us"] == forecast.time_us
     assert whole["gbps"] == forecast.gbps
     assert whole["launches"] == len(forecast.predictions)
-    assert whole["bound"] == forecast.first.bound.name
+    assert whole["limiter"] == forecast.first.limiter.name
     assert sum(whole[c] for c in COLUMNS if c.startswith("stall_")) == pytest.approx(1)
     assert (whole["without"], row["without"], whole["reason"]) == ("", "barriers", None)
 
@@ -265,7 +265,7 @@ def test_a_damaged_line_is_set_aside_and_worked_out_again(
         {"time_us": float("nan")},
         {"time_us": True},
         {"time_us": 10**400},
-        {"bound": 3},
+        {"limiter": 3},
         {"more": 1},
     ],
 )

@@ -96,7 +96,7 @@ def test_the_reuse_distance_of_a_line_is_that_of_half_of_its_sectors(
     far: int, reuse: float | None
 ) -> None:
     (found,) = by_line([fetch(7, "a", far), fetch(7, "a", 100, 1.0, 64.0)])
-    assert found.reuse_bytes == reuse
+    assert found.reuse_distance_bytes == reuse
 
 
 def test_sizes_have_three_digits_or_so_and_a_unit() -> None:

@@ -114,7 +114,7 @@ def test_a_side_with_one_more_syncwarp_goes_on_without_the_other() -> None:
 
 
 def test_a_warpsync_waits_for_lanes_at_a_barrier_of_the_block() -> None:
-    with pytest.raises(BarrierError, match="stands still"):
+    with pytest.raises(BarrierError, match="deadlock"):
         run("others_at_a_barrier")
 
 

@@ -68,7 +68,7 @@ class Sources:
 
     `missed` sectors miss the L1, `fetched` of them the L2 too, for `dram_bytes` of DRAM traffic.
     The L2's parts perform `looked_up` sector lookups in all. The sectors lie around `address`;
-    `reuse_bytes` is the median reuse distance in the L2, in bytes of lines: infinite if most lines
+    `reuse_distance_bytes` is the median reuse distance in the L2, in bytes of lines: infinite if most lines
     are touched once.
     """
 
@@ -79,7 +79,7 @@ class Sources:
     dram_bytes: float = 0.0
     looked_up: float = 0.0
     address: int = 0
-    reuse_bytes: float = math.inf
+    reuse_distance_bytes: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -395,7 +395,7 @@ class Caches:
             dram_bytes=dram_bytes,
             looked_up=float(missed.sum()) + elsewhere,
             address=int(self.touches.begin[mine][0]) if mine.any() else 0,
-            reuse_bytes=float(np.median(distance)) if mine.any() else math.inf,
+            reuse_distance_bytes=float(np.median(distance)) if mine.any() else math.inf,
         )
 
     def _source(

@@ -121,7 +121,7 @@ def _sentence(forecast: Forecast | None) -> str:
     return (
         f"{duration(forecast.time_us)} on {forecast.device.name} (model), "
         f"{rate(forecast.gbps)} of useful bytes, {percent(forecast.peak_fraction)} of the DRAM's "
-        f"peak; {forecast.first.bound.name} binds"
+        f"peak; {forecast.first.limiter.name} binds"
     )
 
 
@@ -227,7 +227,7 @@ def _prediction_tables(forecast: Forecast | None) -> list[Table]:
     if forecast is None:
         return []
     first = forecast.first
-    longest = first.bound.time_us or 1.0
+    longest = first.limiter.time_us or 1.0
     bounds = [
         (_text(b.name), Cell(duration(b.time_us), b.time_us, b.time_us / longest))
         for b in sorted(first.bounds, key=lambda b: -b.time_us)
@@ -260,7 +260,7 @@ def _memory(fetches: Sequence[Fetch]) -> list[Table]:
 
 def _values(one: line_fetches.LineFetches) -> tuple[float | str, ...]:
     """Return a row's sort keys; data read once comes before all reuse distances."""
-    reuse = -1.0 if one.reuse_bytes is None else one.reuse_bytes
+    reuse = -1.0 if one.reuse_distance_bytes is None else one.reuse_distance_bytes
     return one.line, one.array, one.loaded_bytes, one.l1, one.l2, one.dram, reuse
 
 
