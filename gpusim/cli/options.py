@@ -10,7 +10,8 @@ import argparse
 import io
 import json
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,6 +21,9 @@ from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+
+_SECOND_COLUMN = re.compile(r"\s*\S+(?: \S+)*?\s{2,}(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -129,12 +133,37 @@ def _plain(value: Any) -> Any:
 
 
 def print_lines(report: Callable[[int], Iterable[Text]]) -> None:
-    """Print the lines of a report for the terminal's width; none wraps."""
+    """Print the lines of a report for the terminal's width; longer ones fold at spaces."""
     from gpusim.reports.layout import console
 
     screen = console(output.standard_output())
     width = screen.width
     screen.file = page = io.StringIO()  # rich leaves the process where a reader has left
     for line in report(width):
-        screen.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+        for part in _folded(line, width):
+            screen.print(part, no_wrap=True, crop=True)
     output.write(page.getvalue())
+
+
+def _folded(line: Text, width: int) -> Iterator[Text]:
+    """Yield a line in pieces of at most `width`; all but the first are indented two further."""
+    from rich.text import Text
+
+    for whole in line.split("\n", allow_blank=True):
+        indent = _hang(whole.plain, width)
+        while whole.cell_len > width:
+            at = whole.plain.rfind(" ", indent, width + 1)
+            at = at if at > width // 3 else width
+            first, whole = whole.divide([at])
+            first.rstrip()
+            yield first
+            rest = len(whole.plain) - len(whole.plain.lstrip())
+            whole = Text(" " * indent).append_text(whole[rest:])
+        yield whole
+
+
+def _hang(text: str, width: int) -> int:
+    """Return the indent of continuation lines: that of the second column, where there is one."""
+    column = _SECOND_COLUMN.match(text)
+    leading = len(text) - len(text.lstrip())
+    return column.end() if column and column.end() <= width // 4 else leading + 2

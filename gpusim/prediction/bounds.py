@@ -20,7 +20,7 @@ from gpusim.prediction.traffic import Traffic
 
 Array = np.ndarray[Any, Any]
 
-WAITING = "waiting"  # the bound of inter-block synchronisation
+SPINNING = "spinning"  # the lower bound of blocks that spin on each other
 
 
 @dataclass(frozen=True)

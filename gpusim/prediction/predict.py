@@ -21,7 +21,7 @@ from gpusim.gpu.occupancy import occupancy
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.events import require_observers
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.bounds import WAITING, Bound, bounds_of
+from gpusim.prediction.bounds import SPINNING, Bound, bounds_of
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.memory import MemoryShare, memory_share
@@ -100,7 +100,7 @@ def predict_prepared(
     ]
     cycles = done.cycles
     if waiting is not None:
-        bounds.append(Bound(WAITING, waiting.ends.cycles / gpu.gpu.sm_clock_mhz))
+        bounds.append(Bound(SPINNING, waiting.ends.cycles / gpu.gpu.sm_clock_mhz))
         cycles = max(cycles, waiting.ends.cycles)
     return Prediction(
         prepared=prepared,

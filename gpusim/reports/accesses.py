@@ -50,7 +50,9 @@ def _checked(trace: Trace, line: int, warp: int | None) -> dict[int, str]:
     texts = {counted.line: counted.text.strip() for counted in trace.lines}
     if line not in texts:
         known = lanes.ranges(sorted(texts))
-        raise InputError(f"line {line} is no line of {trace.kernel} that runs; those are {known}")
+        raise InputError(
+            f"line {line} of {trace.kernel} is not executed; the executed ones: {known}"
+        )
     if warp is not None and not 0 <= warp < len(trace.warps):
         last = len(trace.warps) - 1
         raise InputError(f"block {trace.block_index} has warps 0 to {last}, not {warp}")
@@ -75,14 +77,14 @@ def line_report(trace: Trace, line: int, warp: int | None, width: int) -> Iterat
             conditions = [(e, i) for e, i in conditions if e.warp == warp]
         if conditions:
             note = "" if decided == line else texts.get(decided, "")
-            yield heading(f"Which lanes pass line {decided}", note)
+            yield heading(f"Condition of line {decided}, lane by lane", note)
             yield from _condition_table(conditions, width)
     if not accesses:
         if not deciding:
-            yield Text("\nThis line accesses no memory and decides nothing.")
+            yield Text("\nThis line has neither memory accesses nor a condition.")
         return
     chosen = _worst_warp(accesses) if warp is None else warp
-    note = "" if warp is not None else "the one with most replays; --warp W shows another"
+    note = "" if warp is not None else "the one with most excessive wavefronts; --warp W: another"
     yield heading(f"Accesses of warp {chosen}, block {trace.block_index}", note)
     yield from _access_tables([(e, i) for e, i in accesses if e.warp == chosen], trace.cc, width)
 
@@ -211,7 +213,7 @@ def _access_tables(
         off = sorted({access.iteration for access in idle})
         where = f"In iteration{'s' if len(off) > 1 else ''} {lanes.ranges(off)} n"
         where = where if several else "N"
-        yield Text(f"\n{where}o lane of the warp is on: the guarded access touches nothing.", DIM)
+        yield Text(f"\n{where}o lane of the warp is predicated on: no access.", DIM)
     yield from _unshown(steps)
 
 
@@ -276,7 +278,9 @@ def _bank_grid(execution: Execution, banks: int, width: int) -> Iterator[Text]:
     """Yield the banks across, and below each the lanes that it serves, one word a row."""
     label = 4
     per_line = next(n for n in (banks, 16, 8, 4) if label + 3 * n <= width or n == 4)
-    yield Text("  which lane each bank serves (the first of those that share a word):", DIM)
+    yield Text(
+        "  the lane served by each bank, wavefront by wavefront (first lane of a word):", DIM
+    )
     for start in range(0, banks, per_line):
         columns = range(start, min(start + per_line, banks))
         yield Text("bank" + "".join(f"{bank:>3}" for bank in columns), DIM)

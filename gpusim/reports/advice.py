@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gpusim.isa.ops import OPS
-from gpusim.prediction.bounds import WAITING
+from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import Forecast
@@ -29,37 +29,37 @@ class Stall(NamedTuple):
 
 # Nsight Compute's names ("Warp Stall Sampling" in its documentation), in our own words.
 STALLS: dict[str, Stall] = {
-    "selected": Stall("it issues an instruction", "fewer instructions"),
-    "not_selected": Stall("another warp issues", "fewer instructions"),
-    "wait": Stall("fixed latency of its last instruction", "more independent instructions"),
+    "selected": Stall("issues an instruction", "fewer instructions"),
+    "not_selected": Stall("eligible, another warp is selected", "fewer instructions"),
+    "wait": Stall("fixed-latency dependency", "more independent instructions"),
     "short_scoreboard": Stall(
-        "a result of LDS, SHFL, S2R, MUFU or LDC", "fewer of these on the way to a result"
+        "dependency on LDS, SHFL, S2R, MUFU or LDC", "fewer of these in the dependency chain"
     ),
     "long_scoreboard": Stall(
-        "data from global memory", "more loads in flight, several for each thread,"
+        "dependency on global or local memory", "more loads in flight per thread"
     ),
     "mio_throttle": Stall(
-        "the queue of shared memory, SHFL, LDC is full", "fewer of these, or fewer conflicts"
+        "full queue of shared memory, SHFL and LDC", "fewer of these, or fewer bank conflicts"
     ),
-    "lg_throttle": Stall("the queue of global memory is full", "fewer or wider global accesses"),
-    "math_pipe_throttle": Stall("the pipe it needs is busy", "fewer instructions of one kind"),
-    "barrier": Stall("the other warps of its block, at a barrier", "fewer barriers"),
+    "lg_throttle": Stall("full queue of global and local memory", "fewer or wider global accesses"),
+    "math_pipe_throttle": Stall("busy execution pipe", "fewer instructions of one pipe"),
+    "barrier": Stall("sibling warps not yet at the barrier", "fewer barriers"),
 }
 
 # Where the dearest line has atomics on global memory, these stalls are theirs.
 OF_ATOMICS = ("long_scoreboard", "lg_throttle")
-FEWER_ATOMICS = "fewer atomics, or atomics on more addresses,"
+FEWER_ATOMICS = "fewer atomics, or atomics on more addresses"
 
 _BOUND_REMEDIES = {
     "issue": "fewer instructions",
-    "shared memory": "fewer wavefronts: fewer shared accesses, or none that conflict",
+    "shared memory": "fewer wavefronts: fewer shared accesses, or fewer bank conflicts",
     "L2": "fewer bytes from L2",
     "DRAM": "fewer bytes from DRAM",
-    "constants": "fewer different constants for the lanes of a warp",
+    "constants": "fewer distinct constants per warp",
     "atomics": "fewer atomics, or atomics on more addresses",
-    "block launch": "fewer blocks, each with more to do",
-    "latency": "shorter chains of dependent instructions, or more warps",
-    WAITING: "less between seeing another block's word and leaving one's own, or fewer blocks",
+    "block launch": "fewer blocks with more work each",
+    "latency": "shorter dependency chains, or more warps",
+    SPINNING: "a shorter path from acquire to release in each block, or fewer blocks",
 }
 
 _WORKING = ("selected", "not_selected")
@@ -70,7 +70,7 @@ def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str
     found = [_limit(forecast.first)]
     if ablations:
         found.append(_cost(ablations))
-    if forecast.first.limiter.name != WAITING:  # not affected by occupancy or stalls
+    if forecast.first.limiter.name != SPINNING:  # not affected by occupancy or stalls
         found += _shape(forecast)
         found.append(_waiting(forecast.first))
     return found[:SENTENCES]
@@ -79,20 +79,20 @@ def advice(forecast: Forecast, ablations: Sequence[Ablation] | None) -> list[str
 def _limit(first: Prediction) -> str:
     bound = first.limiter
     fraction = bound.time_us / first.time_us
-    if bound.name == WAITING:
+    if bound.name == SPINNING:
         return (
-            f"Blocks wait for words of others for {duration(bound.time_us)}: "
-            f"only {_BOUND_REMEDIES[WAITING]} would make it much faster."
+            f"Limiter: blocks spin on other blocks for {duration(bound.time_us)}. "
+            f"Fix: {_BOUND_REMEDIES[SPINNING]}."
         )
     remedy = _BOUND_REMEDIES.get(bound.name, f"less work for {bound.name}")
     if fraction >= AT_A_BOUND:
         return (
-            f"It runs at {percent(fraction, 0)} of what {bound.name} allows: "
-            f"only {remedy} would make it much faster."
+            f"Limiter {bound.name}: the duration is near its lower bound "
+            f"({percent(fraction, 0)}). Fix: {remedy}."
         )
     return (
-        f"No limit is reached: the nearest, {bound.name}, would allow {duration(bound.time_us)}, "
-        f"{first.time_us / bound.time_us:.1f} times as fast; the rest is waiting."
+        f"No lower bound is reached: the nearest, {bound.name}, is {duration(bound.time_us)}, "
+        f"{first.time_us / bound.time_us:.1f} times as fast; the rest is exposed latency."
     )
 
 
@@ -100,14 +100,14 @@ def _waiting(first: Prediction) -> str:
     waits = {name: fraction for name, fraction in first.stalls.items() if name not in _WORKING}
     name = max(waits, key=lambda stall: (waits[stall], stall))
     known = STALLS.get(name)
-    what = f"{name} ({known.meaning})" if known else name
+    stall = f"{name} ({known.meaning})" if known else name
     line = max(first.lines, key=lambda number: (first.lines[number], -number))
-    text = f"Warps wait longest for {what}, {percent(waits[name], 0)} of their time"
+    text = f"Top stall: {stall}, {percent(waits[name], 0)} of warp cycles."
     remedy = FEWER_ATOMICS if name in OF_ATOMICS and _has_atomics(first, line) else None
     remedy = remedy or (known.remedy if known else None)
-    text += f"; {remedy} would shorten that" if remedy else ""
-    where = f"line {line}" if line else "what the compiler sets up"
-    return f"{text}. Most of all cycles, {percent(first.lines[line], 0)}, go to {where}."
+    text += f" Fix: {remedy}." if remedy else ""
+    where = f"line {line}" if line else "the compiler's set-up code"
+    return f"{text} Hot spot: {where}, {percent(first.lines[line], 0)} of warp cycles."
 
 
 def _has_atomics(first: Prediction, line: int) -> bool:
@@ -123,16 +123,16 @@ def _cost(ablations: Sequence[Ablation]) -> str:
     best = ablations[0]
     if best.saves < WORTH_SAYING:
         tried = ", ".join(one.mechanism for one in ablations)
-        return f"Nothing that was switched off costs more than 1 % ({tried})."
+        return f"No ablation saves more than 1 % ({tried})."
     text = (
-        f"Without {best.mechanism} it would take {duration(best.time_us)}, "
+        f"Without {best.mechanism} the duration is {duration(best.time_us)}, "
         f"{percent(best.saves)} less"
     )
     others = [one for one in ablations[1:] if one.saves >= WORTH_SAYING]
     if others:
         more = ", ".join(f"{one.mechanism} {percent(one.saves)}" for one in others[:2])
         return f"{text}; next: {more}."
-    return f"{text}; nothing else costs more than 1 %."
+    return f"{text}; no other ablation saves more than 1 %."
 
 
 def _shape(forecast: Forecast) -> Iterator[str]:
@@ -142,26 +142,25 @@ def _shape(forecast: Forecast) -> Iterator[str]:
     overhead = first.time_us - first.cycles / gpu.sm_clock_mhz
     if overhead > 0.5 * first.time_us:
         yield (
-            f"The launch itself is {percent(overhead / first.time_us, 0)} of the time: only more "
-            "work for one launch, or fewer launches, would change much."
+            f"Launch overhead: {percent(overhead / first.time_us, 0)} of the duration. Fix: more "
+            "work per launch, or fewer launches."
         )
     blocks = held.blocks * gpu.sms
     idle = 1 - first.waves / -(-first.launch.blocks // blocks)
     if first.launch.blocks < gpu.sms:
         yield (
-            f"{first.launch.blocks:,} blocks leave {gpu.sms - first.launch.blocks} of "
-            f"{gpu.sms} SMs without work."
+            f"Small grid: {first.launch.blocks:,} blocks leave {gpu.sms - first.launch.blocks} of "
+            f"{gpu.sms} SMs idle."
         )
     elif first.waves < 1 - LARGE_TAIL:
         yield (
-            f"The grid fills {percent(first.waves, 0)} of the GPU's places: "
-            f"{blocks:,} blocks would fill them all."
+            f"Small grid: {percent(first.waves, 0)} of a wave; a full one has {blocks:,} blocks."
         )
     elif first.waves < FEW_WAVES and idle > LARGE_TAIL:
         yield (
-            f"The last wave leaves {percent(idle, 0)} of all places empty: a grid that is a "
-            f"multiple of {blocks:,} blocks would not."
+            f"Tail effect: the last wave leaves {percent(idle, 0)} of the block slots idle. Fix: a "
+            f"multiple of {blocks:,} blocks."
         )
     if held.fraction < LOW_OCCUPANCY:
         part = percent(held.fraction, 0)
-        yield f"An SM holds {part} of its warps: {held.limit} stand in the way."
+        yield f"Low occupancy: {part} of an SM's warps, limited by {held.limit}."

@@ -28,7 +28,7 @@ def _changes(before: Prediction, after: Prediction) -> Iterator[str]:
     if abs(blocks - 1) >= LEAST_CHANGE:
         yield "half the blocks" if blocks == 0.5 else f"{_more_or_fewer(blocks)} blocks"
     if after.limiter.name != before.limiter.name:
-        yield f"{after.limiter.name} binds, not {before.limiter.name}"
+        yield f"limiter {after.limiter.name} instead of {before.limiter.name}"
     yield from _stalls(before, after)
 
 
@@ -37,7 +37,7 @@ def _conflicts(before: Prediction, after: Prediction) -> Iterator[str]:
     if had and not has:
         yield "no bank conflicts"
     elif has and not had:
-        yield "now bank conflicts"
+        yield "new bank conflicts"
     elif had and abs(_ratio(had, has) - 1) >= LEAST_CHANGE:
         yield f"{_more_or_fewer(_ratio(had, has))} bank conflicts"
 

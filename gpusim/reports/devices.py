@@ -78,7 +78,9 @@ def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
             *((str(kinds[kind]), STYLES[kind]) for kind in KINDS),
         )
     yield from made.lines(width)
-    yield heading("Mechanisms", "what --without can switch off, to see what it costs")
+    yield heading(
+        "Mechanisms", "ablations of predict, rank, sweep, plot and report: --without NAME"
+    )
     switches = Columns(Column("", "left"), Column("", "left", "fold"))
     for name, meaning in ABLATIONS.items():
         switches.row((f"  {name}", TITLE), (meaning, DIM))

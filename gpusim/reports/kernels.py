@@ -24,11 +24,11 @@ def kernel_list(entries: Sequence[Entry], width: int) -> Iterator[Text]:
             yield Text(str(origin), TITLE)
         yield from _described(entry.name, entry.teaches, width, "")
         if entry.defect:
-            cure = f" Corrected: {entry.fixed_by}." if entry.fixed_by else ""
-            defect = f"as published: {entry.defect.rstrip('.')}.{cure}"
+            fix = f" Corrected: {entry.fixed_by}." if entry.fixed_by else ""
+            defect = f"known defect: {entry.defect.rstrip('.')}.{fix}"
             yield from _described("", defect, width, BAD)
     yield Text()
-    yield Text("gpusim run NAME checks one against NumPy; gpusim trace NAME looks inside.", DIM)
+    yield Text("gpusim run NAME checks one against NumPy; gpusim trace NAME counts and finds.", DIM)
 
 
 def _described(name: str, text: str, width: int, style: str) -> Iterator[Text]:

@@ -13,7 +13,7 @@ from gpusim.prediction.traffic import Fetch
 from gpusim.reports.quantities import percent, volume
 
 TITLES = ("line", "array", "loaded", "L1", "L2", "DRAM", "reuse distance")
-NOTE = f"where loads find their bytes, by a sample of {SAMPLED} sectors of each"
+NOTE = f"loaded bytes by source, from a sample of {SAMPLED} sectors per load"
 MOST_ROWS = 12
 OF_NO_ARRAY = "(no argument)"
 ONCE = "once"

@@ -34,7 +34,7 @@ class Lowered:
     def recorded(self) -> Sequence[Stage]:
         """The stages; InputError where there are none."""
         if not self.stages:
-            raise InputError(f"{self.program.name} comes as machine code: it has no passes to show")
+            raise InputError(f"{self.program.name} is given as machine code: it has no passes")
         return self.stages
 
     def stage(self, label: str) -> Stage:

@@ -30,9 +30,9 @@ def lowered_report(lowered: Lowered, width: int) -> Iterator[Text]:
     """Yield the lowering of a kernel: its passes, and its lines with their SSA and machine code."""
     yield from _title(lowered)
     if lowered.stages:
-        yield heading("Passes", "lines of text that each added and removed")
+        yield heading("Passes", "lines of text added and removed by each")
         yield from passes_table(lowered).lines(width)
-    note = "stall: cycles to the next issue, + where it waits for a result; live: 32-bit registers"
+    note = "stall: stall count in cycles, + for a scoreboard wait; live: 32-bit registers"
     yield heading("Source lines", note)
     yield from code_table(lowered).lines(width)
 
@@ -74,7 +74,7 @@ def _summary(change: Change) -> str:
     if change.is_selection:
         return "instructions are selected"
     if not change.is_change:
-        return "changed nothing"
+        return "no change"
     if not change.added and not change.removed:
         return "moved lines"
     return f"+{change.added} -{change.removed}"

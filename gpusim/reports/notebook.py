@@ -38,7 +38,7 @@ def trace_html(trace: Trace) -> str:
 
 
 LINE_TITLES = (
-    "line", "source", "executions", "lanes on", "divergent", "wavefronts", "conflicts", "sectors",
+    "line", "source", "executions", "threads on", "divergent", "wavefronts", "excessive", "sectors",
 )  # fmt: skip
 
 
@@ -64,12 +64,12 @@ def prediction_html(prediction: Prediction) -> str:
     device, bound = prediction.device.name, prediction.limiter.name
     headline = (
         f"<p><b>{escape(prediction.kernel)}</b> {duration(prediction.time_us)} on "
-        f"{escape(device)} (model); {escape(bound)} binds</p>"
+        f"{escape(device)} (model); limiter: {escape(bound)}</p>"
     )
     bounds = sorted(prediction.bounds, key=lambda one: -one.time_us)
     stalls = sorted(prediction.stalls.items(), key=lambda item: -item[1])
     tables = (
-        _table(("limit", "time"), ((one.name, duration(one.time_us)) for one in bounds)),
+        _table(("lower bound", "time"), ((one.name, duration(one.time_us)) for one in bounds)),
         _table(("stall", "fraction"), ((name, percent(part)) for name, part in stalls)),
         _table(line_fetches.TITLES, _fetches(prediction)),
     )
@@ -91,7 +91,8 @@ def prediction_bundle(prediction: Prediction, include: Any = None, exclude: Any 
     """Return a prediction by media type."""
     time = duration(prediction.time_us)
     plain = (
-        f"{prediction.kernel}: {time} on {prediction.device.name}, {prediction.limiter.name} binds"
+        f"{prediction.kernel}: {time} on {prediction.device.name}, "
+        f"limiter {prediction.limiter.name}"
     )
     return {"text/plain": plain, "text/html": prediction_html(prediction)}
 

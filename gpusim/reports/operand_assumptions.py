@@ -11,8 +11,8 @@ from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.reports.layout import DIM
 
 ASSUMED = (
-    "elements that are not given are taken for ordinary numbers: quotients, roots, powers and the "
-    "like take their usual path"
+    "array elements without values are taken for ordinary operands: quotients, roots and powers "
+    "take their fast path"
 )
 
 

@@ -68,7 +68,7 @@ def trace_events(trace: Trace, steps: BlockSteps) -> dict[str, Any]:
             events.append(
                 _complete(_mnemonic(one), "step", at, 1, process, thread, text=text, **args)
             )
-        events.append(_counter("lanes on", at, lanes=step.lanes_on))
+        events.append(_counter("predicated-on threads", at, lanes=step.lanes_on))
         events.append(_counter("barrier interval", at, interval=step.interval))
     return _document(events, "step", kernel=trace.kernel, steps_are_all=steps.is_complete)
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from gpusim.gpu.device import ABLATIONS
-from gpusim.prediction.bounds import WAITING
+from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
@@ -73,12 +73,12 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
         for part in wrap(known_defect(setup.entry), width - 4):
             yield Text(f"  {part}", BAD)
     if len(forecast.predictions) > 1:
-        yield heading("Passes", "what follows is about the first")
+        yield heading("Passes", "all sections below: the first pass")
         yield from _passes(forecast).lines(width)
-    yield heading("Bounds", "the time if one thing alone limited it; the longest binds")
+    yield heading("Lower bounds", "duration with one limiter alone; the longest is the limiter")
     yield from _bounds(first).lines(width)
     stalls, lines = _cycles_shown(first)
-    yield heading("Stalls", f"{stalls}, by Nsight Compute's names")
+    yield heading("Stalls", f"{stalls}, by Nsight Compute's reasons")
     yield from _stalls(first).lines(width)
     if first.timeline is not None:
         yield from timeline_lines(first.timeline, width)
@@ -86,7 +86,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     yield from _lines(forecast, width)
     yield from _memory(first, width)
     yield from _classes(first, width)
-    yield heading("What would change it")
+    yield heading("Findings")
     for sentence in advice(forecast, answer.ablations):
         yield from _wrapped(sentence, width)
     if answer.ablations:
@@ -94,7 +94,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
         yield from _ablations(answer.ablations, forecast.time_us).lines(width)
     elif answer.ablations is None:
         yield Text(
-            "  --why simulates it again without barriers, conflicts and so on, one by one.", DIM
+            "  --why: ablations, simulated without barriers, without bank conflicts, ...", DIM
         )
 
 
@@ -120,16 +120,17 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     counted = f"{setup.n:,} x {setup.dtype.itemsize} bytes" if setup else COMPULSORY
     imagined = device_changes(forecast.device)
     note = f" {imagined}" if imagined else _time_note(forecast)
-    yield _fact("time", duration(forecast.time_us), note, TITLE)
+    yield _fact("duration", duration(forecast.time_us), note, TITLE)
     if answer.whole is not None:
         yield from _beside(forecast, answer.whole, width)
     yield _fact("throughput", rate(forecast.gbps), f" of useful bytes: {counted}")
-    beyond = ", which does not move all of them" if forecast.peak_fraction > 1 else ""
+    beyond = ": the L2 serves part of them" if forecast.peak_fraction > 1 else ""
     note = f" of the DRAM's peak, {peak:,.0f} GB/s{beyond}"
     yield _fact("", percent(forecast.peak_fraction), note)
     bound = first.limiter
     fraction = percent(bound.time_us / first.time_us, 0)
-    yield _fact("binds", bound.name, f": it alone takes {duration(bound.time_us)}, {fraction}")
+    note = f": lower bound {duration(bound.time_us)}, {fraction} of the duration"
+    yield _fact("limiter", bound.name, note)
     held = first.occupancy
     most = forecast.device.sm.max_threads // 32
     yield _fact(
@@ -147,7 +148,7 @@ def _time_note(forecast: Forecast) -> str:
     if len(forecast.predictions) > 1:
         return f" for {len(forecast.predictions)} passes (model)"
     overhead = max(0.0, first.time_us - first.cycles / first.device.gpu.sm_clock_mhz)
-    return f", {duration(overhead)} of them the launch; {first.cycles:,.0f} SM cycles (model)"
+    return f" with {duration(overhead)} launch overhead; {first.cycles:,.0f} SM cycles (model)"
 
 
 def _beside(forecast: Forecast, whole: Forecast, width: int) -> Iterator[Text]:
@@ -155,10 +156,9 @@ def _beside(forecast: Forecast, whole: Forecast, width: int) -> Iterator[Text]:
     names, before = sorted(forecast.device.ablations), whole.device.facts
     kept = [*names, *(f"{key} = {before[key].value}" for key, _ in forecast.device.changed)]
     cost = whole.time_us - forecast.time_us
-    what = f"the cost is {duration(cost)}, {percent(cost / whole.time_us)}"
-    if cost < 0:
-        what = f"nothing is gained, {duration(-cost)} are lost"
-    yield _fact("", duration(whole.time_us), f" with {' and '.join(kept)}; {what}")
+    note = f"{'cost' if cost >= 0 else 'gain'} {duration(abs(cost))}"
+    note += f", {percent(abs(cost) / whole.time_us)}"
+    yield _fact("", duration(whole.time_us), f" with {' and '.join(kept)}; {note}")
     for name in names:
         yield from _wrapped(ABLATIONS[name], width, LABEL_WIDTH + 2, DIM)
 
@@ -176,8 +176,8 @@ def _waves(prediction: Prediction) -> tuple[str, str]:
     part = prediction.waves - whole
     of = f" of {held * gpu.sms:,} blocks ({held} on each of {gpu.sms} SMs)"
     if whole == 0:
-        return f"{prediction.waves:.2f}", f"{of}: the grid does not fill the GPU"
-    tail = f"; the tail fills {percent(part, 0)} of the GPU" if part > 0 else "; no tail"
+        return f"{prediction.waves:.2f}", f"{of}: less than a full wave"
+    tail = f"; tail of {percent(part, 0)} of a wave" if part > 0 else "; no tail"
     return f"{prediction.waves:,.1f}", of + tail
 
 
@@ -189,7 +189,7 @@ def _simulated(prediction: Prediction) -> Iterator[Text]:
         some, all_ = done.iterations_simulated, done.iterations
         parts.append(f"{some:,} of the longest loop's {all_:,} iterations")
     if not parts:
-        yield _fact("simulated", simulated, "; nothing is extrapolated")
+        yield _fact("simulated", simulated, "; none extrapolated")
         return
     yield _fact("simulated", simulated, f"; {', '.join(parts)}, spread {percent(done.spread, 2)}")
 
@@ -201,7 +201,7 @@ def _passes(forecast: Forecast) -> Columns:
         Column("blocks"),
         Column("time"),
         Column("L2", "left"),
-        Column("binds", "left"),
+        Column("limiter", "left"),
     )
     launches = zip(forecast.job.launches, forecast.predictions, strict=True)
     for number, (launch, prediction) in enumerate(launches, 1):
@@ -217,7 +217,7 @@ def _passes(forecast: Forecast) -> Columns:
 
 
 def _bounds(prediction: Prediction) -> Columns:
-    made = Columns(Column("", "left"), Column("time"), Column("of it"), Column("", "left"))
+    made = Columns(Column("", "left"), Column("time"), Column("share"), Column("", "left"))
     binding = prediction.limiter
     for bound in sorted(prediction.bounds, key=lambda b: -b.time_us):
         fraction = bound.time_us / prediction.time_us
@@ -233,15 +233,13 @@ def _bounds(prediction: Prediction) -> Columns:
 
 def _cycles_shown(prediction: Prediction) -> tuple[str, str]:
     """Return the cycles behind stalls and source lines: parked warps have none."""
-    if any(one.name == WAITING for one in prediction.bounds):
-        return "where cycles go, but for waits for other blocks", "fraction of these cycles"
-    return "where the cycles of all warps go", "fraction of all warp cycles"
+    if any(one.name == SPINNING for one in prediction.bounds):
+        return "warp cycles without spinning on other blocks", "fraction of these cycles"
+    return "cycles of all warps", "fraction of all warp cycles"
 
 
 def _stalls(prediction: Prediction) -> Columns:
-    made = Columns(
-        Column("", "left"), Column(""), Column("", "left"), Column("", "left", "ellipsis")
-    )
+    made = Columns(Column("", "left"), Column(""), Column("", "left"), Column("", "left", "fold"))
     fractions = tenths_of_a_percent(prediction.stalls)
     for name, fraction in sorted(fractions.items(), key=lambda item: -item[1]):
         if fraction:
@@ -289,7 +287,7 @@ def _memory(prediction: Prediction, width: int) -> Iterator[Text]:
         return
     yield heading("Memory", line_fetches.NOTE)
     line, array, *numbers = line_fetches.TITLES
-    made = Columns(Column(line), Column(array, "left", "ellipsis"), *map(Column, numbers))
+    made = Columns(Column(line), Column(array, "left", "fold"), *map(Column, numbers))
     for one in found[: line_fetches.MOST_ROWS]:
         made.row(*one.cells)
     yield from made.lines(width)
@@ -307,11 +305,11 @@ def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
         yield heading("Blocks", f"{run} {note}")
         yield from _wrapped(text, width)
         return
-    yield heading("Blocks", f"{run} run; those between two that are alike are alike")
+    yield heading("Blocks", f"{run} run; blocks between two of one class belong to it")
     parts = [_alike(one.blocks) for one in sorted(classes.classes, key=lambda c: -c.blocks)]
     shown = parts[:6]
     if len(parts) > len(shown):
-        shown.append(f"{len(parts) - len(shown)} classes more")
+        shown.append(f"{len(parts) - len(shown)} more classes")
     instructions = f"{prediction.instructions:,} warp instructions in all"
     yield from _wrapped(f"{', '.join(shown)}; {instructions}", width)
 
@@ -319,24 +317,23 @@ def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
 def _some_for_all(prediction: Prediction) -> tuple[str, str]:
     """Return the phrase for representative blocks: sampled ones, or watched ones."""
     classes, blocks = prediction.classes, f"{prediction.launch.blocks:,} blocks"
-    kinds = plural(len(classes.classes), "kind")
+    kinds = f"{len(classes.classes):,} class{'' if len(classes.classes) == 1 else 'es'}"
     instructions = f"{prediction.instructions:,} warp instructions in all"
     if classes.sampling_error is None:
         return (
-            "watched; each stands for those around it",
-            f"The {blocks} wait for each other; those that were watched are of {kinds}. About "
-            f"{instructions}, without those that ask for a word again.",
+            "recorded; each is the representative of its neighbours",
+            f"The {blocks} wait for each other; {kinds} among the recorded ones. About "
+            f"{instructions}, without polls repeated.",
         )
     return (
-        "run; some of them stand for those around them",
-        f"The {blocks} differ too often to tell all classes: each counts as one in its part of the "
-        f"grid, {kinds} in all; {instructions}, ± {percent(classes.sampling_error)} (standard "
-        "error).",
+        "run; a stratified sample, each the representative of its stratum",
+        f"The {blocks} are of too many classes to find all: {kinds} in the sample; {instructions}, "
+        f"± {percent(classes.sampling_error)} (standard error).",
     )
 
 
 def _alike(blocks: int) -> str:
-    return f"{blocks:,} blocks alike" if blocks > 1 else "1 of its own"
+    return f"class of {blocks:,} blocks" if blocks > 1 else "class of 1 block"
 
 
 def _ablations(ablations: Sequence[Ablation], whole_us: float) -> Columns:
@@ -344,7 +341,7 @@ def _ablations(ablations: Sequence[Ablation], whole_us: float) -> Columns:
         Column("  without", "left"),
         Column("time"),
         Column("change"),
-        Column("which means", "left", "fold"),
+        Column("meaning", "left", "fold"),
     )
     for one in ablations:
         change = one.time_us / whole_us - 1

@@ -99,7 +99,7 @@ def _table(ranking: Ranking) -> Columns:
         Column("useful GB/s"),
         Column("of peak"),
         Column("step"),
-        Column("what changed", "left", "fold"),
+        Column("changes", "left", "fold"),
     )
     last = len(ranking.forecasts) - 1
     for place, forecast in enumerate(ranking.forecasts):
@@ -109,7 +109,7 @@ def _table(ranking: Ranking) -> Columns:
         if place:
             step, why = f"{ranking.step(place):.2f}x", "; ".join(_changes(ranking, place))
         else:
-            step, why = "", f"{forecast.first.limiter.name} binds"
+            step, why = "", f"limiter {forecast.first.limiter.name}"
         made.row(
             (str(last - place + 1), DIM),
             (f"{forecast.job.name}{' !' if is_wrong else ''}", BAD if is_wrong else style),

@@ -84,8 +84,8 @@ def run_document(outcome: Outcome) -> dict[str, Any]:
 
 def known_defect(entry: Entry) -> str:
     """Return the known defect of a kernel as published, and the name of the corrected kernel."""
-    cure = f" {entry.fixed_by} is corrected." if entry.fixed_by else ""
-    return f"A known defect: {(entry.defect or '').rstrip('.')}.{cure}"
+    fix = f" {entry.fixed_by} is corrected." if entry.fixed_by else ""
+    return f"Known defect: {(entry.defect or '').rstrip('.')}.{fix}"
 
 
 def run_lines(outcome: Outcome, width: int) -> Iterator[Text]:

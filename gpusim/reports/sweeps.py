@@ -26,7 +26,7 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
         Column("time"),
         Column("GB/s"),
         Column("of peak"),
-        Column("binds", "left", "fold"),
+        Column("limiter", "left", "fold"),
     )
     for row in rows:
         about = (
@@ -68,6 +68,6 @@ def sweep_summary(swept: Swept, output: str, width: int) -> Iterator[Text]:
     for part in wrap(text, width):
         yield Text(part)
     if swept.was_complete:
-        yield Text("It was complete already; --overwrite works all out again", DIM)
+        yield Text("already complete; --overwrite predicts all rows again", DIM)
     elif swept.found:
-        yield Text(f"{swept.found:,} of them were there from a sweep that was stopped", DIM)
+        yield Text(f"{swept.found:,} of them from an interrupted sweep", DIM)

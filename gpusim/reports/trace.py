@@ -31,16 +31,14 @@ def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
     yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
     yield heading(
         "Source lines",
-        "active: mean lanes of 32 that run it; on: with a true guard; > has a finding",
+        "active, on: average active and predicated-on threads per warp; > finding",
     )
     yield from lines_table(trace).lines(width)
     if trace.footprints:
-        yield heading(
-            "Footprint", "sectors of global memory that are requested, and different ones"
-        )
+        yield heading("Footprint", "requested and distinct sectors of global memory")
         yield from footprint_table(trace).lines(width)
     yield from warp_lines(trace, width)
-    yield heading("What to make of it")
+    yield heading("Findings")
     for finding in trace.findings[:SENTENCES]:
         yield from finding_lines(finding, width)
     for part in wrap(remark, width - 4):
@@ -96,7 +94,7 @@ def lines_table(trace: Trace) -> Columns:
         Column("on"),
         Column("diverg."),
         Column("wavefr."),
-        Column("confl."),
+        Column("excess."),
         Column("sectors"),
         gap=1,
     )
@@ -127,7 +125,7 @@ def footprint_table(trace: Trace) -> Columns:
     made = Columns(
         Column("line"),
         Column("", "left"),
-        Column("array", "left", "ellipsis"),
+        Column("array", "left", "fold"),
         Column("requested"),
         Column("distinct"),
         Column("footprint"),

@@ -55,14 +55,14 @@ def divergent(trace: Trace) -> Callable[[Execution], int]:
 def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
     """Yield the block's warps: their totals, then their loops, iteration by iteration."""
     yield heading(
-        f"Warps of block {trace.block_index}", "conflicts: shared wavefronts above the least"
+        f"Warps of block {trace.block_index}", "excessive: shared wavefronts above the ideal"
     )
     made = Columns(
         Column("warp", "left"),
         Column("instructions"),
         Column("divergent ifs"),
         Column("divergent branches"),
-        Column("conflicts"),
+        Column("excessive"),
     )
     for warps in _alike(trace.warps, _totals):
         instructions, ifs, branches, conflicts = _totals(warps[0])
@@ -73,7 +73,7 @@ def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
         )
     yield from made.lines(width)
     if not trace.is_complete:
-        yield Text("What follows covers the beginning of the block: it did too much to keep.", DIM)
+        yield Text("From here on the beginning of the block alone: its record is cut off.", DIM)
     yield from _loops(trace, width)
 
 
@@ -83,7 +83,7 @@ def _loops(trace: Trace, width: int) -> Iterator[Text]:
         [_title(title, found), *_iterations_table(found, trace.warps, width).lines(width)]
         for title, found in (
             ("Divergence", iteration_counts(trace, divergent(trace))),
-            ("Replays", iteration_counts(trace, lanes.replays)),
+            ("Excessive wavefronts", iteration_counts(trace, lanes.replays)),
         )
         if found
     ]

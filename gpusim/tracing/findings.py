@@ -104,9 +104,9 @@ def bank_conflicts(evidence: Evidence) -> Iterable[Weighed]:
         message = f"line {line}: {_conflict_cause(worst.execution, evidence.trace.cc)}"
         when = _when(worst, shared)
         if total:
-            message += f"{when}; {extra:,} of the line's {total:,} wavefronts are bank conflicts"
+            message += f"{when}; {extra:,} of the line's {total:,} wavefronts are excessive"
         else:
-            message += f"{when}; {cost} replays in the block"
+            message += f"{when}; {cost} excessive wavefronts in the block"
         yield Weighed(Finding("bank-conflict", line, message + "."), cost)
 
 
@@ -115,7 +115,7 @@ def _conflict_cause(execution: Execution, cc: str) -> str:
     table = lanes.words_in_banks(execution, lanes.bank_count(cc))
     step = lanes.stride(execution)
     least = execution.least_wavefronts
-    instead = f" where {least} would do" if least > 1 else ""
+    instead = f" instead of {least}" if least > 1 else ""
     banks = f"{len(table)} bank{'s' if len(table) != 1 else ''}"
     cost = f"{execution.wavefronts} wavefronts each{instead}"
     if step is not None:
@@ -146,12 +146,12 @@ def divergence(evidence: Evidence) -> Iterable[Weighed]:
         )
         message = (
             f"line {line}: {lanes.which(taken, active)} {verb} the branch{_when(first, conditions)}"
-            f", the others of the warp wait; {len(divergent)} of the block's {len(conditions)} "
+            f", the rest of the warp waits; {len(divergent)} of the block's {len(conditions)} "
             f"executions diverge"
         )
         if execution.op == ".IF" and not evidence.trace.counters.get("divergent_branches"):
             message += (
-                " (at the source: the compiled code guards the body, no machine branch diverges)"
+                " (in the source: the machine code predicates the body, without a divergent branch)"
             )
         yield Weighed(Finding("divergence", line, message + "."), len(divergent))
 
@@ -179,8 +179,8 @@ def uncoalesced(evidence: Evidence) -> Iterable[Weighed]:
         few = _least_sectors(execution)
         message = (
             f"line {line}: {how} {spread} {len(on)} lanes{name} over {execution.sectors} sectors "
-            f"where {few} would do"
-            f"{_when(worst, accesses)}; {100 * least / sectors:.0f} % of the bytes fetched are used"
+            f"instead of {few}"
+            f"{_when(worst, accesses)}; {100 * least / sectors:.0f} % of the fetched bytes are used"
         )
         yield Weighed(Finding("uncoalesced", line, message + "."), (sectors - least) / 4)
 
@@ -209,9 +209,9 @@ def idle_lanes(evidence: Evidence) -> Iterable[Weighed]:
             if p.iteration == last and lanes.taken_lanes(p.execution)
         }
         message = (
-            f"line {line}: in {len(idle)} of the block's {len(conditions)} executions no lane of "
-            f"the warp passes; in the last of {len(numbers)} iterations "
-            f"{len(at_work)} of {len(warps)} warps {'has' if len(at_work) == 1 else 'have'} work"
+            f"line {line}: {len(idle)} of the block's {len(conditions)} executions have no active "
+            f"lane; in the last of {len(numbers)} iterations {len(at_work)} of {len(warps)} warps "
+            f"{'has' if len(at_work) == 1 else 'have'} work"
         )
         yield Weighed(Finding("idle-lanes", line, message + _idle_cost(evidence) + "."), len(idle))
 
@@ -240,7 +240,7 @@ def _idle_cost(evidence: Evidence) -> str:
     parts = []
     if guarded:
         parts.append(
-            f"issue the guarded accesses of line{'s' if len(guarded) > 1 else ''} "
+            f"issue the predicated-off accesses of line{'s' if len(guarded) > 1 else ''} "
             f"{lanes.ranges(guarded)}"
         )
     if waits:
@@ -254,8 +254,8 @@ def _nothing(evidence: Evidence) -> Finding:
     return Finding(
         "none",
         first,
-        "Nothing stands out: no bank conflicts, few divergent branches, and global accesses "
-        "fetch little more than they use.",
+        "No findings: no bank conflicts, few divergent branches, global accesses close to "
+        "coalesced.",
     )
 
 

@@ -18,7 +18,7 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import FIRST_ADDRESS, allocate
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
-from gpusim.prediction.bounds import WAITING
+from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.clock.event_queue import NEVER
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.spinning import CompletionTimes, Grid
@@ -171,7 +171,7 @@ def test_a_loop_that_gets_on_by_itself_waits_for_nobody(
 ) -> None:
     prepared = prepared_of(kernel, 2, *arguments)
     assert spins(prepared.program) == frozenset()
-    assert WAITING not in [bound.name for bound in predict_prepared(prepared, H200).bounds]
+    assert SPINNING not in [bound.name for bound in predict_prepared(prepared, H200).bounds]
 
 
 # -- how long --------------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_a_chain_binds_a_prediction() -> None:
         predict(chain[blocks, 32], zeros(blocks), 1, device=H200, code="lowering")
         for blocks in (512, 1024)
     )
-    assert many.limiter.name == "waiting"
+    assert many.limiter.name == "spinning"
     assert many.cycles == pytest.approx(many.limiter.time_us * H200.gpu.sm_clock_mhz)
     step = ends_of(chain, 512, zeros(512), 1).cycles_a_block
     assert (many.cycles - few.cycles) / 512 == pytest.approx(step, rel=0.001)
@@ -411,5 +411,5 @@ def test_locks_are_handed_on() -> None:
     out = zeros(1)
     made = predict(taking_a_lock[64, 1], zeros(1), out, device=H200, code="lowering")
     assert out[0] == 0  # predictions leave arrays alone
-    assert made.limiter.name == "waiting"
+    assert made.limiter.name == "spinning"
     assert made.cycles > 63 * LATENCY.fenced_flag

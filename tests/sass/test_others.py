@@ -68,7 +68,7 @@ FIRST = Reason(
     },
 )  # fmt: skip
 # How often a loop that waits for other blocks goes round.
-WAITING = Reason(
+SPINNING = Reason(
     (*ISSUED, "global_load"), {"chained_scan": 0.84, "lookback_scan": 0.16, "rounds_of_grid": 0.009}
 )
 # A quotient or a root in its last bit decides about an iteration.
@@ -88,7 +88,7 @@ MEETING = Reason(
         "independent_set": 0.006, "photons": 0.042, "parse_dates": 0.0093, "match_lines": 0.0005,
     },
 )  # fmt: skip
-OF_ANY_COMPILER = SWAPS, FIRST, WAITING, LAST_BIT, MEETING
+OF_ANY_COMPILER = SWAPS, FIRST, SPINNING, LAST_BIT, MEETING
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -208,7 +208,7 @@ class Stepper {
     const which = step[WARPS].map((e) => e[FIRST] === e[LAST] ? e[FIRST] : `${e[FIRST]}-${e[LAST]}`);
     const sentence = `step ${this.at + 1} of ${this.last + 1}, barrier interval ${step[INTERVAL]}: `
       + `${line ? `line ${line}` : "set up"}, ${text}; warp ${[...new Set(which)].join(", ")}: `
-      + `${on} of ${active} lanes take part`;
+      + `${on} of ${active} active lanes predicated on`;
     this.said.textContent = sentence;
     this.slider.value = this.at;
     this.slider.setAttribute("aria-valuetext", sentence);

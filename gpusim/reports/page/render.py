@@ -24,9 +24,9 @@ SUFFIX = ".html"
 MOST_REMARKS = 8  # that are seen at once
 
 PICTURES = (
-    ("plot_tree", "who adds what, step by step"),
-    ("plot_divergence", "which threads pass each condition"),
-    ("plot_banks", "the words that each bank serves"),
+    ("plot_tree", "additions, step by step"),
+    ("plot_divergence", "conditions, thread by thread"),
+    ("plot_banks", "words served by each bank"),
     ("plot_strides", "wavefronts by stride"),
 )
 
@@ -133,7 +133,7 @@ def _drawings(subject: Subject) -> Iterator[tuple[Callable[..., Any], str, str]]
     for name, text in PICTURES:
         yield getattr(subject.trace, name), "svg", text
     if subject.forecast is not None:  # a timeline has too many shapes for SVG
-        text = "predicted: why the warps of an SM wait"
+        text = "predicted: stalls of the warps of an SM"
         yield subject.forecast.first.plot_timeline, "png", text
 
 

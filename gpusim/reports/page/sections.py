@@ -121,7 +121,7 @@ def _sentence(forecast: Forecast | None) -> str:
     return (
         f"{duration(forecast.time_us)} on {forecast.device.name} (model), "
         f"{rate(forecast.gbps)} of useful bytes, {percent(forecast.peak_fraction)} of the DRAM's "
-        f"peak; {forecast.first.limiter.name} binds"
+        f"peak; limiter: {forecast.first.limiter.name}"
     )
 
 
@@ -156,10 +156,10 @@ def _line_columns(
 ) -> list[tuple[str, list[Cell]]]:
     columns = [
         ("executions", _heated([line.executions for line in lines])),
-        ("lanes on, of 32", [_mean(line) for line in lines]),
+        ("predicated-on threads per warp", [_mean(line) for line in lines]),
         ("divergent", _heated([line_counts.divergent(line) for line in lines])),
         ("wavefronts", _heated([line_counts.wavefronts(line) for line in lines])),
-        ("conflicts", _heated([line_counts.conflicts(line) for line in lines])),
+        ("excessive wavefronts", _heated([line_counts.conflicts(line) for line in lines])),
         ("sectors", _heated([line_counts.sectors(line) for line in lines])),
     ]
     if forecast is not None:
@@ -238,12 +238,12 @@ def _prediction_tables(forecast: Forecast | None) -> list[Table]:
     ]
     return [
         Table(
-            "Bounds: the time if one thing alone limited it",
-            (("limit", False), ("time", True)),
+            "Lower bounds: the time with one limiter alone",
+            (("limiter", False), ("time", True)),
             tuple(bounds),
         ),
         Table(
-            "Stalls: where the warps' cycles go",
+            "Stalls: warp cycles by reason",
             (("reason", False), ("share", True)),
             tuple(stalls),
         ),
@@ -271,7 +271,7 @@ def comparison(subjects: Sequence[Subject]) -> Table:
     if all(forecasts):
         times = [forecast.time_us for forecast in forecasts if forecast is not None]
         texts = [duration(time) for time in times]
-        rows.append((_text("predicted time"), *_compared(times, texts)))
+        rows.append((_text("predicted duration"), *_compared(times, texts)))
     for name in COUNTERS:
         counts = [subject.trace.counters.get(name, 0) for subject in subjects]
         if any(counts):

@@ -46,7 +46,7 @@ def bank_use(trace: Trace, line: int | None = None, warp: int | None = None) -> 
     placed = [(e, i) for e, i in placed if warp in (None, e.warp)]
     if not placed:
         where = trace.kernel if line is None else f"line {line} of {trace.kernel}"
-        raise InputError(f"{where} has no access to shared memory to draw")
+        raise InputError(f"{where} has no access to shared memory: there are no banks to draw")
     replays: dict[tuple[int, int], int] = {}
     for execution, _ in placed:
         key = (execution.line, execution.warp)
@@ -106,12 +106,12 @@ def plot_banks(
         axes.grid(which="minor", color=ink.faint, lw=0.8)
         axes.tick_params(which="both", length=0)
         axes.set(xlabel="bank of shared memory, 4 bytes wide", ylabel="instruction, and iteration")
-        bar = figure.colorbar(image, ax=axes, label="words a bank serves", pad=0.01)
+        bar = figure.colorbar(image, ax=axes, label="words served by a bank", pad=0.01)
         bar.locator = matplotlib("ticker").MaxNLocator(integer=True)
         bar.outline.set_visible(False)
         title(
             axes,
             f"{trace.kernel}, line {found.line}, warp {found.warp} of block {trace.block_index}",
-            "each word of a bank takes a wavefront of its own; numbers above 1 are bank conflicts",
+            "one wavefront for each word of a bank; numbers above 1 are bank conflicts",
         )
     return figure

@@ -65,7 +65,7 @@ def plot_divergence(trace: Trace, *, theme: str = "light") -> Any:
     """
     found = decisions(trace)
     if not found.steps:
-        raise InputError(f"{trace.kernel} decides nothing: there is no divergence to draw")
+        raise InputError(f"{trace.kernel} has no conditions: there is no divergence to draw")
     shown = found.steps[:MOST_STEPS]
     threads = found.states.shape[1]
     with canvas(theme, 11, 1.7 + 0.3 * len(shown)) as (figure, ink):
@@ -96,17 +96,17 @@ def plot_divergence(trace: Trace, *, theme: str = "light") -> Any:
         axes.tick_params(length=0)
         axes.set(xlabel="thread of the block", ylabel="condition, and its iteration")
         legend = [
-            patches.Patch(color=colours[TAKEN], label="passes"),
-            patches.Patch(color=colours[NOT_TAKEN], label="does not"),
-            patches.Patch(fill=False, lw=1.8, ec=ink.series[5], label="a warp that diverges"),
+            patches.Patch(color=colours[TAKEN], label="taken"),
+            patches.Patch(color=colours[NOT_TAKEN], label="not taken"),
+            patches.Patch(fill=False, lw=1.8, ec=ink.series[5], label="divergent warp"),
         ]
         axes.legend(
             handles=legend, ncols=3, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2
         )
-        title(axes, f"{trace.kernel}, block {trace.block_index}: who passes", _sum(found))
+        title(axes, f"{trace.kernel}, block {trace.block_index}: divergence", _sum(found))
     return figure
 
 
 def _sum(found: Decisions) -> str:
     warps = -(-found.states.shape[1] // WARP_SIZE)
-    return f"{len(found.divergent)} of {len(found.steps) * warps} decisions of a warp diverge"
+    return f"{len(found.divergent)} of {len(found.steps) * warps} branches of warps are divergent"

@@ -53,13 +53,13 @@ def plot_roofline(*predictions: Prediction, theme: str = "light") -> Any:
         axes.set(xscale="log", yscale="log", xlim=ends)
         axes.set_ylim(top=issue * 1.3)
         axes.set(
-            xlabel="warp instructions for each 32-byte sector of DRAM",
-            ylabel="warp instructions a ns",
+            xlabel="warp instructions per 32-byte sector of DRAM",
+            ylabel="warp instructions per ns",
         )
         plain_numbers(axes.yaxis)
         axes.xaxis.set_major_formatter("{x:g}")
         axes.annotate(
-            f"issue: {issue:,.0f} warp instructions a ns", (ends[1], issue), xytext=(0, 3),
+            f"issue: {issue:,.0f} warp instructions per ns", (ends[1], issue), xytext=(0, 3),
             textcoords="offset points", ha="right", va="bottom", color=ink.grey,
         )  # fmt: skip
         axes.annotate(

@@ -39,7 +39,7 @@ def plot_strides(trace: Trace, *, theme: str = "light") -> Any:
     """
     found = strides(trace)
     if not found:
-        raise InputError(f"{trace.kernel} has no access of a whole warp at a stride to draw")
+        raise InputError(f"{trace.kernel} has no strided shared access of a whole warp to draw")
     banks = lanes.bank_count(trace.cc)
     furthest = max(banks, *(stride for stride, _ in found)) + 1
     with canvas(theme, 8, 4.2) as (figure, ink):

@@ -40,7 +40,7 @@ def plot_timeline(prediction: Prediction, *, theme: str = "light") -> Any:
         _lives(lower, lives, ink, height=1.0)
         _blocks(lower, lives)
         kernel, device = prediction.kernel, prediction.device.gpu.name
-        title(upper, f"{kernel} on {device}: the SM's first block", "dotted: its barriers open")
+        title(upper, f"{kernel} on {device}: the SM's first block", "dotted: barriers open")
         title(lower, _which(timeline, blocks))
         lower.set_xlabel("SM cycles since the first block was launched")
         _legend(figure, lives)
@@ -85,8 +85,8 @@ def _blocks(axes: Any, lives: Sequence[WarpLife]) -> None:
 
 def _which(timeline: Timeline, blocks: int) -> str:
     return (
-        f"blocks 0 to {blocks - 1} of {timeline.simulated} that were simulated on the SM, "
-        f"which holds {timeline.resident} at a time"
+        f"blocks 0 to {blocks - 1} of {timeline.simulated} simulated on the SM, "
+        f"{timeline.resident} resident at a time"
     )
 
 

@@ -32,5 +32,5 @@ def plot_traffic(*predictions: Prediction, theme: str = "light") -> Any:
         axes.set_xlabel("MB (10^6 bytes) of one launch, as predicted")
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
         first = predictions[0]
-        title(axes, f"{first.device.name}, {first.l2} L2: where the bytes come from")
+        title(axes, f"{first.device.name}, {first.l2} L2: bytes by source")
     return figure

@@ -85,9 +85,9 @@ def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
         axes.set_xlabel("element of shared memory, and number of the thread in the strip")
         title(
             axes,
-            f"{trace.kernel}, block {trace.block_index}: who adds what",
-            "lines: elements that are combined, in the colour of the adding warp;  "
-            "strip: threads that add (filled) and that do not, a frame for each warp",
+            f"{trace.kernel}, block {trace.block_index}: additions by thread",
+            "lines: combined elements, in the colour of the adding warp;  "
+            "strip: adding (filled) and idle threads, a frame for each warp",
         )
         axes.spines[["left", "bottom"]].set_visible(False)
     return figure
