@@ -31,8 +31,8 @@ class Fetch:
     """An instruction's loads from an array, and their origin: fractions that add up to 1.
 
     Of its `sectors`, as requested by warps, `l1` hit in the SM's L1, `l2` in the L2, and `dram`
-    come from DRAM. `reuse_distance_bytes` is the median reuse distance in the L2, in bytes of lines; None if
-    most lines are touched once.
+    come from DRAM. `reuse_distance_bytes` is the median reuse distance in the L2, in bytes of
+    lines; None if most lines are touched once.
     """
 
     pc: int
@@ -51,9 +51,9 @@ class Traffic:
 
     `compulsory_bytes` are the distinct sectors loaded and the distinct sectors stored or updated,
     a lower bound of traffic. `moved_bytes` are DRAM reads, in whole grains for loads, and for
-    partial stores and updates. Loads make `l2_lookup_sectors` sector lookups in the L2's parts; loads,
-    stores and atomics make `l1_requested_sectors` in the L1s, `l1_hit_sectors` of them hits. For itself the launch
-    reads `own_sectors` through the L2 and `own_bytes` from DRAM: code, constants and parameters.
+    partial stores and updates. Loads make `l2_lookup_sectors` sector lookups in the L2's parts;
+    loads, stores and atomics make `l1_requested_sectors` in the L1s, `l1_hit_sectors` of them hits.
+    Code, constants and parameters add `own_sectors` through the L2 and `own_bytes` from DRAM.
     `fetches` are loads by instruction.
     """
 

@@ -68,8 +68,8 @@ class Sources:
 
     `missed` sectors miss the L1, `fetched` of them the L2 too, for `dram_bytes` of DRAM traffic.
     The L2's parts perform `looked_up` sector lookups in all. The sectors lie around `address`;
-    `reuse_distance_bytes` is the median reuse distance in the L2, in bytes of lines: infinite if most lines
-    are touched once.
+    `reuse_distance_bytes` is the median reuse distance in the L2, in bytes of lines: infinite if
+    most lines are touched once.
     """
 
     first: Source
