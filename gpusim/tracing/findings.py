@@ -209,9 +209,9 @@ def idle_lanes(evidence: Evidence) -> Iterable[Weighed]:
             if p.iteration == last and lanes.taken_lanes(p.execution)
         }
         message = (
-            f"line {line}: {len(idle)} of the block's {len(conditions)} executions have no active "
-            f"lane; in the last of {len(numbers)} iterations {len(at_work)} of {len(warps)} warps "
-            f"{'has' if len(at_work) == 1 else 'have'} work"
+            f"line {line}: in {len(idle)} of the block's {len(conditions)} executions no lane takes "
+            f"the branch; in the last of {len(numbers)} iterations {len(at_work)} of {len(warps)} "
+            f"warps {'has' if len(at_work) == 1 else 'have'} work"
         )
         yield Weighed(Finding("idle-lanes", line, message + _idle_cost(evidence) + "."), len(idle))
 

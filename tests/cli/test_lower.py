@@ -67,8 +67,8 @@ def test_the_json_has_every_instruction_once_in_the_line_that_it_comes_from(
 def test_a_pass_that_changed_nothing_is_named_as_such(run: Run, own: str) -> None:
     _, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64")
     summaries = {line.split()[0]: line for line in out.splitlines() if " SSA " in line}
-    assert summaries["sroa"].endswith("changed nothing")  # it has no local array
-    assert summaries["loop_rotation"].endswith("changed nothing")  # and no loop
+    assert summaries["sroa"].endswith("no change")  # it has no local array
+    assert summaries["loop_rotation"].endswith("no change")  # and no loop
     assert "+" in summaries["store_to_load_forwarding"] or "+" in summaries["simplify"]
 
 
@@ -92,7 +92,7 @@ def test_the_diff_of_a_pass_is_what_it_took_and_what_it_put_there(run: Run, own:
     assert code == 0
     assert [line.split()[3:5] for line in removed[:1]] == [["=", "load"]]
     assert [line.split()[4] for line in added] == ["add"]  # of one value with itself
-    assert "sroa: changed nothing" in run(*given)[1]
+    assert "sroa: no change" in run(*given)[1]
 
 
 def test_at_o0_there_are_no_passes_over_the_ssa_form(run: Run, own: str) -> None:
@@ -177,4 +177,4 @@ def test_a_kernel_in_cuda_is_shown_as_its_compiler_left_it(run: Run, tmp_path: P
     assert document["passes"] == []
     code, out, err = run(*given, "--diff")
     assert (code, out) == (2, "")
-    assert err == "gpusim: twice comes as machine code: it has no passes to show\n"
+    assert err == "gpusim: twice is given as machine code: it has no passes\n"

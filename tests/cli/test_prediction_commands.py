@@ -88,14 +88,14 @@ def test_predict_says_how_long_why_and_what_would_change_it(run: Run) -> None:
     out = printed(run, "predict", "reduce3", "-n", "2^18", "--block", 256)
     forecast = catalogue_job(Request("reduce3", 2**18, block=256)).on("h200")
     assert "reduce3  sum of 262,144 int32 on H200" in out
-    assert f"time        {forecast.time_us:.2f} us" in out
+    assert f"duration    {forecast.time_us:.2f} us" in out
     assert "of useful bytes: 262,144 x 4 bytes" in out
     assert "of the DRAM's peak, 4,815 GB/s" in out
-    assert f"binds       {forecast.first.limiter.name}: it alone takes" in out
+    assert f"limiter     {forecast.first.limiter.name}: lower bound " in out
     assert "64 of 64 warps on an SM; limited by threads" in out
     assert "the grid does not fill the GPU" in out
     assert "1,024 blocks alike" in out
-    assert "What would change it" in out
+    assert "Findings" in out
 
 
 def test_the_stalls_that_are_shown_add_up_to_a_hundred(run: Run) -> None:
@@ -109,7 +109,7 @@ def test_a_large_grid_says_what_was_simulated_and_what_was_not(run: Run) -> None
     out = " ".join(printed(run, "predict", "reduce6", "-n", "2^24", "--block", 128).split())
     assert "of one SM's 497 blocks; " in out
     assert "extrapolated, spread" in out
-    assert "; the tail fills " in out
+    assert "; tail of " in out
 
 
 def test_all_passes_are_listed_and_timed_together(run: Run) -> None:
@@ -165,7 +165,7 @@ def test_predict_as_json_has_the_promised_shape(run: Run) -> None:
 
 
 def test_a_wrong_kernel_is_predicted_with_its_known_defect(run: Run) -> None:
-    assert "A known defect: " in printed(run, "predict", "reduce5", "-n", "2^14")
+    assert "Known defect: " in printed(run, "predict", "reduce5", "-n", "2^14")
     assert document(run, "predict", "reduce5", "-n", "2^14")["defect"]
 
 

@@ -110,7 +110,7 @@ def test_sizes_have_three_digits_or_so_and_a_unit() -> None:
 def test_what_a_block_reads_again_comes_from_l1() -> None:
     """33,792 words are 135,168 bytes: from DRAM the first time, from the SM's L1 the second."""
     heading, titles, *rows = section(twice, 64 * BLOCKS)
-    assert heading == ["Memory", "where loads find their bytes, by a sample of 48 sectors of each"]
+    assert heading == ["Memory", "loaded bytes by source, from a sample of 48 sectors per load"]
     assert titles == ["line", "array", "loaded", "L1", "L2", "DRAM", "reuse distance"]
     assert [row[1:6] for row in rows] == [
         ["a", "135 KB", ".", ".", "100.0 %"],

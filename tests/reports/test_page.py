@@ -108,7 +108,7 @@ def test_a_page_shows_totals_warps_bounds_and_stalls() -> None:
     captions = read.text_of("caption")
     assert "Totals of the launch" in captions
     assert "Warps of block 0" in captions
-    assert any(caption.startswith("Bounds") for caption in captions)
+    assert any(caption.startswith("Lower bounds") for caption in captions)
 
 
 def test_findings_stand_on_the_page_with_those_of_other_analyses_first() -> None:
@@ -247,7 +247,7 @@ def test_steps_are_cut_at_a_size_and_the_page_says_so() -> None:
     assert 0 < len(cut["steps"]) < len(subject().steps.steps)
     assert cut["whole"] is False
     whole = plain(replace(subject(), steps=short()))
-    assert "the block does more than the 5 steps that are kept here" in whole
+    assert "Cut after 5 steps of the block" in whole
 
 
 def short() -> BlockSteps:
@@ -268,7 +268,7 @@ def test_a_page_that_would_be_too_large_has_fewer_pictures(
     monkeypatch.setattr(render, "_address", lambda figure, kind: "data:," + "x" * 60_000)
     whole = render.page([subject()])
     assert whole.count("data:,xxx") == 3 * themes
-    assert ("Pictures are left out" in whole) == (themes == 0)
+    assert ("No pictures:" in whole) == (themes == 0)
 
 
 # -- the command ---------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def test_the_command_draws_and_names_the_file(tmp_path: Path, capsys: Any) -> No
     path = tmp_path / "tree.svg"
     assert main(["plot", "tree", "reduce2", "-n", "256", "--block", "64", "--out", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
-    assert "who adds what" in path.read_text(encoding="utf-8")
+    assert "additions by thread" in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

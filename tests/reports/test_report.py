@@ -78,7 +78,7 @@ def test_source_lines_stand_beside_their_counts_and_the_worst_are_marked(trace: 
 def test_warps_are_shown_by_iteration(trace: Trace) -> None:
     rows = printed(trace_report(trace, 100)).splitlines()
     start = next(i for i, row in enumerate(rows) if row.startswith("Divergence"))
-    assert "Replays  line 31, by iteration" in rows[start]
+    assert "Excessive wavefronts  line 31, by iteration" in rows[start]
     divergent, replays = rows[start + 2][:36].split(), rows[start + 2][36:].split()
     assert divergent == ["0", ".", ".", "1", "1", "1", "1", "1", "5"]
     assert replays == ["0", "3", "9", "9", "9", "9", "3", ".", "42"]
@@ -92,7 +92,7 @@ def test_warps_of_a_large_block_that_did_the_same_share_a_row() -> None:
 
 def test_the_report_ends_with_what_to_make_of_it(trace: Trace) -> None:
     text = printed(trace_report(trace, 100))
-    ending = " ".join(text.partition("What to make of it")[2].split())
+    ending = " ".join(text.partition("Findings")[2].split())
     for finding in trace.findings:
         assert f"{finding.kind}: {finding.message}" in ending
 
@@ -119,7 +119,7 @@ def test_the_lanes_that_take_the_branch_are_drawn(trace: Trace) -> None:
 
 
 def test_the_branch_that_guards_an_access_is_drawn_with_it(trace: Trace) -> None:
-    assert "Which lanes pass line 30" in printed(line_report(trace, 31, 0, 100))
+    assert "Condition of line 30, lane by lane" in printed(line_report(trace, 31, 0, 100))
 
 
 def test_the_warp_with_most_replays_is_drawn_unless_told(trace: Trace) -> None:
@@ -156,7 +156,7 @@ def test_a_long_loop_is_drawn_for_its_first_iterations() -> None:
 
 
 def test_a_line_or_warp_that_there_is_not_is_refused(trace: Trace) -> None:
-    with pytest.raises(InputError, match=r"line 29 .*|line 99 is no line of reduce2 that runs"):
+    with pytest.raises(InputError, match=r"line 29 .*|line 99 of reduce2 is not executed"):
         list(line_report(trace, 99, None, 100))
     with pytest.raises(InputError, match="block 0 has warps 0 to 3, not 4"):
         list(line_report(trace, 31, 4, 100))

@@ -233,5 +233,7 @@ def test_events_of_a_trace_are_its_steps() -> None:
     check_events(document)
     drawn = [event for event in document["traceEvents"] if event["ph"] == "X"]
     assert len(drawn) == sum(len(step.warps) for step in steps.steps)
-    counted = [e["args"]["lanes"] for e in document["traceEvents"] if e["name"] == "lanes on"]
+    counted = [
+        e["args"]["lanes"] for e in document["traceEvents"] if e["name"] == "predicated-on threads"
+    ]
     assert counted == [step.lanes_on for step in steps.steps]

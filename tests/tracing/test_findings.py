@@ -25,7 +25,7 @@ def test_strided_indexing_is_named_by_stride_banks_and_wavefronts() -> None:
     assert found[0].line == 31
     assert "line 31: stride 4 puts 32 lanes on 8 banks, 4 wavefronts each" in found[0].message
     # 15 of 23 wavefronts a block for each of two loads and a store, in 8 blocks.
-    assert "360 of the line's 552 wavefronts are bank conflicts" in found[0].message
+    assert "360 of the line's 552 wavefronts are excessive" in found[0].message
 
 
 def test_warps_without_work_are_told_with_what_they_still_do() -> None:
@@ -33,7 +33,7 @@ def test_warps_without_work_are_told_with_what_they_still_do() -> None:
     assert found.line == 30
     assert "in 20 of the block's 28 executions" in found.message
     assert "1 of 4 warps has work" in found.message
-    assert "guarded accesses of line 31 and wait at the barrier of line 32" in found.message
+    assert "predicated-off accesses of line 31 and wait at the barrier of line 32" in found.message
 
 
 @pytest.mark.parametrize(("stride", "banks", "passes"), [(2, 16, 2), (8, 4, 8), (32, 1, 32)])
@@ -65,9 +65,7 @@ def test_eight_byte_elements_side_by_side_need_two_wavefronts_and_have_no_confli
 def test_eight_byte_elements_at_a_stride_cost_more_than_the_two_they_need() -> None:
     elements = [2 * t for t in range(32)]
     finding = only([access(0, 7, "LDS", 0, 0, elements, element_bytes=8)], "bank-conflict")
-    assert "stride 2 puts 32 lanes on 16 banks, 4 wavefronts each where 2 would do" in (
-        finding.message
-    )
+    assert "stride 2 puts 32 lanes on 16 banks, 4 wavefronts each instead of 2" in (finding.message)
 
 
 def test_lanes_that_disagree_in_most_executions_are_divergence() -> None:
@@ -76,7 +74,7 @@ def test_lanes_that_disagree_in_most_executions_are_divergence() -> None:
     assert finding.line == 9
     assert "every 2nd lane takes the branch" in finding.message
     assert "4 of the block's 4 executions diverge" in finding.message
-    assert "compiled code guards the body" in finding.message
+    assert "machine code predicates the body" in finding.message
 
 
 def test_divergence_of_machine_branches_is_not_called_guarded() -> None:
@@ -99,8 +97,8 @@ def test_global_accesses_far_apart_are_uncoalesced() -> None:
     elements = [32 * t for t in range(32)]
     executions = [access(0, 5, "LDG", 0, 0, elements, space="global", array="data")]
     finding = only(executions, "uncoalesced")
-    assert "stride 32 spreads 32 lanes of data over 32 sectors where 4 would do" in finding.message
-    assert "12 % of the bytes fetched are used" in finding.message
+    assert "stride 32 spreads 32 lanes of data over 32 sectors instead of 4" in finding.message
+    assert "12 % of the fetched bytes are used" in finding.message
 
 
 @pytest.mark.parametrize("stride", [0, 1])
@@ -118,7 +116,7 @@ def test_the_head_of_a_loop_is_not_idle_when_it_ends_the_loop() -> None:
 
 def test_nothing_to_say_is_said() -> None:
     finding = only([access(0, 5, "LDS", 0, 0, range(32))], "none")
-    assert finding.message.startswith("Nothing stands out")
+    assert finding.message.startswith("No findings")
 
 
 def test_the_dearest_finding_comes_first() -> None:
