@@ -209,9 +209,9 @@ def idle_lanes(evidence: Evidence) -> Iterable[Weighed]:
             if p.iteration == last and lanes.taken_lanes(p.execution)
         }
         message = (
-            f"line {line}: in {len(idle)} of the block's {len(conditions)} executions no lane takes "
-            f"the branch; in the last of {len(numbers)} iterations {len(at_work)} of {len(warps)} "
-            f"warps {'has' if len(at_work) == 1 else 'have'} work"
+            f"line {line}: in {len(idle)} of the block's {len(conditions)} executions no lane "
+            f"takes the branch; in the last of {len(numbers)} iterations {len(at_work)} of "
+            f"{len(warps)} warps {'has' if len(at_work) == 1 else 'have'} work"
         )
         yield Weighed(Finding("idle-lanes", line, message + _idle_cost(evidence) + "."), len(idle))
 
