@@ -13,6 +13,13 @@ from gpusim.codegen.generators import LOWERING, VARIABLE
 # What tests count and time is the lowering's code, wherever they run; others ask for nvcc's.
 os.environ[VARIABLE] = LOWERING
 
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return 0 for a few tests, since workers take seconds to start: files or tests by name."""
+    is_few = config.option.keyword or any("::" in one or one.endswith(".py") for one in config.args)
+    return 0 if is_few else None
+
+
 Run = Callable[..., tuple[int, str, str]]
 
 

@@ -1,4 +1,4 @@
-"""What these tests play is played by both evaluators, where the compiled one is installed."""
+"""Both evaluators of the clock for tests of the clock."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from prediction.evaluators import both_play
 from gpusim.prediction.clock import simulation
 
 
-@pytest.fixture(autouse=True)
-def _both(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    if find_spec("wasmtime") and "one_evaluator" not in request.fixturenames:
-        monkeypatch.setattr(simulation, "is_played", both_play)
-
-
 @pytest.fixture
-def one_evaluator() -> None:
-    """Leave it to the program which one plays."""
+def both_evaluators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play every SM by both evaluators, with equal results, where the compiled one is installed."""
+    if find_spec("wasmtime"):
+        monkeypatch.setattr(simulation, "is_played", both_play)

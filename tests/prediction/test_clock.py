@@ -38,6 +38,8 @@ from gpusim.prediction.memory import (
 from gpusim.prediction.memory.fences import Fences
 from gpusim.prediction.streams import WarpStream
 
+pytestmark = pytest.mark.usefixtures("both_evaluators")
+
 INT32, FLOAT32 = np.dtype(np.int32), np.dtype(np.float32)
 SHARED = Memory("shared", "shared", INT32, size=1024)
 GLOBAL = Memory("global", "numbers", INT32)

@@ -19,6 +19,8 @@ from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.streams.stream import COLUMNS
 from gpusim.prediction.sweeps.jobs import catalogue_job
 
+pytestmark = pytest.mark.usefixtures("both_evaluators")
+
 LINE = 8  # instructions of 16 bytes
 
 

@@ -479,7 +479,7 @@ def test_random_plays_leave_the_same_behind_in_both_evaluators(play: dict[str, A
 
 
 def test_a_prediction_is_the_same_without_the_compiled_clock(
-    one_evaluator: None, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def predicted() -> dict[str, Any]:
         return jobs.catalogue_job(Request("reduce3", 2**18, block=128)).on("h200").to_dict()
@@ -491,7 +491,7 @@ def test_a_prediction_is_the_same_without_the_compiled_clock(
 
 @pytest.mark.parametrize("are_few", [True, False])
 def test_few_steps_that_lie_in_memory_already_are_not_brought_again(
-    are_few: bool, one_evaluator: None, monkeypatch: pytest.MonkeyPatch
+    are_few: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block alone runs the same steps as those of a full SM, which was played before."""
     if not are_few:
@@ -573,7 +573,7 @@ def test_the_switch_leaves_all_to_simpy(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_machine_that_is_not_served_is_told_once_and_simpy_plays(
-    one_evaluator: None, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse() -> None:
         raise RuntimeError("unsupported architecture: abacus")

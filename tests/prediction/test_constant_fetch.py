@@ -19,6 +19,8 @@ from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.streams.stream import COLUMNS
 
+pytestmark = pytest.mark.usefixtures("both_evaluators")
+
 LINE, PIECE = 64, 256
 
 

@@ -9,6 +9,8 @@ from gpusim import array_spec, cuda_source, predict
 from gpusim.prediction.clock.async_copies import Copies
 from gpusim.sass import wheels
 
+pytestmark = pytest.mark.usefixtures("both_evaluators")
+
 SOURCE = """
 template <int allowed> __global__ void copies(const float4 *x, float4 *y, int rounds) {
     __shared__ float4 held[4][32];

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numpy import float32
 
 from gpusim import cuda, predict
 from gpusim.prediction.clock.dispatch import blocks_of_busiest
+
+pytestmark = pytest.mark.usefixtures("both_evaluators")
 
 
 def test_blocks_that_take_equally_long_go_to_the_sms_in_turn() -> None:

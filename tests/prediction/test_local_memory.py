@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from gpusim import cuda, predict
 from gpusim.launch.arguments import array_spec
 from gpusim.prediction.records import Prediction
+
+pytestmark = pytest.mark.usefixtures("both_evaluators")
 
 SMS, THREADS = 132, 2048  # of an H200; threads that run on each at a time
 

@@ -422,6 +422,13 @@ def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
     assert part.stalls == pytest.approx(whole.stalls, abs=0.025)
 
 
+@pytest.mark.usefixtures("both_evaluators")
+@pytest.mark.parametrize(("name", "options"), [("kernel0", {}), ("reduce7", {"grid": 528})])
+def test_both_evaluators_play_a_loop_in_part(name: str, options: dict[str, int]) -> None:
+    found = of_loop(name, 2**24, **options)
+    assert found.extent.iterations_simulated < found.extent.iterations
+
+
 @cuda.jit
 def recurrence(out, n):
     value = np.float32(0.5)

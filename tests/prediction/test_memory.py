@@ -36,6 +36,8 @@ from gpusim.prediction.memory.miss_ratios import Source
 from gpusim.prediction.streams import classify
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
+pytestmark = pytest.mark.usefixtures("both_evaluators")
+
 Array = np.ndarray[Any, Any]
 
 H200 = device.load("h200")

@@ -123,6 +123,7 @@ def test_shared_memory_can_limit_occupancy_and_forbid_a_launch() -> None:
         occupancy(large, device.load("k40m"))
 
 
+@pytest.mark.usefixtures("both_evaluators")
 @pytest.mark.parametrize("name", ["reduce1", "reduce4", "reduce7", "kernel2"])
 def test_time_is_never_below_a_bound_and_stalls_are_shares(name: str) -> None:
     found = predicted(name, 2**24, 256)
@@ -327,6 +328,7 @@ def test_passes_share_one_launch_overhead_and_pay_gaps() -> None:
     assert total_time_us([]) == 0
 
 
+@pytest.mark.usefixtures("both_evaluators")
 @pytest.mark.parametrize("name", device.names())
 def test_every_device_predicts_a_simple_reduction(name: str) -> None:
     found = predicted("reduction3", 2**20, 256, device=name)

@@ -31,6 +31,8 @@ from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
 from gpusim.prediction.spinning.words import Words
 from gpusim.program.polling import spins
 
+pytestmark = pytest.mark.usefixtures("both_evaluators")
+
 Array = np.ndarray[Any, Any]
 
 H200 = device.load("h200")

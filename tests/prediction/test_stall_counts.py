@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gpusim.compiler.ir import BOOL, INT32
 from gpusim.gpu import device
 from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.prediction.clock.stall_counts import stall_counts
+
+pytestmark = pytest.mark.usefixtures("both_evaluators")
 
 DATA = Memory("global", "data", INT32)
 PROGRAM = Program(

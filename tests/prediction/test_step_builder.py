@@ -22,6 +22,8 @@ from gpusim.prediction.clock.steps import Action, Step, WarpSteps
 from gpusim.prediction.streams import classify
 from gpusim.prediction.sweeps.jobs import catalogue_job
 
+pytestmark = pytest.mark.usefixtures("both_evaluators")
+
 FIELDS = [one.name for one in fields(Step) if one.name != "next"]
 
 
