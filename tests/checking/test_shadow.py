@@ -231,7 +231,7 @@ def test_races_are_those_of_the_whole_history_where_barriers_alone_order(
     hold(history)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(EVERYTHING)
 def test_races_are_those_of_the_whole_history_with_atomics_fences_flags_and_masks(
     history: list[Event],

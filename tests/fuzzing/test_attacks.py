@@ -16,11 +16,11 @@ import pytest
 
 ATTACK = Path(__file__).parent / "attack.py"
 SHORT = {
-    "commands": 60,
-    "devices": 60,
-    "measurements": 60,
-    "numbers": 100,
-    "journals": 40,
+    "commands": 30,
+    "devices": 30,
+    "measurements": 30,
+    "numbers": 50,
+    "journals": 20,
     "kills": 1,
 }
 LONG = {name: 60 if name == "kills" else 10_000 for name in SHORT}

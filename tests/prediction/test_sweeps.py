@@ -393,7 +393,7 @@ def until(condition: Callable[[], Any], seconds: float = 60) -> None:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> None:
     output = tmp_path / "table.csv"
-    kernels, blocks, sizes = [f"reduce{k}" for k in (1, 2, 3, 4, 6, 7)], [64, 128, 256], [2**18]
+    kernels, blocks, sizes = [f"reduce{k}" for k in (1, 2, 3, 4)], [64, 128, 256], [2**18]
     options = ["--kernels", ",".join(kernels), "--blocks", ",".join(map(str, blocks))]
     options += ["--sizes", "2^18", "--workers", "2", "--out"]
     started = subprocess.Popen(command(*options, output), env=environment())
@@ -405,7 +405,7 @@ def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> N
     until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
     kept = journal.read_bytes()
     rows = kept.count(b"\n")
-    assert 3 <= rows < 18
+    assert 3 <= rows < 12
     assert not output.exists()
 
     done = subprocess.run(

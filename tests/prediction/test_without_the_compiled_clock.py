@@ -26,7 +26,7 @@ for module in pkgutil.walk_packages(gpusim.prediction.__path__, "gpusim.predicti
 PREDICTED = """
 from gpusim.__main__ import entry_point
 import sys
-sys.argv = ["gpusim", "predict", "reduce3", "-n", "2^16", "--block", "64", "--json"]
+sys.argv = ["gpusim", "predict", "reduce3", "-n", "2^14", "--block", "64", "--json"]
 entry_point()
 """
 

@@ -28,6 +28,12 @@ def traced() -> Trace:
     return gpusim.trace(call.configured, *call.arguments)
 
 
+@cache
+def bundle() -> dict[str, str]:
+    """What the trace shows in a notebook; its pictures are drawn once."""
+    return traced()._repr_mimebundle_(include=None, exclude=None)
+
+
 def run(cells: list[str]) -> list[Any]:
     """Run cells in order as Jupyter does; return what the last line of each comes to."""
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -69,7 +75,7 @@ def test_it_is_kept_without_output() -> None:
 
 
 def test_a_trace_shows_its_lines_and_findings_and_escapes_them() -> None:
-    html = traced()._repr_html_()
+    html = bundle()["text/html"]
     for line in traced().lines:
         assert f"<td>{line.executions:,}</td>" in html
     lines = [replace(line, text="<script>") for line in traced().lines]
@@ -80,10 +86,9 @@ def test_a_trace_shows_its_lines_and_findings_and_escapes_them() -> None:
 
 
 def test_what_shows_no_html_has_the_report_as_text() -> None:
-    bundle = traced()._repr_mimebundle_(include=None, exclude=None)
-    assert set(bundle) == {"text/plain", "text/html"}
-    assert bundle["text/plain"].startswith("reduce2  grid 2, block 64")
-    assert max(map(len, bundle["text/plain"].splitlines())) <= 100
+    assert set(bundle()) == {"text/plain", "text/html"}
+    assert bundle()["text/plain"].startswith("reduce2  grid 2, block 64")
+    assert max(map(len, bundle()["text/plain"].splitlines())) <= 100
 
 
 def test_without_matplotlib_tables_are_shown_alone(monkeypatch: pytest.MonkeyPatch) -> None:
