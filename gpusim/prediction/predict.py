@@ -30,7 +30,7 @@ from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
-from gpusim.prediction.workload import Workload
+from gpusim.prediction.workload import BUDGET, Budget, Workload
 from gpusim.program.fast_paths import with_fast_paths
 from gpusim.program.polling import spins
 
@@ -79,8 +79,12 @@ def predict_prepared(
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     observers: Sequence[SpanObserver] = (),
     timeline: bool = False,
+    budget: Budget = BUDGET,
 ) -> Prediction:
-    """Return the predicted duration of a prepared program of any origin on a GPU."""
+    """Return the predicted duration of a prepared program of any origin on a GPU.
+
+    `budget` is the part of the work that is simulated before the rest is extrapolated.
+    """
     _check_l2(l2)
     require_observers(observers, SpanObserver)
     usual = with_fast_paths(prepared)  # the executed path; dependencies are the program's own
@@ -90,7 +94,7 @@ def predict_prepared(
     classes = classify(usual, step_limit=step_limit) if waiting is None else waiting.classes
     memory = memory_share(usual, classes, gpu, held.blocks, l2)
     traffic = traffic_of(prepared, classes, memory, l2)
-    work = Workload(prepared, gpu, classes, l2, held.blocks)
+    work = Workload(prepared, gpu, classes, l2, held.blocks, budget)
     recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
     done = simulate_all(gpu, memory, work, held.blocks, heard)

@@ -18,16 +18,10 @@ from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
-from gpusim.prediction.workload import FIRST_ITERATIONS, Workload
+from gpusim.prediction.workload import Budget, Workload
 
-# Simulated waves of resident blocks, and their minimum number of blocks. If the second half of the
-# waves has a rate that differs from the first half's by more than SETTLED, the number is doubled,
-# and likewise that of loop iterations, within a limit on warp instructions. Twice as many waves
-# move the mean error of 78 launches of the catalogue by 0.02 % of a time, and take 39 % more
-# instructions.
-FIRST_WAVES = 16
-FIRST_BLOCKS = 32
-MOST_INSTRUCTIONS = 1_000_000
+# If the second half of the waves has a rate that differs from the first half's by more, their
+# number is doubled, and likewise that of loop iterations, within the budget of instructions.
 SETTLED = 0.01
 
 # Stalls by contention between warps. Above this fraction of warp time, old warps run first and
@@ -81,12 +75,12 @@ def simulate_all(
         return _all_waves(of_blocks, work, resident)
 
     longest = work.longest_loop
-    done = _settled(partial(of_iterations, observers=observers), longest)
+    done = _settled(partial(of_iterations, observers=observers), longest, work.budget)
     if done.is_contended and done.iterations < longest:
         fewer = of_iterations(done.iterations // 2)
         done = replace(done, cycles=_with_further(done, fewer, longest))
     # Uses the steps built for the simulated iterations; a shorter loop is complete.
-    simulated, whole = work.waits_for_memory(max(FIRST_ITERATIONS, done.iterations))
+    simulated, whole = work.waits_for_memory(max(work.budget.iterations, done.iterations))
     warps = min(resident, work.blocks_on_sm) * work.warps
     late = slowest_excess_cycles(device, share, (simulated, warps), (whole, share.sms * warps))
     if share.sms > 1 and "block-launch" not in device.ablations:
@@ -103,9 +97,10 @@ def simulate_alone(
 
     It ends without waiting for its stores.
     """
-    blocks = work.some(1, FIRST_ITERATIONS)
+    iterations = work.budget.iterations
+    blocks = work.some(1, iterations)
     alone = simulate(device, share, blocks, 1, is_steady=not is_first)
-    simulated, whole = work.waits_for_memory(FIRST_ITERATIONS)
+    simulated, whole = work.waits_for_memory(iterations)
     late = slowest_excess_cycles(device, share, (simulated, work.warps), (whole, work.warps))
     return alone.block_ends[-1] + alone.extrapolated.longest + late
 
@@ -128,12 +123,12 @@ def _sm_time(
     )
 
 
-def _settled(simulate: Callable[[int], SmTime], longest: int) -> SmTime:
+def _settled(simulate: Callable[[int], SmTime], longest: int, budget: Budget) -> SmTime:
     """Simulate iterations of the longest loop, twice as many before a steady state."""
-    most = FIRST_ITERATIONS
+    most = budget.iterations
     done = simulate(most)
     is_unsettled = done.iterations_spread > SETTLED
-    if is_unsettled and 2 * most <= longest and _is_worth_twice(done.instructions):
+    if is_unsettled and 2 * most <= longest and _is_worth_twice(done.instructions, budget):
         most *= 2
         done = simulate(most)
     return replace(done, iterations=min(most, longest))
@@ -145,7 +140,8 @@ def _all_waves(simulate: Callable[[int], Outcome], work: Workload, resident: int
     Whole waves are extrapolated, so that the simulated tail is as full as the launch's.
     """
     whole = work.blocks_on_sm
-    waves, before = max(FIRST_WAVES, -(-FIRST_BLOCKS // resident)), 0.0
+    budget = work.budget
+    waves, before = max(budget.waves, -(-budget.blocks // resident)), 0.0
     for count in (waves * resident, 2 * waves * resident):
         count = min(whole, count + whole % resident)
         outcome = simulate(count)
@@ -157,7 +153,7 @@ def _all_waves(simulate: Callable[[int], Outcome], work: Workload, resident: int
         early, rate = _rates(outcome.block_ends, resident)
         spread = _apart(rate, before or early)
         settled = spread <= SETTLED and (before or work.are_alike(resident))
-        if settled or not _is_worth_twice(outcome.instructions):
+        if settled or not _is_worth_twice(outcome.instructions, budget):
             break
         before = rate
     return _sm_time(outcome, count, extrapolated, (whole - count) / resident * rate, spread)
@@ -184,8 +180,8 @@ def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:
     return (means[middle] - means[1]) / (middle - 1), (means[last] - means[1]) / (last - 1)
 
 
-def _is_worth_twice(instructions: int) -> bool:
-    return 2 * instructions <= MOST_INSTRUCTIONS
+def _is_worth_twice(instructions: int, budget: Budget) -> bool:
+    return 2 * instructions <= budget.instructions
 
 
 def _apart(one: float, other: float) -> float:

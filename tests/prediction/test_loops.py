@@ -15,14 +15,14 @@ from gpusim.cuda import Kernel
 from gpusim.gpu import device
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
-from gpusim.prediction import sampling
-from gpusim.prediction.predict import predict
+from gpusim.prediction.predict import predict, predict_prepared
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.streams import BlockStream, Classes, classify
-from gpusim.prediction.sweeps import jobs
-from gpusim.prediction.sweeps.jobs import KernelLaunch
+from gpusim.prediction.sweeps.jobs import Job, KernelLaunch, catalogue_job
+from gpusim.prediction.workload import Budget
 
 CC = ComputeCapability(9, 0)
+H200 = device.load("h200")
 COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes")
 
 
@@ -215,7 +215,7 @@ def test_lanes_that_leave_a_loop_early_do_so_in_a_loop_that_is_kept_once(
     name: str, per_thread: int, rest: int
 ) -> None:
     n = 64 * 9 * 50 * per_thread + rest
-    job = jobs.catalogue_job(Request(name, n, block=64, grid=9))
+    job = catalogue_job(Request(name, n, block=64, grid=9))
     expect_alike(job.launches[0], in_order=False)
 
 
@@ -225,7 +225,7 @@ def test_lanes_that_leave_a_loop_early_do_so_in_a_loop_that_is_kept_once(
 def test_loops_of_reductions_and_scans_are_kept_once(
     name: str, n: int, options: dict[str, int]
 ) -> None:
-    job = jobs.catalogue_job(Request(name, n, block=64, **options))  # type: ignore[arg-type]
+    job = catalogue_job(Request(name, n, block=64, **options))  # type: ignore[arg-type]
     expect_alike(job.launches[0], in_order=False)
 
 
@@ -386,9 +386,18 @@ def test_sectors_that_threads_share_later_in_their_loops_are_counted_once() -> N
         assert rows(one.stream, in_order=True) == rows(other.stream, in_order=True)
 
 
-def of_loop(name: str, n: int, block: int = 256, **options: int) -> Prediction:
-    job = jobs.catalogue_job(Request(name, n, block=block, **options))  # type: ignore[arg-type]
-    return job.on("h200").first
+def job_of(name: str, n: int, block: int = 256, **options: int) -> Job:
+    return catalogue_job(Request(name, n, block=block, **options))  # type: ignore[arg-type]
+
+
+def of_loop(name: str, n: int, **options: int) -> Prediction:
+    return job_of(name, n, **options).on("h200").first
+
+
+def in_full(launch: KernelLaunch, iterations: int) -> Prediction:
+    """A prediction with all iterations simulated."""
+    budget = Budget(iterations=iterations)
+    return predict_prepared(launch.prepared(H200.cc), H200, budget=budget)
 
 
 @pytest.mark.parametrize(
@@ -403,12 +412,11 @@ def of_loop(name: str, n: int, block: int = 256, **options: int) -> Prediction:
     ],
 )
 def test_a_loop_played_in_part_takes_as_long_as_one_played_in_full(
-    name: str, n: int, options: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    name: str, n: int, options: dict[str, int]
 ) -> None:
     """But warps that drift apart in all iterations wait longer for each other behind the loop."""
     part = of_loop(name, n, **options)
-    monkeypatch.setattr(sampling, "FIRST_ITERATIONS", n)
-    whole = of_loop(name, n, **options)
+    whole = in_full(job_of(name, n, **options).launches[0], n)
     assert part.extent.iterations_simulated < part.extent.iterations
     assert whole.extent.iterations_simulated == whole.extent.iterations == part.extent.iterations
     assert part.instructions == whole.instructions
@@ -438,14 +446,13 @@ def recurrence(out, n):
     out[cuda.grid(1)] = value
 
 
-def test_a_loop_for_which_warps_wait_for_their_scheduler_takes_as_long_as_all_of_them_need(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_loop_for_which_warps_wait_for_their_scheduler_takes_as_long_as_all_of_them_need() -> (
+    None
+):
     """Sixteen warps of a scheduler: the oldest hold it, and others begin when these have ended."""
-    launch = recurrence[264, 1024], array_spec(264 * 1024, "float32"), np.int32(2048)
-    part = predict(*launch, device="h200")
-    monkeypatch.setattr(sampling, "FIRST_ITERATIONS", 2048)
-    whole = predict(*launch, device="h200")
+    arguments = array_spec(264 * 1024, "float32"), np.int32(2048)
+    part = predict(recurrence[264, 1024], *arguments, device="h200")
+    whole = in_full(own(recurrence, 264, 1024, *arguments), 2048)
     issue = next(bound for bound in part.bounds if bound.name == "issue")
     assert part.extent.iterations_simulated < whole.extent.iterations_simulated
     assert issue.time_us < part.time_us == pytest.approx(whole.time_us, rel=0.02)
@@ -502,7 +509,7 @@ def test_the_catalogue_runs_every_kernel_with_loops_kept_once() -> None:
         if entry.defect:
             continue
         setup = entry.setup(None)
-        job = jobs.catalogue_job(Request(entry.name, setup.n))
+        job = catalogue_job(Request(entry.name, setup.n))
         short, whole = (classes_of(job.launches[0], skips=skips) for skips in (True, False))
         counts = [[(c.ranges, c.stream.instructions) for c in k.classes] for k in (short, whole)]
         assert counts[0] == counts[1], entry.name

@@ -12,17 +12,17 @@ import pytest
 
 from gpusim import catalogue, cuda
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import Kernel
+from gpusim.cuda import ConfiguredKernel, Kernel
 from gpusim.errors import InputError, LaunchError
 from gpusim.gpu import device
 from gpusim.gpu.occupancy import occupancy
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
-from gpusim.prediction import sampling
 from gpusim.prediction.clock.spans import SpanObserver
-from gpusim.prediction.predict import predict
+from gpusim.prediction.predict import predict, predict_prepared
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prediction.streams import Classes, classify
+from gpusim.prediction.workload import Budget
 
 CC = ComputeCapability(9, 0)
 
@@ -30,6 +30,12 @@ CC = ComputeCapability(9, 0)
 def predicted(name: str, n: int, block: int, **options: object) -> Prediction:
     setup = catalogue.find(name).setup(n, block=block)
     return predict(setup.configured, *setup.specs, **options)  # type: ignore[arg-type]
+
+
+def in_full(configured: ConfiguredKernel, *arguments: object) -> Prediction:
+    """The same with all waves of blocks simulated."""
+    gpu = device.load("h200")
+    return predict_prepared(prepare(configured, arguments, gpu.cc), gpu, budget=Budget(waves=1000))
 
 
 def classes_of(kernel: Kernel, grid: int, block: int, *args: object) -> Classes:
@@ -257,12 +263,10 @@ def test_a_huge_grid_costs_about_what_a_large_one_does() -> None:
 
 @pytest.mark.parametrize("block", [64, 256, 1024])
 @pytest.mark.parametrize("name", ["reduce1", "reduce3", "reduce7"])
-def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(
-    name: str, block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    part = predicted(name, 2**25 + block, block)
-    monkeypatch.setattr(sampling, "FIRST_WAVES", 1000)
-    whole = predicted(name, 2**25 + block, block)
+def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(name: str, block: int) -> None:
+    setup = catalogue.find(name).setup(2**25 + block, block=block)
+    part = predict(setup.configured, *setup.specs)
+    whole = in_full(setup.configured, *setup.specs)
     assert part.extent.simulated < part.extent.blocks_on_sm
     # Whole waves are extrapolated: the tail is simulated.
     assert part.extent.extrapolated % part.occupancy.blocks == 0
@@ -270,9 +274,7 @@ def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(
     assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
 
 
-def test_blocks_that_differ_are_all_played_in_their_proportions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_blocks_that_differ_are_all_played_in_their_proportions() -> None:
     @cuda.jit
     def kernel(a, out, n):
         i = cuda.grid(1)
@@ -284,8 +286,7 @@ def test_blocks_that_differ_are_all_played_in_their_proportions(
 
     arguments = array_spec(64, "int32"), array_spec(64 * 150_000, "int32"), 50_000
     part = predict(kernel[150_000, 64], *arguments)
-    monkeypatch.setattr(sampling, "FIRST_WAVES", 1000)
-    whole = predict(kernel[150_000, 64], *arguments)
+    whole = in_full(kernel[150_000, 64], *arguments)
     assert part.extent.extrapolated > 0 == whole.extent.extrapolated
     assert part.cycles == pytest.approx(whole.cycles, rel=0.05)
 
