@@ -8,8 +8,9 @@ from gpusim.checking.clocks import Clocks, names
 from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.sink import Sink
-from gpusim.isa.ops import OPS, Program
+from gpusim.isa.ops import Program
 from gpusim.launch.events import BarrierOpened, Placement, Step
+from gpusim.program.flow import reachable
 
 STAYED = -1
 NOWHERE = np.int64(2**31)  # behind all lines
@@ -163,21 +164,3 @@ class Barriers:
 def _thread(placement: Placement, row: int, lane: int, copy: int = 0) -> Thread:
     block = int(placement.block_of(np.array([row])).reshape(-1)[copy])
     return Thread(block, int(placement.warp_of(np.array(row))) * 32 + lane)
-
-
-def reachable(program: Program, start: int) -> set[int]:
-    """Return the pcs reachable from the one at `start`."""
-    seen: set[int] = set()
-    work = [start + 1]
-    while work:
-        pc = work.pop()
-        if pc in seen or pc >= len(program.instructions):
-            continue
-        seen.add(pc)
-        instruction = program.instructions[pc]
-        op = OPS[instruction.op]
-        if op.kind == "branch":
-            work.append(instruction.target)
-        if instruction.guard is not None or not op.leaves:
-            work.append(pc + 1)
-    return seen

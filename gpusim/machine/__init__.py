@@ -24,7 +24,8 @@ from gpusim.machine.livelock import Changes
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import with_copies
-from gpusim.program.flow import Liveness, loop_bodies
+from gpusim.program.liveness import Liveness
+from gpusim.program.loops import innermost
 
 DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
@@ -176,8 +177,7 @@ def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:
 def _loop_line(program: Program, pc: int) -> int:
     """Return where the innermost loop around a pc is left, the pc's own line if there is none."""
     instructions = program.instructions
-    around = ((body.start, body[-1]) for body in loop_bodies(program) if pc in body)
-    head, last = max(around, default=(pc, pc))
-    body = instructions[head : last + 1]
-    exits = (row.line for row in body if OPS[row.op].kind == "branch" and row.guard is not None)
-    return next(exits, instructions[last].line)
+    body = innermost(program, pc) or range(pc, pc + 1)
+    branches = (instructions[at] for at in body if OPS[instructions[at].op].kind == "branch")
+    exits = (row.line for row in branches if row.guard is not None)
+    return next(exits, instructions[body[-1]].line)

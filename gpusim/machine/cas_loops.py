@@ -11,23 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import SPIN, Program
-from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import once
-
 Array = np.ndarray[Any, Any]
 
 # Warps that load before the first swaps: blocks of 1 to 32 warps that add floats to one word of
 # shared memory go round 32 times for each of up to 8 warps, and half as often from 16 on (H200).
 MOST_TOGETHER = 8
-
-
-@once
-def heads(program: Program) -> frozenset[int]:
-    """Return the headers of the innermost loops around a retried compare-and-swap."""
-    swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]
-    around = ([body for body in loop_bodies(program) if pc in body] for pc in swaps)
-    return frozenset(bodies[0].start for bodies in around if bodies)
 
 
 def go_with(rows: Array, first: int, warps: int) -> Array:

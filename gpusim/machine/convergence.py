@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Instruction, Program
+from gpusim.isa.ops import Instruction
 from gpusim.machine import warp
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, Batch, lanes_of_bits
-from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import once
+from gpusim.program.loops import yielding
 
 Array = np.ndarray[Any, Any]
 NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)
@@ -176,12 +175,3 @@ def _rows_that_wait_for_lanes(batch: Batch) -> Array:
     waits = waits[warp.corresponding(batch.program)[splits.pc[waits]] < 0]
     gathering = np.setdiff1d(splits.row[waits], splits.row[runs])
     return np.concatenate([spinning, gathering])
-
-
-@once
-def yielding(program: Program) -> Array:
-    """Return, by pc, whether it lies in a loop that yields."""
-    inside = np.zeros(len(program.instructions), dtype=bool)
-    for body in loop_bodies(program):
-        inside[body] |= any(program.instructions[pc].op == "bits.YIELD" for pc in body)
-    return inside

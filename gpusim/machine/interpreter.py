@@ -29,8 +29,8 @@ from gpusim.machine.state import (
     Batch,
 )
 from gpusim.machine.storage import Allocation
+from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import polls
-from gpusim.program.pure_loops import pure_loops
 
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
@@ -77,8 +77,8 @@ class Interpreter:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
         ops = [OPS[one.op] for one in self._instructions]
-        self._swapping = cas_loops.heads(batch.program)
-        self._lone = pure_loops(batch.program)
+        self._swapping = swapping(batch.program)
+        self._lone = pure(batch.program)
         self._has_lone = bool(self._lone.any())
         self._waits = bool(self._swapping or polls(batch.program))
         self._ran = self._could_run = 0

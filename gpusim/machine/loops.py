@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Program
 from gpusim.launch.events import Skip, Step
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.iteration import ENDLESS, DiffersError, Recurrence, follow
 from gpusim.program.decisions import decisions
-from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import once
+from gpusim.program.loops import heads
 
 Array = np.ndarray[Any, Any]
 
@@ -31,12 +29,6 @@ MOST_WATCHED = 8
 
 OnSkip = Callable[[Skip], None]
 MaySkip = Callable[[Sequence[Step]], bool]
-
-
-@once
-def heads(program: Program) -> frozenset[int]:
-    """Return the loop headers: the pcs of backward branches' targets."""
-    return frozenset(body.start for body in loop_bodies(program))
 
 
 class _Watch:
@@ -210,10 +202,6 @@ class Loops:
                 {array: stride * recurrence.period for array, stride in recurrence.strides.items()},
             )
         )
-
-
-def _is_worth_it(recurrence: Recurrence) -> bool:
-    return bool((_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any())
 
 
 def _times(recurrence: Recurrence) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 from gpusim.isa.ops import Memory, Program
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import WARP_SIZE, Launch
-from gpusim.program.flow import Liveness
+from gpusim.program.liveness import Liveness
 
 Array = np.ndarray[Any, Any]
 

@@ -27,7 +27,7 @@ from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
-from gpusim.prediction.streams import classify
+from gpusim.prediction.streams import classify, with_fast_paths
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
 from gpusim.prediction.workload import BUDGET, Budget, Workload

@@ -1,14 +1,20 @@
-"""What decides: the registers and memory on which control flow and addresses depend.
+"""Decisions: the registers and the memory on which control flow and addresses depend.
 
 All others hold data. They are what a kernel computes, but change nothing of how it runs.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.ops import OPS, Instruction, Memory, Program
+from gpusim.program.dataflow import reachable
 from gpusim.program.memoisation import once
+from gpusim.program.uses import reads
+
+Place = int | str  # a register, or memory by the name of its array or space
 
 
 @dataclass(frozen=True)
@@ -21,33 +27,41 @@ class Decisions:
 
 @once
 def decisions(program: Program) -> Decisions:
-    """Return what decides in a program, found backwards from guards and addresses."""
-    registers: set[int] = set()
-    memory: set[str] = set()
-    for instruction in program.instructions:
-        registers |= _decides_here(instruction)
-    size = -1
-    while size != len(registers) + len(memory):
-        size = len(registers) + len(memory)
-        for instruction in program.instructions:
-            if not registers.isdisjoint(instruction.dst):
-                registers |= {*instruction.src, *_guard(instruction)}
-                if OPS[instruction.op].reads_memory and instruction.memory is not None:
-                    memory |= instruction.memory.places
-            found = instruction.memory
-            if found is not None and OPS[instruction.op].writes_memory and found.may_touch(memory):
-                registers |= set(instruction.src)
-    return Decisions(frozenset(registers), frozenset(memory))
+    """Return the backward slice of a program's guards and addresses, through memory."""
+    writers: dict[int, list[Instruction]] = defaultdict(list)
+    stores: list[tuple[Memory, Instruction]] = []
+    first: set[Place] = set()
+    for row in program.instructions:
+        first |= _decides_here(row)
+        for register in row.dst:
+            writers[register].append(row)
+        if OPS[row.op].writes_memory and row.memory is not None:
+            stores.append((row.memory, row))
 
+    def before(place: Place) -> Iterator[Place]:
+        if isinstance(place, str):
+            for memory, row in stores:
+                if memory.may_touch((place,)):
+                    yield from row.src
+            return
+        for row in writers[place]:
+            yield from reads(row)
+            if OPS[row.op].reads_memory and row.memory is not None:
+                yield from row.memory.places
 
-def _guard(instruction: Instruction) -> set[int]:
-    return set() if instruction.guard is None else {instruction.guard}
+    found = reachable(first, before)
+    return Decisions(
+        frozenset(place for place in found if isinstance(place, int)),
+        frozenset(place for place in found if isinstance(place, str)),
+    )
 
 
 def _decides_here(instruction: Instruction) -> set[int]:
-    """Return the registers on which it depends who runs an instruction, or what it touches."""
+    """Return the registers that decide who runs an instruction, or its addresses."""
     op = OPS[instruction.op]
-    found = set() if op.only_describes else _guard(instruction)
+    found = set[int]()
+    if instruction.guard is not None and not op.only_describes:
+        found.add(instruction.guard)
     if (op.access and instruction.src) or op.waits_for_lanes:
-        found |= {instruction.src[0]}
+        found.add(instruction.src[0])
     return found | set(instruction.src) if op.kind == "bank" else found

@@ -16,10 +16,9 @@ from functools import lru_cache
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.launch.prepared import Prepared
 from gpusim.program.memoisation import Same
 from gpusim.program.special_operands import answers, with_ordinary_operands
-from gpusim.program.taint import data_dependent_lines, tainted_registers, without_elements
+from gpusim.program.taint import data_dependent_lines, tainted_registers
 
 # Functions that are called for operands that are not ordinary. Those of 64-bit integers are also
 # called without asking, where a divisor is known to be large.
@@ -28,13 +27,9 @@ _OF_INTEGERS = re.compile(r"_[su]64\)")
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
 
 
-def with_fast_paths(prepared: Prepared) -> Prepared:
-    """Return a launch in which elements that are not given are taken for ordinary numbers."""
-    without = without_elements(prepared)
-    if not without:
-        return prepared
-    program = _decided(Same(prepared.program), without)
-    return prepared if program is prepared.program else replace(prepared, program=program)
+def usual_program(program: Program, without: frozenset[str]) -> Program:
+    """Return a program that goes the usual way for elements of the arrays `without` them."""
+    return _decided(Same(program), without)
 
 
 @lru_cache(maxsize=64)

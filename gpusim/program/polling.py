@@ -1,20 +1,20 @@
-"""Loads that need no order: those that wait for a value, and those that only guess at one."""
+"""Polls and guesses: loads without an order of their own, in loops that wait for a value."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.flow import loop_bodies
 from gpusim.program.memoisation import once
+from gpusim.program.uses import Slices
 
 
 @once
 def polls(program: Program) -> frozenset[int]:
     """Return the pcs of loads and atomics for whose value a loop waits."""
-    return frozenset(
-        pc for body in loop_bodies(program) for pc in _polls_of(program.instructions, body)
-    )
+    return frozenset(pc for loop in _loops(program) for pc in loop.polls)
 
 
 @once
@@ -24,25 +24,21 @@ def spins(program: Program) -> frozenset[int]:
     Nothing that such a loop carries into its next iteration decides, and nothing in it but the
     polls themselves changes memory or meets others: as long as they find the same, it goes on.
     """
-    rows = program.instructions
     found: set[int] = set()
-    for body in loop_bodies(program):
-        waiting = _polls_of(rows, body)
-        deciding = _slice(rows, body, _guards_out(rows, body))
-        if not _carried(rows, body, deciding) and all(
-            _is_of_grid(rows[pc]) if pc in waiting else _is_quiet(rows[pc]) for pc in body
+    for loop in _loops(program):
+        if not loop.carried(loop.deciding) and all(
+            _is_of_grid(row) if pc in loop.polls else _is_quiet(row) for pc, row in loop
         ):
-            found |= waiting
+            found |= loop.polls
     return frozenset(found)
 
 
+@once
 def optimistic_loads(program: Program) -> frozenset[int]:
-    """Return the pcs of loads of which a compare-and-swap sees whether they are still true."""
+    """Return the pcs of loads that a compare-and-swap finds out to be true still, or not."""
     rows = program.instructions
     swaps = [row for row in rows if OPS[row.op].kind == "atomic" and row.detail == "cas"]
-    compared = _slice(
-        rows, range(len(rows)), {register for row in swaps for register in row.src[1:2]}
-    )
+    compared = Slices(rows).of(register for row in swaps for register in row.src[1:2])
     arrays = {row.memory.name for row in swaps if row.memory is not None}
     return frozenset(
         pc
@@ -54,64 +50,59 @@ def optimistic_loads(program: Program) -> frozenset[int]:
     )
 
 
-def _polls_of(instructions: Sequence[Instruction], body: range) -> set[int]:
-    """Return those of one loop."""
-    deciding = _slice(instructions, body, _guards_out(instructions, body))
-    return {
-        pc
-        for pc in body
-        if OPS[instructions[pc].op].reads_memory
-        and not deciding.isdisjoint(instructions[pc].dst)
-        and _stays(instructions, body, instructions[pc].src[:1])
-    }
+def _loops(program: Program) -> Iterator[_Loop]:
+    return (_Loop(program.instructions, body) for body in loop_bodies(program))
 
 
-def _guards_out(instructions: Sequence[Instruction], body: range) -> set[int]:
-    """Return the registers that decide whether a loop is left."""
-    return {
-        guard
-        for pc in body
-        if (guard := instructions[pc].guard) is not None
-        and OPS[instructions[pc].op].leaves
-        and (pc == body[-1] or instructions[pc].target not in body)
-    }
+class _Loop:
+    """A loop's body with the slices in it."""
 
+    def __init__(self, rows: Sequence[Instruction], body: range) -> None:
+        self._body = body
+        self._rows = rows[body.start : body.stop]
+        self._slices = Slices(self._rows)
 
-def _slice(instructions: Sequence[Instruction], body: range, of: set[int]) -> set[int]:
-    """Return the registers on which others depend within a loop's body."""
-    found, size = set(of), -1
-    while size != len(found):
-        size = len(found)
-        for pc in body:
-            if not found.isdisjoint(instructions[pc].dst):
-                found.update(instructions[pc].src)
-    return found
+    def __iter__(self) -> Iterator[tuple[int, Instruction]]:
+        return zip(self._body, self._rows, strict=True)
 
+    @cached_property
+    def deciding(self) -> set[int]:
+        """The registers that decide whether the loop is left."""
+        return self._slices.of(
+            row.guard
+            for pc, row in self
+            if row.guard is not None
+            and OPS[row.op].leaves
+            and (pc == self._body[-1] or row.target not in self._body)
+        )
 
-def _stays(instructions: Sequence[Instruction], body: range, address: tuple[int, ...]) -> bool:
-    """Return whether an address is the same in every iteration."""
-    found = _slice(instructions, body, set(address))
-    return not _carried(instructions, body, found, address)
+    @cached_property
+    def polls(self) -> set[int]:
+        """The pcs of loads and atomics for whose value it waits."""
+        return {
+            pc
+            for pc, row in self
+            if OPS[row.op].reads_memory
+            and not self.deciding.isdisjoint(row.dst)
+            and self._stays(row.src[:1])
+        }
 
+    def _stays(self, address: tuple[int, ...]) -> bool:
+        """Return whether an address is the same in every iteration."""
+        return not self.carried(self._slices.of(address), address)
 
-def _carried(
-    instructions: Sequence[Instruction],
-    body: range,
-    found: set[int],
-    address: tuple[int, ...] | None = None,
-) -> set[int]:
-    """Return which of a slice's registers one iteration hands on to the next.
+    def carried(self, found: set[int], address: tuple[int, ...] | None = None) -> set[int]:
+        """Return the registers of a slice that one iteration hands on to the next.
 
-    Those that address memory by `address` are of the slice as well.
-    """
-    written: set[int] = set()
-    carried: set[int] = set()
-    for pc in body:
-        instruction = instructions[pc]
-        if not found.isdisjoint(instruction.dst) or instruction.src[:1] == address:
-            carried |= {r for r in instruction.src if r in found and r not in written}
-        written.update(instruction.dst)
-    return carried & written
+        Instructions that access memory at `address` are of the slice as well.
+        """
+        written: set[int] = set()
+        carried: set[int] = set()
+        for row in self._rows:
+            if not found.isdisjoint(row.dst) or row.src[:1] == address:
+                carried |= {r for r in row.src if r in found and r not in written}
+            written.update(row.dst)
+        return carried & written
 
 
 def _is_of_grid(instruction: Instruction) -> bool:

@@ -6,7 +6,7 @@ positive, of no size out of the ordinary, and no constant exactly.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program, as_detail_says
+from gpusim.program.dataflow import reachable
+from gpusim.program.uses import users
 
 ORDINARY = np.uint32(0x3F333333)  # 0.7, or the upper word of a double of 0.0003
 MAGNITUDE, INFINITE = 0x7FFFFFFF, 0x7F800000
@@ -34,11 +36,11 @@ def with_ordinary_operands(program: Program, held: Sequence[int]) -> Program:
     or more than the way through a calculation depends stay what they are.
     """
     rows, ordinary = list(program.instructions), program.registers
-    users, signs = _users(program), set(_signs(program))
+    read_at, signs = users(program.instructions), set(_signs(program))
     for pc, row in enumerate(rows):
         if not (_is_odd(program, row) or pc in signs) or not held[pc] >> row.src[0] & 1:
             continue
-        if _only_guides(program, users, row):
+        if _only_guides(program, read_at, row):
             rows[pc] = replace(row, src=(ordinary, *row.src[1:]))
     if rows == list(program.instructions):
         return program
@@ -104,33 +106,29 @@ def _signs(program: Program) -> Iterator[int]:
                 yield place
 
 
-def _users(program: Program) -> Mapping[int, list[int]]:
-    """Return where each register is read, as a source or as a guard."""
-    users: dict[int, list[int]] = defaultdict(list)
-    for pc, row in enumerate(program.instructions):
-        for register in (*row.src, *(() if row.guard is None else (row.guard,))):
-            users[register].append(pc)
-    return users
-
-
-def _only_guides(program: Program, users: Mapping[int, list[int]], row: Instruction) -> bool:
+def _only_guides(program: Program, read_at: Mapping[int, list[int]], row: Instruction) -> bool:
     """Return whether a test's result does no more than to guard and to pass by calculations."""
-    waiting, seen = [row.dst[0]], set[int]()
-    while waiting:
-        register = waiting.pop()
-        if register in seen:
-            continue
-        seen.add(register)
-        for pc in users[register]:
-            user = program.instructions[pc]
-            if register in user.src:
-                op = OPS[user.op]
-                if op.issued and not op.sets_predicate and user.op != PACKED:
-                    return False
-                waiting.extend(user.dst)
-            elif not (OPS[user.op].only_describes or _passes_by(program, pc)):
-                return False
-    return True
+    rows = program.instructions
+
+    def results(register: int) -> Iterator[int]:
+        for pc in read_at[register]:
+            if register in rows[pc].src:
+                yield from rows[pc].dst
+
+    return all(
+        _guides(program, pc, is_source=register in rows[pc].src)
+        for register in reachable([row.dst[0]], results)
+        for pc in read_at[register]
+    )
+
+
+def _guides(program: Program, pc: int, *, is_source: bool) -> bool:
+    """Return whether an instruction only makes a predicate of a register, or only goes by it."""
+    row = program.instructions[pc]
+    op = OPS[row.op]
+    if is_source:
+        return not op.issued or op.sets_predicate or row.op == PACKED
+    return op.only_describes or _passes_by(program, pc)
 
 
 def _passes_by(program: Program, pc: int) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.program.dataflow import solve
 from gpusim.program.flow import successors
 
 Fact = TypeVar("Fact")
@@ -141,13 +142,8 @@ def _on_every_path(
     `after(pc, before, target)` are those that hold where an instruction goes on to a target.
     """
     following = successors(program)
-    before: dict[int, frozenset[Fact]] = {}
-    stack: list[tuple[int, frozenset[Fact]]] = [(0, frozenset())]
-    while stack:
-        pc, arriving = stack.pop()
-        known = before.get(pc)
-        now = arriving if known is None else known & arriving
-        if now != known:
-            before[pc] = now
-            stack += [(target, after(pc, now, target)) for target in following[pc]]
-    return before
+
+    def onward(pc: int, before: frozenset[Fact]) -> Iterator[tuple[int, frozenset[Fact]]]:
+        return ((target, after(pc, before, target)) for target in following[pc])
+
+    return solve({0: frozenset[Fact]()}, onward, frozenset.intersection)

@@ -17,7 +17,7 @@ from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program, text_of
 from gpusim.lowering.stages import Stage
 from gpusim.prediction.clock.stall_counts import StallCount, stall_counts
-from gpusim.program.flow import live_registers
+from gpusim.program.liveness import live_registers
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpusim.program.dataflow import reachable
 from gpusim.sass.decode import Micro
 from gpusim.sass.listing import Guard
 
@@ -41,35 +42,32 @@ def edges(micros: Sequence[Micro], labels: Mapping[str, int]) -> list[tuple[Edge
         if micro.op not in CALLS:
             continue
         begins = [edge.target for edge in _jumps(micro, labels, functions)]
-        runs = _reached(micros, forward, begins, with_callees=True)
+        runs = _within_function(micros, forward, begins, with_callees=True)
         written = frozenset(name for step in runs for name in micros[step].results)
         ways[number] += (Edge(number + 1, micro.guard, but=written),)
-        for step in _reached(micros, forward, begins, with_callees=False):
+        for step in _within_function(micros, forward, begins, with_callees=False):
             if micros[step].op == "RET.REL":
                 ways[step] += (Edge(number + 1, only=written),)
     return ways
 
 
-def _reached(
+def _within_function(
     micros: Sequence[Micro],
     ways: Sequence[tuple[Edge, ...]],
     begins: Sequence[int],
     *,
     with_callees: bool,
 ) -> list[int]:
-    """Return, in order, the steps of functions by their beginnings, and of their callees."""
-    waiting, found = list(begins), set()
-    while waiting:
-        step = waiting.pop()
-        if step in found or step >= len(micros):
-            continue
-        found.add(step)
+    """Return the steps of functions by their beginnings, and of their callees, in order."""
+
+    def following(step: int) -> Iterator[int]:
         is_call = micros[step].op in CALLS
         if is_call:
-            waiting.append(step + 1)
+            yield step + 1
         if with_callees or not is_call:
-            waiting.extend(edge.target for edge in ways[step])
-    return sorted(found)
+            yield from (edge.target for edge in ways[step])
+
+    return sorted(reachable(begins, following, without=(len(micros),)))
 
 
 def _forward(
@@ -98,12 +96,6 @@ def _jumps(
     return functions if micro.op == "CALL.REG" else ()
 
 
-def blocks(ways: Sequence[tuple[Edge, ...]]) -> list[tuple[int, int]]:
-    """Return the straight stretches of code, as first steps and the steps after the last."""
-    leaders = {0}
-    for number, edges_on in enumerate(ways):
-        if len(edges_on) != 1 or edges_on[0].target != number + 1:
-            leaders.add(number + 1)
-            leaders.update(edge.target for edge in edges_on)
-    starts = sorted(leader for leader in leaders if leader < len(ways))
-    return list(zip(starts, [*starts[1:], len(ways)], strict=True))
+def targets(ways: Sequence[tuple[Edge, ...]]) -> list[tuple[int, ...]]:
+    """Return the steps that may follow each."""
+    return [tuple(edge.target for edge in edges_on) for edges_on in ways]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpusim.isa.ops import Instruction
+from gpusim.program.dataflow import solve
 
 # Where a pointer came from: a constant bank and an offset in it.
 Origin = tuple[int, int]
@@ -40,33 +42,37 @@ def _origins(
     pointers: Mapping[Origin, str],
 ) -> dict[int, frozenset[Origin]]:
     """Return the pointers that each register was made from."""
-    found: dict[int, frozenset[Origin]] = {
-        register: frozenset([origin])
-        for register, origin in constants.items()
-        if origin in pointers
-    }
-    changed = True
-    while changed:
-        changed = False
-        for instruction in instructions:
-            made = _made_from(instruction, found, pointers)
-            for register in instruction.dst if made else ():
-                known = found.get(register, NONE)
-                if not made <= known:
-                    found[register] = known | made
-                    changed = True
-    return found
+    made: dict[int, set[Origin]] = defaultdict(set)
+    for register, origin in constants.items():
+        made[register] |= {origin} & pointers.keys()
+    results: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+    for instruction in instructions:
+        if _reads_bank(instruction):
+            for register in instruction.dst:
+                made[register].update(_in_bank(instruction, pointers))
+        elif instruction.memory is None:
+            for register in instruction.src:
+                results[register].append(instruction.dst)
+
+    def onward(
+        register: int, origins: frozenset[Origin]
+    ) -> Iterator[tuple[int, frozenset[Origin]]]:
+        return ((one, origins) for written in results[register] for one in written)
+
+    first = {register: frozenset(origins) for register, origins in made.items() if origins}
+    return solve(first, onward, frozenset.union)
 
 
-def _made_from(
-    instruction: Instruction,
-    found: Mapping[int, frozenset[Origin]],
-    pointers: Mapping[Origin, str],
-) -> frozenset[Origin]:
-    if instruction.memory is not None:
-        return NONE
-    if isinstance(instruction.detail, tuple) and instruction.detail[:1] == ("bank",):
-        bank, offset, *_ = instruction.detail[1]
-        words = ((bank, offset + 4 * number) for number in range(len(instruction.dst)))
-        return frozenset(word for word in words if word in pointers)
-    return NONE.union(*(found.get(register, NONE) for register in instruction.src))
+def _reads_bank(instruction: Instruction) -> bool:
+    """Return whether an instruction loads words of a constant bank."""
+    detail = instruction.detail
+    is_bank = isinstance(detail, tuple) and detail[:1] == ("bank",)
+    return is_bank and instruction.memory is None
+
+
+def _in_bank(instruction: Instruction, pointers: Mapping[Origin, str]) -> Iterator[Origin]:
+    """Yield the pointers among the words that an instruction loads from a constant bank."""
+    bank, offset, *_ = instruction.detail[1]
+    for number in range(len(instruction.dst)):
+        if (bank, offset + 4 * number) in pointers:
+            yield bank, offset + 4 * number

@@ -9,11 +9,12 @@ flowed back to another: only registers that the function may write come from its
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpusim.program.dataflow import solve
+from gpusim.program.flow import blocks
 from gpusim.sass.decode import Micro
-from gpusim.sass.flow import Edge, blocks
+from gpusim.sass.flow import Edge, targets
 from gpusim.sass.listing import Guard
 from gpusim.sass.operands import TRUES
 
@@ -26,6 +27,7 @@ State = dict[str, Reaching]
 
 START = -1
 NOTHING: frozenset[Literal] = frozenset()
+NOWHERE: Reaching = {}
 
 
 def _literal(guard: Guard) -> Literal:
@@ -72,7 +74,9 @@ def _forget(state: State, predicate: str) -> None:
 def _along(state: State, edge: Edge) -> State:
     """Return the definitions that reach the end of an edge, given its guard."""
     if edge.only is not None or edge.but:
-        state = {name: reaching for name, reaching in state.items() if edge.carries(name)}
+        state = {
+            name: reaching if edge.carries(name) else NOWHERE for name, reaching in state.items()
+        }
         for predicate in filter(is_predicate, edge.but):
             _forget(state, predicate)
     if edge.condition is None:
@@ -86,21 +90,20 @@ def _along(state: State, edge: Edge) -> State:
     return made
 
 
-def _merge(old: State, new: State) -> bool:
-    """Merge the definitions of another edge into a state; return whether it changed."""
-    changed = False
-    for name, reaching in new.items():
-        known = old[name]
-        if reaching is known:
+def _merged(known: State, arriving: State) -> State:
+    """Return a state with another edge's definitions; `known` itself where these add none."""
+    made: State = {}
+    for name, reaching in arriving.items():
+        before = known[name]
+        if reaching is before or not reaching:
             continue
-        made = dict(known)
+        joined = dict(before)
         for definition, hidden in reaching.items():
-            before = made.get(definition)
-            made[definition] = hidden if before is None else before & hidden
-        if made != known:
-            old[name] = made
-            changed = True
-    return changed
+            already = joined.get(definition)
+            joined[definition] = hidden if already is None else already & hidden
+        if joined != before:
+            made[name] = joined
+    return {**known, **made} if made else known
 
 
 class Webs:
@@ -136,27 +139,19 @@ class Webs:
         return definition
 
     def _run(self) -> None:
-        parts = blocks(self._ways)
-        end_of = dict(parts)
-        states: dict[int, State] = {0: self._at_start()}
-        waiting = deque([0])
-        while waiting:
-            begin = waiting.popleft()
-            state = dict(states[begin])
-            self._pass(state, begin, end_of[begin], joins=False)
-            for edge in self._ways[end_of[begin] - 1]:
-                if edge.target >= len(self._micros):
-                    continue
-                reached = _along(state, edge)
-                known = states.get(edge.target)
-                if known is None:
-                    states[edge.target] = {name: reached.get(name, {}) for name in state}
-                    waiting.append(edge.target)
-                elif _merge(known, reached) and edge.target not in waiting:
-                    waiting.append(edge.target)
+        parts = blocks(targets(self._ways))
+
+        def onward(begin: int, state: State) -> Iterator[tuple[int, State]]:
+            state = dict(state)
+            self._pass(state, parts[begin], joins=False)
+            for edge in self._ways[parts[begin][-1]]:
+                if edge.target < len(self._micros):
+                    yield edge.target, _along(state, edge)
+
+        states = solve({0: self._at_start()}, onward, _merged)
         for begin, state in states.items():
-            self._pass(dict(state), begin, end_of[begin], joins=True)
-        self.reached = frozenset(step for begin in states for step in range(begin, end_of[begin]))
+            self._pass(dict(state), parts[begin], joins=True)
+        self.reached = frozenset(step for begin in states for step in parts[begin])
 
     def _at_start(self) -> State:
         names: dict[str, None] = {}
@@ -167,9 +162,9 @@ class Webs:
                 names[micro.guard.register] = None
         return {name: {(START, 0, name): NOTHING} for name in names}
 
-    def _pass(self, state: State, begin: int, end: int, *, joins: bool) -> None:
+    def _pass(self, state: State, part: range, *, joins: bool) -> None:
         """Go through a stretch of code; at last, join the definitions that each use sees."""
-        for step in range(begin, end):
+        for step in part:
             micro = self._micros[step]
             if joins:
                 self._join_uses(state, step, micro)

@@ -9,7 +9,7 @@ from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.grid import Launch
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
-from gpusim.program.flow import Liveness
+from gpusim.program.liveness import Liveness
 
 # R2 = R0 + R1, which is read behind it; R0 and R1 are not.
 PROGRAM = Program(

@@ -9,7 +9,7 @@ from gpusim import cuda
 from gpusim.compiler.ir import INT32
 from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.launch.events import Observer, Step
-from gpusim.program.pure_loops import pure_loops
+from gpusim.program.loops import pure
 from gpusim.tracing.trace import trace
 
 GLOBAL = Memory("global", "x", np.dtype(np.int32))
@@ -24,7 +24,7 @@ def looping(*body: Instruction) -> Program:
 
 def test_a_loop_that_only_computes_is_lone() -> None:
     program = looping(Instruction("IADD3", (0,), (0, 1), INT32, "++"))
-    assert pure_loops(program).tolist() == [False, True, True, False]
+    assert pure(program).tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_loop_that_only_computes_is_lone() -> None:
     ids=["memory", "barrier", "shuffle"],
 )
 def test_a_loop_that_touches_memory_or_meets_others_is_not(meeting: Instruction) -> None:
-    assert not pure_loops(looping(meeting)).any()
+    assert not pure(looping(meeting)).any()
 
 
 class Stores(Observer):

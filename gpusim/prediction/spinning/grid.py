@@ -21,7 +21,7 @@ from gpusim.prediction.spinning.interpreter import Going, PacedInterpreter
 from gpusim.prediction.spinning.lines import Lines
 from gpusim.prediction.spinning.unloaded_timing import passed_on_cycles, unloaded_timings
 from gpusim.prediction.spinning.words import Words
-from gpusim.program.flow import Liveness
+from gpusim.program.liveness import Liveness
 
 BLOCKS_A_BATCH = 512  # they share NumPy's calls
 # Waves simulated at most: the first alone is no sample of the steady state.

@@ -5,6 +5,7 @@ class. Times are left to `clock`.
 """
 
 from gpusim.prediction.streams import constants
+from gpusim.prediction.streams.array_specs import refuse_missing_elements, with_fast_paths
 from gpusim.prediction.streams.classes import BlockClass, Classes, nearest
 from gpusim.prediction.streams.classification import classify
 from gpusim.prediction.streams.probe import touched_by, without_results
@@ -17,7 +18,6 @@ from gpusim.prediction.streams.stream import (
     WarpStream,
 )
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
-from gpusim.program.taint import refuse_missing_elements
 
 __all__ = [
     "MOST_BEHIND",
@@ -35,5 +35,6 @@ __all__ = [
     "nearest",
     "refuse_missing_elements",
     "touched_by",
+    "with_fast_paths",
     "without_results",
 ]

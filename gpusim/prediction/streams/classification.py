@@ -14,6 +14,7 @@ import numpy as np
 
 from gpusim import machine
 from gpusim.launch.prepared import Prepared
+from gpusim.prediction.streams.array_specs import refuse_missing_elements
 from gpusim.prediction.streams.atomic_dependence import meet
 from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
@@ -22,7 +23,6 @@ from gpusim.prediction.streams.lattice import between, corners, exceptions
 from gpusim.prediction.streams.probe import Probe, UnsoundError
 from gpusim.prediction.streams.strata import Strata, strata
 from gpusim.program.memoisation import Same
-from gpusim.program.taint import refuse_missing_elements
 
 FIRST_PROBES = 10  # along a single axis
 MAX_PROBES = 256

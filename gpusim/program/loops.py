@@ -1,0 +1,67 @@
+"""Loops of a program, by what their bodies hold: alone with their lanes, yielding, or swapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.ops import OPS, SPIN, Program
+from gpusim.program.flow import loop_bodies
+from gpusim.program.memoisation import once
+
+Array = np.ndarray[Any, Any]
+
+YIELD = "bits.YIELD"
+
+
+@once
+def heads(program: Program) -> frozenset[int]:
+    """Return the pcs to which branches go back."""
+    return frozenset(body.start for body in loop_bodies(program))
+
+
+def innermost(program: Program, pc: int) -> range | None:
+    """Return the body of the loop around a pc that begins last; None outside all loops."""
+    around = (body for body in loop_bodies(program) if pc in body)
+    return max(around, key=lambda body: (body.start, body.stop), default=None)
+
+
+@once
+def pure(program: Program) -> Array:
+    """Return, by pc, whether it lies in a loop that neither touches memory nor meets others.
+
+    Lanes leave such a loop in many iterations. Without waiting they would go on in as many small
+    groups; waiting takes nothing from them, for nothing in the loop depends on the others.
+    """
+    is_pure = [OPS[row.op].is_pure for row in program.instructions]
+    return _inside(
+        program, (body for body in loop_bodies(program) if all(map(is_pure.__getitem__, body)))
+    )
+
+
+@once
+def yielding(program: Program) -> Array:
+    """Return, by pc, whether it lies in a loop that yields."""
+    rows = program.instructions
+    return _inside(
+        program,
+        (body for body in loop_bodies(program) if any(rows[pc].op == YIELD for pc in body)),
+    )
+
+
+def _inside(program: Program, bodies: Iterable[range]) -> Array:
+    """Return, by pc, whether it lies in one of the loops."""
+    inside = np.zeros(len(program.instructions), dtype=bool)
+    for body in bodies:
+        inside[body] = True
+    return inside
+
+
+@once
+def swapping(program: Program) -> frozenset[int]:
+    """Return where the innermost loops begin in which a program swaps until it gets through."""
+    swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]
+    around = ([body for body in loop_bodies(program) if pc in body] for pc in swaps)
+    return frozenset(bodies[0].start for bodies in around if bodies)

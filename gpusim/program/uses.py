@@ -1,0 +1,67 @@
+"""Uses of registers, and backward slices: the registers from which others are computed.
+
+Both hold for a stretch of code in any order: the body of a loop, or a whole program.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from gpusim.isa.ops import Instruction, Program
+from gpusim.program.dataflow import reachable
+from gpusim.program.memoisation import once
+
+
+def reads(row: Instruction) -> tuple[int, ...]:
+    """Return the registers that an instruction reads, its guard among them."""
+    return row.src if row.guard is None else (*row.src, row.guard)
+
+
+def bits(registers: Iterable[int]) -> int:
+    """Return registers as the bits of a number."""
+    found = 0
+    for register in registers:
+        found |= 1 << register
+    return found
+
+
+@once
+def read_bits(program: Program) -> list[int]:
+    """Return, as bits, the registers that each instruction reads."""
+    return [bits(reads(row)) for row in program.instructions]
+
+
+@once
+def written_bits(program: Program) -> list[int]:
+    """Return, as bits, the registers that each instruction writes."""
+    return [bits(row.dst) for row in program.instructions]
+
+
+def users(rows: Iterable[Instruction]) -> dict[int, list[int]]:
+    """Return where each register is read, as a source or as a guard."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for pc, row in enumerate(rows):
+        for register in reads(row):
+            found[register].append(pc)
+    return found
+
+
+class Slices:
+    """Backward slices of a stretch of code: through the sources of instructions, not their guards.
+
+    What comes out of memory depends on the address alone.
+    """
+
+    def __init__(self, rows: Sequence[Instruction]) -> None:
+        self._sources: dict[int, set[int]] = defaultdict(set)
+        for row in rows:
+            for register in row.dst:
+                self._sources[register].update(row.src)
+
+    def of(self, registers: Iterable[int]) -> set[int]:
+        """Return some registers with all that they are computed from."""
+        return reachable(registers, self._before)
+
+    def _before(self, register: int) -> Iterable[int]:
+        return self._sources.get(register, ())
