@@ -31,7 +31,6 @@ from gpusim.prediction.streams import classify, with_fast_paths
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.traffic import traffic_of
 from gpusim.prediction.workload import BUDGET, Budget, Workload
-from gpusim.program.fast_paths import with_fast_paths
 from gpusim.program.polling import spins
 
 if TYPE_CHECKING:

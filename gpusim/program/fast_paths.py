@@ -27,7 +27,7 @@ _OF_INTEGERS = re.compile(r"_[su]64\)")
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
 
 
-def usual_program(program: Program, without: frozenset[str]) -> Program:
+def on_fast_paths(program: Program, without: frozenset[str]) -> Program:
     """Return a program that goes the usual way for elements of the arrays `without` them."""
     return _decided(Same(program), without)
 

@@ -15,7 +15,9 @@ def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
     """Return the lines whose control flow or addresses depend on the elements of some arrays."""
     lines = {
         row.line
-        for row, tainted in zip(program.instructions, tainted_registers(program, arrays), strict=True)
+        for row, tainted in zip(
+            program.instructions, tainted_registers(program, arrays), strict=True
+        )
         if bits(_deciding(row)) & tainted and not OPS[row.op].only_describes
     }
     return sorted(lines)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from gpusim.errors import InputError
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.prepared import Prepared
+from gpusim.program.fast_paths import on_fast_paths
 from gpusim.program.taint import data_dependent_lines
-from gpusim.program.fast_paths import usual_program
 
 
 def without_elements(prepared: Prepared) -> frozenset[str]:
@@ -22,7 +22,7 @@ def with_fast_paths(prepared: Prepared) -> Prepared:
     without = without_elements(prepared)
     if not without:
         return prepared
-    program = usual_program(prepared.program, without)
+    program = on_fast_paths(prepared.program, without)
     return prepared if program is prepared.program else replace(prepared, program=program)
 
 
