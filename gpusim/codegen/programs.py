@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusim.codegen import generators
 from gpusim.compiler.build import build
-from gpusim.compiler.ir import Array, DType
+from gpusim.compiler.ir import Array, DType, Function
 from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
 from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
@@ -257,7 +257,7 @@ def program_for(
     if key not in made:
         from gpusim.lowering import lower
 
-        function = build(kernel.source, types)
+        function = _built(kernel, types, cc)
         if asks:
             from gpusim.compiler.undefined_behaviour import ask_about_undefined
 
@@ -273,7 +273,20 @@ def program_in_stages(
     from gpusim.lowering.stages import lower_in_stages
 
     _check_level(level)
-    return lower_in_stages(build(kernel.source, parameter_types(arguments)), cc, level)
+    return lower_in_stages(_built(kernel, parameter_types(arguments), cc), cc, level)
+
+
+def _built(kernel: Kernel, types: Mapping[str, DType | Array], cc: ComputeCapability) -> Function:
+    """Return a kernel in SSA form, without operations that GPUs of `cc` lack: a LaunchError."""
+    function = build(kernel.source, types)
+    for value in function.values():
+        least = ComputeCapability(*value.operation.least_cc)
+        if cc < least:
+            raise LaunchError(
+                f"line {value.line}: {value.op} needs compute capability {least} or higher, and "
+                f"this is compiled for {cc}; choose a newer GPU"
+            )
+    return function
 
 
 def _check_level(level: str) -> None:

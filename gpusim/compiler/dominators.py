@@ -129,15 +129,3 @@ def post_dominators(function: Function) -> dict[Block, Block | None]:
     order.reverse()
     found = _immediate(order, {b: b.targets for b in order}, exits)
     return {b: found.get(b) for b in forward}
-
-
-def reachable(starts: list[Block], stop: Block | None) -> set[Block]:
-    """Return the blocks that `starts` lead to without passing `stop`."""
-    seen: set[Block] = set()
-    stack = [b for b in starts if b is not stop]
-    while stack:
-        block = stack.pop()
-        if block not in seen:
-            seen.add(block)
-            stack += [t for t in block.targets if t is not stop]
-    return seen

@@ -7,7 +7,6 @@ predicated, merged or kept.
 from __future__ import annotations
 
 from gpusim.compiler.ir import Function
-from gpusim.errors import LaunchError
 from gpusim.host.garbage import uncollected
 from gpusim.isa.ops import Program
 from gpusim.launch.grid import ComputeCapability
@@ -37,7 +36,6 @@ def lower(
     function: Function, cc: ComputeCapability, level: str, watch: Instrumentation = uninstrumented
 ) -> Program:
     """Return machine code for `function`, modified in place; `level` is "O0" or "O3"."""
-    _check_capability(function, cc)
     optimised = level != "O0"
     addresses = _rewrite(function, optimised, watch)
     divergence = Divergence(function, reconvergence(function, is_end).whole)
@@ -52,17 +50,6 @@ def lower(
         lowering=level,
         name=function.name,
     )
-
-
-def _check_capability(function: Function, cc: ComputeCapability) -> None:
-    """Refuse an operation that GPUs of this compute capability do not have."""
-    for value in function.values():
-        least = ComputeCapability(*value.operation.least_cc)
-        if cc < least:
-            raise LaunchError(
-                f"line {value.line}: {value.op} needs compute capability {least} or higher, and "
-                f"this is compiled for {cc}; choose a newer GPU"
-            )
 
 
 def _rewrite(function: Function, optimised: bool, watch: Instrumentation) -> Addresses:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpusim.compiler.dominators import reachable
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.loops import Loop
+from gpusim.lowering.analysis.paths import reachable
 
 
 def replace_uses(function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -74,7 +74,7 @@ def set_jump(block: Block, target: Block) -> None:
 
 def remove_unreachable(function: Function) -> bool:
     """Drop blocks that no path leads to; return whether there were any."""
-    reached = reachable([function.entry], None)
+    reached = reachable([function.entry])
     if len(reached) == len(function.blocks):
         return False
     for block in function.blocks:

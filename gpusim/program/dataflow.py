@@ -17,7 +17,7 @@ Fact = TypeVar("Fact")
 def reachable(
     starts: Iterable[Node],
     following: Callable[[Node], Iterable[Node]],
-    without: Container[Node] = (),
+    without: Container[object] = (),
 ) -> set[Node]:
     """Return `starts` and all nodes behind them, on paths `without` some nodes."""
     found: set[Node] = set()

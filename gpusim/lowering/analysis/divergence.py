@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.compiler.dominators import reachable, reverse_postorder
+from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.def_use import users
 from gpusim.lowering.analysis.loops import natural_loops
+from gpusim.lowering.analysis.paths import reachable
+from gpusim.program import dataflow
 
 
 def is_end(block: Block) -> bool:
     """Whether a block does nothing but end the thread."""
     return not block.targets and not block.body
+
+
+def _varies_by_lane(value: Value) -> bool:
+    """Whether an operation itself gives the lanes of a warp different values."""
+    if value.op == "sreg" and SPECIAL_REGISTERS[value.detail].varies_by_lane:
+        return True
+    return value.operation.varies_by_lane
 
 
 class Divergence:
@@ -23,7 +32,6 @@ class Divergence:
     """
 
     def __init__(self, function: Function, join: Mapping[Block, Block | None]) -> None:
-        self.divergent: set[Value] = set()
         self.branches: set[Block] = set()
         self.apart: set[Block] = set()
         self._join = join
@@ -33,23 +41,17 @@ class Divergence:
         for block in reverse_postorder(function):
             if block.condition is not None:
                 self._conditions.setdefault(block.condition, []).append(block)
-        for value in function.values():
-            lane = value.op == "sreg" and SPECIAL_REGISTERS[value.detail].varies_by_lane
-            if lane or value.operation.varies_by_lane:
-                self._mark(value)
+        self.divergent = dataflow.reachable(
+            filter(_varies_by_lane, function.values()), self._made_divergent
+        )
 
-    def _mark(self, value: Value) -> None:
-        stack = [value]
-        while stack:
-            value = stack.pop()
-            if value in self.divergent:
-                continue
-            self.divergent.add(value)
-            stack += self._users.get(value, [])
-            for block in self._conditions.get(value, []):
-                if block not in self.branches:
-                    self.branches.add(block)
-                    stack += self._after_branch(block)
+    def _made_divergent(self, value: Value) -> list[Value]:
+        """Return the values on which lanes disagree because they disagree on `value`."""
+        found = list(self._users.get(value, ()))
+        for block in self._conditions.get(value, ()):
+            self.branches.add(block)
+            found += self._after_branch(block)
+        return found
 
     def _after_branch(self, block: Block) -> list[Value]:
         """Return the values that differ because lanes part at the end of `block`."""

@@ -8,8 +8,10 @@ address. Computations for that alone are never issued and must not change a deci
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from gpusim.compiler.ir import Function, Value
+from gpusim.program.dataflow import reachable
 
 
 def live_values(function: Function, *, with_source: bool = False) -> set[Value]:
@@ -28,10 +30,4 @@ def live_values(function: Function, *, with_source: bool = False) -> set[Value]:
 
 def depended_on(roots: Iterable[Value]) -> set[Value]:
     """Return values with all that they are computed from."""
-    stack, found = list(roots), set[Value]()
-    while stack:
-        value = stack.pop()
-        if value not in found:
-            found.add(value)
-            stack += value.args
-    return found
+    return reachable(roots, attrgetter("args"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block, Function
+from gpusim.lowering.analysis.paths import leading_to
 
 
 @dataclass(eq=False)
@@ -45,13 +46,7 @@ def natural_loops(function: Function, tree: Dominators | None = None) -> list[Lo
         latches = [p for p in header.preds if p in tree.parent and tree.dominates(header, p)]
         if not latches:
             continue
-        inside = {header}
-        stack = list(latches)
-        while stack:
-            block = stack.pop()
-            if block not in inside:
-                inside.add(block)
-                stack += [p for p in block.preds if p in tree.parent]
+        inside = {header} | leading_to(latches, without=header)
         blocks = [b for b in tree.order if b in inside]
         exits = [(b, t) for b in blocks for t in b.targets if t not in inside]
         loops.append(Loop(header, blocks, latches, exits))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from gpusim.compiler.dominators import post_dominators, reachable, reverse_postorder
+from gpusim.compiler.dominators import post_dominators, reverse_postorder
 from gpusim.compiler.ir import Block, Function
 from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.analysis.paths import leading_to, reachable
 
 
 @dataclass
@@ -91,13 +92,7 @@ def _in_region(
 
 def _leading_to(order: list[Block], ends: list[Block]) -> list[Block]:
     """Return the blocks with a path to `ends`, cut off from the others."""
-    living = set(ends)
-    stack = list(ends)
-    while stack:
-        for block in stack.pop().preds:
-            if block not in living:
-                living.add(block)
-                stack.append(block)
+    living = leading_to(ends)
     kept = [b for b in order if b in living]
     present = set(kept)
     for block in kept:

@@ -11,6 +11,7 @@ from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import BOOL, INT64, UINT32, Array, Block, Function, Value
 from gpusim.compiler.operations import OPERATIONS
 from gpusim.lowering.analysis.def_use import definitions
+from gpusim.lowering.analysis.paths import reachable
 
 NOWHERE = frozenset(("const",))  # operations that stand in no block and are there everywhere
 
@@ -47,18 +48,8 @@ def _of_graph(function: Function) -> Iterator[str]:
     for block, preds in expected.items():
         if sorted(map(id, block.preds)) != sorted(map(id, preds)):
             yield f"{block} has predecessors {block.preds}; {preds} lead to it"
-    reached = _reached(function)
+    reached = reachable([function.entry])
     yield from (f"no path leads to {b}" for b in function.blocks if b not in reached)
-
-
-def _reached(function: Function) -> set[Block]:
-    reached, stack = set(), [function.entry]
-    while stack:
-        block = stack.pop()
-        if block not in reached:
-            reached.add(block)
-            stack += block.targets
-    return reached
 
 
 def _of_uses(function: Function, nowhere: frozenset[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusim.compiler.ir import Block, Function
 from gpusim.lowering.analysis.loops import natural_loops
+from gpusim.lowering.analysis.paths import reachable
 
 
 def layout(function: Function) -> list[Block]:
@@ -49,20 +50,6 @@ def _later_first(block: Block, around: dict[Block, list[set[Block]]]) -> list[Bl
 
     if leaves(first) != leaves(second):
         return sorted(block.targets, key=leaves, reverse=True)
-    if _leads_to(first, second, block):
+    if second in reachable([first], without=block):
         return [second, first]
     return [first, second]
-
-
-def _leads_to(start: Block, goal: Block, avoiding: Block) -> bool:
-    seen = {start, avoiding}
-    stack = [start]
-    while stack:
-        block = stack.pop()
-        if block is goal:
-            return True
-        for target in block.targets:
-            if target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return False

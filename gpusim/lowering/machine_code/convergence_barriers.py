@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpusim.compiler.dominators import Dominators, dominators, reachable
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block
 from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.analysis.paths import reachable
 from gpusim.lowering.analysis.reconvergence import reconvergence
 from gpusim.lowering.code import Code, Row
 
@@ -28,7 +29,7 @@ class _Barrier:
     @cached_property
     def region(self) -> set[Block]:
         """The blocks between, with a path to its end."""
-        between = reachable(list(self.start.targets), self.after)
+        between = reachable(self.start.targets, self.after)
         again = self.start if self.start in between else None
         return {b for b in between if self.after in reachable([b], again)}
 
@@ -70,7 +71,7 @@ def _barriers(code: Code) -> list[_Barrier]:
         for after in (found.whole.get(block), found.first.get(block)):
             if after is None or (after is found.first.get(block) and after in headers):
                 continue
-            if any(t is not after and after in reachable([t], None) for t in block.targets):
+            if any(t is not after and after in reachable([t]) for t in block.targets):
                 parting.setdefault(after, []).append(block)
     starts = ((_start(tree, loops, after, blocks), after) for after, blocks in parting.items())
     set_at = [(start, after) for start, after in starts if start is not None]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import or_
+
 from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.copies import Copy
+from gpusim.program.dataflow import solve
+from gpusim.program.liveness import under_one_guard
 
 
 class Liveness:
@@ -13,25 +18,19 @@ class Liveness:
 
     def __init__(self, code: Code, copies: dict[Block, list[Copy]]) -> None:
         self.code = code
-        self.guarded = _within_one_guard(code)
+        self.guarded = under_one_guard(code.rows.values())
         self.copies = copies
         self.order = reverse_postorder(code.function)
         self.constant = sum(1 << r for r in code.immediates)
-        self.out: dict[Block, int] = dict.fromkeys(self.order, 0)
-        self.into: dict[Block, int] = dict.fromkeys(self.order, 0)
         effects = {b: self._effect(b) for b in self.order}
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(self.order):
-                out = 0
-                for target in block.targets:
-                    out |= self.into[target]
-                read, written = effects[block]
-                into = read | (out & ~written)
-                if out != self.out[block] or into != self.into[block]:
-                    self.out[block], self.into[block] = out, into
-                    changed = True
+
+        def upward(block: Block, out: int) -> Iterator[tuple[Block, int]]:
+            read, written = effects[block]
+            into = read | out & ~written
+            return ((before, into) for before in block.preds if before in effects)
+
+        self.out = solve(dict.fromkeys(reversed(self.order), 0), upward, or_)
+        self.into = {b: read | self.out[b] & ~written for b, (read, written) in effects.items()}
 
     def _effect(self, block: Block) -> tuple[int, int]:
         """Return a block's upward-exposed reads, and its writes."""
@@ -71,17 +70,6 @@ class Liveness:
         for register in row.reads:
             alive |= (1 << register) & ~self.constant
         return alive
-
-
-def _within_one_guard(code: Code) -> set[int]:
-    """Return registers that only rows with one and the same guard, of one block, touch."""
-    guards: dict[int, tuple[Block, int, bool] | None] = {}
-    for block, rows in code.rows.items():
-        for row in rows:
-            key = None if row.guard is None else (block, row.guard, row.negated)
-            for register in (*row.dst, *row.src):
-                guards[register] = key if guards.get(register, key) == key else None
-    return {register for register, key in guards.items() if key is not None}
 
 
 class Widths:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusim.compiler.dominators import Dominators, dominators, reachable
+from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
 from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
 from gpusim.lowering.analysis.def_use import definitions, users
 from gpusim.lowering.analysis.live_values import live_values
 from gpusim.lowering.analysis.loops import Loop, natural_loops
+from gpusim.lowering.analysis.paths import reachable
 from gpusim.lowering.graph import remove_values, replace_uses
 from gpusim.lowering.passes.address_lowering import Addresses
 
@@ -209,7 +210,7 @@ class _Rematerialiser:
             and block not in loop.blocks
             and home not in loop.blocks
             and self.tree.dominates(home, loop.header)
-            and block in reachable([loop.header], None)
+            and block in reachable([loop.header])
         )
 
     def _barrier_before(self, block: Block, index: int) -> Value | None:
