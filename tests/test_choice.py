@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim.isa.choice import FEW_LANES, chosen
+from gpusim.launch.choice import FEW_LANES, chosen
 
 WARPS = FEW_LANES // 32 + 1  # more lanes than are chosen one by one
 TYPES = ("bool", "int8", "uint16", "int32", "uint32", "float32", "int64", "uint64", "float64")

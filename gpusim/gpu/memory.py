@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.choice import chosen
+from gpusim.launch.choice import chosen
 
 Array = np.ndarray[Any, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.choice import chosen
 from gpusim.isa.ops import Instruction
+from gpusim.launch.choice import chosen
 from gpusim.machine.state import Batch, bits_of_lanes
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim import array_spec
+from gpusim.launch.arguments import array_spec
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
