@@ -175,3 +175,16 @@ def test_no_module_takes_the_name_of_what_the_package_offers(name: str) -> None:
         if not module.name.startswith(("gpusim.validate", "gpusim.__main__")):
             importlib.import_module(module.name)
     assert callable(getattr(gpusim, name))
+
+
+def test_no_wall_clock_decides_how_a_program_runs() -> None:
+    """The machine and the facts of a program count steps: the same launch goes the same way."""
+    asked = [
+        name
+        for name, tree in MODULES.items()
+        if package_of(name) in ("machine", "program")
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Import) and "time" in [one.name for one in node.names])
+        or (isinstance(node, ast.ImportFrom) and node.module == "time")
+    ]
+    assert asked == []
