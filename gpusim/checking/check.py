@@ -104,7 +104,7 @@ def check_prepared(
     With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
     then hold no results.
     """
-    allocations = allocate(prepared.arguments)
+    allocations = allocate(prepared.arguments, places=prepared.places)
     _require_arrays(uninitialised, allocations)
     before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
     sink = Sink()

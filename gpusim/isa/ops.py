@@ -140,10 +140,10 @@ class BankLayout:
     In bank 0 stand `words` that the driver sets, by offset and meaning; the `parameters`: name,
     offset and size of each; and the array at which a cooperative launch's blocks meet
     (`grid_barrier`), with the offsets of its address's lower and upper half. `fixed` are whole
-    banks that the code brings, `addresses` the variables whose addresses stand in bank 4, by
-    offset, and `functions` those of the driver's. `links` are the addresses within the initial
-    values of variables, by the array that holds them; those within a bank go by its number.
-    `images` are arrays with the bytes of a bank, for who reads it by generic address: the bank,
+    banks that the code brings (of a memoryview, what it holds when a launch begins), `addresses`
+    the variables whose addresses stand in bank 4, by offset, and `functions` those of the driver's.
+    `links` are the addresses within the initial values of variables, by the array that holds them;
+    those within a bank go by its number. `images` are arrays with the bytes of a bank, for who reads it by generic address: the bank,
     and where the array begins in it; `heap` is the array from which malloc gives memory. A block's
     own shared memory begins `shared_start` bytes behind the address that its window has;
     `reserved_bytes` more stand behind it where code asks for what the system keeps for it.
@@ -151,7 +151,7 @@ class BankLayout:
 
     parameters: tuple[tuple[str, int, int], ...] = ()
     words: Mapping[int, str] = field(default_factory=dict)
-    fixed: Mapping[int, bytes] = field(default_factory=dict)
+    fixed: Mapping[int, bytes | memoryview] = field(default_factory=dict)
     addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     links: Mapping[str | int, tuple[Link, ...]] = field(default_factory=dict)
     images: Mapping[str, tuple[int, int]] = field(default_factory=dict)

@@ -7,8 +7,8 @@ not depend on its origin.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,13 @@ from gpusim.isa.ops import ANY_ARRAY, Program
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.paged import PagedCopy
+
+
+class Place(NamedTuple):
+    """Device addresses: where a pointer to an array points, and where the array's memory begins."""
+
+    address: int
+    start: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +36,8 @@ class Prepared:
     `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
     arguments that replace arrays in another byte order, with the originals.
     `rehearsal` is the same launch in code that checks indices along each axis of an array, where
-    this code does not: it is run first, on copies of the arrays.
+    this code does not: it is run first, on copies of the arrays. `places` are the addresses of
+    arrays that have some already; the others are given theirs when they are run.
     """
 
     program: Program
@@ -41,6 +49,7 @@ class Prepared:
     copies: tuple[PagedCopy, ...] = ()
     swapped: tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], ...] = ()
     rehearsal: Prepared | None = None
+    places: Mapping[str, Place] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)

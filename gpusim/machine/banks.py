@@ -95,7 +95,7 @@ def banks(
 def allocated(prepared: Prepared) -> dict[str, Allocation]:
     """Give every array of a launch an address, and copy initial data of the program into it."""
     arguments, layout = prepared.arguments, prepared.program.layout
-    made = allocate(arguments, prepared.copies)
+    made = allocate(arguments, prepared.copies, prepared.places)
     if layout is None:
         return made
     if layout.heap:

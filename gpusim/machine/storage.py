@@ -18,6 +18,7 @@ from gpusim.isa.ops import Memory
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.grid import Dim3, places_of
 from gpusim.launch.paged import PagedCopy
+from gpusim.launch.prepared import Place
 from gpusim.machine import barrier_words, packed_sums
 from gpusim.machine.device_heap import Heap
 
@@ -74,13 +75,17 @@ class Allocation:
 
 
 def allocate(
-    arguments: Mapping[str, Any], copies: Sequence[PagedCopy] = ()
+    arguments: Mapping[str, Any],
+    copies: Sequence[PagedCopy] = (),
+    places: Mapping[str, Place] | None = None,
 ) -> dict[str, Allocation]:
     """Give every array an address, aligned to 512 bytes and apart from the others.
 
     Arrays that share memory (one that is passed twice, views of one array that overlap) share
-    their addresses as well. Some may lie in copies that are filled where they are touched.
+    their addresses as well. Some may lie in copies that are filled where they are touched; arrays
+    in `places` keep the addresses that they have.
     """
+    places = places or {}
     held = {_first_byte(one.bytes): one for one in copies}
     arrays = {
         name: value
@@ -105,6 +110,7 @@ def allocate(
         elements = value.size if flat is None else flat.size
         start = starts[region.start] + extents[name].start - region.start
         address = start + before * value.dtype.itemsize
+        address, start = places.get(name, Place(address, start))
         copy = held.get(region.start)
         behind = extents[name].start - region.start
         placed[name] = Allocation(name, address, value, flat, start, elements, copy, behind)

@@ -119,7 +119,8 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str
     fetches = []
     loaded = from_l2 = from_dram = 0
     moved = looked_up = 0.0
-    requested, arrays = _requested(prepared, classes), allocate(prepared.arguments)
+    requested = _requested(prepared, classes)
+    arrays = allocate(prepared.arguments, places=prepared.places)
     for pc, sectors in requested["load"].items():
         found = share.by_pc.get(pc)
         if found is None:

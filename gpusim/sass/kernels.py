@@ -275,33 +275,33 @@ class CubinFile(CodeFile):
 
     def __init__(self, data: bytes, file: str) -> None:
         super().__init__(file)
-        self._cubin = cubin.read(data, file)
+        self.held_cubin = cubin.read(data, file)
         self._data = data
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the file's kernels."""
-        return tuple(self._cubin.kernels)
+        return tuple(self.held_cubin.kernels)
 
     @cached_property
     def _listing(self) -> str:
         return compiler.disassembled(self._data, self.file)
 
     def __getitem__(self, name: str) -> CodeKernel:
-        if name not in self._cubin.kernels:
-            known = ", ".join(self._cubin.kernels) or "none"
+        if name not in self.held_cubin.kernels:
+            known = ", ".join(self.held_cubin.kernels) or "none"
             raise InputError(f"{self.file} has no kernel {name!r} (its kernels: {known})")
         return super().__getitem__(name)
 
     def _known_variables(self) -> Mapping[str, cubin.Variable] | None:
-        return self._cubin.variables
+        return self.held_cubin.variables
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code; InputError where it is for another GPU."""
-        own = ComputeCapability.parse(str(self._cubin.arch))
+        own = ComputeCapability.parse(str(self.held_cubin.arch))
         if own.major != cc.major or own.minor > cc.minor:
             raise InputError(f"{self.file} holds code for compute capability {own}, not {cc}")
-        return _code(self._cubin, name, name, self._listing, "cubin", self.file)
+        return _code(self.held_cubin, name, name, self._listing, "cubin", self.file)
 
 
 def _plain_name(name: str) -> str:
@@ -428,35 +428,40 @@ class CodeKernel(MachineCode):
         pointers = tuple(n for n, v in bound.items() if isinstance(v, POINTERS))
         key = (cc, pointers, tuple(one[:3] for one in given), held.constants)
         if key not in self._programs:
-            self._programs[key] = self._translated(code, given, held)
+            self._programs[key] = translated(code, given, held)
         return self._programs[key]
 
-    def _translated(self, code: Code, given: Sequence[Given], held: InitialMemory) -> Program:
-        pointers: dict[tuple[int, int], str] = {}
-        for name, offset, size, value in given:
-            if isinstance(value, POINTERS) and size == POINTER_BYTES:
-                pointers[0, offset] = pointers[0, offset + 4] = name
-        for offset, (name, _) in code.links.addresses.items():
-            pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
-        for offset, name in code.words.items():
-            if name in code.images:
-                pointers[0, offset] = pointers[0, offset + 4] = name
-        layout = BankLayout(
-            parameters=tuple((name, offset, size) for name, offset, size, _ in given),
-            words=code.words,
-            fixed={CONSTANT_BANK: held.constants, KERNEL_BANK: code.kernel.constants},
-            addresses=code.links.addresses,
-            links=held.links,
-            images=code.images,
-            heap=code.heap,
-            functions=code.cubin.functions,
-            grid_barrier=code.grid_barrier,
-            stack_bytes=code.kernel.local_bytes,
-            static_shared_bytes=code.static_shared_bytes,
-            shared_start=code.window,
-            reserved_bytes=RESERVED_BYTES if RESERVED in code.words.values() else 0,
-        )
-        return translate(code, layout, pointers)
+
+def translated(code: Code, given: Sequence[Given], held: InitialMemory) -> Program:
+    """Return a kernel as a program, for what is passed and what memory holds.
+
+    Parameters that are arrays, or stand for some, are known as pointers by their names.
+    """
+    pointers: dict[tuple[int, int], str] = {}
+    for name, offset, size, value in given:
+        if isinstance(value, POINTERS) and size == POINTER_BYTES:
+            pointers[0, offset] = pointers[0, offset + 4] = name
+    for offset, (name, _) in code.links.addresses.items():
+        pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
+    for offset, name in code.words.items():
+        if name in code.images:
+            pointers[0, offset] = pointers[0, offset + 4] = name
+    layout = BankLayout(
+        parameters=tuple((name, offset, size) for name, offset, size, _ in given),
+        words=code.words,
+        fixed={CONSTANT_BANK: held.constants, KERNEL_BANK: code.kernel.constants},
+        addresses=code.links.addresses,
+        links=held.links,
+        images=code.images,
+        heap=code.heap,
+        functions=code.cubin.functions,
+        grid_barrier=code.grid_barrier,
+        stack_bytes=code.kernel.local_bytes,
+        static_shared_bytes=code.static_shared_bytes,
+        shared_start=code.window,
+        reserved_bytes=RESERVED_BYTES if RESERVED in code.words.values() else 0,
+    )
+    return translate(code, layout, pointers)
 
 
 def cuda_file(

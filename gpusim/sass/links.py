@@ -36,7 +36,7 @@ class Links:
     @cached_property
     def of_variables(self) -> dict[str, tuple[isa.Link, ...]]:
         """The addresses in `__device__` variables that code may reach."""
-        return {name: made for name in self.reachable if (made := self._by_variable.get(name))}
+        return {name: made for name in self.reachable if (made := self.by_variable.get(name))}
 
     @cached_property
     def reachable(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class Links:
             name = waiting.pop()
             if name in self._held.variables and name not in found:
                 found[name] = None
-                waiting += [link.array for link in self._by_variable.get(name, ())]
+                waiting += [link.array for link in self.by_variable.get(name, ())]
         return tuple(found)
 
     @property
@@ -60,7 +60,8 @@ class Links:
         return CONSTANTS in {*asked, *(link.array for link in links)}
 
     @cached_property
-    def _by_variable(self) -> dict[str, tuple[isa.Link, ...]]:
+    def by_variable(self) -> dict[str, tuple[isa.Link, ...]]:
+        """The addresses in the initial values of all `__device__` variables."""
         owners = [one for one in self._held.variables.values() if not one.is_constant]
         made: dict[str, tuple[isa.Link, ...]] = {}
         for name, link in self._owned_all(owners):

@@ -38,7 +38,7 @@ class CompilerMissingError(GpusimError):
     """The compiler or the disassembler is not installed."""
 
 
-def _folders(wanted: str) -> Iterator[Path]:
+def folders(wanted: str) -> Iterator[Path]:
     """Yield the folders of that name in wheels and toolkits."""
     spec = importlib.util.find_spec("nvidia")
     for root in (spec.submodule_search_locations or []) if spec is not None else []:
@@ -53,7 +53,7 @@ def _folders(wanted: str) -> Iterator[Path]:
 def library() -> Path:
     """Return the compiler's library; CompilerMissingError where there is none."""
     for name, pattern in (("lib", "libnvrtc.so*"), ("lib64", "libnvrtc.so*"), ("bin", "nvrtc64_*")):
-        for folder in _folders(name):
+        for folder in folders(name):
             found = [file for file in sorted(folder.glob(pattern)) if "alt" not in file.name]
             if found:
                 return found[-1]
@@ -63,7 +63,7 @@ def library() -> Path:
 @functools.cache
 def disassembler() -> Path:
     """Return the disassembler's program; CompilerMissingError where there is none."""
-    for folder in _folders("bin"):
+    for folder in folders("bin"):
         for name in ("nvdisasm", "nvdisasm.exe"):
             if (folder / name).is_file():
                 return folder / name
@@ -88,7 +88,7 @@ def _missing(what: str) -> str:
 
 def headers() -> list[Path]:
     """Return the folders of headers: of wheels or a toolkit, between two of the package's own."""
-    found = [folder for folder in _folders("include") if folder.is_dir()]
+    found = [folder for folder in folders("include") if folder.is_dir()]
     libraries = [folder / "cccl" for folder in found if (folder / "cccl").is_dir()]
     return [FIRST_HEADERS, *libraries, *found, OWN_HEADERS]
 

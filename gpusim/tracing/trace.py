@@ -72,7 +72,8 @@ def trace_prepared(
     require_observers(observers, Observer)
     if not 0 <= block_index < launch.blocks:
         raise InputError(f"there is no block {block_index} in a grid of {launch.blocks} blocks")
-    allocations, copies = allocate(prepared.arguments), LastCopies()
+    copies = LastCopies()
+    allocations = allocate(prepared.arguments, places=prepared.places)
     counters, log = Counters(cc, copies), BlockLog(block_index)
     footprints = Footprints(allocations, copies)
     machine.run(

@@ -1,0 +1,380 @@
+"""One process of a program: its device memory, modules, streams and events."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.driver import arena, images, launching, status
+from gpusim.driver.arena import Arena, OutOfMemoryError, Region
+from gpusim.driver.execution import Execution, LaunchOf
+from gpusim.driver.module import Function, Module
+from gpusim.driver.status import RefusedError
+from gpusim.driver.timeline import BY_ADDRESS, TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
+from gpusim.driver.wire import Reply, Request
+from gpusim.errors import GpusimError, InputError, KernelFault, LaunchError
+from gpusim.gpu.device import Device
+from gpusim.gpu.occupancy import occupancy
+from gpusim.launch.grid import Launch
+from gpusim.launch.prepared import Prepared
+
+_FIRST_HANDLE = 16  # streams below are the driver's own
+_COOPERATIVE = 1
+_MOST_LAUNCHES = 1 << 40
+_TABLES = (
+    "the program's CUDA runtime asks for internal tables of the driver (cuGetExportTable), which "
+    "are not imitated: programs with a static runtime, CuPy's and PyTorch's wheels do not run; link "
+    "with the shared runtime (nvcc -cudart shared), or give the sources to gpusim run"
+)
+
+
+class Client:
+    """Answers the requests of one process."""
+
+    def __init__(self, process: int, device: Device, execution: Execution) -> None:
+        self.process, self.device, self.execution = process, device, execution
+        self.arena = Arena(device.gpu.memory_bytes)
+        self.timeline = Timeline(device)
+        self._modules: dict[int, Module] = {}
+        self._functions: dict[int, Function] = {}
+        self._handles = _FIRST_HANDLE
+        self._asks_for_tables = False
+        self.numbers = iter(range(1, _MOST_LAUNCHES))
+
+    def answer(self, request: Request) -> Reply:
+        """Return the answer to a request; what cannot be has a status of its own."""
+        serve = _SERVED.get(request.name)
+        if serve is None:
+            return Reply(status.NOT_SUPPORTED)
+        try:
+            return serve(self, request)
+        except RefusedError as refused:
+            return Reply(refused.status)
+        except (OutOfMemoryError, MemoryError):
+            return Reply(status.OUT_OF_MEMORY)
+
+    def close(self) -> None:
+        """Take note of the end of the process."""
+        if self._asks_for_tables and not self._functions:
+            self.execution.refused(_TABLES)
+        left = [one for one in self.arena.regions if one.kind in (arena.DEVICE, arena.MANAGED)]
+        size = sum(one.size for one in left)
+        self.execution.ended(self.process, self.timeline, size, len(left))
+        self.arena.close()
+
+    def _handle(self) -> int:
+        self._handles += 1
+        return self._handles
+
+    # Memory
+
+    def _allocate(self, request: Request) -> Reply:
+        size, kind, _ = request.numbers
+        return Reply(0, (self.arena.allocate(size, kind).address,))
+
+    def _free(self, request: Request) -> Reply:
+        address, kind, _ = request.numbers
+        region = self.arena.at(address)
+        if region is None or region.address != address or region.kind == arena.OWN:
+            self._complain_about_free(address, region)
+            raise RefusedError(status.INVALID_VALUE)
+        if (region.kind == arena.PINNED) != (kind == arena.PINNED):
+            raise RefusedError(status.INVALID_VALUE)
+        self.timeline.wait_for_all()
+        self.arena.free(address)
+        return Reply()
+
+    def _complain_about_free(self, address: int, region: Region | None) -> None:
+        if address in self.arena.freed:
+            self.execution.wrong(f"memory at {address:#x} is freed twice")
+        elif region is not None:
+            behind = address - region.address
+            self.execution.wrong(
+                f"{address:#x} is freed, {behind:,} bytes behind the begin of an allocation"
+            )
+        else:
+            self.execution.wrong(f"{address:#x} is freed, where no allocation begins")
+
+    def _room(self, _: Request) -> Reply:
+        return Reply(0, (self.arena.most_bytes - self.arena.used_bytes,))
+
+    def _range(self, request: Request) -> Reply:
+        region = self.arena.at(request.numbers[0])
+        if region is None:
+            raise RefusedError(status.INVALID_VALUE)
+        return Reply(0, (region.address, region.size, region.kind))
+
+    def _register(self, request: Request) -> Reply:
+        address, size, begin, length = request.numbers
+        around = range(begin, begin + length)
+        for one in self.arena.regions:
+            if one.kind == arena.REGISTERED and _overlap(one.mapped, around):
+                raise RefusedError(status.ALREADY_REGISTERED)
+        if self.arena.at(address) is not None:
+            raise RefusedError(status.ALREADY_REGISTERED)
+        return Reply(0, (self.arena.register(address, size, around), 0))
+
+    def _unregister(self, request: Request) -> Reply:
+        region = self.arena.at(request.numbers[0])
+        if region is None or region.kind != arena.REGISTERED:
+            raise RefusedError(status.NOT_REGISTERED)
+        self.arena.free(region.address)
+        return Reply(0, (region.mapped.start, len(region.mapped)))
+
+    def _copy(self, request: Request) -> Reply:
+        to, to_size, source, source_size, moved, direction, stream, is_asynchronous = request.numbers
+        if direction in (TO_DEVICE, WITHIN):
+            self._expect_inside(to, to_size, "to")
+        if direction in (TO_HOST, WITHIN):
+            self._expect_inside(source, source_size, "from")
+        if direction == BY_ADDRESS:
+            direction = self._direction(to, to_size, source, source_size)
+        if direction:
+            self.timeline.copy(direction, moved, stream, waits=not is_asynchronous)
+        return Reply()
+
+    def _direction(self, to: int, to_size: int, source: int, source_size: int) -> int:
+        """Return which way a copy by addresses goes; 0 from host to host."""
+        targets, sources = self.arena.at(to), self.arena.at(source)
+        if targets is not None:
+            self._expect_inside(to, to_size, "to")
+        if sources is not None:
+            self._expect_inside(source, source_size, "from")
+        on_device = (targets is not None, sources is not None)
+        return {(True, True): WITHIN, (True, False): TO_DEVICE, (False, True): TO_HOST}.get(
+            on_device, 0
+        )
+
+    def _expect_inside(self, address: int, size: int, word: str) -> None:
+        """Refuse a copy or memset that leaves its allocation."""
+        if self.arena.is_inside(address, size):
+            return
+        region = self.arena.at(address)
+        if region is not None:
+            what = f"an allocation of {region.size:,} bytes, from its byte {address - region.address:,} on"
+        elif any(one.address <= address < one.end for one in self.arena.freed.values()):
+            what = f"memory at {address:#x}, which is freed"
+        else:
+            what = f"{address:#x}, where no device memory is allocated"
+        self.execution.wrong(f"a copy or memset of {size:,} bytes {word} {what}")
+        raise RefusedError(status.INVALID_VALUE)
+
+    def _set(self, request: Request) -> Reply:
+        to, extent, moved, stream, is_asynchronous = request.numbers
+        self._expect_inside(to, extent, "to")
+        self.timeline.fill(moved, stream)
+        if not is_asynchronous:
+            self.timeline.wait(stream)
+        return Reply()
+
+    # Modules
+
+    def _load(self, request: Request) -> Reply:
+        try:
+            data = images.cubin_of(request.held, self.device.cc)
+            module = Module(data, self.device, self.arena)
+            if module.cubin.arch // 10 != self.device.cc.major:
+                raise images.ImageError(
+                    f"a cubin is for sm_{module.cubin.arch}, not for compute capability "
+                    f"{self.device.cc}; choose another --device",
+                    status.NO_BINARY,
+                )
+        except images.ImageError as error:
+            self.execution.refused(str(error))
+            raise RefusedError(error.status) from None
+        except InputError as error:
+            self.execution.refused(str(error))
+            raise RefusedError(status.INVALID_IMAGE) from None
+        handle = self._handle()
+        self._modules[handle] = module
+        return Reply(0, (handle,))
+
+    def _module(self, handle: int) -> Module:
+        if handle not in self._modules:
+            raise RefusedError(status.INVALID_HANDLE)
+        return self._modules[handle]
+
+    def _unload(self, request: Request) -> Reply:
+        self._module(request.numbers[0]).unload()
+        del self._modules[request.numbers[0]]
+        return Reply()
+
+    def _function(self, request: Request) -> Reply:
+        module = self._module(request.numbers[0])
+        function = module.function(request.held.decode(errors="replace"))
+        if function is None:
+            raise RefusedError(status.NOT_FOUND)
+        handle = self._handle()
+        self._functions[handle] = function
+        places = function.places
+        held = b"".join(struct.pack("<QQ", *place) for place in places)
+        return Reply(0, (handle, len(places), function.bytes, *function.attributes), held)
+
+    def _names(self, request: Request) -> Reply:
+        names = self._module(request.numbers[0]).names
+        return Reply(0, (len(names),), b"".join(name.encode() + b"\0" for name in names))
+
+    def _variable(self, request: Request) -> Reply:
+        found = self._module(request.numbers[0]).variable(request.held.decode(errors="replace"))
+        if found is None:
+            raise RefusedError(status.NOT_FOUND)
+        return Reply(0, found)
+
+    def _occupancy(self, request: Request) -> Reply:
+        handle, threads, shared = request.numbers
+        function = self._functions[handle]
+        attributes = function.attributes
+        try:
+            launch = Launch.of(1, threads, shared)
+            blocks = occupancy_of(function, launch, self.device)
+        except LaunchError:
+            blocks = 0
+        return Reply(0, (blocks if threads <= attributes[0] else 0,))
+
+    # Launches
+
+    def _launch(self, request: Request) -> Reply:
+        handle, *sizes, shared, stream, how = request.numbers
+        function = self._functions[handle]
+        number = next(self.numbers)
+        launch = Launch((*sizes[:3],), (*sizes[3:],), shared)
+        identity = self._identity(function, launch, request.held)
+        one = LaunchOf(number, self.process, function.name, launch, stream, identity)
+        try:
+            if how == _COOPERATIVE:
+                self._check_cooperative(function, launch)
+            ready = launching.prepared(function, launch, request.held, self.arena)
+            outcome = self.execution.execute(one, ready)
+        except KernelFault as fault:
+            self.execution.failed(one, fault)
+            return Reply(0, (status.of_fault(fault),))
+        except GpusimError as error:
+            self.execution.failed(one, error)
+            self.execution.refused("")
+            raise RefusedError(status.NOT_SUPPORTED) from None
+        taken = outcome.duration or self._unknown()
+        self.timeline.launch(function.name, stream, taken)
+        return Reply(0, (0,), outcome.printed)
+
+    def _unknown(self) -> Duration:
+        """Return what is taken for a launch that nobody predicts: no time of its own."""
+        host = self.device.host
+        return Duration(0.0, host.launch_overhead_us, host.pass_gap_us)
+
+    def _check_cooperative(self, function: Function, launch: Launch) -> None:
+        most = occupancy_of(function, launch, self.device) * self.device.gpu.sms
+        if launch.blocks > most:
+            self.execution.wrong(
+                f"{function.name}: a cooperative launch of {launch.blocks} blocks; "
+                f"{self.device.gpu.name} holds {most} at a time"
+            )
+            raise RefusedError(status.COOPERATIVE_TOO_LARGE)
+
+    def _identity(self, function: Function, launch: Launch, held: bytes) -> str:
+        """Return what launches have in common that are alike: pointers count by their targets."""
+        words: list[Any] = [function.module.digest, function.symbol, launch]
+        for offset in range(0, len(held) - 7, 8):
+            (word,) = struct.unpack_from("<Q", held, offset)
+            region = self.arena.at(word)
+            words.append(word if region is None else (word - region.address, region.size))
+        words.append(held[len(held) // 8 * 8 :])
+        return hashlib.sha256(repr(words).encode()).hexdigest()
+
+    # Streams and events
+
+    def _stream(self, request: Request) -> Reply:
+        handle = self._handle()
+        self.timeline.add_stream(handle, request.numbers[0])
+        return Reply(0, (handle,))
+
+    def _event(self, _: Request) -> Reply:
+        return Reply(0, (self._handle(),))
+
+    def _record(self, request: Request) -> Reply:
+        self.timeline.record(*request.numbers)
+        return Reply()
+
+    def _order(self, request: Request) -> Reply:
+        self.timeline.order(*request.numbers)
+        return Reply()
+
+    def _wait(self, request: Request) -> Reply:
+        self.timeline.wait(request.numbers[0])
+        return Reply()
+
+    def _await(self, request: Request) -> Reply:
+        self.timeline.wait_for_event(request.numbers[0])
+        return Reply()
+
+    def _synchronize(self, _: Request) -> Reply:
+        self.timeline.wait_for_all()
+        return Reply()
+
+    def _elapsed(self, request: Request) -> Reply:
+        return Reply(0, (round(1000 * self.timeline.elapsed_us(*request.numbers)),))
+
+    # The rest
+
+    def _limit(self, _: Request) -> Reply:
+        return Reply()
+
+    def _reset(self, _: Request) -> Reply:
+        self.arena.clear()
+        self._modules.clear()
+        self._functions.clear()
+        return Reply()
+
+    def _tables(self, _: Request) -> Reply:
+        self._asks_for_tables = True
+        return Reply()
+
+    def _refuse(self, request: Request) -> Reply:
+        what = request.held.decode(errors="replace")
+        self.execution.refused(f"the program asks for {what}, which is not there")
+        return Reply()
+
+
+def occupancy_of(function: Function, launch: Launch, device: Device) -> int:
+    """Return how many blocks of a kernel an SM holds; LaunchError where it holds none."""
+    program = launching.program(function, [])
+    arguments: dict[str, np.generic] = {}
+    return occupancy(Prepared(program, launch, arguments, device.cc), device).blocks
+
+
+def _overlap(one: range, other: range) -> bool:
+    return one.start < other.stop and other.start < one.stop
+
+
+_SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
+    "allocate": Client._allocate,
+    "free": Client._free,
+    "room": Client._room,
+    "range": Client._range,
+    "register": Client._register,
+    "unregister": Client._unregister,
+    "copy": Client._copy,
+    "set": Client._set,
+    "load": Client._load,
+    "unload": Client._unload,
+    "function": Client._function,
+    "functions": Client._names,
+    "variable": Client._variable,
+    "occupancy": Client._occupancy,
+    "launch": Client._launch,
+    "stream": Client._stream,
+    "event": Client._event,
+    "record": Client._record,
+    "order": Client._order,
+    "wait": Client._wait,
+    "await": Client._await,
+    "synchronize": Client._synchronize,
+    "elapsed": Client._elapsed,
+    "limit": Client._limit,
+    "reset": Client._reset,
+    "tables": Client._tables,
+    "refuse": Client._refuse,
+}

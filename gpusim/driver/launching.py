@@ -1,0 +1,130 @@
+"""A launch as the machine runs it: parameters as bytes, and all of device memory by address.
+
+A word of the parameters that is an address in an allocation is a pointer to it, in structures too;
+everything else is passed on as it is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.driver.arena import Arena, Region
+from gpusim.driver.module import Function
+from gpusim.isa.ops import Program
+from gpusim.launch.grid import Launch
+from gpusim.launch.prepared import Place, Prepared
+from gpusim.sass.arguments import Given
+from gpusim.sass.bank_words import CONSTANTS
+from gpusim.sass.contents import CONSTANT_BANK, Contents
+from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
+from gpusim.sass.structures import TYPES
+from gpusim.sass.symbols import parameter_types
+
+Array = np.ndarray[Any, Any]
+
+_POINTER = struct.Struct("<Q")
+
+
+class _Bound:
+    """Arguments by name, with the addresses of those that have some."""
+
+    def __init__(self) -> None:
+        self.arguments: dict[str, Any] = {}
+        self.places: dict[str, Place] = {}
+
+    def add(self, name: str, array: Array, address: int, start: int) -> None:
+        self.arguments[name] = array
+        self.places[name] = Place(address, start)
+
+    def add_region(self, name: str, region: Region) -> None:
+        self.add(name, region.bytes, region.address, region.address)
+
+
+def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> Prepared:
+    """Return a launch with parameters of these bytes; GpusimError for what is not simulated."""
+    code, module, bound = function.code, function.module, _Bound()
+    given = list(_given(function, held, arena, bound))
+    variables = module.arrays(code)
+    for name, region in variables.items():
+        bound.add_region(name, region)
+    if CONSTANTS in code.images:
+        bound.add_region(CONSTANTS, module.constants)
+    for name, (bank, begin) in code.images.items():
+        if not bank:
+            size = code.kernel.parameters_end - begin
+            bound.arguments[name] = np.zeros(max(size, 1), np.uint8)
+    if code.heap:
+        bound.add_region(code.heap, module.heap)
+    if code.grid_barrier is not None:
+        bound.arguments[code.grid_barrier[0]] = np.zeros(GRID_BARRIER_WORDS, np.uint32)
+    for region in arena.regions:
+        bound.add_region(f"memory at {region.address:#x}", region)
+    cc = function.device.cc
+    made = program(function, given)
+    return Prepared(made, launch, bound.arguments, cc, places=bound.places)
+
+
+def program(function: Function, given: list[Given]) -> Program:
+    """Return the kernel as a program, whose bank of constants is their memory."""
+    key = tuple((one.name, one.offset, one.size, isinstance(one.value, np.ndarray)) for one in given)
+    made = function.programs.get(key)
+    if made is None:
+        made = translated(function.code, given, Contents({}, b"", {}))
+        layout = made.layout
+        if layout is not None and function.module.cubin.constants:
+            constants = memoryview(function.module.constants.bytes)
+            fixed = {**layout.fixed, CONSTANT_BANK: constants}
+            made = replace(made, layout=replace(layout, fixed=fixed))
+        function.programs[key] = made
+    return made
+
+
+def _given(function: Function, held: bytes, arena: Arena, bound: _Bound) -> Iterator[Given]:
+    """Yield the parameters: pointers as arrays, all between as bytes."""
+    types = parameter_types(function.symbol) or []
+    parameters = function.code.kernel.parameters
+    for number, parameter in enumerate(parameters):
+        begin = parameter.offset - function.first
+        raw = held[begin : begin + parameter.size]
+        name = f"arg{number}"
+        if name in function.module.cubin.variables:
+            name = f"{name} (argument)"
+        ctype = types[number] if len(types) == len(parameters) else ""
+        for offset, part, region in _parts(raw, arena):
+            whole = len(part) == parameter.size
+            own = name if whole else f"{name}+{offset}"
+            value: Any = np.void(part)
+            if region is not None:
+                (address,) = _POINTER.unpack(part)
+                value = _typed(region.bytes, ctype if whole else "", address - region.address)
+                bound.add(own, value, address, region.address)
+            else:
+                bound.arguments[own] = value
+            yield Given(own, parameter.offset + offset, len(part), value)
+
+
+def _parts(raw: bytes, arena: Arena) -> Iterator[tuple[int, bytes, Region | None]]:
+    """Yield a parameter in parts: words that are addresses, and what lies between."""
+    begin = 0
+    for offset in range(0, len(raw) - 7, 8):
+        region = arena.at(_POINTER.unpack_from(raw, offset)[0])
+        if region is not None:
+            if offset > begin:
+                yield begin, raw[begin:offset], None
+            yield offset, raw[offset : offset + 8], region
+            begin = offset + 8
+    if begin < len(raw):
+        yield begin, raw[begin:], None
+
+
+def _typed(held: Array, ctype: str, offset: int) -> Array:
+    """Return memory as the elements that a pointer of a type points to, where it is made of some."""
+    pointed = ctype.removesuffix("*").replace("const", "").replace("volatile", "").strip()
+    dtype = np.dtype(TYPES.get(pointed, np.uint8))
+    fits = ctype.endswith("*") and held.size % dtype.itemsize == 0 and offset % dtype.itemsize == 0
+    return held.view(dtype) if fits else held

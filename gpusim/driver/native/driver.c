@@ -1,0 +1,1127 @@
+// The driver's API as its documentation has it, served by a simulator; nothing of its inner tables.
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+
+typedef struct function *function_t;
+typedef struct module *module_t;
+typedef struct stream *stream_t;
+typedef struct event *event_t;
+typedef struct graph *graph_t;
+typedef struct node *node_t;
+struct context { int device; unsigned flags; };
+typedef struct context *context_t;
+
+enum { DRIVER_VERSION = 13000, DEPTH = 64, POOL = 1 };
+
+static struct context primary;
+static __thread context_t stack[DEPTH];
+static __thread int depth;
+static struct stream null_stream = {0, 0, 0, NULL, NULL}, per_thread = {2, 0, 0, NULL, NULL};
+static struct stream *streams;
+static int broken;  // the fault that no call gets beyond
+
+#define READY                                          \
+  do {                                                 \
+    if (!gpusim_is_connected()) return NOT_INITIALIZED; \
+    if (broken) return broken;                         \
+  } while (0)
+#define CURRENT                                  \
+  do {                                           \
+    READY;                                       \
+    if (!depth) return INVALID_CONTEXT;          \
+  } while (0)
+
+API int gpusim_refuse(const char *name) {
+  gpusim_ask("refuse", NULL, 0, name, strlen(name), NULL, 0, NULL, NULL);
+  return NOT_SUPPORTED;
+}
+
+static stream_t stream_of(stream_t given) {
+  if (given == NULL || given == (stream_t)1) return &null_stream;
+  return given == (stream_t)2 ? &per_thread : given;
+}
+
+// ---- Initialisation, errors, the device
+
+API int cuInit(unsigned flags) { return flags ? INVALID_VALUE : gpusim_connect(); }
+API int cuDriverGetVersion(int *version) {
+  if (!version) return INVALID_VALUE;
+  *version = DRIVER_VERSION;
+  return SUCCESS;
+}
+API int cuGetErrorName(int status, const char **name) {
+  const struct status *found = gpusim_status(status);
+  *name = found ? found->driver_name : NULL;
+  return found ? SUCCESS : INVALID_VALUE;
+}
+API int cuGetErrorString(int status, const char **text) {
+  const struct status *found = gpusim_status(status);
+  *text = found ? found->text : NULL;
+  return found ? SUCCESS : INVALID_VALUE;
+}
+API int cuDeviceGetCount(int *count) { READY; *count = 1; return SUCCESS; }
+API int cuDeviceGet(int *device, int ordinal) {
+  READY;
+  *device = 0;
+  return ordinal ? INVALID_DEVICE : SUCCESS;
+}
+API int cuDeviceGetName(char *name, int size, int device) {
+  READY;
+  if (device) return INVALID_DEVICE;
+  snprintf(name, (size_t)size, "%s", gpusim_device.name);
+  return SUCCESS;
+}
+API int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  READY;
+  *bytes = gpusim_device.memory_bytes;
+  return device ? INVALID_DEVICE : SUCCESS;
+}
+API int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  READY;
+  if (device) return INVALID_DEVICE;
+  if (attribute < 1 || attribute >= ATTRIBUTES) return INVALID_VALUE;
+  *value = (int)gpusim_device.attributes[attribute];
+  return SUCCESS;
+}
+API int cuDeviceComputeCapability(int *major, int *minor, int device) {
+  cuDeviceGetAttribute(major, 75, device);
+  return cuDeviceGetAttribute(minor, 76, device);
+}
+API int cuDeviceGetUuid_v2(char *uuid, int device) {
+  READY;
+  strncpy(uuid, "gpusim simulator", 16);
+  return device ? INVALID_DEVICE : SUCCESS;
+}
+API int cuDeviceGetUuid(char *uuid, int device) { return cuDeviceGetUuid_v2(uuid, device); }
+API int cuDeviceGetPCIBusId(char *text, int size, int device) {
+  READY;
+  snprintf(text, (size_t)size, "0000:00:00.0");
+  return device ? INVALID_DEVICE : SUCCESS;
+}
+API int cuDeviceGetByPCIBusId(int *device, const char *text) { (void)text; READY; *device = 0; return SUCCESS; }
+API int cuDeviceCanAccessPeer(int *can, int one, int other) { (void)one, (void)other; READY; *can = 0; return SUCCESS; }
+API int cuDeviceGetP2PAttribute(int *value, int a, int one, int other) {
+  (void)a, (void)one, (void)other;
+  *value = 0;
+  return INVALID_DEVICE;
+}
+
+// ---- Contexts
+
+static int make_current(context_t context) {
+  if (!depth) depth = 1;
+  stack[depth - 1] = context;
+  if (!context) depth--;
+  return SUCCESS;
+}
+API int cuDevicePrimaryCtxRetain(context_t *context, int device) {
+  READY;
+  *context = &primary;
+  return device ? INVALID_DEVICE : SUCCESS;
+}
+API int cuDevicePrimaryCtxRelease_v2(int device) { return device ? INVALID_DEVICE : SUCCESS; }
+API int cuDevicePrimaryCtxReset_v2(int device) {
+  if (!gpusim_is_connected()) return NOT_INITIALIZED;
+  broken = 0;
+  return device ? INVALID_DEVICE : ASK("reset", 0);
+}
+API int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+  READY;
+  *flags = primary.flags, *active = 1;
+  return device ? INVALID_DEVICE : SUCCESS;
+}
+API int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
+  primary.flags = flags;
+  return device ? INVALID_DEVICE : SUCCESS;
+}
+API int cuCtxGetCurrent(context_t *context) {
+  if (!gpusim_is_connected()) return NOT_INITIALIZED;
+  *context = depth ? stack[depth - 1] : NULL;
+  return SUCCESS;
+}
+API int cuCtxSetCurrent(context_t context) {
+  if (!gpusim_is_connected()) return NOT_INITIALIZED;
+  return make_current(context);
+}
+API int cuCtxPushCurrent_v2(context_t context) {
+  READY;
+  if (depth == DEPTH) return INVALID_VALUE;
+  stack[depth++] = context;
+  return SUCCESS;
+}
+API int cuCtxPopCurrent_v2(context_t *context) {
+  READY;
+  if (!depth) return INVALID_CONTEXT;
+  depth--;
+  if (context) *context = stack[depth];
+  return SUCCESS;
+}
+API int cuCtxCreate_v2(context_t *context, unsigned flags, int device) {
+  READY;
+  if (device) return INVALID_DEVICE;
+  context_t made = calloc(1, sizeof *made);
+  if (!made) return OUT_OF_MEMORY;
+  made->flags = flags;
+  *context = made;
+  return cuCtxPushCurrent_v2(made);
+}
+API int cuCtxCreate_v4(context_t *context, void *parameters, unsigned flags, int device) {
+  (void)parameters;
+  return cuCtxCreate_v2(context, flags, device);
+}
+API int cuCtxDestroy_v2(context_t context) {
+  READY;
+  if (depth && stack[depth - 1] == context) depth--;
+  return SUCCESS;
+}
+API int cuCtxGetDevice(int *device) { CURRENT; *device = 0; return SUCCESS; }
+API int cuCtxGetDevice_v2(int *device, context_t context) { (void)context; READY; *device = 0; return SUCCESS; }
+API int cuCtxSynchronize(void) { CURRENT; return ASK("synchronize", 0); }
+API int cuCtxSynchronize_v2(context_t context) { (void)context; READY; return ASK("synchronize", 0); }
+API int cuCtxGetId(context_t context, unsigned long long *id) {
+  READY;
+  *id = context ? (u64)context : (u64)&primary;
+  return SUCCESS;
+}
+API int cuCtxGetApiVersion(context_t context, unsigned *version) { (void)context; *version = 3020; return SUCCESS; }
+API int cuCtxGetFlags(unsigned *flags) { CURRENT; *flags = stack[depth - 1]->flags; return SUCCESS; }
+API int cuCtxSetFlags(unsigned flags) { CURRENT; stack[depth - 1]->flags = flags; return SUCCESS; }
+API int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  CURRENT;
+  if (least) *least = 0;
+  if (greatest) *greatest = -5;
+  return SUCCESS;
+}
+static size_t limits[8] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
+API int cuCtxGetLimit(size_t *value, int limit) {
+  CURRENT;
+  if (limit < 0 || limit >= 8) return INVALID_VALUE;
+  *value = limits[limit];
+  return SUCCESS;
+}
+API int cuCtxSetLimit(int limit, size_t value) {
+  CURRENT;
+  if (limit < 0 || limit >= 8) return INVALID_VALUE;
+  limits[limit] = value;
+  return ASK("limit", (u64)limit, value);
+}
+API int cuCtxGetCacheConfig(int *config) { CURRENT; *config = 0; return SUCCESS; }
+API int cuCtxSetCacheConfig(int config) { (void)config; CURRENT; return SUCCESS; }
+API int cuCtxGetSharedMemConfig(int *config) { CURRENT; *config = 1; return SUCCESS; }
+API int cuCtxSetSharedMemConfig(int config) { (void)config; CURRENT; return SUCCESS; }
+API int cuCtxResetPersistingL2Cache(void) { CURRENT; return SUCCESS; }
+API int cuCtxEnablePeerAccess(context_t context, unsigned flags) { (void)context, (void)flags; return 217; }
+API int cuCtxDisablePeerAccess(context_t context) { (void)context; return 705; }
+API int cuProfilerStart(void) { return SUCCESS; }
+API int cuProfilerStop(void) { return SUCCESS; }
+
+// ---- Memory
+
+// Kinds of memory, as the simulator calls them by number.
+enum { DEVICE_MEMORY, PINNED_MEMORY, MANAGED_MEMORY, REGISTERED_MEMORY };
+
+static int take(u64 *address, size_t size, int kind, stream_t stream) {
+  if (!address || !size) return INVALID_VALUE;
+  u64 made[1];
+  int status = ASK_FOR("allocate", made, size, (u64)kind, stream_of(stream)->id);
+  if (!status) *address = made[0];
+  return status;
+}
+static int give_back(u64 address, int kind, stream_t stream) {
+  return address ? ASK("free", address, (u64)kind, stream_of(stream)->id) : SUCCESS;
+}
+API int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+  CURRENT;
+  u64 found[1];
+  int status = ASK_FOR("room", found, 0);
+  *total = gpusim_device.memory_bytes, *free_bytes = found[0];
+  return status;
+}
+API int cuMemAlloc_v2(u64 *address, size_t size) { CURRENT; return take(address, size, DEVICE_MEMORY, NULL); }
+API int cuMemAllocPitch_v2(u64 *address, size_t *pitch, size_t width, size_t height, unsigned item) {
+  CURRENT;
+  if (item != 4 && item != 8 && item != 16) return INVALID_VALUE;
+  *pitch = (width + 511) / 512 * 512;
+  return take(address, *pitch * height, DEVICE_MEMORY, NULL);
+}
+API int cuMemAllocAsync(u64 *address, size_t size, stream_t stream) { CURRENT; return take(address, size, DEVICE_MEMORY, stream); }
+API int cuMemAllocFromPoolAsync(u64 *address, size_t size, u64 pool, stream_t stream) {
+  CURRENT;
+  return pool ? take(address, size, DEVICE_MEMORY, stream) : INVALID_VALUE;
+}
+API int cuMemAllocManaged(u64 *address, size_t size, unsigned flags) {
+  CURRENT;
+  return flags == 1 || flags == 2 ? take(address, size, MANAGED_MEMORY, NULL) : INVALID_VALUE;
+}
+API int cuMemFree_v2(u64 address) { CURRENT; return give_back(address, DEVICE_MEMORY, NULL); }
+API int cuMemFreeAsync(u64 address, stream_t stream) { CURRENT; return give_back(address, DEVICE_MEMORY, stream); }
+API int cuMemHostAlloc(void **address, size_t size, unsigned flags) {
+  CURRENT;
+  return flags > 7 ? INVALID_VALUE : take((u64 *)address, size, PINNED_MEMORY, NULL);
+}
+API int cuMemAllocHost_v2(void **address, size_t size) { return cuMemHostAlloc(address, size, 0); }
+API int cuMemFreeHost(void *address) { CURRENT; return give_back((u64)address, PINNED_MEMORY, NULL); }
+
+static int range_of(u64 address, u64 found[3]) {
+  return gpusim_ask("range", &address, 1, NULL, 0, found, 3, NULL, NULL);
+}
+enum { PAGE = 4096 };
+API int cuMemHostRegister_v2(void *address, size_t size, unsigned flags) {
+  (void)flags;
+  CURRENT;
+  if (!address || !size) return INVALID_VALUE;
+  u64 begin = (u64)address / PAGE * PAGE, end = ((u64)address + size + PAGE - 1) / PAGE * PAGE;
+  u64 made[2];
+  int status = ASK_FOR("register", made, (u64)address, size, begin, end - begin);
+  if (status) return status;
+  memcpy((void *)(gpusim_device.arena_begin + made[0]), (void *)begin, end - begin);
+  return gpusim_map((void *)begin, end - begin, made[0]);
+}
+API int cuMemHostUnregister(void *address) {
+  CURRENT;
+  u64 pages[2];
+  int status = ASK_FOR("unregister", pages, (u64)address);
+  return status ? status : gpusim_unmap((void *)pages[0], pages[1]);
+}
+API int cuMemHostGetDevicePointer_v2(u64 *address, void *host, unsigned flags) {
+  CURRENT;
+  u64 found[3];
+  if (flags || range_of((u64)host, found) || found[2] == DEVICE_MEMORY) return INVALID_VALUE;
+  *address = (u64)host;
+  return SUCCESS;
+}
+API int cuMemHostGetFlags(unsigned *flags, void *host) {
+  CURRENT;
+  u64 found[3];
+  *flags = 2;
+  return range_of((u64)host, found) ? INVALID_VALUE : SUCCESS;
+}
+API int cuMemGetAddressRange_v2(u64 *base, size_t *size, u64 address) {
+  CURRENT;
+  u64 found[3];
+  if (range_of(address, found)) return NOT_FOUND;
+  if (base) *base = found[0];
+  if (size) *size = found[1];
+  return SUCCESS;
+}
+API int cuMemAdvise(u64 address, size_t size, int advice, int device) { (void)address, (void)size, (void)advice, (void)device; CURRENT; return SUCCESS; }
+struct location { int kind, id; };
+API int cuMemAdvise_v2(u64 address, size_t size, int advice, struct location where) { (void)where; return cuMemAdvise(address, size, advice, 0); }
+API int cuMemPrefetchAsync(u64 address, size_t size, int device, stream_t stream) {
+  (void)device, (void)stream;
+  CURRENT;
+  u64 found[3];
+  return size && !range_of(address, found) ? SUCCESS : INVALID_VALUE;
+}
+API int cuMemPrefetchAsync_v2(u64 address, size_t size, struct location where, unsigned flags, stream_t stream) {
+  (void)where, (void)flags;
+  return cuMemPrefetchAsync(address, size, 0, stream);
+}
+static void attribute_of(void *value, int attribute, u64 address, const u64 *range) {
+  switch (attribute) {
+    case 1: *(void **)value = range ? &primary : NULL; break;
+    case 2: *(unsigned *)value = range ? (range[2] == DEVICE_MEMORY || range[2] == MANAGED_MEMORY ? 2 : 1) : 0; break;
+    case 3: *(u64 *)value = range ? address : 0; break;
+    case 4: *(u64 *)value = !range || range[2] != DEVICE_MEMORY ? address : 0; break;
+    case 7: *(u64 *)value = range ? range[0] : 0; break;
+    case 8: *(char *)value = range && range[2] == MANAGED_MEMORY; break;
+    case 9: *(int *)value = range ? 0 : -2; break;
+    case 11: *(u64 *)value = range ? range[0] : 0; break;
+    case 12: *(u64 *)value = range ? range[1] : 0; break;
+    case 13: *(char *)value = range != NULL; break;
+    case 17: *(u64 *)value = 0; break;
+    default: *(int *)value = 0;
+  }
+}
+API int cuPointerGetAttribute(void *value, int attribute, u64 address) {
+  CURRENT;
+  u64 range[3];
+  if (range_of(address, range)) return INVALID_VALUE;
+  attribute_of(value, attribute, address, range);
+  return attribute == 4 && range[2] == DEVICE_MEMORY ? INVALID_VALUE : SUCCESS;
+}
+API int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, u64 address) {
+  CURRENT;
+  u64 range[3];
+  int is_there = !range_of(address, range);
+  for (unsigned k = 0; k < count; k++)
+    attribute_of(values[k], attributes[k], address, is_there ? range : NULL);
+  return SUCCESS;
+}
+API int cuPointerSetAttribute(const void *value, int attribute, u64 address) { (void)value, (void)attribute, (void)address; CURRENT; return SUCCESS; }
+
+// Pools give memory as cuMemAlloc does; what they release and keep is not simulated.
+API int cuDeviceGetDefaultMemPool(u64 *pool, int device) { READY; *pool = POOL; return device ? INVALID_DEVICE : SUCCESS; }
+API int cuDeviceGetMemPool(u64 *pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
+API int cuDeviceSetMemPool(int device, u64 pool) { (void)pool; READY; return device ? INVALID_DEVICE : SUCCESS; }
+API int cuMemPoolCreate(u64 *pool, const void *properties) { static u64 last = POOL; (void)properties; READY; *pool = ++last; return SUCCESS; }
+API int cuMemPoolDestroy(u64 pool) { (void)pool; READY; return SUCCESS; }
+API int cuMemPoolTrimTo(u64 pool, size_t least) { (void)pool, (void)least; READY; return SUCCESS; }
+static u64 release_threshold;
+API int cuMemPoolGetAttribute(u64 pool, int attribute, void *value) {
+  (void)pool;
+  READY;
+  if (attribute < 4) *(int *)value = 1;
+  else *(u64 *)value = attribute == 4 ? release_threshold : 0;
+  return SUCCESS;
+}
+API int cuMemPoolSetAttribute(u64 pool, int attribute, void *value) {
+  (void)pool;
+  READY;
+  if (attribute == 4) release_threshold = *(u64 *)value;
+  return SUCCESS;
+}
+API int cuMemPoolSetAccess(u64 pool, const void *map, size_t count) { (void)pool, (void)map, (void)count; READY; return SUCCESS; }
+API int cuMemPoolGetAccess(int *flags, u64 pool, void *location) { (void)pool, (void)location; READY; *flags = 3; return SUCCESS; }
+
+// ---- Work on streams: done at once, or kept while a stream is captured
+
+static int launch(const struct work *work, u64 stream) {
+  u64 numbers[] = {work->function->id, work->grid[0], work->grid[1], work->grid[2], work->block[0],
+                   work->block[1], work->block[2], work->shared, stream, work->cooperative};
+  u64 fault[1] = {0};
+  int status = gpusim_ask("launch", numbers, sizeof numbers / sizeof *numbers, work->arguments,
+                          work->function->bytes, fault, 1, NULL, NULL);
+  if (fault[0]) broken = (int)fault[0];
+  return status;
+}
+
+// Directions of a copy: from host to device, back, within the device, and wherever pointers lead.
+enum { TO_DEVICE = 1, TO_HOST, WITHIN, BY_ADDRESS };
+
+static int copy(const struct work *work, u64 stream) {
+  u64 rows = work->height * work->depth;
+  if (!work->width || !rows) return SUCCESS;
+  u64 to_end = (work->depth - 1) * work->to_slice + (work->height - 1) * work->to_pitch + work->width;
+  u64 from_end = (work->depth - 1) * work->from_slice + (work->height - 1) * work->from_pitch + work->width;
+  int status = ASK("copy", work->to, to_end, work->from, from_end, work->width * rows,
+                   work->direction, stream, work->is_asynchronous);
+  for (u64 z = 0; !status && z < work->depth; z++)
+    for (u64 y = 0; y < work->height; y++)
+      memmove((char *)work->to + z * work->to_slice + y * work->to_pitch,
+              (char *)work->from + z * work->from_slice + y * work->from_pitch, work->width);
+  return status;
+}
+
+static int set(const struct work *work, u64 stream) {
+  if (!work->width || !work->height) return SUCCESS;
+  u64 bytes = work->width * work->item;
+  int status = ASK("set", work->to, (work->height - 1) * work->to_pitch + bytes, bytes * work->height,
+                   stream, work->is_asynchronous);
+  for (u64 y = 0; !status && y < work->height; y++) {
+    char *row = (char *)work->to + y * work->to_pitch;
+    if (work->item == 1) memset(row, (int)work->value, work->width);
+    else
+      for (u64 x = 0; x < work->width; x++) memcpy(row + x * work->item, &work->value, work->item);
+  }
+  return status;
+}
+
+static int perform(const struct work *work, u64 stream) {
+  switch (work->kind) {
+    case LAUNCH: return launch(work, stream);
+    case COPY: return copy(work, stream);
+    case SET: return set(work, stream);
+    case CALL: work->call(work->given); return SUCCESS;
+    case RECORD: work->event->recorded = 1; return ASK("record", work->event->id, stream);
+    case NOTHING: return SUCCESS;
+  }
+  return UNKNOWN;
+}
+
+static node_t keep(graph_t graph, const struct work *work) {
+  if (graph->count == graph->room) {
+    graph->room = graph->room ? 2 * graph->room : 16;
+    graph->nodes = realloc(graph->nodes, graph->room * sizeof *graph->nodes);
+  }
+  node_t made = malloc(sizeof *made);
+  made->graph = graph, made->work = *work;
+  if (work->kind == LAUNCH) {
+    made->work.arguments = malloc(work->function->bytes + 1);
+    memcpy(made->work.arguments, work->arguments, work->function->bytes);
+  }
+  graph->nodes[graph->count++] = made;
+  return made;
+}
+
+static int submit(stream_t given, const struct work *work) {
+  stream_t stream = stream_of(given);
+  if (stream->captured) return keep(stream->captured, work) ? SUCCESS : OUT_OF_MEMORY;
+  return perform(work, stream->id);
+}
+
+#define LINE(destination, source, size, way, later)                                               \
+  {.kind = COPY, .to = (u64)(destination), .from = (u64)(source), .width = (size), .height = 1,   \
+   .depth = 1, .direction = (way), .is_asynchronous = (later)}
+static int copy_line(u64 to, u64 from, size_t size, unsigned way, int later, stream_t stream) {
+  CURRENT;
+  struct work work = LINE(to, from, size, way, (unsigned)later);
+  return submit(stream, &work);
+}
+API int cuMemcpyHtoD_v2(u64 to, const void *from, size_t n) { return copy_line(to, (u64)from, n, TO_DEVICE, 0, NULL); }
+API int cuMemcpyDtoH_v2(void *to, u64 from, size_t n) { return copy_line((u64)to, from, n, TO_HOST, 0, NULL); }
+API int cuMemcpyDtoD_v2(u64 to, u64 from, size_t n) { return copy_line(to, from, n, WITHIN, 0, NULL); }
+API int cuMemcpy(u64 to, u64 from, size_t n) { return copy_line(to, from, n, BY_ADDRESS, 0, NULL); }
+API int cuMemcpyHtoDAsync_v2(u64 to, const void *from, size_t n, stream_t s) { return copy_line(to, (u64)from, n, TO_DEVICE, 1, s); }
+API int cuMemcpyDtoHAsync_v2(void *to, u64 from, size_t n, stream_t s) { return copy_line((u64)to, from, n, TO_HOST, 1, s); }
+API int cuMemcpyDtoDAsync_v2(u64 to, u64 from, size_t n, stream_t s) { return copy_line(to, from, n, WITHIN, 1, s); }
+API int cuMemcpyAsync(u64 to, u64 from, size_t n, stream_t s) { return copy_line(to, from, n, BY_ADDRESS, 1, s); }
+API int cuMemcpyPeer(u64 to, context_t a, u64 from, context_t b, size_t n) { (void)a, (void)b; return copy_line(to, from, n, WITHIN, 0, NULL); }
+API int cuMemcpyPeerAsync(u64 to, context_t a, u64 from, context_t b, size_t n, stream_t s) { (void)a, (void)b; return copy_line(to, from, n, WITHIN, 1, s); }
+
+enum { HOST_SIDE = 1, DEVICE_SIDE, ARRAY_SIDE, UNIFIED_SIDE };
+struct box_side { size_t x, y, z, lod; int kind; const void *host; u64 device; void *array, *reserved; size_t pitch, height; };
+struct box { struct box_side from, to; size_t width, height, depth; };
+struct sheet_side { size_t x, y; int kind; const void *host; u64 device; void *array; size_t pitch; };
+struct sheet { struct sheet_side from, to; size_t width, height; };
+
+static u64 begin_of(const struct box_side *side) {
+  u64 base = side->kind == HOST_SIDE ? (u64)side->host : side->device;
+  return base + side->z * side->pitch * side->height + side->y * side->pitch + side->x;
+}
+static unsigned direction_of(int from, int to) {
+  if (from == HOST_SIDE) return to == HOST_SIDE ? BY_ADDRESS : TO_DEVICE;
+  if (from == UNIFIED_SIDE || to == UNIFIED_SIDE) return BY_ADDRESS;
+  return to == HOST_SIDE ? TO_HOST : WITHIN;
+}
+static int copy_box(const struct box *box, int later, stream_t stream) {
+  CURRENT;
+  const struct box_side *to = &box->to, *from = &box->from;
+  if (to->kind == ARRAY_SIDE || from->kind == ARRAY_SIDE) return gpusim_refuse("copies of CUDA arrays");
+  struct work work = {.kind = COPY, .to = begin_of(to), .from = begin_of(from), .to_pitch = to->pitch,
+                      .from_pitch = from->pitch, .to_slice = to->pitch * to->height,
+                      .from_slice = from->pitch * from->height, .width = box->width,
+                      .height = box->height, .depth = box->depth,
+                      .direction = direction_of(from->kind, to->kind), .is_asynchronous = (unsigned)later};
+  return submit(stream, &work);
+}
+static struct box_side as_box(const struct sheet_side *side) {
+  return (struct box_side){side->x, side->y, 0, 0, side->kind, side->host, side->device, side->array, NULL, side->pitch, 0};
+}
+static int copy_sheet(const struct sheet *sheet, int later, stream_t stream) {
+  struct box box = {as_box(&sheet->from), as_box(&sheet->to), sheet->width, sheet->height, 1};
+  return copy_box(&box, later, stream);
+}
+API int cuMemcpy2D_v2(const struct sheet *sheet) { return copy_sheet(sheet, 0, NULL); }
+API int cuMemcpy2DUnaligned_v2(const struct sheet *sheet) { return copy_sheet(sheet, 0, NULL); }
+API int cuMemcpy2DAsync_v2(const struct sheet *sheet, stream_t stream) { return copy_sheet(sheet, 1, stream); }
+API int cuMemcpy3D_v2(const struct box *box) { return copy_box(box, 0, NULL); }
+API int cuMemcpy3DAsync_v2(const struct box *box, stream_t stream) { return copy_box(box, 1, stream); }
+
+static int set_rows(u64 to, size_t pitch, unsigned value, unsigned item, size_t width, size_t height, int later, stream_t stream) {
+  CURRENT;
+  if (to % item) return INVALID_VALUE;
+  struct work work = {.kind = SET, .to = to, .to_pitch = pitch, .value = value, .item = item,
+                      .width = width, .height = height, .is_asynchronous = (unsigned)later};
+  return submit(stream, &work);
+}
+API int cuMemsetD8_v2(u64 to, unsigned char v, size_t n) { return set_rows(to, 0, v, 1, n, 1, 0, NULL); }
+API int cuMemsetD16_v2(u64 to, unsigned short v, size_t n) { return set_rows(to, 0, v, 2, n, 1, 0, NULL); }
+API int cuMemsetD32_v2(u64 to, unsigned v, size_t n) { return set_rows(to, 0, v, 4, n, 1, 0, NULL); }
+API int cuMemsetD8Async(u64 to, unsigned char v, size_t n, stream_t s) { return set_rows(to, 0, v, 1, n, 1, 1, s); }
+API int cuMemsetD16Async(u64 to, unsigned short v, size_t n, stream_t s) { return set_rows(to, 0, v, 2, n, 1, 1, s); }
+API int cuMemsetD32Async(u64 to, unsigned v, size_t n, stream_t s) { return set_rows(to, 0, v, 4, n, 1, 1, s); }
+API int cuMemsetD2D8_v2(u64 to, size_t p, unsigned char v, size_t w, size_t h) { return set_rows(to, p, v, 1, w, h, 0, NULL); }
+API int cuMemsetD2D16_v2(u64 to, size_t p, unsigned short v, size_t w, size_t h) { return set_rows(to, p, v, 2, w, h, 0, NULL); }
+API int cuMemsetD2D32_v2(u64 to, size_t p, unsigned v, size_t w, size_t h) { return set_rows(to, p, v, 4, w, h, 0, NULL); }
+API int cuMemsetD2D8Async(u64 to, size_t p, unsigned char v, size_t w, size_t h, stream_t s) { return set_rows(to, p, v, 1, w, h, 1, s); }
+API int cuMemsetD2D16Async(u64 to, size_t p, unsigned short v, size_t w, size_t h, stream_t s) { return set_rows(to, p, v, 2, w, h, 1, s); }
+API int cuMemsetD2D32Async(u64 to, size_t p, unsigned v, size_t w, size_t h, stream_t s) { return set_rows(to, p, v, 4, w, h, 1, s); }
+
+// ---- Streams and events
+
+API int cuStreamCreateWithPriority(stream_t *stream, unsigned flags, int priority) {
+  CURRENT;
+  u64 made[1];
+  int status = ASK_FOR("stream", made, flags);
+  if (status) return status;
+  stream_t one = calloc(1, sizeof *one);
+  *one = (struct stream){made[0], flags, priority > 0 ? 0 : priority < -5 ? -5 : priority, NULL, streams};
+  *stream = streams = one;
+  return SUCCESS;
+}
+API int cuStreamCreate(stream_t *stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
+API int cuStreamDestroy_v2(stream_t stream) {
+  CURRENT;
+  for (stream_t *place = &streams; *place; place = &(*place)->next)
+    if (*place == stream) {
+      *place = stream->next;
+      free(stream);
+      return SUCCESS;
+    }
+  return INVALID_HANDLE;
+}
+API int cuStreamSynchronize(stream_t stream) { CURRENT; return ASK("wait", stream_of(stream)->id); }
+API int cuStreamQuery(stream_t stream) { (void)stream; CURRENT; return SUCCESS; }
+API int cuStreamWaitEvent(stream_t given, event_t event, unsigned flags) {
+  (void)flags;
+  CURRENT;
+  if (!event) return INVALID_HANDLE;
+  stream_t stream = stream_of(given);
+  if (event->captured) stream->captured = event->captured;
+  return stream->captured || !event->recorded ? SUCCESS : ASK("order", stream->id, event->id);
+}
+struct callback { void (*function)(stream_t, int, void *); stream_t stream; void *given; };
+static void run_callback(void *held) {
+  struct callback *one = held;
+  one->function(one->stream, SUCCESS, one->given);
+  free(one);
+}
+API int cuStreamAddCallback(stream_t stream, void (*function)(stream_t, int, void *), void *given, unsigned flags) {
+  (void)flags;
+  CURRENT;
+  struct callback *one = malloc(sizeof *one);
+  *one = (struct callback){function, stream, given};
+  struct work work = {.kind = CALL, .call = run_callback, .given = one};
+  return submit(stream, &work);
+}
+API int cuLaunchHostFunc(stream_t stream, void (*function)(void *), void *given) {
+  CURRENT;
+  struct work work = {.kind = CALL, .call = function, .given = given};
+  return submit(stream, &work);
+}
+API int cuStreamGetCtx(stream_t stream, context_t *context) { (void)stream; CURRENT; *context = stack[depth - 1]; return SUCCESS; }
+API int cuStreamGetFlags(stream_t stream, unsigned *flags) { CURRENT; *flags = stream_of(stream)->flags; return SUCCESS; }
+API int cuStreamGetPriority(stream_t stream, int *priority) { CURRENT; *priority = stream_of(stream)->priority; return SUCCESS; }
+API int cuStreamGetDevice(stream_t stream, int *device) { (void)stream; CURRENT; *device = 0; return SUCCESS; }
+API int cuStreamGetId(stream_t stream, unsigned long long *id) { CURRENT; *id = stream_of(stream)->id; return SUCCESS; }
+API int cuStreamAttachMemAsync(stream_t stream, u64 address, size_t size, unsigned flags) { (void)stream, (void)address, (void)size, (void)flags; CURRENT; return SUCCESS; }
+
+API int cuEventCreate(event_t *event, unsigned flags) {
+  CURRENT;
+  u64 made[1];
+  int status = ASK_FOR("event", made, flags);
+  if (status) return status;
+  event_t one = calloc(1, sizeof *one);
+  one->id = made[0], one->flags = flags;
+  *event = one;
+  return SUCCESS;
+}
+API int cuEventDestroy_v2(event_t event) { CURRENT; free(event); return event ? SUCCESS : INVALID_HANDLE; }
+API int cuEventRecord(event_t event, stream_t stream) {
+  CURRENT;
+  if (!event) return INVALID_HANDLE;
+  event->captured = stream_of(stream)->captured;
+  struct work work = {.kind = RECORD, .event = event};
+  return submit(stream, &work);
+}
+API int cuEventRecordWithFlags(event_t event, stream_t stream, unsigned flags) { (void)flags; return cuEventRecord(event, stream); }
+API int cuEventSynchronize(event_t event) {
+  CURRENT;
+  if (!event) return INVALID_HANDLE;
+  return event->recorded ? ASK("await", event->id) : SUCCESS;
+}
+API int cuEventQuery(event_t event) { CURRENT; return event ? SUCCESS : INVALID_HANDLE; }
+API int cuEventElapsedTime(float *milliseconds, event_t from, event_t to) {
+  CURRENT;
+  enum { WITHOUT_TIME = 2 };
+  if (!from || !to || !from->recorded || !to->recorded) return INVALID_HANDLE;
+  if ((from->flags | to->flags) & WITHOUT_TIME) return INVALID_HANDLE;
+  u64 nanoseconds[1];
+  int status = ASK_FOR("elapsed", nanoseconds, from->id, to->id);
+  *milliseconds = (float)((double)(int64_t)nanoseconds[0] / 1e6);
+  return status;
+}
+API int cuEventElapsedTime_v2(float *milliseconds, event_t from, event_t to) { return cuEventElapsedTime(milliseconds, from, to); }
+
+// ---- Modules, libraries, functions
+
+static int load(module_t *module, const void *image, size_t size) {
+  if (!image) return INVALID_VALUE;
+  u64 made[1];
+  int status = gpusim_ask("load", NULL, 0, image, size, made, 1, NULL, NULL);
+  if (status) return status;
+  module_t one = calloc(1, sizeof *one);
+  one->id = made[0];
+  *module = one;
+  return SUCCESS;
+}
+static u64 at(const void *image, size_t offset, size_t size) {
+  u64 value = 0;
+  memcpy(&value, (const char *)image + offset, size);
+  return value;
+}
+// How long an image is: an ELF file by its tables, a fat binary by its header, text to its zero.
+static size_t length_of(const void *image) {
+  u64 first = at(image, 0, 4);
+  if (first == 0x464C457F) {
+    u64 sections = at(image, 40, 8) + at(image, 58, 2) * at(image, 60, 2);
+    u64 segments = at(image, 32, 8) + at(image, 54, 2) * at(image, 56, 2);
+    return sections > segments ? sections : segments;
+  }
+  return first == 0xBA55ED50 ? at(image, 6, 2) + at(image, 8, 8) : strlen(image) + 1;
+}
+static int load_image(module_t *module, const void *image) {
+  if (!image) return INVALID_VALUE;
+  if (at(image, 0, 4) == 0x466243B1) image = (const void *)at(image, 8, 8);  // a wrapper
+  return load(module, image, length_of(image));
+}
+API int cuModuleLoadDataEx(module_t *module, const void *image, unsigned count, int *options, void **values) {
+  (void)count, (void)options, (void)values;
+  CURRENT;
+  return load_image(module, image);
+}
+API int cuModuleLoadData(module_t *module, const void *image) { return cuModuleLoadDataEx(module, image, 0, NULL, NULL); }
+API int cuModuleLoadFatBinary(module_t *module, const void *image) { return cuModuleLoadDataEx(module, image, 0, NULL, NULL); }
+static int load_file(module_t *module, const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return 301;
+  fseek(file, 0, SEEK_END);
+  long size = ftell(file);
+  rewind(file);
+  char *held = malloc((size_t)size + 1);
+  int failed = fread(held, 1, (size_t)size, file) != (size_t)size;
+  fclose(file);
+  held[size] = 0;
+  int status = failed ? 301 : load(module, held, (size_t)size + 1);
+  free(held);
+  return status;
+}
+API int cuModuleLoad(module_t *module, const char *path) { CURRENT; return load_file(module, path); }
+API int cuModuleUnload(module_t module) {
+  CURRENT;
+  return module ? ASK("unload", module->id) : INVALID_HANDLE;
+}
+API int cuModuleGetLoadingMode(int *mode) { READY; *mode = 1; return SUCCESS; }
+
+static int describe(module_t module, const char *name, function_t *made) {
+  u64 head[3 + FUNCTION_ATTRIBUTES];
+  char *text = NULL;
+  size_t length = 0;
+  int status = gpusim_ask("function", NUMBERS(module->id), 1, name, strlen(name), head,
+                          sizeof head / sizeof *head, &text, &length);
+  if (!status) {
+    function_t one = calloc(1, sizeof *one + strlen(name) + 1);
+    one->id = head[0], one->parameters = (unsigned)head[1], one->bytes = (unsigned)head[2];
+    for (int k = 0; k < FUNCTION_ATTRIBUTES; k++) one->attributes[k] = (int)head[3 + k];
+    one->module = module, one->next = module->functions;
+    one->places = (u64(*)[2])text;
+    strcpy(one->name, name);
+    *made = module->functions = one;
+  } else {
+    free(text);
+  }
+  return status;
+}
+API int cuModuleGetFunction(function_t *function, module_t module, const char *name) {
+  CURRENT;
+  if (!module) return INVALID_HANDLE;
+  if (!name) return INVALID_VALUE;
+  for (function_t one = module->functions; one; one = one->next)
+    if (!strcmp(one->name, name)) {
+      *function = one;
+      return SUCCESS;
+    }
+  return describe(module, name, function);
+}
+API int cuModuleGetGlobal_v2(u64 *address, size_t *size, module_t module, const char *name) {
+  CURRENT;
+  if (!module) return INVALID_HANDLE;
+  u64 found[2];
+  int status = gpusim_ask("variable", NUMBERS(module->id), 1, name, strlen(name), found, 2, NULL, NULL);
+  if (status) return status;
+  if (address) *address = found[0];
+  if (size) *size = found[1];
+  return SUCCESS;
+}
+static int names_of(module_t module, char **names, unsigned *count) {
+  u64 found[1];
+  int status = gpusim_ask("functions", NUMBERS(module->id), 1, NULL, 0, found, 1, names, NULL);
+  *count = (unsigned)found[0];
+  return status;
+}
+API int cuModuleGetFunctionCount(unsigned *count, module_t module) {
+  CURRENT;
+  char *names = NULL;
+  int status = names_of(module, &names, count);
+  free(names);
+  return status;
+}
+API int cuModuleEnumerateFunctions(function_t *functions, unsigned most, module_t module) {
+  CURRENT;
+  char *names = NULL;
+  unsigned count;
+  int status = names_of(module, &names, &count);
+  char *name = names;
+  for (unsigned k = 0; !status && k < count && k < most; k++, name += strlen(name) + 1)
+    status = cuModuleGetFunction(&functions[k], module, name);
+  free(names);
+  return status;
+}
+API int cuLibraryLoadData(module_t *library, const void *code, void *a, void *b, unsigned n, void *c, void *d, unsigned m) {
+  (void)a, (void)b, (void)n, (void)c, (void)d, (void)m;
+  READY;
+  return load_image(library, code);
+}
+API int cuLibraryLoadFromFile(module_t *library, const char *path, void *a, void *b, unsigned n, void *c, void *d, unsigned m) {
+  (void)a, (void)b, (void)n, (void)c, (void)d, (void)m;
+  READY;
+  return load_file(library, path);
+}
+API int cuLibraryUnload(module_t library) { return cuModuleUnload(library); }
+API int cuLibraryGetKernel(function_t *kernel, module_t library, const char *name) { return cuModuleGetFunction(kernel, library, name); }
+API int cuLibraryGetModule(module_t *module, module_t library) { CURRENT; *module = library; return SUCCESS; }
+API int cuLibraryGetGlobal(u64 *address, size_t *size, module_t library, const char *name) { return cuModuleGetGlobal_v2(address, size, library, name); }
+API int cuLibraryGetManaged(u64 *address, size_t *size, module_t library, const char *name) { return cuModuleGetGlobal_v2(address, size, library, name); }
+API int cuLibraryGetKernelCount(unsigned *count, module_t library) { return cuModuleGetFunctionCount(count, library); }
+API int cuLibraryEnumerateKernels(function_t *kernels, unsigned most, module_t library) { return cuModuleEnumerateFunctions(kernels, most, library); }
+API int cuKernelGetFunction(function_t *function, function_t kernel) { CURRENT; *function = kernel; return SUCCESS; }
+API int cuKernelGetLibrary(module_t *library, function_t kernel) { READY; *library = kernel->module; return SUCCESS; }
+API int cuFuncGetModule(module_t *module, function_t function) { READY; *module = function->module; return SUCCESS; }
+API int cuFuncGetName(const char **name, function_t function) { READY; *name = function->name; return SUCCESS; }
+API int cuKernelGetName(const char **name, function_t kernel) { return cuFuncGetName(name, kernel); }
+API int cuFuncGetParamInfo(function_t function, size_t index, size_t *offset, size_t *size) {
+  READY;
+  if (index >= function->parameters) return INVALID_VALUE;
+  *offset = function->places[index][0];
+  if (size) *size = function->places[index][1];
+  return SUCCESS;
+}
+API int cuKernelGetParamInfo(function_t kernel, size_t index, size_t *offset, size_t *size) { return cuFuncGetParamInfo(kernel, index, offset, size); }
+API int cuFuncGetParamCount(function_t function, size_t *count) { READY; *count = function->parameters; return SUCCESS; }
+API int cuKernelGetParamCount(function_t kernel, size_t *count) { return cuFuncGetParamCount(kernel, count); }
+API int cuFuncIsLoaded(int *state, function_t function) { (void)function; READY; *state = 1; return SUCCESS; }
+API int cuFuncLoad(function_t function) { (void)function; READY; return SUCCESS; }
+enum { DYNAMIC_SHARED = 8, CARVEOUT = 9 };
+API int cuFuncGetAttribute(int *value, int attribute, function_t function) {
+  READY;
+  if (!function) return INVALID_HANDLE;
+  if (attribute < 0 || attribute > 17) return INVALID_VALUE;
+  *value = attribute < FUNCTION_ATTRIBUTES ? function->attributes[attribute] : 0;
+  return SUCCESS;
+}
+API int cuKernelGetAttribute(int *value, int attribute, function_t kernel, int device) { (void)device; return cuFuncGetAttribute(value, attribute, kernel); }
+API int cuFuncSetAttribute(function_t function, int attribute, int value) {
+  READY;
+  if (!function) return INVALID_HANDLE;
+  if (attribute < DYNAMIC_SHARED || attribute > 17) return INVALID_VALUE;
+  if (attribute == DYNAMIC_SHARED) {
+    int64_t most = gpusim_device.attributes[97] - function->attributes[1];
+    if (value < 0 || value > most) return INVALID_VALUE;
+  }
+  if (attribute < FUNCTION_ATTRIBUTES) function->attributes[attribute] = value;
+  return SUCCESS;
+}
+API int cuKernelSetAttribute(int attribute, int value, function_t kernel, int device) { (void)device; return cuFuncSetAttribute(kernel, attribute, value); }
+API int cuFuncSetCacheConfig(function_t function, int config) { (void)function, (void)config; READY; return SUCCESS; }
+API int cuKernelSetCacheConfig(function_t kernel, int config, int device) { (void)kernel, (void)config, (void)device; READY; return SUCCESS; }
+API int cuFuncSetSharedMemConfig(function_t function, int config) { (void)function, (void)config; READY; return SUCCESS; }
+
+// ---- Launches
+
+enum { PLAIN, COOPERATIVE };
+
+static int gather(function_t function, void **arguments, void **extra, char *held) {
+  memset(held, 0, function->bytes);
+  if (arguments) {
+    for (unsigned k = 0; k < function->parameters; k++)
+      memcpy(held + function->places[k][0], arguments[k], function->places[k][1]);
+    return SUCCESS;
+  }
+  enum { END, BUFFER, BUFFER_SIZE };
+  const void *buffer = NULL;
+  size_t size = 0;
+  for (; extra && (u64)extra[0] != END; extra += 2) {
+    if ((u64)extra[0] == BUFFER) buffer = extra[1];
+    if ((u64)extra[0] == BUFFER_SIZE) size = *(size_t *)extra[1];
+  }
+  if (function->parameters && !buffer) return INVALID_VALUE;
+  memcpy(held, buffer ? buffer : held, size < function->bytes ? size : function->bytes);
+  return SUCCESS;
+}
+static int check_sizes(const struct work *work) {
+  const int64_t *most = gpusim_device.attributes;
+  u64 threads = 1;
+  for (int k = 0; k < 3; k++) {
+    if (!work->grid[k] || !work->block[k]) return INVALID_VALUE;
+    if (work->block[k] > most[2 + k] || work->grid[k] > most[5 + k]) return INVALID_VALUE;
+    threads *= work->block[k];
+  }
+  if (threads > (u64)most[1] || threads > (u64)work->function->attributes[0]) return INVALID_VALUE;
+  int64_t shared = work->shared, own = work->function->attributes[1];
+  int64_t opted = work->function->attributes[DYNAMIC_SHARED];
+  return shared > opted || shared + own > most[97] ? INVALID_VALUE : SUCCESS;
+}
+static int prepare(struct work *work, void **arguments, void **extra) {
+  if (!work->function) return INVALID_HANDLE;
+  int status = check_sizes(work);
+  if (status) return status;
+  work->arguments = malloc(work->function->bytes + 1);
+  return work->arguments ? gather(work->function, arguments, extra, work->arguments) : OUT_OF_MEMORY;
+}
+static int start(struct work *work, stream_t stream, void **arguments, void **extra) {
+  CURRENT;
+  int status = prepare(work, arguments, extra);
+  if (!status) status = submit(stream, work);
+  free(work->arguments);
+  return status;
+}
+#define LAUNCH_OF(f, gx, gy, gz, bx, by, bz, bytes, how) \
+  {.kind = LAUNCH, .function = (f), .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = (bytes), .cooperative = (how)}
+API int cuLaunchKernel(function_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned shared, stream_t stream, void **arguments, void **extra) {
+  struct work work = LAUNCH_OF(f, gx, gy, gz, bx, by, bz, shared, PLAIN);
+  return start(&work, stream, arguments, extra);
+}
+API int cuLaunchCooperativeKernel(function_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                  unsigned shared, stream_t stream, void **arguments) {
+  struct work work = LAUNCH_OF(f, gx, gy, gz, bx, by, bz, shared, COOPERATIVE);
+  return start(&work, stream, arguments, NULL);
+}
+struct launch_attribute { int id, unused; union { char bytes[64]; int number; unsigned size[3]; } value; };
+struct launch_config { unsigned grid[3], block[3], shared; stream_t stream; struct launch_attribute *attributes; unsigned count; };
+API int cuLaunchKernelEx(const struct launch_config *config, function_t f, void **arguments, void **extra) {
+  enum { IS_COOPERATIVE = 2, CLUSTER = 4 };
+  struct work work = LAUNCH_OF(f, config->grid[0], config->grid[1], config->grid[2], config->block[0],
+                               config->block[1], config->block[2], config->shared, PLAIN);
+  for (unsigned k = 0; k < config->count; k++) {
+    const struct launch_attribute *one = &config->attributes[k];
+    if (one->id == IS_COOPERATIVE && one->value.number) work.cooperative = COOPERATIVE;
+    if (one->id == CLUSTER && one->value.size[0] * one->value.size[1] * one->value.size[2] > 1)
+      return gpusim_refuse("launches of clusters");
+  }
+  return start(&work, config->stream, arguments, extra);
+}
+
+// ---- Occupancy
+
+API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, function_t f, int threads, size_t shared, unsigned flags) {
+  (void)flags;
+  READY;
+  if (!f || threads <= 0) return INVALID_VALUE;
+  u64 found[1];
+  int status = ASK_FOR("occupancy", found, f->id, (u64)threads, shared);
+  *blocks = (int)found[0];
+  return status;
+}
+API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, function_t f, int threads, size_t shared) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
+}
+API int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, function_t f, size_t (*shared_of)(int), size_t shared, int most, unsigned flags) {
+  (void)flags;
+  READY;
+  if (!f) return INVALID_VALUE;
+  int limit = f->attributes[0], best = 0;
+  if (most > 0 && most < limit) limit = most;
+  for (int threads = (limit + 31) / 32 * 32; threads > 0; threads -= 32) {
+    int given = threads < limit ? threads : limit, blocks = 0;
+    int status = cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, given, shared_of ? shared_of(given) : shared);
+    if (!status && blocks * given > best) {
+      best = blocks * given;
+      *block = given, *grid = blocks * (int)gpusim_device.attributes[16];
+    }
+  }
+  return best ? SUCCESS : INVALID_VALUE;
+}
+API int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, function_t f, size_t (*shared_of)(int), size_t shared, int most) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, f, shared_of, shared, most, 0);
+}
+API int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, function_t f, int blocks, int threads) {
+  (void)threads;
+  READY;
+  if (!f || blocks <= 0) return INVALID_VALUE;
+  int64_t each = gpusim_device.attributes[81] / blocks - gpusim_device.attributes[111] - f->attributes[1];
+  int64_t most = gpusim_device.attributes[97] - f->attributes[1];
+  *bytes = (size_t)(each < 0 ? 0 : each < most ? each : most);
+  return SUCCESS;
+}
+
+// ---- Graphs: work in the order in which it was captured or added
+
+API int cuStreamBeginCapture_v2(stream_t given, int mode) {
+  (void)mode;
+  CURRENT;
+  stream_t stream = stream_of(given);
+  if (stream == &null_stream) return CAPTURE_UNSUPPORTED;
+  if (stream->captured) return ILLEGAL_STATE;
+  stream->captured = calloc(1, sizeof *stream->captured);
+  return stream->captured ? SUCCESS : OUT_OF_MEMORY;
+}
+API int cuStreamEndCapture(stream_t given, graph_t *graph) {
+  CURRENT;
+  graph_t found = stream_of(given)->captured;
+  *graph = found;
+  if (!found) return ILLEGAL_STATE;
+  for (stream_t one = streams; one; one = one->next)
+    if (one->captured == found) one->captured = NULL;
+  if (per_thread.captured == found) per_thread.captured = NULL;
+  return SUCCESS;
+}
+API int cuStreamIsCapturing(stream_t stream, int *status) { CURRENT; *status = stream_of(stream)->captured != NULL; return SUCCESS; }
+API int cuStreamGetCaptureInfo_v2(stream_t stream, int *status, u64 *id, graph_t *graph, const node_t **nodes, size_t *count) {
+  CURRENT;
+  graph_t found = stream_of(stream)->captured;
+  *status = found != NULL;
+  if (id) *id = (u64)found;
+  if (graph) *graph = found;
+  if (nodes) *nodes = NULL;
+  if (count) *count = 0;
+  return SUCCESS;
+}
+API int cuThreadExchangeStreamCaptureMode(int *mode) { *mode = 0; return SUCCESS; }
+API int cuGraphCreate(graph_t *graph, unsigned flags) { (void)flags; READY; *graph = calloc(1, sizeof **graph); return SUCCESS; }
+static int add(node_t *node, graph_t graph, const struct work *work) {
+  if (!graph) return INVALID_VALUE;
+  node_t made = keep(graph, work);
+  if (node) *node = made;
+  return SUCCESS;
+}
+struct kernel_node { function_t function; unsigned grid[3], block[3], shared; void **arguments, **extra; function_t kernel; context_t context; };
+static int as_launch(struct work *work, const struct kernel_node *given) {
+  function_t f = given->function ? given->function : given->kernel;
+  *work = (struct work)LAUNCH_OF(f, given->grid[0], given->grid[1], given->grid[2], given->block[0],
+                                 given->block[1], given->block[2], given->shared, PLAIN);
+  return prepare(work, given->arguments, given->extra);
+}
+API int cuGraphAddKernelNode_v2(node_t *node, graph_t graph, const node_t *before, size_t count, const struct kernel_node *given) {
+  (void)before, (void)count;
+  READY;
+  struct work work;
+  int status = as_launch(&work, given);
+  if (!status) status = add(node, graph, &work);
+  free(work.arguments);
+  return status;
+}
+API int cuGraphAddMemcpyNode(node_t *node, graph_t graph, const node_t *before, size_t count, const struct box *box, context_t context) {
+  (void)before, (void)count, (void)context;
+  READY;
+  struct work work = {.kind = COPY, .to = begin_of(&box->to), .from = begin_of(&box->from),
+                      .to_pitch = box->to.pitch, .from_pitch = box->from.pitch,
+                      .to_slice = box->to.pitch * box->to.height, .from_slice = box->from.pitch * box->from.height,
+                      .width = box->width, .height = box->height, .depth = box->depth,
+                      .direction = direction_of(box->from.kind, box->to.kind), .is_asynchronous = 1};
+  return add(node, graph, &work);
+}
+struct set_node { u64 to; size_t pitch; unsigned value, item; size_t width, height; };
+API int cuGraphAddMemsetNode(node_t *node, graph_t graph, const node_t *before, size_t count, const struct set_node *given, context_t context) {
+  (void)before, (void)count, (void)context;
+  READY;
+  struct work work = {.kind = SET, .to = given->to, .to_pitch = given->pitch, .value = given->value, .item = given->item,
+                      .width = given->width, .height = given->height, .is_asynchronous = 1};
+  return add(node, graph, &work);
+}
+struct host_node { void (*call)(void *); void *given; };
+API int cuGraphAddHostNode(node_t *node, graph_t graph, const node_t *before, size_t count, const struct host_node *given) {
+  (void)before, (void)count;
+  READY;
+  struct work work = {.kind = CALL, .call = given->call, .given = given->given};
+  return add(node, graph, &work);
+}
+API int cuGraphAddEmptyNode(node_t *node, graph_t graph, const node_t *before, size_t count) {
+  (void)before, (void)count;
+  READY;
+  struct work work = {.kind = NOTHING};
+  return add(node, graph, &work);
+}
+static size_t place_of(graph_t graph, node_t node) {
+  size_t k = 0;
+  while (k < graph->count && graph->nodes[k] != node) k++;
+  return k;
+}
+API int cuGraphAddDependencies(graph_t graph, const node_t *from, const node_t *to, size_t count) {
+  READY;
+  // Nodes run in the order in which they were added: a dependency on a later one is not kept.
+  for (size_t k = 0; k < count; k++)
+    if (place_of(graph, from[k]) > place_of(graph, to[k])) return gpusim_refuse("a graph's node that depends on a later one");
+  return SUCCESS;
+}
+API int cuGraphGetNodes(graph_t graph, node_t *nodes, size_t *count) {
+  READY;
+  for (size_t k = 0; nodes && k < *count && k < graph->count; k++) nodes[k] = graph->nodes[k];
+  *count = graph->count;
+  return SUCCESS;
+}
+API int cuGraphNodeGetType(node_t node, int *type) {
+  static const int types[] = {[LAUNCH] = 0, [COPY] = 1, [SET] = 2, [CALL] = 3, [RECORD] = 7, [NOTHING] = 5};
+  READY;
+  *type = types[node->work.kind];
+  return SUCCESS;
+}
+static graph_t copy_of(graph_t graph) {
+  graph_t made = calloc(1, sizeof *made);
+  for (size_t k = 0; k < graph->count; k++) keep(made, &graph->nodes[k]->work);
+  return made;
+}
+API int cuGraphClone(graph_t *clone, graph_t graph) { READY; *clone = copy_of(graph); return SUCCESS; }
+API int cuGraphInstantiateWithFlags(graph_t *made, graph_t graph, unsigned long long flags) {
+  (void)flags;
+  READY;
+  if (!graph) return INVALID_VALUE;
+  *made = copy_of(graph);
+  return SUCCESS;
+}
+API int cuGraphInstantiate_v2(graph_t *made, graph_t graph, node_t *wrong, char *log, size_t size) {
+  (void)wrong;
+  if (log && size) *log = 0;
+  return cuGraphInstantiateWithFlags(made, graph, 0);
+}
+API int cuGraphUpload(graph_t graph, stream_t stream) { (void)graph, (void)stream; CURRENT; return SUCCESS; }
+API int cuGraphLaunch(graph_t graph, stream_t stream) {
+  CURRENT;
+  int status = graph ? SUCCESS : INVALID_VALUE;
+  for (size_t k = 0; !status && k < graph->count; k++) status = submit(stream, &graph->nodes[k]->work);
+  return status;
+}
+API int cuGraphDestroy(graph_t graph) {
+  READY;
+  for (size_t k = 0; graph && k < graph->count; k++) {
+    if (graph->nodes[k]->work.kind == LAUNCH) free(graph->nodes[k]->work.arguments);
+    free(graph->nodes[k]);
+  }
+  if (graph) free(graph->nodes);
+  free(graph);
+  return graph ? SUCCESS : INVALID_VALUE;
+}
+API int cuGraphExecDestroy(graph_t graph) { return cuGraphDestroy(graph); }
+
+// ---- By name
+
+API int cuGetExportTable(const void **table, const void *id) {
+  static int told;
+  (void)id;
+  *table = NULL;
+  if (!told++) ASK("tables", 0);
+  return NOT_FOUND;
+}
+
+// Functions whose meaning depends on the version that a caller was made for.
+static const struct { const char *name; int since; const char *symbol; } versions[] = {
+    {"cuCtxGetDevice", 13000, "cuCtxGetDevice_v2"},       {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2"},
+    {"cuMemAdvise", 12020, "cuMemAdvise_v2"},             {"cuMemPrefetchAsync", 12020, "cuMemPrefetchAsync_v2"},
+    {"cuEventElapsedTime", 12080, "cuEventElapsedTime_v2"}, {"cuCtxCreate", 12050, "cuCtxCreate_v4"},
+    {"cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2"},
+};
+API int cuGetProcAddress_v2(const char *name, void **function, int version, u64 flags, int *found) {
+  static void *self;
+  (void)flags;
+  if (!self) {
+    Dl_info info;
+    if (dladdr(&primary, &info)) self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  }
+  const char *symbol = NULL;
+  for (size_t k = 0; k < sizeof versions / sizeof *versions; k++)
+    if (!strcmp(versions[k].name, name)) symbol = version >= versions[k].since ? versions[k].symbol : name;
+  char longer[160];
+  snprintf(longer, sizeof longer, "%.150s_v2", name);
+  *function = symbol ? dlsym(self, symbol) : NULL;
+  if (!*function) *function = dlsym(self, longer);
+  if (!*function) *function = dlsym(self, name);
+  if (found) *found = *function ? 0 : 1;
+  return *function ? SUCCESS : NOT_FOUND;
+}
+API int cuGetProcAddress(const char *name, void **function, int version, u64 flags) {
+  return cuGetProcAddress_v2(name, function, version, flags, NULL);
+}
+
+// ---- Documented functions that are not served
+
+#define ABSENT(name) API int name(void) { return gpusim_refuse(#name); }
+#include "absent.h"

@@ -1,0 +1,39 @@
+// What the driver's API and the runtime's share: objects behind handles, and work on streams.
+#ifndef GPUSIM_DRIVER_H
+#define GPUSIM_DRIVER_H
+#include "wire.h"
+
+enum { MOST_PARAMETERS = 1024, FUNCTION_ATTRIBUTES = 10 };
+
+struct module;
+struct function {
+  u64 id;
+  struct module *module;
+  struct function *next;
+  int attributes[FUNCTION_ATTRIBUTES];
+  unsigned parameters, bytes;       // how many there are, and of how many bytes together
+  u64 (*places)[2];                 // offset and size of each
+  char name[];
+};
+struct module { u64 id; struct function *functions; };
+
+struct graph;
+struct stream { u64 id; unsigned flags; int priority; struct graph *captured; struct stream *next; };
+struct event { u64 id; unsigned flags; int recorded; struct graph *captured; };
+
+// A piece of work on a stream, done when it is given, or kept in a graph.
+enum work_kind { LAUNCH, COPY, SET, CALL, RECORD, NOTHING };
+struct work {
+  enum work_kind kind;
+  struct function *function;
+  unsigned grid[3], block[3], shared, cooperative;
+  void *arguments;                                       // as they lie behind each other
+  u64 to, to_pitch, from, from_pitch, width, height, depth, to_slice, from_slice;
+  unsigned value, item, direction, is_asynchronous;      // of a set, and of a copy
+  void (*call)(void *);
+  void *given;
+  struct event *event;
+};
+struct node { struct graph *graph; struct work work; };
+struct graph { struct node **nodes; size_t count, room; };
+#endif

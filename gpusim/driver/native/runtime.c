@@ -1,0 +1,607 @@
+// The CUDA runtime as its documentation has it, upon the driver beside it; kernels and variables
+// come from the registration calls that nvcc's host code makes.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+
+#define API __attribute__((visibility("default")))
+typedef uint64_t u64;
+typedef void *handle;
+typedef struct { unsigned x, y, z; } dim3;
+
+enum { INVALID_VALUE = 1, INVALID_SYMBOL = 13, INVALID_DIRECTION = 21, INVALID_CONFIGURATION = 9,
+       INVALID_FUNCTION = 98, INVALID_DEVICE = 101, NO_IMAGE = 209, NOT_SUPPORTED = 801 };
+enum { RUNTIME_VERSION = 13000 };
+
+// ---- The driver's functions that are used here
+
+extern int cuInit(unsigned), cuDriverGetVersion(int *), cuDeviceGetAttribute(int *, int, int);
+extern int cuDeviceGetName(char *, int, int), cuDeviceTotalMem_v2(size_t *, int), cuDeviceGetUuid_v2(char *, int);
+extern int cuDevicePrimaryCtxRetain(handle *, int), cuDevicePrimaryCtxReset_v2(int);
+extern int cuCtxSetCurrent(handle), cuCtxGetCurrent(handle *), cuCtxSynchronize(void);
+extern int cuCtxGetLimit(size_t *, int), cuCtxSetLimit(int, size_t);
+extern int cuCtxGetStreamPriorityRange(int *, int *);
+extern int cuMemGetInfo_v2(size_t *, size_t *), cuMemAlloc_v2(u64 *, size_t), cuMemFree_v2(u64);
+extern int cuMemAllocPitch_v2(u64 *, size_t *, size_t, size_t, unsigned);
+extern int cuMemAllocManaged(u64 *, size_t, unsigned), cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *);
+extern int cuMemAllocAsync(u64 *, size_t, handle), cuMemFreeAsync(u64, handle);
+extern int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *);
+extern int cuMemHostGetDevicePointer_v2(u64 *, void *, unsigned), cuMemHostGetFlags(unsigned *, void *);
+extern int cuMemcpyHtoD_v2(u64, const void *, size_t), cuMemcpyDtoH_v2(void *, u64, size_t);
+extern int cuMemcpyDtoD_v2(u64, u64, size_t), cuMemcpy(u64, u64, size_t);
+extern int cuMemcpyHtoDAsync_v2(u64, const void *, size_t, handle), cuMemcpyDtoHAsync_v2(void *, u64, size_t, handle);
+extern int cuMemcpyDtoDAsync_v2(u64, u64, size_t, handle), cuMemcpyAsync(u64, u64, size_t, handle);
+extern int cuMemcpy3D_v2(const void *), cuMemcpy3DAsync_v2(const void *, handle);
+extern int cuMemsetD8_v2(u64, unsigned char, size_t), cuMemsetD8Async(u64, unsigned char, size_t, handle);
+extern int cuMemsetD2D8_v2(u64, size_t, unsigned char, size_t, size_t);
+extern int cuMemsetD2D8Async(u64, size_t, unsigned char, size_t, size_t, handle);
+extern int cuMemPrefetchAsync(u64, size_t, int, handle), cuPointerGetAttributes(unsigned, const int *, void **, u64);
+extern int cuMemPoolCreate(u64 *, const void *), cuMemPoolDestroy(u64), cuMemPoolTrimTo(u64, size_t);
+extern int cuMemPoolGetAttribute(u64, int, void *), cuMemPoolSetAttribute(u64, int, void *);
+extern int cuDeviceGetDefaultMemPool(u64 *, int), cuMemAllocFromPoolAsync(u64 *, size_t, u64, handle);
+extern int cuModuleLoadData(handle *, const void *), cuModuleGetFunction(handle *, handle, const char *);
+extern int cuModuleGetGlobal_v2(u64 *, size_t *, handle, const char *), cuModuleUnload(handle);
+extern int cuFuncGetAttribute(int *, int, handle), cuFuncSetAttribute(handle, int, int), cuFuncGetName(const char **, handle);
+extern int cuLaunchKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
+extern int cuLaunchCooperativeKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **);
+extern int cuLaunchKernelEx(const void *, handle, void **, void **);
+extern int cuLaunchHostFunc(handle, void (*)(void *), void *), cuStreamAddCallback(handle, void *, void *, unsigned);
+extern int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *, handle, int, size_t);
+extern int cuOccupancyAvailableDynamicSMemPerBlock(size_t *, handle, int, int);
+extern int cuStreamCreateWithPriority(handle *, unsigned, int), cuStreamDestroy_v2(handle), cuStreamSynchronize(handle);
+extern int cuStreamQuery(handle), cuStreamWaitEvent(handle, handle, unsigned), cuStreamGetFlags(handle, unsigned *);
+extern int cuStreamGetPriority(handle, int *), cuStreamGetId(handle, unsigned long long *);
+extern int cuStreamBeginCapture_v2(handle, int), cuStreamEndCapture(handle, handle *), cuStreamIsCapturing(handle, int *);
+extern int cuEventCreate(handle *, unsigned), cuEventDestroy_v2(handle), cuEventRecord(handle, handle);
+extern int cuEventSynchronize(handle), cuEventQuery(handle), cuEventElapsedTime(float *, handle, handle);
+extern int cuGraphCreate(handle *, unsigned), cuGraphDestroy(handle), cuGraphLaunch(handle, handle);
+extern int cuGraphInstantiateWithFlags(handle *, handle, unsigned long long), cuGraphExecDestroy(handle);
+extern int cuGraphAddKernelNode_v2(handle *, handle, const handle *, size_t, const void *);
+extern int cuGraphAddMemcpyNode(handle *, handle, const handle *, size_t, const void *, handle);
+extern int cuGraphAddMemsetNode(handle *, handle, const handle *, size_t, const void *, handle);
+extern int cuGraphAddHostNode(handle *, handle, const handle *, size_t, const void *);
+extern int cuGraphAddEmptyNode(handle *, handle, const handle *, size_t), cuGraphGetNodes(handle, handle *, size_t *);
+extern int cuGraphAddDependencies(handle, const handle *, const handle *, size_t), cuGraphClone(handle *, handle);
+extern int cuGraphNodeGetType(handle, int *);
+extern int cuGetProcAddress_v2(const char *, void **, int, u64, int *), gpusim_refuse(const char *);
+
+// ---- Errors, and the context that the first call makes
+
+static __thread int last;
+static int note(int status) {
+  if (status) last = status;
+  return status;
+}
+static int ready(void) {
+  static __thread int is_current;
+  handle context;
+  if (is_current) return 0;
+  int status = cuInit(0);
+  if (!status) status = cuCtxGetCurrent(&context);
+  if (!status && !context) {
+    status = cuDevicePrimaryCtxRetain(&context, 0);
+    if (!status) status = cuCtxSetCurrent(context);
+  }
+  is_current = !status;
+  return status;
+}
+#define READY                        \
+  do {                               \
+    int begun = ready();             \
+    if (begun) return note(begun);   \
+  } while (0)
+#define CALL(call)       \
+  do {                   \
+    READY;               \
+    return note(call);   \
+  } while (0)
+
+API int cudaGetLastError(void) { int found = last; last = 0; return found; }
+API int cudaPeekAtLastError(void) { return last; }
+API const char *cudaGetErrorString(int status) {
+  const struct status *found = gpusim_status(status);
+  return found ? found->text : "unrecognized error code";
+}
+API const char *cudaGetErrorName(int status) {
+  const struct status *found = gpusim_status(status);
+  return found ? found->runtime_name : "unrecognized error code";
+}
+
+// ---- What nvcc's host code registers before main
+
+struct wrapper { int magic, version; const void *data; void *other; };
+struct binary { const void *image; handle module; struct variable *managed; };
+struct kernel { const void *host; const char *name; struct binary *binary; handle function; struct kernel *next; };
+struct variable { const void *host; const char *name; struct binary *binary; size_t size; void **pointer; struct variable *next, *next_managed; };
+enum { BUCKETS = 1024 };
+static struct kernel *kernels[BUCKETS];
+static struct variable *variables[BUCKETS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned bucket(const void *host) { return (unsigned)((u64)host >> 4) % BUCKETS; }
+
+static int load(struct binary *binary) {
+  int status = 0;
+  pthread_mutex_lock(&lock);
+  if (!binary->module) {
+    status = cuModuleLoadData(&binary->module, binary->image);
+    for (struct variable *one = binary->managed; !status && one; one = one->next_managed) {
+      u64 address;
+      status = cuModuleGetGlobal_v2(&address, NULL, binary->module, one->name);
+      if (!status) *one->pointer = (void *)address;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+static struct kernel *kernel_of(const void *host) {
+  struct kernel *one = kernels[bucket(host)];
+  while (one && one->host != host) one = one->next;
+  return one;
+}
+static int function_of(const void *host, handle *function) {
+  struct kernel *one = kernel_of(host);
+  if (!one) return INVALID_FUNCTION;
+  int status = one->function ? 0 : load(one->binary);
+  if (!status && !one->function) status = cuModuleGetFunction(&one->function, one->binary->module, one->name);
+  *function = one->function;
+  return status == 500 ? INVALID_FUNCTION : status;
+}
+static int address_of(const void *symbol, u64 *address, size_t *size) {
+  struct variable *one = variables[bucket(symbol)];
+  while (one && one->host != symbol) one = one->next;
+  if (!one) return INVALID_SYMBOL;
+  int status = load(one->binary);
+  if (!status) status = cuModuleGetGlobal_v2(address, size, one->binary->module, one->name);
+  return status == 500 ? INVALID_SYMBOL : status;
+}
+
+API void **__cudaRegisterFatBinary(void *given) {
+  struct binary *made = calloc(1, sizeof *made);
+  made->image = ((struct wrapper *)given)->data;
+  return (void **)made;
+}
+API void __cudaRegisterFatBinaryEnd(void **binary) { (void)binary; }
+API void __cudaUnregisterFatBinary(void **binary) { (void)binary; }
+API char __cudaInitModule(void **binary) {
+  return (char)(!ready() && !load((struct binary *)binary));
+}
+API void __cudaRegisterFunction(void **binary, const char *host, char *device, const char *name, int limit, void *a, void *b, void *c, void *d, int *e) {
+  (void)device, (void)limit, (void)a, (void)b, (void)c, (void)d, (void)e;
+  struct kernel *made = calloc(1, sizeof *made);
+  unsigned place = bucket(host);
+  *made = (struct kernel){host, name, (struct binary *)binary, NULL, kernels[place]};
+  kernels[place] = made;
+}
+static struct variable *add_variable(void **binary, const void *host, const char *name, size_t size) {
+  struct variable *made = calloc(1, sizeof *made);
+  unsigned place = bucket(host);
+  *made = (struct variable){host, name, (struct binary *)binary, size, NULL, variables[place], NULL};
+  return variables[place] = made;
+}
+API void __cudaRegisterVar(void **binary, char *host, char *device, const char *name, int external, size_t size, int constant, int global) {
+  (void)device, (void)external, (void)constant, (void)global;
+  add_variable(binary, host, name, size);
+}
+API void __cudaRegisterManagedVar(void **binary, void **pointer, char *device, const char *name, int external, size_t size, int constant, int global) {
+  (void)device, (void)external, (void)constant, (void)global;
+  struct variable *made = add_variable(binary, pointer, name, size);
+  made->pointer = pointer, made->next_managed = made->binary->managed;
+  made->binary->managed = made;
+}
+API void __cudaRegisterTexture(void **b, const void *h, const void **d, const char *n, int dim, int norm, int ext) { (void)b, (void)h, (void)d, (void)n, (void)dim, (void)norm, (void)ext; }
+API void __cudaRegisterSurface(void **b, const void *h, const void **d, const char *n, int dim, int ext) { (void)b, (void)h, (void)d, (void)n, (void)dim, (void)ext; }
+
+API int cudaGetSymbolAddress(void **address, const void *symbol) { size_t size; CALL(address_of(symbol, (u64 *)address, &size)); }
+API int cudaGetSymbolSize(size_t *size, const void *symbol) { u64 address; CALL(address_of(symbol, &address, size)); }
+
+// ---- Devices
+
+API int cudaGetDeviceCount(int *count) {
+  int status = ready();
+  *count = !status;
+  return note(status);
+}
+API int cudaGetDevice(int *device) { READY; *device = 0; return 0; }
+API int cudaSetDevice(int device) { READY; return note(device ? INVALID_DEVICE : 0); }
+API int cudaInitDevice(int device, unsigned flags, unsigned other) { (void)flags, (void)other; return cudaSetDevice(device); }
+API int cudaSetValidDevices(int *devices, int count) { (void)devices, (void)count; return 0; }
+API int cudaChooseDevice(int *device, const void *wanted) { (void)wanted; READY; *device = 0; return 0; }
+API int cudaSetDeviceFlags(unsigned flags) { (void)flags; return 0; }
+API int cudaGetDeviceFlags(unsigned *flags) { READY; *flags = 0; return 0; }
+API int cudaDeviceSynchronize(void) { CALL(cuCtxSynchronize()); }
+API int cudaThreadSynchronize(void) { return cudaDeviceSynchronize(); }
+API int cudaDeviceReset(void) {
+  READY;
+  for (unsigned place = 0; place < BUCKETS; place++) {
+    for (struct kernel *one = kernels[place]; one; one = one->next) one->function = NULL, one->binary->module = NULL;
+    for (struct variable *one = variables[place]; one; one = one->next) one->binary->module = NULL;
+  }
+  last = 0;
+  return cuDevicePrimaryCtxReset_v2(0);
+}
+API int cudaDriverGetVersion(int *version) { return cuDriverGetVersion(version); }
+API int cudaRuntimeGetVersion(int *version) { *version = RUNTIME_VERSION; return 0; }
+API int cudaDeviceGetAttribute(int *value, int attribute, int device) { CALL(cuDeviceGetAttribute(value, attribute, device)); }
+API int cudaDeviceSetCacheConfig(int config) { (void)config; READY; return 0; }
+API int cudaDeviceGetCacheConfig(int *config) { READY; *config = 0; return 0; }
+API int cudaDeviceSetSharedMemConfig(int config) { (void)config; READY; return 0; }
+API int cudaDeviceGetSharedMemConfig(int *config) { READY; *config = 1; return 0; }
+API int cudaDeviceSetLimit(int limit, size_t value) { CALL(cuCtxSetLimit(limit, value)); }
+API int cudaDeviceGetLimit(size_t *value, int limit) { CALL(cuCtxGetLimit(value, limit)); }
+API int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) { CALL(cuCtxGetStreamPriorityRange(least, greatest)); }
+API int cudaDeviceCanAccessPeer(int *can, int one, int other) { (void)one, (void)other; READY; *can = 0; return 0; }
+API int cudaDeviceEnablePeerAccess(int device, unsigned flags) { (void)device, (void)flags; READY; return note(INVALID_DEVICE); }
+API int cudaDeviceDisablePeerAccess(int device) { (void)device; READY; return note(INVALID_DEVICE); }
+API int cudaDeviceGetPCIBusId(char *text, int size, int device) { READY; snprintf(text, (size_t)size, "0000:00:00.0"); return note(device ? INVALID_DEVICE : 0); }
+API int cudaDeviceGetByPCIBusId(int *device, const char *text) { (void)text; READY; *device = 0; return 0; }
+API int cudaCtxResetPersistingL2Cache(void) { READY; return 0; }
+API int cudaProfilerStart(void) { return 0; }
+API int cudaProfilerStop(void) { return 0; }
+
+struct properties {
+  char name[256], uuid[16], luid[8];
+  unsigned luid_mask;
+  size_t memory, shared;
+  int registers, warp;
+  size_t pitch;
+  int threads, block[3], grid[3];
+  size_t constant;
+  int major, minor;
+  size_t texture_alignment, texture_pitch;
+  int sms, integrated, maps_host, textures[39];
+  size_t surface_alignment;
+  int concurrent, ecc, bus_id, device_id, domain_id, tcc, engines, unified, bus_bits, l2, persisting_l2;
+  int sm_threads, priorities, global_l1, local_l1;
+  size_t sm_shared;
+  int sm_registers, managed, multi_board, board_group, host_atomics, pageable, concurrent_managed;
+  int preemption, registered_pointers, cooperative;
+  size_t shared_optin;
+  int page_tables, direct_managed, sm_blocks, access_window;
+  size_t reserved_shared;
+  int registers_host, sparse, read_only_register, semaphores, pools, rdma;
+  unsigned rdma_flush;
+  int rdma_order;
+  unsigned pool_handles;
+  int deferred, ipc, clusters, unified_functions, numa_config, numa_id, mps, host_numa;
+  unsigned pci_device, pci_subsystem;
+  int numa_ipc, reserved[56];
+};
+static int value_of(int attribute) {
+  int value = 0;
+  cuDeviceGetAttribute(&value, attribute, 0);
+  return value;
+}
+API int cudaGetDeviceProperties(struct properties *p, int device) {
+  READY;
+  if (device) return note(INVALID_DEVICE);
+  memset(p, 0, sizeof *p);
+  cuDeviceGetName(p->name, sizeof p->name, 0);
+  cuDeviceGetUuid_v2(p->uuid, 0);
+  cuDeviceTotalMem_v2(&p->memory, 0);
+  p->shared = (size_t)value_of(8), p->registers = value_of(12), p->warp = value_of(10);
+  p->pitch = (size_t)value_of(11), p->threads = value_of(1);
+  for (int k = 0; k < 3; k++) p->block[k] = value_of(2 + k), p->grid[k] = value_of(5 + k);
+  p->constant = (size_t)value_of(9), p->major = value_of(75), p->minor = value_of(76);
+  p->texture_alignment = (size_t)value_of(14), p->texture_pitch = (size_t)value_of(51);
+  p->surface_alignment = (size_t)value_of(30);
+  p->sms = value_of(16), p->maps_host = value_of(19), p->concurrent = value_of(31);
+  p->engines = value_of(40), p->unified = value_of(41), p->bus_bits = value_of(37), p->l2 = value_of(38);
+  p->sm_threads = value_of(39), p->priorities = value_of(78), p->global_l1 = value_of(79), p->local_l1 = value_of(80);
+  p->sm_shared = (size_t)value_of(81), p->sm_registers = value_of(82), p->managed = value_of(83);
+  p->concurrent_managed = value_of(89), p->preemption = value_of(90), p->registered_pointers = value_of(91);
+  p->cooperative = value_of(95), p->shared_optin = (size_t)value_of(97), p->sm_blocks = value_of(106);
+  p->reserved_shared = (size_t)value_of(111), p->registers_host = value_of(99), p->pools = value_of(115);
+  p->deferred = 0, p->unified_functions = 0;
+  return 0;
+}
+API int cudaGetDeviceProperties_v2(struct properties *p, int device) { return cudaGetDeviceProperties(p, device); }
+
+// ---- Memory
+
+API int cudaMalloc(void **address, size_t size) {
+  READY;
+  if (!address) return note(INVALID_VALUE);
+  if (!size) {
+    *address = NULL;
+    return 0;
+  }
+  return note(cuMemAlloc_v2((u64 *)address, size));
+}
+API int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) { CALL(cuMemAllocPitch_v2((u64 *)address, pitch, width, height, 4)); }
+struct pitched { void *pointer; size_t pitch, width, height; };
+struct extent { size_t width, height, depth; };
+API int cudaMalloc3D(struct pitched *made, struct extent extent) {
+  READY;
+  made->width = extent.width, made->height = extent.height;
+  return note(cuMemAllocPitch_v2((u64 *)&made->pointer, &made->pitch, extent.width, extent.height * extent.depth, 4));
+}
+API int cudaMallocManaged(void **address, size_t size, unsigned flags) { CALL(cuMemAllocManaged((u64 *)address, size, flags)); }
+API int cudaMallocHost(void **address, size_t size) { CALL(cuMemHostAlloc(address, size, 0)); }
+API int cudaHostAlloc(void **address, size_t size, unsigned flags) { CALL(cuMemHostAlloc(address, size, flags)); }
+API int cudaMallocAsync(void **address, size_t size, handle stream) { CALL(cuMemAllocAsync((u64 *)address, size, stream)); }
+API int cudaMallocFromPoolAsync(void **address, size_t size, u64 pool, handle stream) { CALL(cuMemAllocFromPoolAsync((u64 *)address, size, pool, stream)); }
+API int cudaFree(void *address) { CALL(cuMemFree_v2((u64)address)); }
+API int cudaFreeHost(void *address) { CALL(cuMemFreeHost(address)); }
+API int cudaFreeAsync(void *address, handle stream) { CALL(cuMemFreeAsync((u64)address, stream)); }
+API int cudaHostRegister(void *address, size_t size, unsigned flags) { CALL(cuMemHostRegister_v2(address, size, flags)); }
+API int cudaHostUnregister(void *address) { CALL(cuMemHostUnregister(address)); }
+API int cudaHostGetDevicePointer(void **address, void *host, unsigned flags) { CALL(cuMemHostGetDevicePointer_v2((u64 *)address, host, flags)); }
+API int cudaHostGetFlags(unsigned *flags, void *host) { CALL(cuMemHostGetFlags(flags, host)); }
+API int cudaMemGetInfo(size_t *free_bytes, size_t *total) { CALL(cuMemGetInfo_v2(free_bytes, total)); }
+API int cudaDeviceGetDefaultMemPool(u64 *pool, int device) { CALL(cuDeviceGetDefaultMemPool(pool, device)); }
+API int cudaDeviceGetMemPool(u64 *pool, int device) { CALL(cuDeviceGetDefaultMemPool(pool, device)); }
+API int cudaDeviceSetMemPool(int device, u64 pool) { (void)device, (void)pool; READY; return 0; }
+API int cudaMemPoolCreate(u64 *pool, const void *properties) { CALL(cuMemPoolCreate(pool, properties)); }
+API int cudaMemPoolDestroy(u64 pool) { CALL(cuMemPoolDestroy(pool)); }
+API int cudaMemPoolTrimTo(u64 pool, size_t least) { CALL(cuMemPoolTrimTo(pool, least)); }
+API int cudaMemPoolGetAttribute(u64 pool, int attribute, void *value) { CALL(cuMemPoolGetAttribute(pool, attribute, value)); }
+API int cudaMemPoolSetAttribute(u64 pool, int attribute, void *value) { CALL(cuMemPoolSetAttribute(pool, attribute, value)); }
+struct location { int kind, id; };
+API int cudaMemAdvise(const void *address, size_t size, int advice, struct location where) { (void)address, (void)size, (void)advice, (void)where; READY; return 0; }
+API int cudaMemPrefetchAsync(const void *address, size_t size, struct location where, unsigned flags, handle stream) {
+  (void)where, (void)flags;
+  CALL(cuMemPrefetchAsync((u64)address, size, 0, stream));
+}
+API int cudaMemAdvise_v2(const void *address, size_t size, int advice, struct location where) { return cudaMemAdvise(address, size, advice, where); }
+API int cudaMemPrefetchAsync_v2(const void *address, size_t size, struct location where, unsigned flags, handle stream) { return cudaMemPrefetchAsync(address, size, where, flags, stream); }
+struct pointer_attributes { int kind, device; void *on_device, *on_host; long reserved[8]; };
+API int cudaPointerGetAttributes(struct pointer_attributes *made, const void *pointer) {
+  enum { MEMORY_TYPE = 2, IS_MANAGED = 8, HOST = 1, DEVICE = 2, MANAGED = 3 };
+  READY;
+  unsigned kind = 0;
+  char is_managed = 0;
+  void *values[] = {&kind, &is_managed};
+  const int attributes[] = {MEMORY_TYPE, IS_MANAGED};
+  int status = cuPointerGetAttributes(2, attributes, values, (u64)pointer);
+  memset(made, 0, sizeof *made);
+  made->kind = kind == DEVICE ? (is_managed ? MANAGED : DEVICE) : kind == HOST ? HOST : 0;
+  made->device = made->kind ? 0 : -2;
+  if (made->kind) made->on_device = (void *)pointer;
+  if (made->kind != DEVICE) made->on_host = (void *)pointer;
+  return note(status);
+}
+
+enum { HOST_TO_HOST, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, BY_ADDRESS };
+static int copy(void *to, const void *from, size_t size, int kind) {
+  switch (kind) {
+    case HOST_TO_DEVICE: return cuMemcpyHtoD_v2((u64)to, from, size);
+    case DEVICE_TO_HOST: return cuMemcpyDtoH_v2(to, (u64)from, size);
+    case DEVICE_TO_DEVICE: return cuMemcpyDtoD_v2((u64)to, (u64)from, size);
+    case HOST_TO_HOST: case BY_ADDRESS: return cuMemcpy((u64)to, (u64)from, size);
+    default: return INVALID_DIRECTION;
+  }
+}
+static int copy_later(void *to, const void *from, size_t size, int kind, handle stream) {
+  switch (kind) {
+    case HOST_TO_DEVICE: return cuMemcpyHtoDAsync_v2((u64)to, from, size, stream);
+    case DEVICE_TO_HOST: return cuMemcpyDtoHAsync_v2(to, (u64)from, size, stream);
+    case DEVICE_TO_DEVICE: return cuMemcpyDtoDAsync_v2((u64)to, (u64)from, size, stream);
+    case HOST_TO_HOST: case BY_ADDRESS: return cuMemcpyAsync((u64)to, (u64)from, size, stream);
+    default: return INVALID_DIRECTION;
+  }
+}
+API int cudaMemcpy(void *to, const void *from, size_t size, int kind) { CALL(copy(to, from, size, kind)); }
+API int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, handle stream) { CALL(copy_later(to, from, size, kind, stream)); }
+API int cudaMemcpyPeer(void *to, int a, const void *from, int b, size_t size) { (void)a, (void)b; CALL(copy(to, from, size, DEVICE_TO_DEVICE)); }
+API int cudaMemcpyPeerAsync(void *to, int a, const void *from, int b, size_t size, handle stream) { (void)a, (void)b; CALL(copy_later(to, from, size, DEVICE_TO_DEVICE, stream)); }
+
+static int to_symbol(const void *symbol, const void *from, size_t size, size_t offset, int kind, handle stream, int later) {
+  u64 address;
+  size_t whole;
+  READY;
+  int status = address_of(symbol, &address, &whole);
+  if (status) return note(status);
+  if (offset + size > whole) return note(INVALID_VALUE);
+  kind = kind == BY_ADDRESS || kind == HOST_TO_DEVICE ? HOST_TO_DEVICE : kind;
+  return note(later ? copy_later((void *)(address + offset), from, size, kind, stream) : copy((void *)(address + offset), from, size, kind));
+}
+static int from_symbol(void *to, const void *symbol, size_t size, size_t offset, int kind, handle stream, int later) {
+  u64 address;
+  size_t whole;
+  READY;
+  int status = address_of(symbol, &address, &whole);
+  if (status) return note(status);
+  if (offset + size > whole) return note(INVALID_VALUE);
+  return note(later ? copy_later(to, (void *)(address + offset), size, kind, stream) : copy(to, (void *)(address + offset), size, kind));
+}
+API int cudaMemcpyToSymbol(const void *s, const void *from, size_t n, size_t offset, int kind) { return to_symbol(s, from, n, offset, kind, NULL, 0); }
+API int cudaMemcpyFromSymbol(void *to, const void *s, size_t n, size_t offset, int kind) { return from_symbol(to, s, n, offset, kind, NULL, 0); }
+API int cudaMemcpyToSymbolAsync(const void *s, const void *from, size_t n, size_t offset, int kind, handle stream) { return to_symbol(s, from, n, offset, kind, stream, 1); }
+API int cudaMemcpyFromSymbolAsync(void *to, const void *s, size_t n, size_t offset, int kind, handle stream) { return from_symbol(to, s, n, offset, kind, stream, 1); }
+
+struct box_side { size_t x, y, z, lod; int kind; const void *host; u64 device; void *array, *reserved; size_t pitch, height; };
+struct box { struct box_side from, to; size_t width, height, depth; };
+struct position { size_t x, y, z; };
+struct copy_3d { void *from_array; struct position from_place; struct pitched from; void *to_array; struct position to_place; struct pitched to; struct extent extent; int kind; };
+
+static struct box_side side(const struct pitched *memory, struct position place, int is_host, int is_any) {
+  enum { HOST = 1, DEVICE, ARRAY, UNIFIED };
+  return (struct box_side){place.x, place.y, place.z, 0, is_any ? UNIFIED : is_host ? HOST : DEVICE, memory->pointer,
+                           (u64)memory->pointer, NULL, NULL, memory->pitch, memory->height};
+}
+static struct box as_box(const struct copy_3d *given) {
+  int kind = given->kind, is_any = kind == BY_ADDRESS;
+  return (struct box){side(&given->from, given->from_place, kind == HOST_TO_DEVICE || kind == HOST_TO_HOST, is_any),
+                      side(&given->to, given->to_place, kind == DEVICE_TO_HOST || kind == HOST_TO_HOST, is_any),
+                      given->extent.width, given->extent.height, given->extent.depth};
+}
+static int copy_box(const struct copy_3d *given, handle stream, int later) {
+  READY;
+  if (given->from_array || given->to_array) return note(gpusim_refuse("copies of CUDA arrays"));
+  struct box box = as_box(given);
+  return note(later ? cuMemcpy3DAsync_v2(&box, stream) : cuMemcpy3D_v2(&box));
+}
+static int copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind, handle stream, int later) {
+  if (width > to_pitch || width > from_pitch) return note(12);
+  struct copy_3d given = {.from = {(void *)from, from_pitch, width, height}, .to = {to, to_pitch, width, height},
+                          .extent = {width, height, 1}, .kind = kind};
+  return copy_box(&given, stream, later);
+}
+API int cudaMemcpy2D(void *to, size_t tp, const void *from, size_t fp, size_t w, size_t h, int kind) { return copy_2d(to, tp, from, fp, w, h, kind, NULL, 0); }
+API int cudaMemcpy2DAsync(void *to, size_t tp, const void *from, size_t fp, size_t w, size_t h, int kind, handle stream) { return copy_2d(to, tp, from, fp, w, h, kind, stream, 1); }
+API int cudaMemcpy3D(const struct copy_3d *given) { return copy_box(given, NULL, 0); }
+API int cudaMemcpy3DAsync(const struct copy_3d *given, handle stream) { return copy_box(given, stream, 1); }
+
+API int cudaMemset(void *to, int value, size_t size) { CALL(cuMemsetD8_v2((u64)to, (unsigned char)value, size)); }
+API int cudaMemsetAsync(void *to, int value, size_t size, handle stream) { CALL(cuMemsetD8Async((u64)to, (unsigned char)value, size, stream)); }
+API int cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) { CALL(cuMemsetD2D8_v2((u64)to, pitch, (unsigned char)value, width, height)); }
+API int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height, handle stream) { CALL(cuMemsetD2D8Async((u64)to, pitch, (unsigned char)value, width, height, stream)); }
+API int cudaMemset3D(struct pitched to, int value, struct extent extent) { CALL(cuMemsetD2D8_v2((u64)to.pointer, to.pitch, (unsigned char)value, extent.width, extent.height * extent.depth)); }
+API int cudaMemset3DAsync(struct pitched to, int value, struct extent extent, handle stream) { CALL(cuMemsetD2D8Async((u64)to.pointer, to.pitch, (unsigned char)value, extent.width, extent.height * extent.depth, stream)); }
+
+// ---- Streams and events
+
+API int cudaStreamCreateWithPriority(handle *stream, unsigned flags, int priority) { CALL(cuStreamCreateWithPriority(stream, flags, priority)); }
+API int cudaStreamCreateWithFlags(handle *stream, unsigned flags) { CALL(cuStreamCreateWithPriority(stream, flags, 0)); }
+API int cudaStreamCreate(handle *stream) { CALL(cuStreamCreateWithPriority(stream, 0, 0)); }
+API int cudaStreamDestroy(handle stream) { CALL(cuStreamDestroy_v2(stream)); }
+API int cudaStreamSynchronize(handle stream) { CALL(cuStreamSynchronize(stream)); }
+API int cudaStreamQuery(handle stream) { CALL(cuStreamQuery(stream)); }
+API int cudaStreamWaitEvent(handle stream, handle event, unsigned flags) { CALL(cuStreamWaitEvent(stream, event, flags)); }
+API int cudaStreamGetFlags(handle stream, unsigned *flags) { CALL(cuStreamGetFlags(stream, flags)); }
+API int cudaStreamGetPriority(handle stream, int *priority) { CALL(cuStreamGetPriority(stream, priority)); }
+API int cudaStreamGetId(handle stream, unsigned long long *id) { CALL(cuStreamGetId(stream, id)); }
+API int cudaStreamGetDevice(handle stream, int *device) { (void)stream; READY; *device = 0; return 0; }
+API int cudaStreamAttachMemAsync(handle stream, void *address, size_t size, unsigned flags) { (void)stream, (void)address, (void)size, (void)flags; READY; return 0; }
+API int cudaStreamAddCallback(handle stream, void *function, void *given, unsigned flags) { CALL(cuStreamAddCallback(stream, function, given, flags)); }
+API int cudaLaunchHostFunc(handle stream, void (*function)(void *), void *given) { CALL(cuLaunchHostFunc(stream, function, given)); }
+API int cudaEventCreateWithFlags(handle *event, unsigned flags) { CALL(cuEventCreate(event, flags)); }
+API int cudaEventCreate(handle *event) { CALL(cuEventCreate(event, 0)); }
+API int cudaEventDestroy(handle event) { CALL(cuEventDestroy_v2(event)); }
+API int cudaEventRecord(handle event, handle stream) { CALL(cuEventRecord(event, stream)); }
+API int cudaEventRecordWithFlags(handle event, handle stream, unsigned flags) { (void)flags; CALL(cuEventRecord(event, stream)); }
+API int cudaEventSynchronize(handle event) { CALL(cuEventSynchronize(event)); }
+API int cudaEventQuery(handle event) { CALL(cuEventQuery(event)); }
+API int cudaEventElapsedTime(float *milliseconds, handle from, handle to) { CALL(cuEventElapsedTime(milliseconds, from, to)); }
+API int cudaEventElapsedTime_v2(float *milliseconds, handle from, handle to) { CALL(cuEventElapsedTime(milliseconds, from, to)); }
+
+// ---- Functions and launches
+
+struct function_attributes {
+  size_t shared, constant, local;
+  int threads, registers, ptx, binary, cache, dynamic_shared, carveout, must_cluster, width, height, depth, policy, non_portable, reserved[16];
+};
+API int cudaFuncGetAttributes(struct function_attributes *made, const void *host) {
+  READY;
+  handle f;
+  int status = function_of(host, &f), value[10] = {0};
+  if (status) return note(status);
+  for (int k = 0; k < 10; k++) cuFuncGetAttribute(&value[k], k, f);
+  memset(made, 0, sizeof *made);
+  made->shared = (size_t)value[1], made->constant = (size_t)value[2], made->local = (size_t)value[3];
+  made->threads = value[0], made->registers = value[4], made->ptx = value[5], made->binary = value[6];
+  made->dynamic_shared = value[8], made->carveout = value[9];
+  return 0;
+}
+static int with_function(const void *host, handle *f) {
+  int status = ready();
+  return status ? status : function_of(host, f);
+}
+API int cudaFuncSetAttribute(const void *host, int attribute, int value) { handle f; int s = with_function(host, &f); return note(s ? s : cuFuncSetAttribute(f, attribute, value)); }
+API int cudaFuncSetCacheConfig(const void *host, int config) { (void)config; handle f; return note(with_function(host, &f)); }
+API int cudaFuncSetSharedMemConfig(const void *host, int config) { (void)config; handle f; return note(with_function(host, &f)); }
+API int cudaFuncGetName(const char **name, const void *host) { handle f; int s = with_function(host, &f); return note(s ? s : cuFuncGetName(name, f)); }
+API int cudaGetFuncBySymbol(handle *f, const void *host) { return note(with_function(host, f)); }
+API int cudaGetKernel(handle *kernel, const void *host) { *kernel = (handle)host; return note(kernel_of(host) ? 0 : INVALID_FUNCTION); }
+API int __cudaGetKernel(handle *kernel, const void *host) { return cudaGetKernel(kernel, host); }
+API int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host, int threads, size_t shared) { handle f; int s = with_function(host, &f); return note(s ? s : cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, f, threads, shared)); }
+API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *host, int threads, size_t shared, unsigned flags) { (void)flags; return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, host, threads, shared); }
+API int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *host, int blocks, int threads) { handle f; int s = with_function(host, &f); return note(s ? s : cuOccupancyAvailableDynamicSMemPerBlock(bytes, f, blocks, threads)); }
+
+static __thread struct { dim3 grid, block; size_t shared; handle stream; } configured[64];
+static __thread int configurations;
+API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, handle stream) {
+  if (configurations == 64) return 1;
+  configured[configurations].grid = grid, configured[configurations].block = block;
+  configured[configurations].shared = shared, configured[configurations++].stream = stream;
+  return 0;
+}
+API int __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream) {
+  if (!configurations) return INVALID_CONFIGURATION;
+  configurations--;
+  *grid = configured[configurations].grid, *block = configured[configurations].block;
+  *shared = configured[configurations].shared, *(handle *)stream = configured[configurations].stream;
+  return 0;
+}
+// Sizes that no launch can have are the runtime's error 9, where the driver says invalid value.
+static int has_sizes(dim3 grid, dim3 block) {
+  u64 threads = (u64)block.x * block.y * block.z;
+  return threads && threads <= 1024 && block.z <= 64 && grid.x && grid.y && grid.z && grid.x < 1u << 31 && grid.y < 65536 && grid.z < 65536;
+}
+static int launch(const void *host, dim3 g, dim3 b, void **arguments, size_t shared, handle stream, int is_cooperative) {
+  handle f;
+  int status = with_function(host, &f);
+  if (status) return note(status);
+  if (!has_sizes(g, b)) return note(INVALID_CONFIGURATION);
+  status = is_cooperative ? cuLaunchCooperativeKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned)shared, stream, arguments)
+                          : cuLaunchKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned)shared, stream, arguments, NULL);
+  return note(status);
+}
+API int cudaLaunchKernel(const void *f, dim3 g, dim3 b, void **arguments, size_t shared, handle stream) { return launch(f, g, b, arguments, shared, stream, 0); }
+API int __cudaLaunchKernel(const void *f, dim3 g, dim3 b, void **arguments, size_t shared, handle stream) { return launch(f, g, b, arguments, shared, stream, 0); }
+API int cudaLaunchCooperativeKernel(const void *f, dim3 g, dim3 b, void **arguments, size_t shared, handle stream) { return launch(f, g, b, arguments, shared, stream, 1); }
+struct launch_config { dim3 grid, block; size_t shared; handle stream; void *attributes; unsigned count; };
+struct driver_config { dim3 grid, block; unsigned shared; handle stream; void *attributes; unsigned count; };
+API int cudaLaunchKernelExC(const struct launch_config *c, const void *host, void **arguments) {
+  handle f;
+  int status = with_function(host, &f);
+  if (status) return note(status);
+  if (!has_sizes(c->grid, c->block)) return note(INVALID_CONFIGURATION);
+  struct driver_config made = {c->grid, c->block, (unsigned)c->shared, c->stream, c->attributes, c->count};
+  return note(cuLaunchKernelEx(&made, f, arguments, NULL));
+}
+
+// ---- Graphs
+
+API int cudaStreamBeginCapture(handle stream, int mode) { CALL(cuStreamBeginCapture_v2(stream, mode)); }
+API int cudaStreamEndCapture(handle stream, handle *graph) { CALL(cuStreamEndCapture(stream, graph)); }
+API int cudaStreamIsCapturing(handle stream, int *status) { CALL(cuStreamIsCapturing(stream, status)); }
+API int cudaThreadExchangeStreamCaptureMode(int *mode) { *mode = 0; return 0; }
+API int cudaGraphCreate(handle *graph, unsigned flags) { CALL(cuGraphCreate(graph, flags)); }
+API int cudaGraphDestroy(handle graph) { CALL(cuGraphDestroy(graph)); }
+API int cudaGraphClone(handle *clone, handle graph) { CALL(cuGraphClone(clone, graph)); }
+API int cudaGraphInstantiate(handle *made, handle graph, unsigned long long flags) { CALL(cuGraphInstantiateWithFlags(made, graph, flags)); }
+API int cudaGraphInstantiateWithFlags(handle *made, handle graph, unsigned long long flags) { CALL(cuGraphInstantiateWithFlags(made, graph, flags)); }
+API int cudaGraphExecDestroy(handle made) { CALL(cuGraphExecDestroy(made)); }
+API int cudaGraphLaunch(handle made, handle stream) { CALL(cuGraphLaunch(made, stream)); }
+API int cudaGraphUpload(handle made, handle stream) { (void)made, (void)stream; READY; return 0; }
+API int cudaGraphGetNodes(handle graph, handle *nodes, size_t *count) { CALL(cuGraphGetNodes(graph, nodes, count)); }
+API int cudaGraphNodeGetType(handle node, int *type) { CALL(cuGraphNodeGetType(node, type)); }
+API int cudaGraphAddEmptyNode(handle *node, handle graph, const handle *before, size_t count) { CALL(cuGraphAddEmptyNode(node, graph, before, count)); }
+API int cudaGraphAddDependencies(handle graph, const handle *from, const handle *to, const void *edges, size_t count) { (void)edges; CALL(cuGraphAddDependencies(graph, from, to, count)); }
+struct kernel_node { const void *host; dim3 grid, block; unsigned shared; void **arguments, **extra; };
+struct driver_kernel_node { handle function; dim3 grid, block; unsigned shared; void **arguments, **extra; handle kernel, context; };
+API int cudaGraphAddKernelNode(handle *node, handle graph, const handle *before, size_t count, const struct kernel_node *given) {
+  handle f;
+  int status = with_function(given->host, &f);
+  if (status) return note(status);
+  struct driver_kernel_node made = {f, given->grid, given->block, given->shared, given->arguments, given->extra, NULL, NULL};
+  return note(cuGraphAddKernelNode_v2(node, graph, before, count, &made));
+}
+API int cudaGraphAddMemcpyNode(handle *node, handle graph, const handle *before, size_t count, const struct copy_3d *given) {
+  READY;
+  struct box box = as_box(given);
+  return note(cuGraphAddMemcpyNode(node, graph, before, count, &box, NULL));
+}
+API int cudaGraphAddMemcpyNode1D(handle *node, handle graph, const handle *before, size_t count, void *to, const void *from, size_t size, int kind) {
+  struct copy_3d given = {.from = {(void *)from, size, size, 1}, .to = {to, size, size, 1}, .extent = {size, 1, 1}, .kind = kind};
+  return cudaGraphAddMemcpyNode(node, graph, before, count, &given);
+}
+API int cudaGraphAddMemsetNode(handle *node, handle graph, const handle *before, size_t count, const void *given) { CALL(cuGraphAddMemsetNode(node, graph, before, count, given, NULL)); }
+API int cudaGraphAddHostNode(handle *node, handle graph, const handle *before, size_t count, const void *given) { CALL(cuGraphAddHostNode(node, graph, before, count, given)); }
+
+// ---- The driver's functions by name
+
+API int cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version, unsigned long long flags, int *found) { CALL(cuGetProcAddress_v2(name, function, (int)version, flags, found)); }
+API int cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags, int *found) { CALL(cuGetProcAddress_v2(name, function, RUNTIME_VERSION, flags, found)); }
+
+// ---- Documented functions that are not served
+
+#define ABSENT(name) API int name(void) { return note(gpusim_refuse(#name)); }
+#include "absent_runtime.h"

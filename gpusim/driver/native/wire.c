@@ -1,0 +1,164 @@
+// The way to the simulator: a socket for requests, a file in memory that both sides have mapped.
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// So that whoever looks into this library finds what it is.
+__attribute__((used)) static const char what_it_is[] =
+    "gpusim: a simulator in the place of CUDA's driver; no GPU is used";
+
+struct device gpusim_device;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int channel = -1, memory = -1;
+static pid_t owner;
+
+struct request { char name[32]; uint32_t count, unused; u64 size; };
+struct reply { int32_t status; uint32_t count; u64 size; };
+
+static int send_all(const void *data, size_t size) {
+  for (const char *at = data; size;) {
+    ssize_t sent = send(channel, at, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return -1;
+    at += sent, size -= (size_t)sent;
+  }
+  return 0;
+}
+
+static int receive_all(void *data, size_t size) {
+  for (char *at = data; size;) {
+    ssize_t got = recv(channel, at, size, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return -1;
+    at += got, size -= (size_t)got;
+  }
+  return 0;
+}
+
+static int lost(void) {
+  static int told;
+  if (!told++) fprintf(stderr, "gpusim: the simulator is gone; start the program again\n");
+  return UNKNOWN;
+}
+
+int gpusim_is_connected(void) { return channel >= 0 && owner == getpid(); }
+
+int gpusim_ask(const char *name, const u64 *numbers, unsigned count, const void *bytes, size_t size,
+               u64 *out, unsigned outs, char **text, size_t *length) {
+  if (!gpusim_is_connected()) return NOT_INITIALIZED;
+  struct request head = {.count = count, .size = size};
+  strncpy(head.name, name, sizeof head.name - 1);
+  struct reply answer;
+  pthread_mutex_lock(&lock);
+  int failed = send_all(&head, sizeof head) || send_all(numbers, count * sizeof *numbers) ||
+               send_all(bytes, size) || receive_all(&answer, sizeof answer);
+  for (uint32_t k = 0; !failed && k < answer.count; k++) {
+    u64 number;
+    failed = receive_all(&number, sizeof number);
+    if (!failed && k < outs) out[k] = number;
+  }
+  char *held = NULL;
+  if (!failed && (answer.size || text)) {
+    held = malloc(answer.size + 1);
+    failed = !held || receive_all(held, answer.size);
+    if (!failed) held[answer.size] = 0;
+  }
+  pthread_mutex_unlock(&lock);
+  if (failed) {
+    free(held);
+    return lost();
+  }
+  if (text) {
+    *text = held;
+    if (length) *length = answer.size;
+  } else if (held) {
+    fwrite(held, 1, answer.size, stdout);
+    free(held);
+  }
+  return answer.status;
+}
+
+// Receives the device's description, and with it the file that holds device memory.
+static int receive_device(void) {
+  char space[CMSG_SPACE(sizeof(int))];
+  struct iovec part = {&gpusim_device, sizeof gpusim_device};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+  ssize_t got;
+  do got = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got <= 0) return -1;
+  struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+  if (!head || head->cmsg_type != SCM_RIGHTS) return -1;
+  memcpy(&memory, CMSG_DATA(head), sizeof memory);
+  return receive_all((char *)&gpusim_device + got, sizeof gpusim_device - (size_t)got);
+}
+
+static int open_channel(void) {
+  const char *path = getenv("GPUSIM_DRIVER");
+  if (!path) {
+    fprintf(stderr, "%s. Start programs with: gpusim run -- PROGRAM\n", what_it_is);
+    return NO_DEVICE;
+  }
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address.sun_path) return NO_DEVICE;
+  strcpy(address.sun_path, path);
+  channel = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int32_t own = (int32_t)getpid();
+  if (channel < 0 || connect(channel, (struct sockaddr *)&address, sizeof address) ||
+      send_all(&own, sizeof own) || receive_device()) {
+    if (channel >= 0) close(channel);
+    channel = -1;
+    fprintf(stderr, "gpusim: there is no simulator at %s any more\n", path);
+    return NO_DEVICE;
+  }
+  void *wanted = (void *)gpusim_device.arena_begin;
+  void *mapped = mmap(wanted, gpusim_device.arena_bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory, 0);
+  if (mapped != wanted) {
+    close(channel);
+    channel = -1;
+    fprintf(stderr, "gpusim: addresses from %p on are taken, where device memory would lie\n", wanted);
+    return OUT_OF_MEMORY;
+  }
+  return SUCCESS;
+}
+
+int gpusim_connect(void) {
+  static int status = NOT_INITIALIZED;
+  pthread_mutex_lock(&lock);
+  if (!owner) {
+    owner = getpid();
+    status = open_channel();
+  }
+  // As with CUDA, a context does not survive a fork.
+  int found = owner == getpid() ? status : NOT_INITIALIZED;
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+int gpusim_map(void *place, size_t size, u64 offset) {
+  void *made = mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, (off_t)offset);
+  return made == place ? SUCCESS : OUT_OF_MEMORY;
+}
+
+int gpusim_unmap(void *place, size_t size) {
+  // The program's own pages again, with what they hold by now.
+  void *held = malloc(size);
+  if (!held) return OUT_OF_MEMORY;
+  memcpy(held, place, size);
+  void *made = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (made == place) memcpy(place, held, size);
+  free(held);
+  return made == place ? SUCCESS : OUT_OF_MEMORY;
+}

@@ -1,0 +1,56 @@
+"""A program from its start to its end: its environment, its processes and its exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gpusim.driver import shared_objects
+from gpusim.driver.execution import Execution
+from gpusim.driver.server import Server
+from gpusim.errors import InputError
+from gpusim.gpu.device import Device
+from gpusim.host.files import shown
+
+_BY_SIGNAL = 128
+
+
+def run(command: Sequence[str], device: Device, execution: Execution) -> int:
+    """Run a program that finds the simulator where CUDA's driver would be; return its exit code.
+
+    InputError where the program cannot be started, or the driver not be compiled.
+    """
+    folder = shared_objects.folder()
+    with tempfile.TemporaryDirectory(prefix="gpusim-") as place:
+        server = Server(Path(place), device, execution)
+        try:
+            return _run(command, environment(os.environ, folder, server.path))
+        finally:
+            server.close()
+
+
+def environment(given: Mapping[str, str], folder: Path, path: Path) -> dict[str, str]:
+    """Return a program's environment: the driver in `folder` first, and where to ask."""
+    found = given.get("LD_LIBRARY_PATH")
+    folders = f"{folder}{os.pathsep}{found}" if found else str(folder)
+    made = {**given, "LD_LIBRARY_PATH": folders, "GPUSIM_DRIVER": str(path)}
+    made.pop("CUDA_VISIBLE_DEVICES", None)
+    made.pop("NUMBA_ENABLE_CUDASIM", None)
+    return made
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    try:
+        process = subprocess.Popen(list(command), env=variables)
+    except OSError as error:
+        raise InputError(f"{shown(command[0])} cannot be started: {error.strerror}") from None
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has it as well
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return _BY_SIGNAL - code if code < 0 else code

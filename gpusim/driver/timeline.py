@@ -1,0 +1,143 @@
+"""When work on streams begins and ends, in microseconds of the GPU that is simulated.
+
+The host takes no time. Work of a stream follows its earlier work; the default stream's follows
+all that other streams were given, and they follow it (CUDA C++ Programming Guide, "Default
+stream"). Copies between host and device take what the link's bandwidth gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gpusim.gpu.device import Device
+
+DEFAULT, _NON_BLOCKING = 0, 1
+TO_DEVICE, TO_HOST, WITHIN, BY_ADDRESS = 1, 2, 3, 4
+# GB/s one way of 16 lanes of PCI Express, by the generation of GPUs that brought it (PCI-SIG:
+# 8, 16 and 32 GT/s, 128 of 130 bits). What a copy reaches of it is unmeasured.
+_LINK_GBPS = {7: 15.75, 8: 31.5, 9: 63.0, 10: 63.0, 12: 63.0}
+_OLDEST_LINK_GBPS = 15.75
+
+
+class Duration(NamedTuple):
+    """What a launch takes: the kernel itself, and what goes before it on an idle stream."""
+
+    kernel_us: float
+    overhead_us: float
+    gap_us: float
+
+    @property
+    def alone_us(self) -> float:
+        """The time between events around the launch alone."""
+        return self.kernel_us + self.overhead_us
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Work with its begin and end in microseconds, on a stream by number."""
+
+    kind: str
+    name: str
+    stream: int
+    begin_us: float
+    end_us: float
+    bytes: int = 0
+
+
+@dataclass
+class _Stream:
+    end_us: float = 0.0
+    follows: bool = True  # whether it waits for the default stream
+    has_just_launched: bool = False
+
+
+@dataclass
+class Timeline:
+    """The streams of one process."""
+
+    device: Device
+    intervals: list[Interval] = field(default_factory=list)
+    _streams: dict[int, _Stream] = field(default_factory=lambda: {DEFAULT: _Stream()})
+    _events: dict[int, float] = field(default_factory=dict)
+    _host_us: float = 0.0
+
+    def add_stream(self, number: int, flags: int) -> None:
+        """Take note of a new stream."""
+        self._streams[number] = _Stream(follows=not flags & _NON_BLOCKING)
+
+    def launch(self, name: str, stream: int, taken: Duration) -> Interval:
+        """Add a launch: behind another of its stream, the gap is all that goes before it."""
+        held = self._stream(stream)
+        before = taken.gap_us if held.has_just_launched else taken.overhead_us
+        made = self._add("kernel", name, stream, before + taken.kernel_us)
+        held.has_just_launched = True
+        return made
+
+    def copy(self, direction: int, size: int, stream: int, *, waits: bool) -> Interval:
+        """Add a copy; the host `waits` for one that is not asynchronous."""
+        names = {TO_DEVICE: "host to device", TO_HOST: "device to host", WITHIN: "within device"}
+        made = self._add(
+            "copy", names.get(direction, "copy"), stream, self.copy_us(direction, size), size
+        )
+        if waits:
+            self.wait(stream)
+        return made
+
+    def copy_us(self, direction: int, size: int) -> float:
+        """Return what moving so many bytes takes: DRAM reads and writes those within the device."""
+        if direction == WITHIN:
+            return 2 * size / (self.device.bandwidth.dram_gbps * 1e3)
+        link = _LINK_GBPS.get(self.device.cc.major, _OLDEST_LINK_GBPS)
+        return size / (link * 1e3)
+
+    def fill(self, size: int, stream: int) -> Interval:
+        """Add a memset, which writes so many bytes."""
+        taken = size / (self.device.bandwidth.dram_gbps * 1e3)
+        return self._add("memset", "memset", stream, taken, size)
+
+    def record(self, event: int, stream: int) -> None:
+        """Let an event be the end of what a stream has been given so far."""
+        self._events[event] = max(self._end(stream), self._host_us)
+
+    def order(self, stream: int, event: int) -> None:
+        """Let a stream wait for an event."""
+        held = self._stream(stream)
+        held.end_us = max(held.end_us, self._events.get(event, 0.0))
+
+    def wait(self, stream: int) -> None:
+        """Let the host wait for a stream."""
+        self._host_us = max(self._host_us, self._end(stream))
+        self._stream(stream).has_just_launched = False
+
+    def wait_for_event(self, event: int) -> None:
+        """Let the host wait for an event."""
+        self._host_us = max(self._host_us, self._events.get(event, 0.0))
+
+    def wait_for_all(self) -> None:
+        """Let the host wait for all streams."""
+        for number in list(self._streams):
+            self.wait(number)
+
+    def elapsed_us(self, begin: int, end: int) -> float:
+        """Return the time between two events."""
+        return self._events.get(end, 0.0) - self._events.get(begin, 0.0)
+
+    def _stream(self, number: int) -> _Stream:
+        return self._streams.setdefault(number, _Stream())
+
+    def _end(self, number: int) -> float:
+        """Return when all is over that work now given to a stream waits for."""
+        held = self._stream(number)
+        if number == DEFAULT:
+            return max(one.end_us for one in self._streams.values() if one.follows)
+        return max(held.end_us, self._streams[DEFAULT].end_us) if held.follows else held.end_us
+
+    def _add(self, kind: str, name: str, stream: int, taken_us: float, size: int = 0) -> Interval:
+        held = self._stream(stream)
+        begin = max(self._end(stream), self._host_us)
+        held.end_us = begin + taken_us
+        held.has_just_launched = False
+        made = Interval(kind, name, stream, begin, held.end_us, size)
+        self.intervals.append(made)
+        return made
