@@ -80,7 +80,9 @@ class Layout:
         each = self.element_bytes["global"]
         for name in self.uninitialised:
             extent = self.allocations[name].extent
-            first, last = (address - FIRST_ADDRESS for address in (extent.start, extent.stop - 1))
+            first, last = (
+                address - self.first_address for address in (extent.start, extent.stop - 1)
+            )
             found |= (element >= first // each) & (element <= last // each)
         return found
 
@@ -96,12 +98,18 @@ class Layout:
         return np.asarray(element % max(self.sizes["shared"], 1) < -(-own // each))
 
     @cached_property
+    def first_address(self) -> int:
+        """The address of the first element of global memory."""
+        first = min((one.start for one in self.allocations.values()), default=FIRST_ADDRESS)
+        return first // LARGEST_ELEMENT * LARGEST_ELEMENT
+
+    @cached_property
     def sizes(self) -> dict[str, int]:
         """Elements of global memory, of a block's shared and of a thread's local memory."""
-        end = max((one.extent.stop for one in self.allocations.values()), default=FIRST_ADDRESS)
+        end = max((one.stop for one in self.allocations.values()), default=FIRST_ADDRESS)
         shared = self.program.addressable_shared(self.launch.dynamic_shared_bytes)
         sizes = {
-            "global": end - FIRST_ADDRESS,
+            "global": end - self.first_address,
             "shared": shared,
             "local": self.program.local_bytes,
         }
@@ -113,8 +121,8 @@ class Layout:
         first = memory.base
         name = memory.name
         if memory.space == "global":
-            name = name if name != ANY_ARRAY else self._holder(address + FIRST_ADDRESS)
-            first = self.allocations[name].address - FIRST_ADDRESS
+            name = name if name != ANY_ARRAY else self._holder(address + self.first_address)
+            first = self.allocations[name].address - self.first_address
         return name, (address - first) // memory.dtype.itemsize
 
     def _holder(self, address: int) -> str:

@@ -27,7 +27,7 @@ from gpusim.errors import InputError
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
-from gpusim.machine.storage import FIRST_ADDRESS, Allocation
+from gpusim.machine.storage import Allocation
 from gpusim.program.polling import optimistic_loads, polls
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
@@ -204,7 +204,8 @@ class Checker(Observer):
     def _access_global(self, step: Step, batch: Batch) -> None:
         assert step.addresses is not None
         if step.on.any():
-            element = (step.addresses - FIRST_ADDRESS) // self._layout.element_bytes["global"]
+            first = self._layout.first_address
+            element = (step.addresses - first) // self._layout.element_bytes["global"]
             touch = self._touch(step, batch, element, step.placement.copies)
             access = self._access(step)
             if self._uninitialised and access.kind != "store":

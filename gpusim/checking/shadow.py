@@ -6,6 +6,9 @@ Where flags beside the last access are not enough, a `History` keeps the overwri
 
 from __future__ import annotations
 
+import mmap
+import sys
+
 import numpy as np
 
 from gpusim.checking.element_access import (
@@ -23,6 +26,18 @@ from gpusim.checking.element_access import (
 )
 from gpusim.checking.history import History
 
+# From so many elements on the system is asked for addresses alone: it counts other memory as used.
+MANY = 1 << 27
+_MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
+
+
+def _zeros(elements: int) -> Array:
+    """Return zeros that take memory where they are touched."""
+    if elements < MANY or not _MAP_NORESERVE:
+        return np.zeros(elements, dtype=np.int64)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+    return np.frombuffer(mmap.mmap(-1, 8 * elements, flags=flags), dtype=np.int64)
+
 
 class Shadow:
     """The shadow of one memory: `writer` and `reader` of each element.
@@ -32,8 +47,8 @@ class Shadow:
     """
 
     def __init__(self, elements: int, history: History | None = None) -> None:
-        self.writer = np.zeros(elements, dtype=np.int64)
-        self.reader = np.zeros(elements, dtype=np.int64)
+        self.writer = _zeros(elements)
+        self.reader = _zeros(elements)
         self.history = history
 
     def for_blocks(self, blocks: Array) -> Shadow:

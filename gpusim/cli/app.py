@@ -11,7 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterable, Sequence
 
-from gpusim.cli import output
+from gpusim.cli import output, programs
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.version import __version__
@@ -46,6 +46,7 @@ EXAMPLES = """examples:
   gpusim rank --device k40m                seven reductions in order, step by step
   gpusim plot banks reduce2 --out b.svg    which banks a line meets, as a picture
   gpusim report reduce2 --block 128        all of it as a page, with a stepper
+  gpusim run -- python app.py              a whole CUDA program, on a GPU that is not there
 
 gpusim COMMAND --help tells more."""
 
@@ -97,6 +98,8 @@ def _run(arguments: Sequence[str]) -> int:
             from gpusim.cli import validation
 
             return validation.main(arguments[1:])
+        if programs.is_meant(first, arguments[1:]):
+            return programs.main(first, arguments[1:])
         whole = parser([first] if first in MODULES else MODULES)
         chosen, unknown = whole.parse_known_args(arguments)
         if unknown:

@@ -34,10 +34,11 @@ WRONG_RESULT = 1
 
 
 def run(chosen: Namespace) -> int:
-    """Run a kernel, all passes, and check it against NumPy.
+    """Run a kernel, all passes, and check it against NumPy; or a whole program.
 
     A reduction is launched until one value is left. The exit code is 0 where the result is
-    right and 1 where it is wrong.
+    right and 1 where it is wrong. Behind -- stands a program, as in gpusim run -- python app.py;
+    gpusim run a.cu compiles one (gpusim run --help -- tells more).
     """
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected, step_limit
@@ -83,7 +84,9 @@ COMMAND = Command(
         """examples:
   gpusim run reduce3 -n 2^20 --block 256
   gpusim run reduction2 --op max --dtype float32 -n 1e6
-  gpusim run reduce7 --input numbers.npy --json""",
+  gpusim run reduce7 --input numbers.npy --json
+  gpusim run -- python app.py
+  gpusim run a.cu b.cu -- 1024""",
     ),
 )
 

@@ -27,8 +27,8 @@ _COOPERATIVE = 1
 _MOST_LAUNCHES = 1 << 40
 _TABLES = (
     "the program's CUDA runtime asks for internal tables of the driver (cuGetExportTable), which "
-    "are not imitated: programs with a static runtime, CuPy's and PyTorch's wheels do not run; link "
-    "with the shared runtime (nvcc -cudart shared), or give the sources to gpusim run"
+    "are not imitated: programs with a static runtime, CuPy's and PyTorch's wheels do not run; "
+    "link with the shared runtime (nvcc -cudart shared), or give the sources to gpusim run"
 )
 
 
@@ -126,7 +126,9 @@ class Client:
         return Reply(0, (region.mapped.start, len(region.mapped)))
 
     def _copy(self, request: Request) -> Reply:
-        to, to_size, source, source_size, moved, direction, stream, is_asynchronous = request.numbers
+        to, to_size, source, source_size, moved, direction, stream, is_asynchronous = (
+            request.numbers
+        )
         if direction in (TO_DEVICE, WITHIN):
             self._expect_inside(to, to_size, "to")
         if direction in (TO_HOST, WITHIN):
@@ -155,7 +157,8 @@ class Client:
             return
         region = self.arena.at(address)
         if region is not None:
-            what = f"an allocation of {region.size:,} bytes, from its byte {address - region.address:,} on"
+            begin = address - region.address
+            what = f"an allocation of {region.size:,} bytes, from its byte {begin:,} on"
         elif any(one.address <= address < one.end for one in self.arena.freed.values()):
             what = f"memory at {address:#x}, which is freed"
         else:
@@ -241,7 +244,8 @@ class Client:
         handle, *sizes, shared, stream, how = request.numbers
         function = self._functions[handle]
         number = next(self.numbers)
-        launch = Launch((*sizes[:3],), (*sizes[3:],), shared)
+        x, y, z, *block = sizes
+        launch = Launch((x, y, z), (block[0], block[1], block[2]), shared)
         identity = self._identity(function, launch, request.held)
         one = LaunchOf(number, self.process, function.name, launch, stream, identity)
         try:
@@ -315,7 +319,8 @@ class Client:
         return Reply()
 
     def _elapsed(self, request: Request) -> Reply:
-        return Reply(0, (round(1000 * self.timeline.elapsed_us(*request.numbers)),))
+        milliseconds = self.timeline.elapsed_us(*request.numbers) / 1000
+        return Reply(0, struct.unpack("<Q", struct.pack("<d", milliseconds)))
 
     # The rest
 

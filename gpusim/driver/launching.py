@@ -20,7 +20,7 @@ from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Place, Prepared
 from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import CONSTANTS
-from gpusim.sass.contents import CONSTANT_BANK, Contents
+from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory
 from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
 from gpusim.sass.structures import TYPES
 from gpusim.sass.symbols import parameter_types
@@ -71,13 +71,15 @@ def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> P
 
 def program(function: Function, given: list[Given]) -> Program:
     """Return the kernel as a program, whose bank of constants is their memory."""
-    key = tuple((one.name, one.offset, one.size, isinstance(one.value, np.ndarray)) for one in given)
+    key = tuple(
+        (one.name, one.offset, one.size, isinstance(one.value, np.ndarray)) for one in given
+    )
     made = function.programs.get(key)
     if made is None:
-        made = translated(function.code, given, Contents({}, b"", {}))
+        made = translated(function.code, given, InitialMemory({}, b"", {}))
         layout = made.layout
         if layout is not None and function.module.cubin.constants:
-            constants = memoryview(function.module.constants.bytes)
+            constants = function.module.constants.bytes.data
             fixed = {**layout.fixed, CONSTANT_BANK: constants}
             made = replace(made, layout=replace(layout, fixed=fixed))
         function.programs[key] = made
@@ -123,7 +125,7 @@ def _parts(raw: bytes, arena: Arena) -> Iterator[tuple[int, bytes, Region | None
 
 
 def _typed(held: Array, ctype: str, offset: int) -> Array:
-    """Return memory as the elements that a pointer of a type points to, where it is made of some."""
+    """Return memory as elements of the type that a pointer points to, where it is made of some."""
     pointed = ctype.removesuffix("*").replace("const", "").replace("volatile", "").strip()
     dtype = np.dtype(TYPES.get(pointed, np.uint8))
     fits = ctype.endswith("*") and held.size % dtype.itemsize == 0 and offset % dtype.itemsize == 0

@@ -81,6 +81,8 @@ class Server:
         try:
             return client.answer(request)
         except Exception as error:  # a mistake of ours must not end the program without a word
-            self.execution.told(f"internal error in {request.name}: {type(error).__name__}: {error}")
+            self.execution.told(
+                f"internal error in {request.name}: {type(error).__name__}: {error}"
+            )
             self.execution.refused("")
             return Reply(status.UNKNOWN)

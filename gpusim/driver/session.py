@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpusim.driver import shared_objects
+from gpusim.driver import nvcc, shared_objects
 from gpusim.driver.execution import Execution
 from gpusim.driver.server import Server
 from gpusim.errors import InputError
@@ -28,7 +28,9 @@ def run(command: Sequence[str], device: Device, execution: Execution) -> int:
     with tempfile.TemporaryDirectory(prefix="gpusim-") as place:
         server = Server(Path(place), device, execution)
         try:
-            return _run(command, environment(os.environ, folder, server.path))
+            variables = environment(os.environ, folder, server.path)
+            variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
+            return _run(command, variables)
         finally:
             server.close()
 

@@ -49,7 +49,7 @@ class Interval:
 class _Stream:
     end_us: float = 0.0
     follows: bool = True  # whether it waits for the default stream
-    has_just_launched: bool = False
+    has_launched_last: bool = False
 
 
 @dataclass
@@ -67,11 +67,12 @@ class Timeline:
         self._streams[number] = _Stream(follows=not flags & _NON_BLOCKING)
 
     def launch(self, name: str, stream: int, taken: Duration) -> Interval:
-        """Add a launch: behind another of its stream, the gap is all that goes before it."""
+        """Add a launch; behind another that the stream still runs, only the gap goes before it."""
         held = self._stream(stream)
-        before = taken.gap_us if held.has_just_launched else taken.overhead_us
+        is_queued = held.has_launched_last and held.end_us > self._host_us
+        before = taken.gap_us if is_queued else taken.overhead_us
         made = self._add("kernel", name, stream, before + taken.kernel_us)
-        held.has_just_launched = True
+        held.has_launched_last = True
         return made
 
     def copy(self, direction: int, size: int, stream: int, *, waits: bool) -> Interval:
@@ -108,7 +109,6 @@ class Timeline:
     def wait(self, stream: int) -> None:
         """Let the host wait for a stream."""
         self._host_us = max(self._host_us, self._end(stream))
-        self._stream(stream).has_just_launched = False
 
     def wait_for_event(self, event: int) -> None:
         """Let the host wait for an event."""
@@ -137,7 +137,7 @@ class Timeline:
         held = self._stream(stream)
         begin = max(self._end(stream), self._host_us)
         held.end_us = begin + taken_us
-        held.has_just_launched = False
+        held.has_launched_last = False
         made = Interval(kind, name, stream, begin, held.end_us, size)
         self.intervals.append(made)
         return made

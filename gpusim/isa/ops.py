@@ -143,10 +143,11 @@ class BankLayout:
     banks that the code brings (of a memoryview, what it holds when a launch begins), `addresses`
     the variables whose addresses stand in bank 4, by offset, and `functions` those of the driver's.
     `links` are the addresses within the initial values of variables, by the array that holds them;
-    those within a bank go by its number. `images` are arrays with the bytes of a bank, for who reads it by generic address: the bank,
-    and where the array begins in it; `heap` is the array from which malloc gives memory. A block's
-    own shared memory begins `shared_start` bytes behind the address that its window has;
-    `reserved_bytes` more stand behind it where code asks for what the system keeps for it.
+    those within a bank go by its number. `images` are arrays with the bytes of a bank, for who
+    reads it by generic address: the bank, and where the array begins in it; `heap` is the array
+    from which malloc gives memory. A block's own shared memory begins `shared_start` bytes behind
+    the address that its window has; `reserved_bytes` more stand behind it where code asks for what
+    the system keeps for it.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()

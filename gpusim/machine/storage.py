@@ -100,7 +100,7 @@ def allocate(
     regions = _regions(extents)
     placed: dict[str, Allocation] = {}
     starts: dict[int, int] = {}
-    free = FIRST_ADDRESS
+    free = _free_from(extents, places)
     for name, value in arrays.items():
         region = regions[name]
         if region.start not in starts:
@@ -115,6 +115,14 @@ def allocate(
         behind = extents[name].start - region.start
         placed[name] = Allocation(name, address, value, flat, start, elements, copy, behind)
     return placed
+
+
+def _free_from(extents: Mapping[str, range], places: Mapping[str, Place]) -> int:
+    """Return where arrays without an address may begin: behind those that have one."""
+    ends = [place.start + len(extents[name]) for name, place in places.items() if name in extents]
+    if not ends:
+        return FIRST_ADDRESS
+    return -(-max(ends) // ALIGNMENT) * ALIGNMENT + APART
 
 
 def with_copies(

@@ -5,6 +5,7 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,21 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def sarif_document(findings: Findings) -> dict[str, Any]:
     """Return findings as one SARIF run; files below the current directory are named from there."""
+    return sarif_of_launches([findings])
+
+
+def sarif_of_launches(launches: Iterable[Findings]) -> dict[str, Any]:
+    """Return the findings of several launches as one SARIF run."""
     driver = {
         "name": "gpusim",
         "version": __version__,
         "rules": [_rule(rule) for rule in RULES.values()],
     }
-    uri = _uri(findings.source_file)
-    results = [_result(finding, uri) for finding in findings]
+    results = [
+        _result(finding, _uri(findings.source_file))
+        for findings in launches
+        for finding in findings
+    ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 

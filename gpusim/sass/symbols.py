@@ -122,7 +122,10 @@ class _Mangled:
         self.place += length
         if self.place > len(self.text):
             raise _UnknownError
-        return self.text[self.place - length : self.place]
+        name = self.text[self.place - length : self.place]
+        while self.next("B"):  # tags of the ABI, which are no part of the name
+            self.place += int(self.matched(_LENGTH))
+        return name
 
     def nested(self, *, is_type: bool) -> str:
         """Read a name's parts up to the last; each prefix may be referred to."""

@@ -625,9 +625,11 @@ API int cuEventElapsedTime(float *milliseconds, event_t from, event_t to) {
   enum { WITHOUT_TIME = 2 };
   if (!from || !to || !from->recorded || !to->recorded) return INVALID_HANDLE;
   if ((from->flags | to->flags) & WITHOUT_TIME) return INVALID_HANDLE;
-  u64 nanoseconds[1];
-  int status = ASK_FOR("elapsed", nanoseconds, from->id, to->id);
-  *milliseconds = (float)((double)(int64_t)nanoseconds[0] / 1e6);
+  u64 bits[1] = {0};
+  double taken;
+  int status = ASK_FOR("elapsed", bits, from->id, to->id);
+  memcpy(&taken, bits, sizeof taken);
+  *milliseconds = (float)taken;
   return status;
 }
 API int cuEventElapsedTime_v2(float *milliseconds, event_t from, event_t to) { return cuEventElapsedTime(milliseconds, from, to); }

@@ -1,0 +1,156 @@
+"""What each command does with the launches of a program: run, count, time or judge them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpusim import machine
+from gpusim.checking.check import check_prepared
+from gpusim.checking.findings import Findings
+from gpusim.cli import output
+from gpusim.cli.launch_choice import LaunchChoice
+from gpusim.driver.execution import LaunchOf, Outcome
+from gpusim.driver.timeline import Duration, Timeline
+from gpusim.errors import GpusimError
+from gpusim.gpu.device import Device
+from gpusim.launch.prepared import Prepared
+from gpusim.prediction.predict import predict_prepared
+from gpusim.prediction.records import Prediction, launch_overhead_us
+from gpusim.reports.programs import ProgramLaunch, launch_line
+from gpusim.tracing.trace import trace_prepared
+
+_MOST_LINES = 1000
+
+
+@dataclass
+class Watched:
+    """Runs launches as a command asks, says a line of each, and keeps what came of them.
+
+    `looks` are the ways in which chosen launches are looked at: "count", "time", "check".
+    """
+
+    device: Device
+    choice: LaunchChoice
+    looks: frozenset[str]
+    step_limit: int
+    l2: str = "cold"
+    launches: list[ProgramLaunch] = field(default_factory=list)
+    wrong_calls: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    intervals: list[dict[str, Any]] = field(default_factory=list)
+    is_refused: bool = False
+    predictions: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
+        """Run a launch; what it is looked at for is kept."""
+        is_chosen = bool(self.looks) and self.choice.takes(one.number, one.kernel)
+        begun = time.perf_counter()
+        made = _record(one, is_chosen)
+        if is_chosen and "time" in self.looks:
+            time_us, bound = self._predicted(one, prepared)
+            made = replace(made, time_us=time_us, bound=bound)
+        if is_chosen and "check" in self.looks:
+            made = replace(made, findings=self._checked(prepared))
+        elif is_chosen and "count" in self.looks:
+            traced = trace_prepared(prepared, step_limit=self.step_limit)
+            made = replace(made, counters=traced.counters)
+        else:
+            machine.run(prepared, step_limit=self.step_limit)
+        self._keep(replace(made, seconds=time.perf_counter() - begun))
+        return Outcome(self._duration(made))
+
+    def failed(self, one: LaunchOf, error: GpusimError) -> None:
+        """Keep a launch that ended with an error."""
+        made = replace(_record(one, True), error=f"{_kind(error)}: {error}")
+        self._keep(made)
+
+    def refused(self, what: str) -> None:
+        """Say a refusal, once."""
+        self.is_refused = True
+        if what and what not in self.refusals:
+            self.refusals.append(what)
+            output.complain(what)
+
+    def told(self, text: str) -> None:
+        """Say a remark."""
+        output.complain(text)
+
+    def wrong(self, text: str) -> None:
+        """Say an error of the program's host side."""
+        self.wrong_calls.append(text)
+        output.complain(text)
+
+    def ended(self, process: int, timeline: Timeline, unfreed_bytes: int, unfreed: int) -> None:
+        """Keep the work on streams, and what a checked program has not freed."""
+        for one in timeline.intervals:
+            self.intervals.append({"process": process, **vars(one)})
+        if unfreed and "check" in self.looks:
+            output.complain(
+                f"process {process} ends with {unfreed:,} allocations ({unfreed_bytes:,} bytes) "
+                "that it has not freed"
+            )
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a launch ended with an error, or a check found one."""
+        found = any(one.findings.errors for one in self.launches if one.findings is not None)
+        return found or bool(self.wrong_calls) or any(one.error for one in self.launches)
+
+    def _predicted(self, one: LaunchOf, prepared: Prepared) -> tuple[float, str]:
+        """Return a launch's time and bound; those of a launch that is alike are looked up."""
+        known = self.predictions.get(one.identity)
+        if known is None:
+            found = predict_prepared(prepared, self.device, l2=self.l2, step_limit=self.step_limit)
+            known = self.predictions[one.identity] = found.time_us, _bound(found)
+        return known
+
+    def _checked(self, prepared: Prepared) -> Findings:
+        return check_prepared(prepared, self.device, step_limit=self.step_limit)
+
+    def _duration(self, made: ProgramLaunch) -> Duration | None:
+        if made.time_us is None:
+            return None
+        overhead = launch_overhead_us(self.device)
+        return Duration(made.time_us - overhead, overhead, self.device.host.pass_gap_us)
+
+    def _keep(self, made: ProgramLaunch) -> None:
+        self.launches.append(made)
+        if len(self.launches) <= _MOST_LINES:
+            output.complain(launch_line(made))
+        if len(self.launches) == _MOST_LINES:
+            output.complain("further launches are summed up at the end")
+
+
+def _record(one: LaunchOf, is_chosen: bool) -> ProgramLaunch:
+    launch = one.launch
+    return ProgramLaunch(
+        number=one.number,
+        process=one.process,
+        kernel=one.kernel,
+        grid=launch.grid,
+        block=launch.block,
+        dynamic_shared_bytes=launch.dynamic_shared_bytes,
+        stream=one.stream,
+        seconds=0.0,
+        is_chosen=is_chosen,
+    )
+
+
+def _bound(found: Prediction) -> str:
+    return max(found.bounds, key=lambda one: one.time_us).name if found.bounds else ""
+
+
+def _kind(error: GpusimError) -> str:
+    return type(error).__name__.removesuffix("Error")
+
+
+LOOKS: Mapping[str, frozenset[str]] = {
+    "run": frozenset(),
+    "trace": frozenset({"count"}),
+    "predict": frozenset({"time"}),
+    "check": frozenset({"check"}),
+    "report": frozenset({"count", "time"}),
+}

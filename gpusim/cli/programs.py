@@ -1,0 +1,190 @@
+"""Whole programs: `gpusim run -- python app.py`, `gpusim trace a.cu b.cu -- arguments`.
+
+What stands before `--` is gpusim's, files of CUDA C++ among it; what stands behind is the
+program's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.options import JSON, STEP_LIMIT, Option, Parser
+from gpusim.cli.timing import DEVICE, L2, L2_KNOWN, device_of, one_of
+from gpusim.errors import InputError
+from gpusim.host import files
+
+if TYPE_CHECKING:
+    from gpusim.cli.program_modes import Watched
+    from gpusim.reports.programs import ProgramReport
+
+COMMANDS = ("run", "trace", "predict", "check", "report")
+_MAIN = re.compile(r"\bmain\s*\(")
+SEPARATOR, SUFFIX = "--", ".cu"
+FOUND, REFUSED = 1, 2
+# Of one block: programs loop for longer than kernels that are looked at one by one.
+STEP_LIMIT_OF_PROGRAMS = 1 << 27
+MOST_SOURCE_BYTES = 1 << 26
+
+OPTIONS = (
+    Option("files", "CUDA C++ with a main, compiled with nvcc", "FILE.cu", arity="*"),
+    DEVICE,
+    Option("--kernel", "look at kernels whose name has this in it alone", "NAME", None, True),
+    Option("--launch", "look at these launches alone: 3, 3..5 or 10..", "N", None, True),
+    L2,
+    Option("-I", "a folder of headers", "FOLDER", None, True, "include"),
+    Option("-D", "a macro", "NAME[=VALUE]", None, True, "define"),
+    Option("-l", "a library to link with", "NAME", None, True, "library"),
+    Option("--std", "the C++ of the files (nvcc's own choice)", "STANDARD", None, False, "std"),
+    Option("--nvcc", "a further option for nvcc, as in --nvcc=-O0", "OPTION", None, True),
+    STEP_LIMIT,
+    JSON,
+    Option("--sarif", "write SARIF 2.1 in place of a report, of check"),
+    Option("--out", "where JSON or SARIF goes: the program keeps standard output", "FILE"),
+)
+DESCRIPTION = {
+    "run": "Run a program on a simulated GPU; its launches are only executed.",
+    "trace": "Run a program, and count what its launches do to the machine.",
+    "predict": "Run a program, and say how long its launches take; its events have these times.",
+    "check": "Run a program, and judge each launch: races, barriers, bounds, memory.",
+    "report": "Run a program, and count and time its launches.",
+}
+NOTES = """examples:
+  gpusim {0} -- python app.py             a program that loads CUDA's driver: numba-cuda, ...
+  gpusim {0} -- ./a.out 1024              one that is linked with the shared runtime
+  gpusim {0} a.cu b.cu -- 1024            CUDA C++, compiled for it; 1024 is an argument
+  gpusim {0} --launch 3..5 --json --out launches.json -- python app.py
+
+The program runs with your rights. A line of each launch and the summary go to standard error."""
+
+
+def is_meant(command: str, arguments: Sequence[str]) -> bool:
+    """Return whether a command line means a program, not a kernel."""
+    if command not in COMMANDS:
+        return False
+    if SEPARATOR in arguments:
+        return True
+    named = [one for one in arguments if one.endswith(SUFFIX) and not one.startswith("-")]
+    return bool(named) and any(has_main(Path(one)) for one in named)
+
+
+def has_main(path: Path) -> bool:
+    """Return whether a file of CUDA C++ has a main, with which it is a program."""
+    from gpusim.sass.source_text import plain_text
+
+    if not path.is_file():
+        return False
+    text = plain_text(files.text(path, MOST_SOURCE_BYTES, again=True))
+    return _MAIN.search(text) is not None
+
+
+def main(command: str, arguments: Sequence[str]) -> int:
+    """Run a program as a command asks, and return its exit code, or what was found."""
+    own, program = _parted(arguments)
+    chosen = _parser(command).parse_args(own)
+    if (chosen.json or chosen.sarif) != (chosen.out is not None):
+        raise InputError(
+            "--json and --sarif of a program go to a file, for standard output is the program's: "
+            "give --json --out FILE"
+        )
+    watched, code = run(command, chosen, program)
+    report = _report(watched, code, [*chosen.files, *program])
+    if chosen.out is not None:
+        _write(chosen, report)
+    _print_summary(report)
+    if code:
+        return code
+    found = command == "check" and watched.has_errors
+    return FOUND if found else REFUSED if watched.is_refused else 0
+
+
+def run(command: str, chosen: Namespace, program: Sequence[str]) -> tuple[Watched, int]:
+    """Run a program, and return what became of its launches with its exit code."""
+    from gpusim.cli.inputs import count
+    from gpusim.cli.launch_choice import LaunchChoice
+    from gpusim.cli.program_modes import LOOKS, Watched
+    from gpusim.driver import session
+
+    device = device_of(chosen.device, None)
+    choice = LaunchChoice.of(chosen.kernel or (), chosen.launch or ())
+    most = 1 << 62
+    limit = chosen.step_limit
+    steps = count(limit, "--step-limit", most=most) if limit else STEP_LIMIT_OF_PROGRAMS
+    watched = Watched(device, choice, LOOKS[command], steps, one_of(chosen.l2, L2_KNOWN, "--l2"))
+    architecture = f"sm_{device.cc.major}{device.cc.minor}"
+    command_line = [*_compiled(chosen, architecture), *program]
+    if not command_line:
+        raise InputError(f"no program is given; write gpusim {command} -- PROGRAM, or FILE.cu")
+    return watched, session.run(command_line, device, watched)
+
+
+def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    if SEPARATOR not in arguments:
+        return list(arguments), []
+    place = list(arguments).index(SEPARATOR)
+    return list(arguments[:place]), list(arguments[place + 1 :])
+
+
+def _parser(command: str) -> Parser:
+    made = Parser(
+        prog=f"gpusim {command}", description=DESCRIPTION[command], epilog=NOTES.format(command)
+    )
+    for option in OPTIONS:
+        option.add_to(made)
+    return made
+
+
+def _compiled(chosen: Namespace, architecture: str) -> list[str]:
+    """Return the program that the files make, as the begin of a command line."""
+    if not chosen.files:
+        return []
+    from gpusim.driver import nvcc
+
+    for name in chosen.files:
+        if not Path(name).is_file():
+            raise InputError(f"{name}: there is no such file; a program's name stands behind --")
+    options = [f"-I{folder}" for folder in chosen.include or ()]
+    options += [f"-D{macro}" for macro in chosen.define or ()]
+    options += [f"-l{name}" for name in chosen.library or ()]
+    options += [f"-std={chosen.std}"] if chosen.std else []
+    return [str(nvcc.built(chosen.files, [*options, *(chosen.nvcc or ())], architecture))]
+
+
+def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramReport:
+    from gpusim.reports.programs import ProgramReport
+
+    return ProgramReport(
+        command=tuple(command),
+        device=watched.device.gpu.name,
+        exit_code=code,
+        launches=watched.launches,
+        wrong=watched.wrong_calls,
+        refused=watched.refusals,
+        intervals=watched.intervals,
+    )
+
+
+def _write(chosen: Namespace, report: ProgramReport) -> None:
+    document: dict[str, Any] = report.to_dict()
+    if chosen.sarif:
+        from gpusim.reports.sarif import sarif_of_launches
+
+        document = sarif_of_launches(
+            [one.findings for one in report.launches if one.findings is not None]
+        )
+    text = json.dumps(document, indent=2, default=str) + "\n"
+    files.write_whole(Path(chosen.out), text)
+
+
+def _print_summary(report: ProgramReport) -> None:
+    from gpusim.reports.layout import console
+    from gpusim.reports.programs import program_summary
+
+    screen = console(sys.stderr)
+    for line in program_summary(report, screen.width):
+        screen.print(line)

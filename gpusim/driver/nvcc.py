@@ -1,0 +1,118 @@
+"""nvcc for programs that run here: the wheels' or a toolkit's, with the shared runtime.
+
+`python -m gpusim.driver.nvcc ARGUMENTS` is what a program's build finds as nvcc: architectures are
+replaced by the simulated device's, fat binaries are left uncompressed, lines are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpusim.driver import shared_objects
+from gpusim.errors import GpusimError, InputError
+from gpusim.host.disk_cache import DiskCache
+from gpusim.sass import wheels
+
+INSTALL = "pip install 'gpusim[driver]'"
+ARCHITECTURE = "GPUSIM_ARCHITECTURE"  # in the environment: sm_90 and the like
+_DEFAULT_ARCHITECTURE = "sm_90"
+_OWN = re.compile(r"(-arch|--gpu-architecture|-gencode|--generate-code|-code|--gpu-code|-cudart)")
+_LINKS_NOTHING = ("-c", "-dc", "-dw", "-cubin", "-ptx", "-E", "-M", "-MM", "-V", "-h", "-dryrun")
+_LONGEST_S = 600
+_MOST_LINES = 20
+
+
+def compiler() -> Path:
+    """Return nvcc's program; InputError where it is not installed."""
+    for folder in wheels.folders("bin"):
+        if (folder / "nvcc").is_file():
+            return folder / "nvcc"
+    raise InputError(f"nvcc is not installed, which compiles whole programs: {INSTALL}")
+
+
+def arguments(given: Sequence[str], architecture: str) -> list[str]:
+    """Return nvcc's arguments: the user's without architectures, and those that programs need."""
+    kept = list(_without_own(given))
+    made = [f"-arch={architecture}", "-lineinfo", "--no-compress", *_host_compiler(), *kept]
+    if not any(one in _LINKS_NOTHING or one.startswith("--version") for one in kept):
+        folder = shared_objects.folder()
+        made += ["-cudart", "none", f"-L{folder}", "-lcudart", "-Xlinker", "-lcuda"]
+    return made
+
+
+def _without_own(given: Sequence[str]) -> Iterator[str]:
+    waiting = iter(given)
+    for one in waiting:
+        match = _OWN.match(one)
+        if match is None:
+            yield one
+        elif one == match[0]:
+            next(waiting, None)
+
+
+def _host_compiler() -> list[str]:
+    """Return which compiler of C++ nvcc is to use, where its own choice, g++, is not there."""
+    if shutil.which("g++") is not None:
+        return []
+    found = next(shared_objects.compilers("c++", "clang++"), None)
+    if found is None:
+        raise InputError("there is no compiler of C++ for a program's host code; install g++")
+    return ["-ccbin", found[0]]
+
+
+def built(files: Sequence[str], options: Sequence[str], architecture: str) -> Path:
+    """Return the program that some files make, compiled anew where it may have changed.
+
+    InputError with the compiler's own words where it does not compile.
+    """
+    wanted = " ".join([*map(os.path.abspath, files), *options, architecture])
+    place = DiskCache("programs", 1 << 30).folder
+    place.mkdir(parents=True, exist_ok=True)
+    made = place / hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        program = Path(folder) / "program"
+        command = [*arguments([*options, *files, "-o", str(program)], architecture)]
+        done = _run([str(compiler()), *command])
+        if done.returncode:
+            lines = (done.stderr + done.stdout).strip().splitlines()
+            wrong = [line for line in lines if "error" in line] or lines
+            raise InputError("nvcc does not compile it:\n" + "\n".join(wrong[:_MOST_LINES]))
+        program.replace(made)
+    return made
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            list(command),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LONGEST_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"nvcc cannot be run: {error}") from None
+
+
+def main() -> int:
+    """Run nvcc with a build's own arguments, and return its exit code."""
+    architecture = os.environ.get(ARCHITECTURE, _DEFAULT_ARCHITECTURE)
+    try:
+        command = [str(compiler()), *arguments(sys.argv[1:], architecture)]
+    except GpusimError as error:
+        sys.stderr.write(f"gpusim: {error}\n")
+        return 2
+    return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""The launches of a whole program: a line each, and sums by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from gpusim.checking.findings import Findings
+from gpusim.reports.layout import BAD, DIM, TITLE, integer, plural, size
+
+_LONGEST_NAME = 48
+_MOST_KERNELS = 40
+_NUMBERS: Mapping[str, str] = {
+    "instructions": "instructions",
+    "shared_load_bank_conflicts": "load conflicts",
+    "shared_store_bank_conflicts": "store conflicts",
+    "global_load_sectors": "load sectors",
+    "global_store_sectors": "store sectors",
+}
+
+
+@dataclass(frozen=True)
+class ProgramLaunch:
+    """A launch of a program: number from 1, size, and the values that a command asks for.
+
+    `seconds` is the time of the simulation, `time_us` the predicted time of the GPU, `is_chosen`
+    whether the command looked at it or only had it run; `error` says why it ended early.
+    """
+
+    number: int
+    process: int
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared_bytes: int
+    stream: int
+    seconds: float
+    is_chosen: bool = True
+    time_us: float | None = None
+    bound: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    findings: Findings | None = None
+    error: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the launch, ready for JSON."""
+        made: dict[str, Any] = {
+            "number": self.number,
+            "process": self.process,
+            "kernel": self.kernel,
+            "grid": list(self.grid),
+            "block": list(self.block),
+            "dynamic_shared_bytes": self.dynamic_shared_bytes,
+            "stream": self.stream,
+            "simulation_s": round(self.seconds, 6),
+        }
+        if self.time_us is not None:
+            made |= {"time_us": self.time_us, "bound": self.bound}
+        if self.counters:
+            made["counters"] = dict(self.counters)
+        if self.findings is not None:
+            made["check"] = self.findings.to_dict()
+        return made | ({"error": self.error} if self.error else {})
+
+
+@dataclass(frozen=True)
+class ProgramReport:
+    """A program's launches with its remarks: errors of the host, refusals, work on streams."""
+
+    command: tuple[str, ...]
+    device: str
+    exit_code: int
+    launches: Sequence[ProgramLaunch]
+    wrong: Sequence[str] = ()
+    refused: Sequence[str] = ()
+    intervals: Sequence[Mapping[str, Any]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report, ready for JSON."""
+        return {
+            "program": list(self.command),
+            "device": self.device,
+            "exit_code": self.exit_code,
+            "launches": [one.to_dict() for one in self.launches],
+            "kernels": [one.to_dict() for one in by_kernel(self.launches)],
+            "errors": list(self.wrong),
+            "refused": list(self.refused),
+            "timeline": [dict(one) for one in self.intervals],
+        }
+
+
+@dataclass(frozen=True)
+class KernelSum:
+    """All launches of a kernel together."""
+
+    kernel: str
+    launches: Sequence[ProgramLaunch]
+
+    @property
+    def time_us(self) -> float | None:
+        """Their predicted times together, None where none is predicted."""
+        times = [one.time_us for one in self.launches if one.time_us is not None]
+        return sum(times) if times else None
+
+    @property
+    def seconds(self) -> float:
+        """The time of their simulation."""
+        return sum(one.seconds for one in self.launches)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Their counters, each summed up."""
+        made: dict[str, int] = {}
+        for one in self.launches:
+            for name, value in one.counters.items():
+                made[name] = made.get(name, 0) + value
+        return made
+
+    @property
+    def findings(self) -> int:
+        """The findings of its launches."""
+        return sum(len(one.findings) for one in self.launches if one.findings is not None)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether a launch of it was checked."""
+        return any(one.findings is not None for one in self.launches)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sums, ready for JSON."""
+        made: dict[str, Any] = {"kernel": self.kernel, "launches": len(self.launches)}
+        if self.time_us is not None:
+            made["time_us"] = self.time_us
+        if self.counters:
+            made["counters"] = self.counters
+        return made | ({"findings": self.findings} if self.is_checked else {})
+
+
+def by_kernel(launches: Iterable[ProgramLaunch]) -> list[KernelSum]:
+    """Return the launches by kernel, in the order of each kernel's first."""
+    held: dict[str, list[ProgramLaunch]] = {}
+    for one in launches:
+        held.setdefault(one.kernel, []).append(one)
+    return [KernelSum(kernel, found) for kernel, found in held.items()]
+
+
+def short(kernel: str) -> str:
+    """Return a kernel's name in the width that a line has for it."""
+    if len(kernel) <= _LONGEST_NAME:
+        return kernel
+    half = (_LONGEST_NAME - 3) // 2
+    return f"{kernel[:half]}...{kernel[-half:]}"
+
+
+def launch_line(one: ProgramLaunch) -> str:
+    """Return a launch as a line."""
+    parts = [f"{one.number:>4}  {short(one.kernel)}  {size(one.grid)} blocks of {size(one.block)}"]
+    if one.error:
+        parts.append(one.error)
+    if one.time_us is not None:
+        parts.append(f"{one.time_us:,.2f} us, bound by {one.bound}")
+    if one.counters:
+        parts.append(f"{one.counters.get('instructions', 0):,} instructions")
+    if one.findings is not None:
+        parts.append(plural(len(one.findings), "finding"))
+    parts.append(f"[{one.seconds:.2f} s]")
+    return "  ".join(parts)
+
+
+def program_summary(report: ProgramReport, width: int) -> Iterator[Text | Table]:
+    """Yield the summary: a row for each kernel, then errors and refusals."""
+    kernels = by_kernel(report.launches)
+    total = plural(len(report.launches), "launch").replace("launchs", "launches")
+    yield Text(f"{total} of {plural(len(kernels), 'kernel')} on {report.device} (simulated)", TITLE)
+    if kernels:
+        yield _table(kernels[:_MOST_KERNELS], width)
+    left = len(kernels) - _MOST_KERNELS
+    if left > 0:
+        yield Text(f"and {plural(left, 'more kernel')} (--json --out FILE has all)", DIM)
+    for text in dict.fromkeys(report.wrong):
+        yield Text(f"error: {text}", BAD)
+    for text in dict.fromkeys(report.refused):
+        yield Text(f"not simulated: {text}", BAD)
+
+
+def _table(kernels: Sequence[KernelSum], width: int) -> Table:
+    table = Table(box=None, pad_edge=False, width=None, header_style=DIM)
+    table.add_column("kernel", no_wrap=True, max_width=max(20, width // 2))
+    names = [name for name in _NUMBERS if any(name in one.counters for one in kernels)]
+    is_timed = any(one.time_us is not None for one in kernels)
+    is_checked = any(one.is_checked for one in kernels)
+    headings = ["launches", *(_NUMBERS[name] for name in names)]
+    headings += ["us", "share"] * is_timed + ["findings"] * is_checked + ["simulated s"]
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    whole = sum(one.time_us or 0.0 for one in kernels)
+    for one in kernels:
+        cells = [short(one.kernel), integer(len(one.launches))]
+        cells += [integer(one.counters.get(name, 0)) for name in names]
+        if is_timed:
+            time = one.time_us or 0.0
+            cells += [f"{time:,.2f}", f"{time / whole:.0%}" if whole else "."]
+        cells += [integer(one.findings)] * is_checked
+        table.add_row(*cells, f"{one.seconds:.2f}")
+    return table

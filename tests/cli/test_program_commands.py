@@ -1,0 +1,49 @@
+"""Command lines of whole programs: which are meant, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+from gpusim.cli.launch_choice import LaunchChoice
+from gpusim.cli.programs import is_meant
+from gpusim.errors import InputError
+
+
+def test_a_program_stands_behind_two_dashes_or_is_a_file_with_a_main(tmp_path: Path) -> None:
+    whole, kernel = tmp_path / "whole.cu", tmp_path / "kernel.cu"
+    whole.write_text("int main(int n, char** v) { return 0; }")
+    kernel.write_text("// int main() {}\n__global__ void k() {}")
+    assert is_meant("run", ["--", "app"])
+    assert is_meant("trace", [str(whole)])
+    assert not is_meant("trace", [str(kernel)])
+    assert not is_meant("trace", [f"{whole}:k"])
+    assert not is_meant("lower", ["--", "app"])
+
+
+def test_launches_are_chosen_by_number_and_by_name() -> None:
+    choice = LaunchChoice.of(["add"], ["3..4,9", "20.."])
+    assert [n for n in range(1, 30) if choice.takes(n, "vadd")] == [3, 4, 9, *range(20, 30)]
+    assert not choice.takes(3, "scale")
+    assert LaunchChoice().takes(1, "anything")
+    with pytest.raises(InputError, match="--launch is 'x'"):
+        LaunchChoice.of([], ["x"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "--"], "no program is given; write gpusim run -- PROGRAM"),
+        (["run", "--json", "--", "app"], "give --json --out FILE"),
+        (["run", "--device", "nope", "--", "app"], "nope"),
+        (["run", "--nope", "--", "app"], "unrecognized arguments: --nope"),
+        (["run", "missing.cu", "--", "1"], "missing.cu: there is no such file"),
+        (["predict", "--l2", "hot", "--", "app"], "cold or warm"),
+    ],
+)
+def test_a_wrong_command_line_is_a_sentence(run: Run, arguments: list[str], words: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err

@@ -1,0 +1,97 @@
+"""A program for tests: CUDA's driver by ctypes, and what a program and gpusim say of a run."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gpusim.cli.app import main
+from gpusim.sass import compiler, wheels
+
+needs_compilers = pytest.mark.skipif(
+    sys.platform != "linux" or not wheels.are_there() or shutil.which("cc") is None,
+    reason=f"needs Linux, a compiler of C, and {wheels.INSTALL}",
+)
+
+KERNELS = """
+__constant__ float factor = 3.0f;
+__device__ int counter = 5;
+extern "C" __global__ void scale(float* out, const float* in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = factor * in[i];
+}
+extern "C" __global__ void count() { atomicAdd(&counter, 1); }
+extern "C" __global__ void beyond(float* out) { out[threadIdx.x + 1000000] = 1; }
+extern "C" __global__ void race(int* out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = 1;
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+struct Node { Node* next; int value; };
+extern "C" __global__ void follow(Node* first, int* sum) {
+    for (Node* one = first; one; one = one->next) *sum += one->value;
+}
+"""
+
+PROLOGUE = """
+import ctypes as C, struct, sys
+cuda = C.CDLL("libcuda.so.1")
+def call(name, *values):
+    status = getattr(cuda, name)(*values)
+    if status: print(name, status)
+    return status
+def take(size):
+    address = C.c_uint64()
+    call("cuMemAlloc_v2", C.byref(address), C.c_size_t(size))
+    return address
+def to(address, text): return call("cuMemcpyHtoD_v2", address, text, C.c_size_t(len(text)))
+def back(address, size):
+    held = C.create_string_buffer(size)
+    return None if call("cuMemcpyDtoH_v2", held, address, C.c_size_t(size)) else held.raw
+def launch(name, grid, block, *values, shared=0, stream=None):
+    kernel = C.c_void_p()
+    call("cuModuleGetFunction", C.byref(kernel), module, name.encode())
+    given = (C.c_void_p * max(len(values), 1))(*(C.cast(C.pointer(v), C.c_void_p) for v in values))
+    return call("cuLaunchKernel", kernel, grid, 1, 1, block, 1, 1, shared, stream, given, None)
+call("cuInit", 0)
+context, module = C.c_void_p(), C.c_void_p()
+call("cuDevicePrimaryCtxRetain", C.byref(context), 0)
+call("cuCtxSetCurrent", context)
+call("cuModuleLoadData", C.byref(module), open(sys.argv[1], "rb").read())
+"""
+
+
+class Ran(NamedTuple):
+    """The exit code, the program's lines, and gpusim's on standard error."""
+
+    code: int
+    out: list[str]
+    err: str
+
+
+@cache
+def cubin() -> bytes:
+    """Return the kernels' machine code for an H200."""
+    return compiler.compiled(KERNELS, "kernels.cu", [], "sm_90").cubin
+
+
+class Host:
+    """Runs Python programs on a simulated GPU: texts that follow the prologue."""
+
+    def __init__(self, folder: Path, captured: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.captured = folder, captured
+
+    def run(self, text: str, *command: str) -> Ran:
+        program, code = self.folder / "program.py", self.folder / "kernels.cubin"
+        program.write_text(PROLOGUE + text)
+        code.write_bytes(cubin())
+        self.captured.readouterr()
+        own = command or ("run",)
+        ended = main([*own, "--", sys.executable, "-S", str(program), str(code)])
+        printed = self.captured.readouterr()
+        return Ran(ended, printed.out.splitlines(), printed.err)

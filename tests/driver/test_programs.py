@@ -1,0 +1,169 @@
+"""A program that calls CUDA's driver runs as it is, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from driver.host import Host, needs_compilers
+
+pytestmark = needs_compilers
+
+
+@pytest.fixture
+def host(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Host:
+    return Host(tmp_path, capfd)
+
+
+SCALE = """
+x, y = take(400), take(400)
+to(x, struct.pack("100f", *range(100)))
+launch("scale", 2, 64, y, x, C.c_int(100))
+print(struct.unpack("100f", back(y, 400))[99])
+"""
+
+
+def test_a_kernel_reads_and_writes_what_the_host_copies(host: Host) -> None:
+    ran = host.run(SCALE)
+    assert (ran.code, ran.out) == (0, ["297.0"])
+    assert re.search(r"gpusim: +1  scale  2 blocks of 64", ran.err)
+    assert "1 launch of 1 kernel on H200 (simulated)" in ran.err
+
+
+def test_variables_have_addresses_and_keep_what_kernels_and_host_write(host: Host) -> None:
+    ran = host.run(
+        """
+where, size = C.c_uint64(), C.c_size_t()
+call("cuModuleGetGlobal_v2", C.byref(where), C.byref(size), module, b"counter")
+launch("count", 1, 32); launch("count", 2, 1)
+print(size.value, struct.unpack("i", back(where, 4))[0])
+call("cuModuleGetGlobal_v2", C.byref(where), C.byref(size), module, b"factor")
+to(where, struct.pack("f", 2.0))
+"""
+        + SCALE,
+    )
+    assert ran.out == ["4 39", "198.0"]
+
+
+def test_pointers_in_memory_are_followed(host: Host) -> None:
+    ran = host.run(
+        """
+first, second, total = take(16), take(16), take(4)
+to(first, struct.pack("Qi", second.value, 30)); to(second, struct.pack("Qi", 0, 12))
+to(total, bytes(4))
+launch("follow", 1, 1, first, total)
+print(struct.unpack("i", back(total, 4))[0])
+""",
+    )
+    assert ran.out == ["42"]
+
+
+def test_a_fault_ends_the_context_with_the_status_of_a_gpu(host: Host) -> None:
+    ran = host.run(
+        """
+out = take(400)
+print("launched", launch("beyond", 1, 1, out))
+call("cuCtxSynchronize")
+call("cuMemFree_v2", out)
+""",
+    )
+    assert ran.out == ["launched 0", "cuCtxSynchronize 700", "cuMemFree_v2 700"]
+    assert "arg0[4000000] is out of bounds: arg0 has 400 elements" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "words"),
+    [
+        ('call("cuMemFree_v2", C.c_uint64(12345))', 1, "where no allocation begins"),
+        ('x = take(8); call("cuMemFree_v2", x); call("cuMemFree_v2", x)', 1, "is freed twice"),
+        ("x = take(8); to(x, bytes(9))", 1, "an allocation of 8 bytes, from its byte 0 on"),
+        ('call("cuArrayDestroy", None)', 801, "the program asks for cuArrayDestroy"),
+        ('call("cuModuleLoadData", C.byref(module), b"nonsense")', 200, "neither a cubin"),
+        ('launch("scale", 1, 2048)', 1, ""),
+        ('launch("nothing", 1, 1)', 500, ""),
+    ],
+)
+def test_what_cannot_be_has_cudas_status_and_a_line(
+    host: Host, text: str, status: int, words: str
+) -> None:
+    ran = host.run(text)
+    assert str(status) in ran.out[0].split()
+    assert words in ran.err
+
+
+def test_what_is_not_simulated_is_exit_code_2_and_the_programs_own_code_goes_first(
+    host: Host,
+) -> None:
+    assert host.run('call("cuArrayDestroy", None)').code == 2
+    assert host.run('call("cuArrayDestroy", None); sys.exit(7)').code == 7
+
+
+def test_a_check_of_a_program_finds_races_and_has_exit_code_1(host: Host) -> None:
+    ran = host.run('launch("race", 1, 64, take(256))', "check")
+    assert ran.code == 1
+    assert "1 finding" in ran.err
+
+
+def test_events_around_a_launch_say_what_is_predicted(host: Host) -> None:
+    ran = host.run(
+        """
+x, y = take(4 << 20), take(4 << 20)
+first, last = C.c_void_p(), C.c_void_p()
+call("cuEventCreate", C.byref(first), 0); call("cuEventCreate", C.byref(last), 0)
+for turn in range(2):
+    call("cuEventRecord", first, None)
+    launch("scale", 4096, 256, y, x, C.c_int(1 << 20))
+    call("cuEventRecord", last, None); call("cuEventSynchronize", last)
+    taken = C.c_float(); call("cuEventElapsedTime", C.byref(taken), first, last)
+    print(taken.value)
+""",
+        *("predict", "--json", "--out", str(host.folder / "out.json")),
+    )
+    launches = json.loads((host.folder / "out.json").read_text())["launches"]
+    assert [one["time_us"] for one in launches] == pytest.approx([1e3 * float(t) for t in ran.out])
+
+
+def test_only_launches_that_are_chosen_are_counted(host: Host) -> None:
+    out = host.folder / "out.json"
+    text = SCALE + 'launch("count", 1, 32)\n' * 4
+    host.run(text, "trace", "--launch", "3..4", "--json", "--out", str(out))
+    counted = [
+        one["number"] for one in json.loads(out.read_text())["launches"] if "counters" in one
+    ]
+    assert counted == [3, 4]
+
+
+def test_a_captured_graph_is_replayed(host: Host) -> None:
+    ran = host.run(
+        """
+stream, graph, ready = C.c_void_p(), C.c_void_p(), C.c_void_p()
+call("cuStreamCreate", C.byref(stream), 1)
+call("cuStreamBeginCapture_v2", stream, 0)
+launch("count", 1, 32, stream=stream)
+call("cuStreamEndCapture", stream, C.byref(graph))
+call("cuGraphInstantiateWithFlags", C.byref(ready), graph, C.c_uint64(0))
+for turn in range(3): call("cuGraphLaunch", ready, stream)
+where = C.c_uint64()
+call("cuModuleGetGlobal_v2", C.byref(where), None, module, b"counter")
+print(struct.unpack("i", back(where, 4))[0])
+""",
+    )
+    assert ran.out == [str(5 + 3 * 32)]
+
+
+def test_memory_that_the_host_registers_is_the_devices_too(host: Host) -> None:
+    ran = host.run(
+        """
+import mmap
+held = mmap.mmap(-1, 8192); array = (C.c_float * 100).from_buffer(held, 512)
+array[99] = 7
+call("cuMemHostRegister_v2", C.byref(array), C.c_size_t(400), 0)
+y = take(400)
+launch("scale", 2, 64, y, C.c_uint64(C.addressof(array)), C.c_int(100))
+call("cuMemHostUnregister", C.byref(array))
+print(struct.unpack("100f", back(y, 400))[99], array[99])
+""",
+    )
+    assert ran.out == ["21.0 7.0"]
