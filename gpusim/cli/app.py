@@ -11,7 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterable, Sequence
 
-from gpusim.cli import output, programs
+from gpusim.cli import output
 from gpusim.cli.options import Command, Parser
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.version import __version__
@@ -98,8 +98,11 @@ def _run(arguments: Sequence[str]) -> int:
             from gpusim.cli import validation
 
             return validation.main(arguments[1:])
-        if programs.is_meant(first, arguments[1:]):
-            return programs.main(first, arguments[1:])
+        if _may_be_a_program(arguments):
+            from gpusim.cli import programs
+
+            if programs.is_meant(first, arguments[1:]):
+                return programs.main(first, arguments[1:])
         whole = parser([first] if first in MODULES else MODULES)
         chosen, unknown = whole.parse_known_args(arguments)
         if unknown:
@@ -111,6 +114,11 @@ def _run(arguments: Sequence[str]) -> int:
         return 0
     code: int = chosen.function(chosen)
     return code
+
+
+def _may_be_a_program(arguments: Sequence[str]) -> bool:
+    """Return whether a command line has marks of a whole program; without imports."""
+    return "--" in arguments or any(one.endswith(".cu") for one in arguments)
 
 
 def _refuse(unknown: Sequence[str], name: str) -> None:

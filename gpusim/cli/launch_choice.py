@@ -1,4 +1,4 @@
-"""Which launches of a program a command looks at: by the kernel's name and by number."""
+"""The launches of a program under analysis: by the kernel's name and by number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LaunchChoice:
 
     @classmethod
     def of(cls, kernels: Sequence[str], numbers: Sequence[str]) -> LaunchChoice:
-        """Return what `--kernel` and `--launch` choose; InputError for what is no number."""
+        """Return the choice of `--kernel` and `--launch`; InputError for a malformed number."""
         parts = [part for text in numbers for part in text.split(",")]
         return cls(tuple(kernels), tuple(map(_range, parts)))
 

@@ -1,4 +1,4 @@
-"""What each command does with the launches of a program: run, count, time or judge them."""
+"""The commands' treatment of a program's launches: run, count, time or check them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MOST_LINES = 1000
 
 @dataclass
 class Watched:
-    """Runs launches as a command asks, says a line of each, and keeps what came of them.
+    """Runs launches as a command asks, prints a line of each, and keeps the results.
 
-    `looks` are the ways in which chosen launches are looked at: "count", "time", "check".
+    `looks` are the analyses of chosen launches: "count", "time", "check".
     """
 
     device: Device
@@ -45,7 +45,7 @@ class Watched:
     predictions: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
-        """Run a launch; what it is looked at for is kept."""
+        """Run a launch, with the analyses of the command."""
         is_chosen = bool(self.looks) and self.choice.takes(one.number, one.kernel)
         begun = time.perf_counter()
         made = _record(one, is_chosen)
@@ -84,7 +84,7 @@ class Watched:
         output.complain(text)
 
     def ended(self, process: int, timeline: Timeline, unfreed_bytes: int, unfreed: int) -> None:
-        """Keep the work on streams, and what a checked program has not freed."""
+        """Keep the work on streams, and report memory leaks of a checked program."""
         for one in timeline.intervals:
             self.intervals.append({"process": process, **vars(one)})
         if unfreed and "check" in self.looks:
@@ -100,7 +100,7 @@ class Watched:
         return found or bool(self.wrong_calls) or any(one.error for one in self.launches)
 
     def _predicted(self, one: LaunchOf, prepared: Prepared) -> tuple[float, str]:
-        """Return a launch's time and bound; those of a launch that is alike are looked up."""
+        """Return a launch's time and bound, looked up for an identical launch."""
         known = self.predictions.get(one.identity)
         if known is None:
             found = predict_prepared(prepared, self.device, l2=self.l2, step_limit=self.step_limit)

@@ -1,7 +1,6 @@
 """Whole programs: `gpusim run -- python app.py`, `gpusim trace a.cu b.cu -- arguments`.
 
-What stands before `--` is gpusim's, files of CUDA C++ among it; what stands behind is the
-program's.
+Before `--` stand gpusim's options and files of CUDA C++, behind it the program's command line.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def is_meant(command: str, arguments: Sequence[str]) -> bool:
 
 
 def has_main(path: Path) -> bool:
-    """Return whether a file of CUDA C++ has a main, with which it is a program."""
+    """Return whether a file of CUDA C++ has a main."""
     from gpusim.sass.source_text import plain_text
 
     if not path.is_file():
@@ -84,7 +83,7 @@ def has_main(path: Path) -> bool:
 
 
 def main(command: str, arguments: Sequence[str]) -> int:
-    """Run a program as a command asks, and return its exit code, or what was found."""
+    """Run a program under a command, and return the exit code."""
     own, program = _parted(arguments)
     chosen = _parser(command).parse_args(own)
     if (chosen.json or chosen.sarif) != (chosen.out is not None):
@@ -104,7 +103,7 @@ def main(command: str, arguments: Sequence[str]) -> int:
 
 
 def run(command: str, chosen: Namespace, program: Sequence[str]) -> tuple[Watched, int]:
-    """Run a program, and return what became of its launches with its exit code."""
+    """Run a program, and return its launches and its exit code."""
     from gpusim.cli.inputs import count
     from gpusim.cli.launch_choice import LaunchChoice
     from gpusim.cli.program_modes import LOOKS, Watched

@@ -18,7 +18,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# Where device memory lies: above code that lies at fixed places, below what the system maps.
+# Where device memory lies: above code that lies at fixed places, below the system's mappings.
 BEGIN = 1 << 36
 SIZES = (1 << 38, 1 << 36, 1 << 34)  # bytes of addresses, as many as the system grants
 ALIGNMENT, APART = 512, 8192
@@ -146,7 +146,7 @@ class Arena:
         return region if address < region.end else None
 
     def is_inside(self, address: int, size: int) -> bool:
-        """Return whether so many bytes lie in one allocation."""
+        """Return whether a range of addresses lies in one allocation."""
         region = self.at(address)
         return region is not None and address + size <= region.end
 

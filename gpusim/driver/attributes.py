@@ -49,7 +49,7 @@ def _bus_bits(device: Device) -> int:
 
 
 def described(device: Device, arena_bytes: int) -> bytes:
-    """Return what a process is told of its device, as `struct device` of `native/wire.h`."""
+    """Return the description of a device for a process, `struct device` of `native/wire.h`."""
     found = attributes(device)
     numbers = struct.pack(f"<{COUNT}q", *(found.get(number, 0) for number in range(COUNT)))
     sizes = struct.pack("<QQQ", device.gpu.memory_bytes, BEGIN, arena_bytes)

@@ -46,7 +46,7 @@ class Client:
         self.numbers = iter(range(1, _MOST_LAUNCHES))
 
     def answer(self, request: Request) -> Reply:
-        """Return the answer to a request; what cannot be has a status of its own."""
+        """Return the answer to a request; errors have their CUresult."""
         serve = _SERVED.get(request.name)
         if serve is None:
             return Reply(status.NOT_SUPPORTED)
@@ -140,7 +140,7 @@ class Client:
         return Reply()
 
     def _direction(self, to: int, to_size: int, source: int, source_size: int) -> int:
-        """Return which way a copy by addresses goes; 0 from host to host."""
+        """Return the direction of a copy by addresses; 0 from host to host."""
         targets, sources = self.arena.at(to), self.arena.at(source)
         if targets is not None:
             self._expect_inside(to, to_size, "to")
@@ -265,7 +265,7 @@ class Client:
         return Reply(0, (0,), outcome.printed)
 
     def _unknown(self) -> Duration:
-        """Return what is taken for a launch that nobody predicts: no time of its own."""
+        """Return the duration of a launch without a prediction: its overhead alone."""
         host = self.device.host
         return Duration(0.0, host.launch_overhead_us, host.pass_gap_us)
 
@@ -279,7 +279,7 @@ class Client:
             raise RefusedError(status.COOPERATIVE_TOO_LARGE)
 
     def _identity(self, function: Function, launch: Launch, held: bytes) -> str:
-        """Return what launches have in common that are alike: pointers count by their targets."""
+        """Return a key of the launch: code, size and arguments, pointers as places in allocations."""
         words: list[Any] = [function.module.digest, function.symbol, launch]
         for offset in range(0, len(held) - 7, 8):
             (word,) = struct.unpack_from("<Q", held, offset)

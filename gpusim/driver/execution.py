@@ -1,4 +1,4 @@
-"""What is done with each launch of a program, and who hears of it."""
+"""The consumer of a program's launches: its protocol and its records."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gpusim.launch.prepared import Prepared
 class LaunchOf:
     """A launch of a program: its number in the program from 1, its kernel, and its size.
 
-    `identity` is equal for launches of the same code, size and arguments, of which pointers count
-    by what they point into.
+    `identity` is equal for launches of the same code, size and arguments, with pointers compared as
+    places in their allocations.
     """
 
     number: int
@@ -28,7 +28,7 @@ class LaunchOf:
 
 
 class Outcome(NamedTuple):
-    """What came of a launch: its time, if it is known, and what the kernel printed."""
+    """The result of a launch: its duration, if it is known, and the kernel's output."""
 
     duration: Duration | None = None
     printed: bytes = b""
@@ -38,7 +38,7 @@ class Execution(Protocol):
     """Runs launches, and hears of all else; called from one thread at a time."""
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
-        """Run a launch on its arguments; GpusimError for a fault, and for what is not simulated."""
+        """Run a launch on its arguments; GpusimError for a fault and for unsimulated instructions."""
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Take note of a launch that ended with an error."""
@@ -53,4 +53,4 @@ class Execution(Protocol):
         """Take note of an error of the program's beside its kernels, as a copy out of bounds."""
 
     def ended(self, process: int, timeline: Timeline, unfreed_bytes: int, unfreed: int) -> None:
-        """Take note of the end of a process, with what it has not freed."""
+        """Take note of the end of a process, with its memory leaks."""

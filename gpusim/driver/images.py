@@ -28,7 +28,7 @@ _KEPT = DiskCache("ptx", most_bytes=1 << 28)
 
 
 class ImageError(GpusimError):
-    """An image of which nothing can be run here, with the driver's status for it."""
+    """An image without code for the device, with the driver's status for it."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class ImageError(GpusimError):
 
 
 class Member(NamedTuple):
-    """A member of a fat binary: what it is, for which architecture, and its bytes."""
+    """A member of a fat binary: its kind, architecture and bytes."""
 
     kind: int
     arch: int

@@ -31,7 +31,7 @@ _POINTER = struct.Struct("<Q")
 
 
 class _Bound:
-    """Arguments by name, with the addresses of those that have some."""
+    """Arguments by name, and the addresses of the arrays among them."""
 
     def __init__(self) -> None:
         self.arguments: dict[str, Any] = {}
@@ -46,7 +46,7 @@ class _Bound:
 
 
 def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> Prepared:
-    """Return a launch with parameters of these bytes; GpusimError for what is not simulated."""
+    """Return a launch with parameters of these bytes; GpusimError for unsimulated instructions."""
     code, module, bound = function.code, function.module, _Bound()
     given = list(_given(function, held, arena, bound))
     variables = module.arrays(code)
@@ -70,7 +70,7 @@ def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> P
 
 
 def program(function: Function, given: list[Given]) -> Program:
-    """Return the kernel as a program, whose bank of constants is their memory."""
+    """Return the kernel as a program; its bank of constants is the module's memory."""
     key = tuple(
         (one.name, one.offset, one.size, isinstance(one.value, np.ndarray)) for one in given
     )
@@ -111,7 +111,7 @@ def _given(function: Function, held: bytes, arena: Arena, bound: _Bound) -> Iter
 
 
 def _parts(raw: bytes, arena: Arena) -> Iterator[tuple[int, bytes, Region | None]]:
-    """Yield a parameter in parts: words that are addresses, and what lies between."""
+    """Yield a parameter in parts: addresses, and the bytes between them."""
     begin = 0
     for offset in range(0, len(raw) - 7, 8):
         region = arena.at(_POINTER.unpack_from(raw, offset)[0])

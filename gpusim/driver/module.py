@@ -25,7 +25,7 @@ _WITHOUT_ASKING = 49152
 
 @dataclass(eq=False)
 class Function:
-    """A kernel of a module; programs are kept for what its parameters point to."""
+    """A kernel of a module, with its programs by the pointers among the parameters."""
 
     module: Module
     kernel: CodeKernel
@@ -34,7 +34,7 @@ class Function:
 
     @cached_property
     def code(self) -> Code:
-        """Its machine code; an error says what is not simulated."""
+        """Its machine code; GpusimError for unsimulated instructions."""
         return self.kernel.code(self.device.cc)
 
     @property
@@ -127,7 +127,7 @@ class Module:
 
     @cached_property
     def constants(self) -> Region:
-        """The bytes of all constants, which code reads as bank 3."""
+        """The bytes of all constants, bank 3 of the code."""
         held = self.cubin.constants
         made = self._arena.allocate(max(len(held), 8), OWN)
         made.bytes[: len(held)] = bytearray(held)
@@ -137,11 +137,11 @@ class Module:
 
     @cached_property
     def heap(self) -> Region:
-        """The memory from which malloc gives some to threads."""
+        """The heap of malloc in kernels."""
         return self._arena.allocate(HEAP_BYTES, OWN)
 
     def memory(self, name: str) -> Region:
-        """Return the memory of a `__device__` variable; what it points to has some as well."""
+        """Return the memory of a `__device__` variable; its initial pointers are resolved."""
         if name not in self._variables:
             one = self.cubin.variables[name]
             made = self._variables[name] = self._arena.allocate(max(one.size, 1), OWN)

@@ -1,7 +1,7 @@
 """nvcc for programs that run here: the wheels' or a toolkit's, with the shared runtime.
 
-`python -m gpusim.driver.nvcc ARGUMENTS` is what a program's build finds as nvcc: architectures are
-replaced by the simulated device's, fat binaries are left uncompressed, lines are kept.
+`python -m gpusim.driver.nvcc ARGUMENTS` takes nvcc's place in a build: architectures are replaced by
+the simulated device's, fat binaries stay uncompressed, and lines are kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def compiler() -> Path:
 
 
 def arguments(given: Sequence[str], architecture: str) -> list[str]:
-    """Return nvcc's arguments: the user's without architectures, and those that programs need."""
+    """Return nvcc's arguments: the user's without architectures, with the shared runtime."""
     kept = list(_without_own(given))
     made = [f"-arch={architecture}", "-lineinfo", "--no-compress", *_host_compiler(), *kept]
     if not any(one in _LINKS_NOTHING or one.startswith("--version") for one in kept):
@@ -59,7 +59,7 @@ def _without_own(given: Sequence[str]) -> Iterator[str]:
 
 
 def _host_compiler() -> list[str]:
-    """Return which compiler of C++ nvcc is to use, where its own choice, g++, is not there."""
+    """Return nvcc's option for the compiler of C++ where its own choice, g++, is missing."""
     if shutil.which("g++") is not None:
         return []
     found = next(shared_objects.compilers("c++", "clang++"), None)

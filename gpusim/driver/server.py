@@ -69,7 +69,7 @@ class Server:
                     client.close()
 
     def _greeted(self, channel: socket.socket) -> Client:
-        """Return the state of a process that begins, which is told of its device and memory."""
+        """Return the state of a new process, after sending it its device and memory."""
         (process,) = struct.unpack("<i", channel.recv(4) or b"\0\0\0\0")
         client = Client(process, self.device, self.execution)
         text = described(self.device, client.arena.size)

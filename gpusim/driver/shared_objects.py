@@ -45,14 +45,14 @@ def _keep(made: Path, place: Path) -> None:
     """Move a finished folder to its place, unless another process was first."""
     try:
         made.rename(place)
-        made.mkdir()  # what the caller removes
+        made.mkdir()  # for the caller to remove
     except OSError:
         if not place.exists():
             raise
 
 
 def _digest() -> str:
-    """Return what tells one state of the sources from another."""
+    """Return a digest of the sources and flags."""
     digest = hashlib.sha256(" ".join(_FLAGS).encode())
     for file in sorted(SOURCES.iterdir()):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())

@@ -29,7 +29,7 @@ class RefusedError(Exception):
 
 
 def of_fault(fault: KernelFault) -> int:
-    """Return the status with which CUDA ends a context where a kernel does this."""
+    """Return CUDA's status for a context after a kernel's fault."""
     for kind, status in _OF_FAULTS:
         if isinstance(fault, kind):
             return status

@@ -2,7 +2,7 @@
 
 The host takes no time. Work of a stream follows its earlier work; the default stream's follows
 all that other streams were given, and they follow it (CUDA C++ Programming Guide, "Default
-stream"). Copies between host and device take what the link's bandwidth gives.
+stream"). Copies between host and device take their bytes over the link's bandwidth.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OLDEST_LINK_GBPS = 15.75
 
 
 class Duration(NamedTuple):
-    """What a launch takes: the kernel itself, and what goes before it on an idle stream."""
+    """The time of a launch: the kernel, the overhead on an idle stream, the gap on a busy one."""
 
     kernel_us: float
     overhead_us: float
@@ -86,19 +86,19 @@ class Timeline:
         return made
 
     def copy_us(self, direction: int, size: int) -> float:
-        """Return what moving so many bytes takes: DRAM reads and writes those within the device."""
+        """Return the time of a copy of `size` bytes; within the device DRAM reads and writes them."""
         if direction == WITHIN:
             return 2 * size / (self.device.bandwidth.dram_gbps * 1e3)
         link = _LINK_GBPS.get(self.device.cc.major, _OLDEST_LINK_GBPS)
         return size / (link * 1e3)
 
     def fill(self, size: int, stream: int) -> Interval:
-        """Add a memset, which writes so many bytes."""
+        """Add a memset of `size` bytes."""
         taken = size / (self.device.bandwidth.dram_gbps * 1e3)
         return self._add("memset", "memset", stream, taken, size)
 
     def record(self, event: int, stream: int) -> None:
-        """Let an event be the end of what a stream has been given so far."""
+        """Set an event to the end of a stream's work so far."""
         self._events[event] = max(self._end(stream), self._host_us)
 
     def order(self, stream: int, event: int) -> None:
