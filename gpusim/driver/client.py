@@ -279,7 +279,7 @@ class Client:
             raise RefusedError(status.COOPERATIVE_TOO_LARGE)
 
     def _identity(self, function: Function, launch: Launch, held: bytes) -> str:
-        """Return a key of the launch: code, size and arguments, pointers as places in allocations."""
+        """Return a key of code, size and arguments, with pointers as places in allocations."""
         words: list[Any] = [function.module.digest, function.symbol, launch]
         for offset in range(0, len(held) - 7, 8):
             (word,) = struct.unpack_from("<Q", held, offset)

@@ -38,7 +38,7 @@ class Execution(Protocol):
     """Runs launches, and hears of all else; called from one thread at a time."""
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
-        """Run a launch on its arguments; GpusimError for a fault and for unsimulated instructions."""
+        """Run a launch on its arguments; GpusimError for faults and unsimulated instructions."""
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Take note of a launch that ended with an error."""

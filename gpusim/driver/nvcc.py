@@ -1,7 +1,7 @@
 """nvcc for programs that run here: the wheels' or a toolkit's, with the shared runtime.
 
-`python -m gpusim.driver.nvcc ARGUMENTS` takes nvcc's place in a build: architectures are replaced by
-the simulated device's, fat binaries stay uncompressed, and lines are kept.
+`python -m gpusim.driver.nvcc ARGUMENTS` takes nvcc's place in a build: architectures are
+replaced by the simulated device's, fat binaries stay uncompressed, and lines are kept.
 """
 
 from __future__ import annotations

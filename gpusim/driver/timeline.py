@@ -86,7 +86,7 @@ class Timeline:
         return made
 
     def copy_us(self, direction: int, size: int) -> float:
-        """Return the time of a copy of `size` bytes; within the device DRAM reads and writes them."""
+        """Return the time of a copy; within the device DRAM reads and writes its bytes."""
         if direction == WITHIN:
             return 2 * size / (self.device.bandwidth.dram_gbps * 1e3)
         link = _LINK_GBPS.get(self.device.cc.major, _OLDEST_LINK_GBPS)
