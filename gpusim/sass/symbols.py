@@ -124,7 +124,8 @@ class _Mangled:
             raise _UnknownError
         name = self.text[self.place - length : self.place]
         while self.next("B"):  # tags of the ABI, which are no part of the name
-            self.place += int(self.matched(_LENGTH))
+            length = int(self.matched(_LENGTH))
+            self.place += length
         return name
 
     def nested(self, *, is_type: bool) -> str:

@@ -169,6 +169,7 @@ def test_declarations_say_the_types_of_variables() -> None:
         ("_ZN2ns2in1dE", "ns::in::d"), ("_ZL3abc", "abc"), ("_ZN", "_ZN"), ("_Z5ab", "_Z5ab"),
         ("_ZN29_INTERNAL_00000000_4_v_cu_man1q31_GLOBAL__N__00000000_4_v_cu_man5anon2E",
          "q::anon2"),
+        ("_ZN8__main__6reduceB2v3B4c3_dE5ArrayIfLi1EE", "__main__::reduce"),
     ],
 )  # fmt: skip
 def test_symbols_have_names_of_cpp(symbol: str, name: str) -> None:
