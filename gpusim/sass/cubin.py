@@ -136,10 +136,10 @@ class Cubin:
     constant_links: tuple[Link, ...] = ()
 
 
-def read(data: bytes, name: str) -> Cubin:
+def read(data: bytes, name: str, most_bytes: int = MOST_BYTES) -> Cubin:
     """Return the content of a cubin; InputError, with the file's `name`, if it is none."""
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{name} has {len(data):,} bytes; a cubin has at most {MOST_BYTES:,}")
+    if len(data) > most_bytes:
+        raise InputError(f"{name} has {len(data):,} bytes; a cubin has at most {most_bytes:,}")
     try:
         return _Reader(data).cubin()
     except _DAMAGE as error:

@@ -106,36 +106,30 @@ def test_grids_of_which_a_sample_would_be_more_than_all_blocks_are_run_whole() -
     assert (found.probed, found.is_sampled, found.sampling_error) == (300, False, 0.0)
 
 
-def test_where_an_sm_gets_too_many_different_blocks_those_about_the_mean_stand_for_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_an_sm_gets_too_many_different_blocks_those_about_the_mean_stand_for_others() -> None:
     """Six blocks with 1 to 6 rounds: three may be played, each for two."""
     often = np.arange(1, 7, dtype=np.int32)
     found = classes_of(rounds_of_elements, 6, 32, often, np.zeros(6, np.int32))
     streams = [one.stream for one in found.classes]
     each = sum(stream.steps(32) for stream in streams) / 6
-    monkeypatch.setattr(representatives, "MOST_STEPS", 3.5 * each)
-    own = [(stream, 1) for stream in streams]
-    assert numbers_played(own, resident=5) == [0, 0, 2, 2, 4, 4]
-    assert numbers_played(own[1:4], resident=1) == [0, 1, 2]
+    own, steps = [(stream, 1) for stream in streams], 3.5 * each
+    assert numbers_played(own, resident=5, steps=steps) == [0, 0, 2, 2, 4, 4]
+    assert numbers_played(own[1:4], resident=1, steps=steps) == [0, 1, 2]
 
 
-def test_an_sm_whose_blocks_begin_together_ends_with_the_longest_which_is_played_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_sm_whose_blocks_begin_together_ends_with_the_longest_which_is_played_itself() -> None:
     """Rounds are 10, 20 ... 50 and 200: of blocks that all begin at once 200 is not the mean's."""
     often = np.array([10, 20, 30, 40, 50, 200], np.int32)
     found = classes_of(rounds_of_elements, 6, 32, often, np.zeros(6, np.int32))
     own = [(one.stream, 1) for one in found.classes]
-    monkeypatch.setattr(representatives, "MOST_STEPS", 1)
-    assert numbers_played(own, resident=6) == [2, 2, 2, 2, 2, 5]
-    assert numbers_played(own, resident=5) == [4, 4, 4, 4, 4, 4]
+    assert numbers_played(own, resident=6, steps=1) == [2, 2, 2, 2, 2, 5]
+    assert numbers_played(own, resident=5, steps=1) == [4, 4, 4, 4, 4, 4]
 
 
-def numbers_played(own: list[representatives.Counted], resident: int) -> list[int]:
+def numbers_played(own: list[representatives.Counted], resident: int, steps: float) -> list[int]:
     """Return for each of an SM's blocks, by their places among these, the one that is played."""
     streams = [stream for stream, _ in own]
-    played = representatives.representatives(own, 32, resident)
+    played = representatives.representatives(own, 32, resident, steps)
     return [streams.index(played[id(stream)]) for stream in streams]
 
 

@@ -263,10 +263,9 @@ def test_a_page_that_would_be_too_large_has_fewer_pictures(
 ) -> None:
     """There are three pictures, each of 60,000 characters for a theme."""
     drawings = [(lambda theme: theme, "svg", "a picture")] * 3
-    monkeypatch.setattr(render, "MOST_BYTES", most)
     monkeypatch.setattr(render, "_drawings", lambda subject: drawings)
     monkeypatch.setattr(render, "_address", lambda figure, kind: "data:," + "x" * 60_000)
-    whole = render.page([subject()])
+    whole = render.page([subject()], most_bytes=most)
     assert whole.count("data:,xxx") == 3 * themes
     assert ("No pictures:" in whole) == (themes == 0)
 

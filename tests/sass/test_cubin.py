@@ -83,12 +83,9 @@ def test_a_program_for_another_machine_is_foreign(made: bytes) -> None:
         cubin.read(bytes(x86), "x.cubin")
 
 
-def test_a_cubin_of_more_than_the_most_bytes_is_refused(
-    made: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cubin, "MOST_BYTES", 100)
+def test_a_cubin_of_more_than_the_most_bytes_is_refused(made: bytes) -> None:
     with pytest.raises(InputError, match=f"has {len(made):,} bytes; a cubin has at most 100"):
-        cubin.read(made, "x.cubin")
+        cubin.read(made, "x.cubin", most_bytes=100)
 
 
 def test_machine_code_of_another_gpu_is_refused(made: bytes) -> None:

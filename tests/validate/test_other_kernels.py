@@ -37,8 +37,7 @@ def test_numbers_are_what_their_names_say() -> None:
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> tuple[FakeDriver, PycudaBackend]:
-    monkeypatch.setattr(measure, "REPETITIONS", 2)
+def gpu() -> tuple[FakeDriver, PycudaBackend]:
     driver = FakeDriver()
     return driver, PycudaBackend(driver, FakeCompiler())
 
@@ -65,7 +64,7 @@ def timed(gpu: tuple[FakeDriver, PycudaBackend], name: str, n: int) -> list[floa
     driver, backend = gpu
     driver.log.clear()
     codes = Simulated(driver, Path())
-    return measure.times(backend, codes, KERNELS[name].at(n), is_checked=True)
+    return measure.times(backend, codes, KERNELS[name].at(n), True, repetitions=2)
 
 
 def test_a_launch_is_checked_and_timed_cold_and_warm(

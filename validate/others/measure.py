@@ -147,7 +147,13 @@ def queued(function: Any, launch: Launch, copy: Copy) -> None:
     function(*copy.arguments, grid=three(plan.grid), block=three(plan.block))
 
 
-def times(backend: PycudaBackend, codes: Codes, launch: Launch, is_checked: bool) -> list[float]:
+def times(
+    backend: PycudaBackend,
+    codes: Codes,
+    launch: Launch,
+    is_checked: bool,
+    repetitions: int = REPETITIONS,
+) -> list[float]:
     """Return cold and warm times with their percentiles; wrong results are printed."""
     filled = launch.filled()
     function = codes.function(launch)
@@ -162,7 +168,7 @@ def times(backend: PycudaBackend, codes: Codes, launch: Launch, is_checked: bool
     made = [
         us
         for before in (_cold, _warm)
-        for us in summary(_timed(backend, function, launch, copies, before))
+        for us in summary(_timed(backend, function, launch, copies, before, repetitions))
     ]
     for copy in copies:
         copy.free()
@@ -173,11 +179,16 @@ Before = Callable[[PycudaBackend, Callable[[], None], Copy], None]
 
 
 def _timed(
-    backend: PycudaBackend, function: Any, launch: Launch, copies: Sequence[Copy], before: Before
+    backend: PycudaBackend,
+    function: Any,
+    launch: Launch,
+    copies: Sequence[Copy],
+    before: Before,
+    repetitions: int,
 ) -> list[float]:
     """Return the times of many repetitions, in microseconds; the copies in rotation."""
     found: list[float] = []
-    for number in range(REPETITIONS):
+    for number in range(repetitions):
         copy = copies[number % len(copies)]
         work = partial(queued, function, launch, copy)
         found += backend.timed(partial(before, backend, work, copy), work, 1)

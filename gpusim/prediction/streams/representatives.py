@@ -12,12 +12,11 @@ import numpy as np
 
 from gpusim.prediction.streams import BlockStream
 
-MOST_STEPS = 200_000  # of distinct blocks: building them takes 2 s and 250 MB
 Counted = tuple[BlockStream, int]  # a stream, and the number of its blocks on the SM
 
 
 def representatives(
-    own: Sequence[Counted], iterations: int, resident: int
+    own: Sequence[Counted], iterations: int, resident: int, steps: float
 ) -> dict[int, BlockStream]:
     """Return the stream played for each, by its `id`: most often itself.
 
@@ -28,7 +27,7 @@ def representatives(
     ordered = sorted(own, key=lambda counted: counted[0].instructions)
     blocks = np.array([count for _, count in ordered])
     each = float(np.average([one.steps(iterations) for one, _ in ordered], weights=blocks))
-    parts = max(1, int(MOST_STEPS / each))
+    parts = max(1, int(steps / each))
     if len(ordered) <= parts:
         return {id(one): one for one, _ in ordered}
     if blocks.sum() > resident:

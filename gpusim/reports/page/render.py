@@ -60,15 +60,15 @@ def _jinja() -> Any:
         raise ReportMissingError(f"a report needs jinja2: {INSTALL}") from None
 
 
-def page(subjects: Sequence[Subject]) -> str:
+def page(subjects: Sequence[Subject], most_bytes: int = MOST_BYTES) -> str:
     """Return the page about one kernel or several side by side.
 
     It holds all that it shows. Steps are cut, and pictures are drawn on light paper alone or left
-    out, where it would grow beyond MOST_BYTES; it says so itself.
+    out, where it would grow beyond `most_bytes`; it says so itself.
     """
     for themes in (tuple(THEMES), ("light",), ()):
         text = _page(subjects, themes)
-        if len(text.encode()) <= MOST_BYTES:
+        if len(text.encode()) <= most_bytes:
             break
     return text
 
