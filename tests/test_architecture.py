@@ -21,9 +21,9 @@ PACKAGE = Path(gpusim.__file__).parent
 FLOORS = [
     {"errors", "version"},
     {"isa", "host"},
-    {"launch"},
+    {"launch", "program"},
     {"gpu", "catalogue", "compiler"},
-    {"cuda", "program"},
+    {"cuda"},
     {"lowering", "sass", "kernels"},
     {"codegen"},
     {"machine"},

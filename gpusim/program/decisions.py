@@ -1,6 +1,6 @@
-"""Decisions: the registers and the memory on which control flow and addresses depend.
+"""Decisions: the backward slice of control flow and addresses, as registers and memory.
 
-All others hold data. They are what a kernel computes, but change nothing of how it runs.
+All others hold data: a kernel computes them, but they change nothing of how it runs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Quotients, roots, powers and the like of numbers that are not given take their usual path.
+"""Fast paths: quotients, roots and powers of unknown numbers are taken for ordinary ones.
 
-nvcc's code asks of each whether its operands are ordinary: normal, their result as well; two
-64-bit integers that fit in 32 bits are divided in place. Else it goes a way of its own, a function
-of the compiler's or some rows. Where arrays have no elements nobody knows, and nearly all numbers
-are ordinary.
+nvcc's code tests the operands of each: normal numbers with a normal result, or two 64-bit integers
+that fit in 32 bits, take the fast path in place. Others take a slow path, a function of the
+compiler's or some rows. Of arrays without elements nobody knows, and nearly all numbers are
+ordinary.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from gpusim.program.memoisation import Same
 from gpusim.program.special_operands import answers, with_ordinary_operands
 from gpusim.program.taint import data_dependent_lines, tainted_registers
 
-# Functions that are called for operands that are not ordinary. Those of 64-bit integers are also
-# called without asking, where a divisor is known to be large.
+# Slow paths' functions. The ones of 64-bit integers are also called without a test, where a
+# divisor is known to be large.
 _SLOW_CALL = re.compile(r"CALL\.REL\S* `\(\$\S*__cuda_sm\w*(?:slowpath|mediumpath|full|_[su]64)")
 _OF_INTEGERS = re.compile(r"_[su]64\)")
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
 
 
 def on_fast_paths(program: Program, without: frozenset[str]) -> Program:
-    """Return a program that goes the usual way for elements of the arrays `without` them."""
+    """Return a program with the fast paths alone for data of the arrays `without` elements."""
     return _decided(Same(program), without)
 
 

@@ -73,7 +73,7 @@ def live(program: Program) -> tuple[list[int], list[int]]:
 def _effects(
     parts: dict[int, range], reads: Sequence[int], kills: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the registers that each block reads before it writes them, and those that it ends."""
+    """Return each block's upward-exposed uses, and the registers that it kills."""
     uses, ends = {}, {}
     for begin, part in parts.items():
         read = ended = 0
@@ -87,8 +87,8 @@ def _effects(
 def under_one_guard(parts: Iterable[Sequence[Row]]) -> set[int]:
     """Return the registers touched under one guard, within one of the blocks, and nowhere else.
 
-    Nothing that such a register held before is needed once it is written. A guard that is written
-    is another one from there on.
+    A write of one of them kills its value from before. A guard that is written is another one from
+    there on.
     """
     guards: dict[int, tuple[int, int, bool] | None] = {}
     since: dict[int, int] = {}
@@ -131,9 +131,9 @@ class Liveness:
 
 
 def live_registers(program: Program) -> list[int]:
-    """Return the 32-bit registers in use behind each instruction, with the ones that it writes.
+    """Return the number of 32-bit registers in use behind each instruction, its results included.
 
-    Those of the uniform datapath and predicates are not counted.
+    Registers of the uniform datapath and predicates are not counted.
     """
     narrow = wide = 0
     for row, written in zip(program.instructions, written_bits(program), strict=True):

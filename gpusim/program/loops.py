@@ -1,4 +1,4 @@
-"""Loops of a program, by what their bodies hold: alone with their lanes, yielding, or swapping."""
+"""Kinds of loops in a program, by their bodies: pure, yielding, or retrying a compare-and-swap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ YIELD = "bits.YIELD"
 
 @once
 def heads(program: Program) -> frozenset[int]:
-    """Return the pcs to which branches go back."""
+    """Return the loop headers: the pcs of backward branches' targets."""
     return frozenset(body.start for body in loop_bodies(program))
 
 
@@ -32,7 +32,7 @@ def innermost(program: Program, pc: int) -> range | None:
 def pure(program: Program) -> Array:
     """Return, by pc, whether it lies in a loop that neither touches memory nor meets others.
 
-    Lanes leave such a loop in many iterations. Without waiting they would go on in as many small
+    Lanes leave a pure loop in many iterations. Without waiting they would go on in as many small
     groups; waiting takes nothing from them, for nothing in the loop depends on the others.
     """
     is_pure = [OPS[row.op].is_pure for row in program.instructions]
@@ -61,7 +61,7 @@ def _inside(program: Program, bodies: Iterable[range]) -> Array:
 
 @once
 def swapping(program: Program) -> frozenset[int]:
-    """Return where the innermost loops begin in which a program swaps until it gets through."""
+    """Return the headers of the innermost loops around a retried compare-and-swap."""
     swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]
     around = ([body for body in loop_bodies(program) if pc in body] for pc in swaps)
     return frozenset(bodies[0].start for bodies in around if bodies)

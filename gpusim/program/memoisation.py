@@ -1,4 +1,4 @@
-"""What follows from a program alone is found once: a prediction runs some of its blocks often."""
+"""Memoisation of analyses by their program: a prediction runs some of its blocks often."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpusim.isa.ops import Program
 
 Found = TypeVar("Found")
 
-MOST_KEPT = 16  # programs of which what was found is kept
+MOST_KEPT = 16  # programs with results that are kept
 
 
 class Same:
@@ -27,7 +27,7 @@ class Same:
 
 
 def once(analysis: Callable[[Program], Found]) -> Callable[[Program], Found]:
-    """Let an analysis of programs look at each of those that came last only once."""
+    """Let an analysis look only once at each of the programs used last."""
 
     @lru_cache(maxsize=MOST_KEPT)
     def kept(same: Same) -> Found:

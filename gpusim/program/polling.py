@@ -13,7 +13,7 @@ from gpusim.program.uses import Slices
 
 @once
 def polls(program: Program) -> frozenset[int]:
-    """Return the pcs of loads and atomics for whose value a loop waits."""
+    """Return the pcs of loads and atomics that a loop repeats, at one address, until it is left."""
     return frozenset(pc for loop in _loops(program) for pc in loop.polls)
 
 
@@ -21,8 +21,8 @@ def polls(program: Program) -> frozenset[int]:
 def spins(program: Program) -> frozenset[int]:
     """Return the pcs of polls of loops that do nothing but wait for another block.
 
-    Nothing that such a loop carries into its next iteration decides, and nothing in it but the
-    polls themselves changes memory or meets others: as long as they find the same, it goes on.
+    No loop-carried register decides in a spin loop, and nothing in it but the polls themselves
+    changes memory or meets others: as long as they find the same, it goes on.
     """
     found: set[int] = set()
     for loop in _loops(program):
@@ -78,7 +78,7 @@ class _Loop:
 
     @cached_property
     def polls(self) -> set[int]:
-        """The pcs of loads and atomics for whose value it waits."""
+        """The pcs of loads and atomics that it repeats, at one address, until it is left."""
         return {
             pc
             for pc, row in self

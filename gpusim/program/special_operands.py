@@ -1,7 +1,7 @@
-"""Tests for odd numbers: what the compiler's powers, logarithms and sines ask of their operands.
+"""Tests for special operands, in the compiler's powers, logarithms and sines.
 
-Where arrays have no elements, such a test asks an ordinary number instead: one that is finite,
-positive, of no size out of the ordinary, and no constant exactly.
+Where arrays have no elements, a test gets an ordinary number instead: a finite and positive one, of
+a usual size, that equals no constant.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gpusim.program.uses import users
 
 ORDINARY = np.uint32(0x3F333333)  # 0.7, or the upper word of a double of 0.0003
 MAGNITUDE, INFINITE = 0x7FFFFFFF, 0x7F800000
-# Bounds beyond which libdevice goes another way: of a sine's angle, 105,615; of the upper word of
-# the operand of a double's exponential; of a logarithm's operand, all that is finite and positive.
+# Bounds of libdevice's fast paths: of a sine's angle, 105,615; of the upper word of the operand of
+# a double's exponential; of a logarithm's operand, all finite and positive numbers.
 BOUNDS: Mapping[str, frozenset[int]] = {
     "bits.FSETP": frozenset((0x47CE4780, 0x4086232B)),
     "bits.ISETP": frozenset((0x7F800000, 0x7FEFFFFF)),
@@ -30,10 +30,10 @@ EQUALITIES = (".EQ.", ".EQU.", ".NE.", ".NEU.")
 
 
 def with_ordinary_operands(program: Program, held: Sequence[int]) -> Program:
-    """Return a program whose tests for odd numbers ask an ordinary one.
+    """Return a program with an ordinary number in its tests for special operands.
 
-    `held` says, as bits, which registers are not known at each instruction. Tests on which memory
-    or more than the way through a calculation depends stay what they are.
+    `held` has, as bits, the tainted registers at each instruction. A test stays as it is if memory
+    depends on it, or more than the path through a calculation.
     """
     rows, ordinary = list(program.instructions), program.registers
     read_at, signs = users(program.instructions), set(_signs(program))
@@ -69,7 +69,7 @@ def answers(program: Program) -> Mapping[int, bool]:
 
 
 def _is_odd(program: Program, row: Instruction) -> bool:
-    """Return whether a row tests for what no ordinary number is."""
+    """Return whether a row tests for a special operand."""
     bound = _constant(program, row)
     if bound is None:
         return False
@@ -86,9 +86,9 @@ def _constant(program: Program, row: Instruction) -> int | None:
 
 
 def _signs(program: Program) -> Iterator[int]:
-    """Yield where a power asks for the sign of its base, which is no NaN and equals no constant.
+    """Yield the tests of a power for the sign of its base: no NaN, and equal to no constant.
 
-    The comparison with infinity is one for which a NaN counts as beyond it.
+    In the comparison with infinity a NaN counts as beyond it.
     """
     tests = set[int]()
     for pc, row in enumerate(program.instructions):

@@ -12,7 +12,7 @@ from gpusim.program.uses import bits, read_bits, written_bits
 
 
 def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
-    """Return the lines whose control flow or addresses depend on the elements of some arrays."""
+    """Return the lines with control flow or addresses that elements of some arrays decide."""
     lines = {
         row.line
         for row, tainted in zip(
@@ -81,7 +81,7 @@ class _Taint:
 
 
 class _Clean:
-    """Registers, as bits, without taint for the lanes for which a guard is on."""
+    """Registers, as bits, without taint for the lanes with a guard that is on."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int | None, bool], int] = {}
@@ -91,7 +91,7 @@ class _Clean:
         return self._known.get((row.guard, row.negated), 0)
 
     def after(self, row: Instruction, held: int, written: int, *, is_tainted: bool) -> int:
-        """Note what an instruction writes; return the taint behind it, of any of the lanes."""
+        """Note an instruction's results; return the taint behind it, of any of the lanes."""
         guard = row.guard, row.negated
         self._known = {
             key: known & ~written for key, known in self._known.items() if key[0] not in row.dst

@@ -1,4 +1,4 @@
-"""Uses of registers, and backward slices: the registers from which others are computed.
+"""Uses of registers, and backward slices: registers with all that they are computed from.
 
 Both hold for a stretch of code in any order: the body of a loop, or a whole program.
 """
@@ -50,7 +50,7 @@ def users(rows: Iterable[Instruction]) -> dict[int, list[int]]:
 class Slices:
     """Backward slices of a stretch of code: through the sources of instructions, not their guards.
 
-    What comes out of memory depends on the address alone.
+    A loaded value depends on its address alone.
     """
 
     def __init__(self, rows: Sequence[Instruction]) -> None:

@@ -1,4 +1,4 @@
-"""The verifier of a `Program`, however it was made: what the machine relies on, for tests.
+"""The verifier of a `Program` of either generator: the machine's preconditions, for tests.
 
 The product does not run it.
 """
@@ -24,10 +24,10 @@ def verify(program: Program) -> None:
 
 
 def mistakes(program: Program) -> Iterator[str]:
-    """Yield what is wrong with single instructions, and with the paths that lead to them."""
+    """Yield the mistakes of single instructions, and of the paths that lead to them."""
     found = [mistake for pc in range(len(program.instructions)) for mistake in _of_one(program, pc)]
     yield from found
-    if not found:  # paths are those between targets that exist
+    if not found:  # paths exist between valid targets alone
         yield from _of_barriers(program)
         yield from _of_registers(program)
 
@@ -119,7 +119,7 @@ def _of_registers(program: Program) -> Iterator[str]:
 
 
 def _with(known: Written, register: int, writer: Instruction) -> Written:
-    """Return what is written after an instruction has written a register."""
+    """Return the written registers behind an instruction that writes one."""
     guard, negated = writer.guard, writer.negated
     if guard is None:
         rest = frozenset(fact for fact in known if fact[1] != register)
@@ -130,16 +130,16 @@ def _with(known: Written, register: int, writer: Instruction) -> Written:
 
 
 def _decided(known: Written, guard: int, negated: bool) -> Written:
-    """Return what is written for lanes of which it is known what guard they have."""
+    """Return the written registers of lanes with a known guard."""
     return known | {(r, None, False) for r, g, n in known if (g, n) == (guard, negated)}
 
 
 def _on_every_path(
     program: Program, after: Callable[[int, frozenset[Fact], int], frozenset[Fact]]
 ) -> dict[int, frozenset[Fact]]:
-    """Return the facts that hold before each reachable instruction, whatever path led there.
+    """Return the facts that hold before each reachable instruction, on every path.
 
-    `after(pc, before, target)` are those that hold where an instruction goes on to a target.
+    `after(pc, before, target)` are the facts where an instruction goes on to a target.
     """
     following = successors(program)
 
