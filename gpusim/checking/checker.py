@@ -117,9 +117,9 @@ class Checker(Observer):
             return {"commits": self._commit, "awaits": self._await}[OPS[row.op].copies]
         ordering = self._sync_warp if OPS[row.op].orders_lanes else None
         return {
-            "gather": self._gather,
+            "warpsync": ordering if OPS[row.op].checks_mask else self._gather,
             "collect": self._gather,
-            "exchange": self._exchange,
+            "shuffle": ordering if OPS[row.op].checks_mask else self._exchange,
             "barrier": self._arrive,
             "fence": self._fence,
             "exit": self._leave,

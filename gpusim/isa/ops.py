@@ -221,6 +221,8 @@ class Op:
     `timing`: the clock's action for an op without a fixed time, where its unit alone does not say.
     `convergent`: threads take part together, so that it is never guarded nor moved.
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
+    `checks_mask`: lanes that take part against that mask are a fault; `is_replayed`: it is issued
+    again for lanes that have waited.
     `orders_lanes`: what its lanes did to memory before it, all of them see behind it.
     `waits_for_memory`: its warp waits until others have seen what it did to memory before.
     `when_apart`: what stands before it where lanes of a warp may be apart: "ask" whether they are
@@ -245,6 +247,8 @@ class Op:
     timing: str = ""
     convergent: bool = False
     waits_for_lanes: bool = False
+    checks_mask: bool = False
+    is_replayed: bool = False
     orders_lanes: bool = False
     waits_for_memory: bool = False
     when_apart: Literal["", "ask", "gather"] = ""
@@ -336,8 +340,8 @@ _LONE = (
 )  # fmt: skip
 _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
-    "bounds", "source_branch", "shuffle", "vote", "match", "activemask", "exchange", "poll",
-    "elect", "same_lanes", "reduce_lanes", "agrees", "warpsync", "gather", "collect", "bssy",
+    "bounds", "source_branch", "shuffle", "vote", "match",
+    "elect", "reduce_lanes", "agrees", "warpsync", "collect", "bssy",
     "get_token", "set_token",
 )  # fmt: skip
 
@@ -411,7 +415,19 @@ def as_detail_says(instruction: Instruction, *registers: Array) -> Array | tuple
 
 def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
     """Return the row of what the lanes do together that a mask, its first source, names."""
-    return Op(unit, kind=kind, convergent=True, waits_for_lanes=True, orders_lanes=True, **traits)
+    return _together(unit, kind, waits_for_lanes=True, checks_mask=True, **traits)
+
+
+def _gathering(kind: str) -> Op:
+    """Return the row of an op of a compiler's own code that waits for lanes."""
+    return Op(
+        "cbu", kind=kind, convergent=True, waits_for_lanes=True, is_replayed=True, redirects=True
+    )
+
+
+def _together(unit: str, kind: str, **traits: Any) -> Op:
+    """Return the row of an op of the lanes that take part."""
+    return Op(unit, kind=kind, convergent=True, orders_lanes=True, **traits)
 
 
 # An instruction with neither destination nor sources stands for work whose value another gives:
@@ -498,15 +514,15 @@ OPS: dict[str, Op] = {
     "MEMBAR": Op("lsu", kind="fence", timing="fence", waits_for_memory=True),
     "ERRBAR": Op("lsu", kind="fence"),  # what a compiler writes behind a MEMBAR
     # Lanes of a warp together.
-    # Mask, value, lane, width; detail: idx up down bfly.
+    # Mask, value, lane, limits; detail: idx up down bfly, and the results, value or inside.
     "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", timing="shuffle"),
-    # Mask, predicate; detail: all any ballot.
+    # Mask, predicate; detail: results, names of VOTES.
     "VOTE": _of_lanes("vote", "vote", when_apart="gather"),
     # Mask, value; detail: any all, which has a predicate as second result. Timed as a vote, which
     # nobody has measured.
     "MATCH": _of_lanes("vote", "match", when_apart="gather"),
     "WARPSYNC": _of_lanes("cbu", "warpsync", when_apart="ask", redirects=True),  # mask
-    "ACTIVEMASK": Op("alu", kind="activemask", convergent=True),
+    "ACTIVEMASK": Op("alu", kind="vote", convergent=True),  # a ballot without a predicate
     "WARPSYNC.ALL": Op("cbu", orders_lanes=True),
     # Warps of a block together. detail: sync count and or
     "BAR": Op("adu", kind="barrier", timing="barrier", convergent=True),
@@ -562,8 +578,8 @@ OPS |= {
     "ATOM": Op("lsu", kind="atomic", timing="global_atomic"),
     "bits.B2R.RESULT": Op("adu", as_detail_says),
     "QSPC": Op("lsu", as_detail_says),  # which memory an address means; nobody has measured it
-    "MATCH.LANES": Op("vote", kind="same_lanes", convergent=True, orders_lanes=True),
-    "REDUX.LANES": Op("vote", kind="reduce_lanes", convergent=True, orders_lanes=True),
+    "MATCH.LANES": _together("vote", "match"),
+    "REDUX.LANES": _together("vote", "reduce_lanes"),
     "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),
     "CALL.REL": Op("cbu", kind="branch", redirects=True),
     "CALL.REG": Op("cbu", kind="jump", redirects=True),
@@ -572,7 +588,12 @@ OPS |= {
     "RET.REL": Op("cbu", kind="jump", redirects=True),
     "BPT.TRAP": Op("cbu", kind="trap"),
     "WARPSYNC.COLLECTIVE": Op(
-        "cbu", kind="collect", convergent=True, waits_for_lanes=True, redirects=True
+        "cbu",
+        kind="collect",
+        convergent=True,
+        waits_for_lanes=True,
+        is_replayed=True,
+        redirects=True,
     ),
     "R2UR.AGREES": Op("alu", kind="agrees", convergent=True, sets_predicate=True),
     "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
@@ -583,13 +604,18 @@ OPS |= {
     "BAR.SYNC": Op("adu", kind="named_barrier", timing="barrier", redirects=True),
     "BAR.ARV": Op("adu", kind="arrive"),
     "WARPSYNC.MASK": Op(
-        "cbu", kind="gather", convergent=True, waits_for_lanes=True, redirects=True
+        "cbu",
+        kind="warpsync",
+        convergent=True,
+        waits_for_lanes=True,
+        is_replayed=True,
+        redirects=True,
     ),
     "LDC.BANK": Op("constants", kind="bank", timing="constant"),
     "ULDC.BANK": Op("uniform", kind="bank"),
-    "SHFL.LANES": Op("lsu", kind="exchange", timing="shuffle", convergent=True, orders_lanes=True),
-    "ELECT.LANES": Op("vote", kind="elect", convergent=True, orders_lanes=True),
-    "VOTE.LANES": Op("vote", kind="poll", convergent=True, orders_lanes=True),
+    "SHFL.LANES": _together("lsu", "shuffle", timing="shuffle"),
+    "ELECT.LANES": _together("vote", "elect"),
+    "VOTE.LANES": _together("vote", "vote"),
 }
 
 

@@ -15,26 +15,26 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import FaultPlace, LaneMaskError
+from gpusim.isa.lanes import LANE_BITS
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 
 Array = np.ndarray[Any, Any]
-LANES = np.arange(32)
-LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
 EVERY_LANE = 0xFFFFFFFF
 
 # Their names in the source, by kind and detail of the instruction.
-WORDS: Mapping[tuple[str, str], str] = {
-    ("shuffle", "idx"): "shfl_sync",
-    ("shuffle", "up"): "shfl_up_sync",
-    ("shuffle", "down"): "shfl_down_sync",
-    ("shuffle", "bfly"): "shfl_xor_sync",
-    ("vote", "all"): "all_sync",
-    ("vote", "any"): "any_sync",
-    ("vote", "ballot"): "ballot_sync",
-    ("match", "any"): "match_any_sync",
-    ("match", "all"): "match_all_sync",
+WORDS: Mapping[str, str] = {
+    "shuffle idx": "shfl_sync",
+    "shuffle up": "shfl_up_sync",
+    "shuffle down": "shfl_down_sync",
+    "shuffle bfly": "shfl_xor_sync",
+    "vote all": "all_sync",
+    "vote any": "any_sync",
+    "vote ballot": "ballot_sync",
+    "match any": "match_any_sync",
+    "match all": "match_all_sync",
+    "warpsync": "syncwarp",
 }
 
 
@@ -86,7 +86,7 @@ def _tell(
     lanes = np.flatnonzero(wrong[copy, split])
     who = f"{_listed(lanes)} of warp {warp} (block {block})"
     kind = OPS[instruction.op].kind
-    word = WORDS.get((kind, str(instruction.detail)), "syncwarp")
+    word = WORDS["warpsync" if kind == "warpsync" else f"{kind} {instruction.detail[0]}"]
     place = FaultPlace(instruction.line, block, 32 * warp + int(lanes[0]), lanes=len(lanes))
     message = f"line {instruction.line}: {word}: {text.format(who=who)}"
     context.fault(LaneMaskError(message, place))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gpusim.isa import lanes
+from gpusim.isa.lanes import LANE_BITS, LANES
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.machine import participation
 from gpusim.machine.context import Context
@@ -16,178 +18,90 @@ from gpusim.machine.value_divergence import agreed_words, diverge_by
 from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
-LANES = np.arange(32)
 # Instructions that only wait for lanes, by kind: equal numbers correspond, at any pc.
 # Seen on an H200 for collective ones around nothing; around a shuffle or a barrier, none does here.
-CORRESPONDING = {"warpsync": -1, "gather": -1, "collect": -2}
-LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))
+CORRESPONDING = {"warpsync": -1, "collect": -2}
+
+
+def _masked(group: Group, instruction: Instruction) -> tuple[Array | None, list[Array]]:
+    """Return the mask that an instruction checks, if it has one, and its other sources."""
+    sources = group.sources(instruction)
+    return (sources[0], sources[1:]) if OPS[instruction.op].checks_mask else (None, sources)
 
 
 def shuffle(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Give each lane the value of the lane that it names."""
-    mask, value, lane, width = group.sources(instruction)
-    if _waits(context, group, mask):
+    """Give each lane the value of its source lane: 0 from an inactive one that no mask rules out.
+
+    The results are the "value", and the "inside" of `lanes.shuffle_sources`.
+    """
+    mask, (value, lane, limits) = _masked(group, instruction)
+    if mask is not None and _waits(context, group, mask):
         return True
-    source = _source(str(instruction.detail), lane.astype(np.int64), width.astype(np.int64))
-    participation.check(context, group, instruction, mask, on, source)
-    if instruction.dst:
-        group.write(instruction.dst[0], _taken(value, source), on)
-    context.report(group, instruction, on, mask=mask)
+    mode, *results = instruction.detail
+    source, inside = lanes.shuffle_sources(mode, lane, limits)
+    if mask is not None:
+        participation.check(context, group, instruction, mask, on, source)
+    elif not on.all():
+        value = np.where(on, value, value.dtype.type(0))
+    for register, result in zip(instruction.dst, results, strict=False):
+        group.write(register, inside if result == "inside" else lanes.taken(value, source), on)
+    is_traced = mask is None and "value" in results
+    context.report(group, instruction, on, mask=mask, sources=source if is_traced else None)
     return False
 
 
-def _source(mode: str, lane: Array, width: Array) -> Array:
-    """Return the lane that each lane reads from; its own where that lies outside its segment.
-
-    Lanes, distances and masks are taken by their last five bits, as PTX's `shfl` does.
-    """
-    start, lane = LANES & ~(width - 1), lane & 31
-    if mode == "idx":
-        return np.asarray(start + (lane & (width - 1)))
-    source: Array = {"up": LANES - lane, "down": LANES + lane, "bfly": LANES ^ lane}[mode]
-    outside = source < start if mode == "up" else source > start + width - 1
-    return np.where(outside, LANES, source)
-
-
-def _taken(value: Array, source: Array) -> Array:
-    """Return each lane's value from its source lane."""
-    if value.shape[2] == 1:
-        return value
-    if source.shape[:2] == (1, 1):
-        return np.asarray(np.take(value, source[0, 0], axis=2))
-    shape = (*np.broadcast_shapes(value.shape[:2], source.shape[:2]), 32)
-    return np.take_along_axis(np.broadcast_to(value, shape), np.broadcast_to(source, shape), axis=2)
-
-
-def _ballot(lanes: Array) -> Array:
-    """Return lanes as bits of a number."""
-    bits: Array = np.where(lanes, LANE_BITS, np.uint32(0))
-    return np.asarray(bits.sum(axis=2, dtype=np.uint32, keepdims=True))
-
-
-# The result of a vote, from the lanes, as bits, with true and with false predicates.
-VOTES: Mapping[str, Callable[[Array, Array], Any]] = {
-    "all": lambda _, no: no == 0,
-    "any": lambda yes, _: yes != 0,
-    "ballot": lambda yes, _: yes,
-}
-
-
 def vote(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Give each lane the vote over the predicates of its mask's lanes."""
-    mask, predicate = group.sources(instruction)
-    if _waits(context, group, mask):
-        return True
-    participation.check(context, group, instruction, mask, on)
-    bits = mask.astype(np.uint32)
-    yes, no = (_ballot(on & said) & bits for said in (predicate, ~predicate))
-    value = VOTES[str(instruction.detail)](yes, no)
-    group.write(instruction.dst[0], value, on)
+    """Give each lane the vote over the predicates of the lanes, or of its mask's lanes."""
+    op, sources = OPS[instruction.op], list(instruction.src)
+    mask = group.read(sources.pop(0), np.uint32) if op.checks_mask else None
+    predicate = group.read(sources[0], np.bool_) if sources else None
+    if mask is not None:
+        if _waits(context, group, mask):
+            return True
+        participation.check(context, group, instruction, mask, on)
+    ballots = lanes.Ballots(on, predicate, mask)
+    for register, result in zip(instruction.dst, instruction.detail, strict=True):
+        group.write(register, lanes.VOTES[result](ballots), on)
     context.report(group, instruction, on, mask=mask)
     return False
 
 
 def match(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Give each lane the lanes that have the bits of its value; all or none of them for "all"."""
-    mask, value = group.sources(instruction)
-    if _waits(context, group, mask):
-        return True
-    participation.check(context, group, instruction, mask, on)
-    named = (mask.astype(np.uint32)[..., None] & LANE_BITS) != 0
-    among = on[..., None, :] & named
-    same = _same_bits(value, among)
-    if instruction.detail == "all":
-        alike = np.asarray((same | ~among).all(axis=3))
-        group.write(instruction.dst[1], alike, on)
-        same &= alike[..., None]
-    group.write(instruction.dst[0], _packed(same), on)
+    """Give each lane the lanes with its value, among all or among its mask's lanes."""
+    mask, words = _masked(group, instruction)
+    if mask is not None:
+        if _waits(context, group, mask):
+            return True
+        participation.check(context, group, instruction, mask, on)
+    matches = lanes.Matches(words, on, mask)
+    for register, result in zip(instruction.dst, instruction.detail, strict=True):
+        group.write(register, lanes.MATCHES[result](matches), on)
     context.report(group, instruction, on)
     return False
-
-
-def _same_bits(value: Array, among: Array) -> Array:
-    """Return for each lane the lanes with its value, shaped (copies, splits, 32, 32)."""
-    bits = value.view(np.dtype(f"u{value.dtype.itemsize}"))
-    bits = np.broadcast_to(bits, (*np.broadcast_shapes(value.shape[:2], among.shape[:2]), 32))
-    return np.asarray((bits[..., :, None] == bits[..., None, :]) & among)
-
-
-def _packed(lanes: Array) -> Array:
-    """Return lanes, the last axis, as bits of a number."""
-    packed = np.ascontiguousarray(np.packbits(lanes, axis=-1, bitorder="little"))
-    return np.asarray(packed.view(np.uint32)[..., 0])
-
-
-def activemask(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Give the lanes that run this instruction, as bits."""
-    group.write(instruction.dst[0], _ballot(on), on)
-    context.report(group, instruction, on)
 
 
 def warpsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Hold the group until the lanes in its mask arrive."""
-    mask = group.read(instruction.src[0])
+    op, mask = OPS[instruction.op], group.read(instruction.src[0], np.uint32)
+    if op.is_replayed:
+        _report_missing(context, group, instruction, mask, on)
     if _waits(context, group, mask):
         return True
-    participation.check(context, group, instruction, mask, on)
+    if op.checks_mask:
+        participation.check(context, group, instruction, mask, on)
     context.report(group, instruction, on, mask=mask)
     return False
 
 
-def exchange(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Shuffle as the hardware does: limits in a register, 0 from an inactive lane."""
-    value, lane, limits = group.sources(instruction)
-    mode, wants_value = instruction.detail
-    source, inside = _from(mode, lane.astype(np.int64), limits.astype(np.int64))
-    if on.all():
-        taken = _taken(value, source)
-    else:
-        taken = _taken(np.where(on, value, value.dtype.type(0)), source)
-    results = ((taken,) if wants_value else ()) + (inside,)
-    for register, result in zip(instruction.dst, results, strict=False):
-        group.write(register, result, on)
-    context.report(group, instruction, on, sources=source if wants_value else None)
-
-
-def _from(mode: str, lane: Array, limits: Array) -> tuple[Array, Array]:
-    """Return each lane's source lane, its own if outside its segment, and whether it is inside.
-
-    The limits hold the last lane of a segment, and above it the bits that tell segments apart
-    (PTX ISA, shfl.sync).
-    """
-    clamp, segment = limits & 31, limits >> 8 & 31
-    last = (LANES & segment) | (clamp & ~segment)
-    lane = lane & 31
-    if mode == "idx":
-        source = (LANES & segment) | (lane & ~segment)
-    else:
-        source = {"up": LANES - lane, "down": LANES + lane, "bfly": LANES ^ lane}[mode]
-    inside = source >= last if mode == "up" else source <= last
-    return np.where(inside, source, LANES), inside
-
-
-# The result of a poll, from the participating lanes and the ones with a true predicate.
-_POLLS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "all": lambda on, yes: _all(~on | yes),
-    "any": lambda _, yes: np.asarray(yes.any(axis=2, keepdims=True)),
-    "alike": lambda on, yes: _all(~on | yes) | _all(~yes),
-}
-
-
-def _all(lanes: Array) -> Array:
-    return np.asarray(lanes.all(axis=2, keepdims=True))
-
-
-def poll(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Combine a predicate of the active lanes, and give the lanes with it true."""
-    mode, wants_lanes, negated = instruction.detail
-    predicate = group.read(instruction.src[0], bool)
-    yes = on & (~predicate if negated else predicate)
-    verdict = _POLLS[mode](on, yes)
-    results = ((_ballot(yes),) if wants_lanes else ()) + (verdict,)
-    for register, result in zip(instruction.dst, results, strict=False):
-        group.write(register, result, on)
-    context.report(group, instruction, on)
+def _report_missing(
+    context: Context, group: Group, instruction: Instruction, mask: Array, on: Array
+) -> None:
+    """Report an instruction for the splits that wait: it is issued again when all are there."""
+    misses = misses_lanes(group, mask)
+    if misses.any():
+        waiting = Group(group.batch, group.which[misses])
+        waiting.pc = group.pc
+        context.report(waiting, instruction, waiting.mask & on[:, misses])
 
 
 def elect(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -253,7 +167,7 @@ def release(context: Context) -> None:
         here = Group(batch, waiting[pc == place])
         mask = here.read(context.instructions[int(place)].src[0])
         named[pc == place] = _named(here, mask)[0]
-    bits = _ballot(named[None])[0, :, 0]
+    bits = lanes.packed(named)[:, 0]
     what = corresponding(batch.program)[pc]
     union, order, first, sizes = union_of_runs(splits.mask[:, waiting], bits, what, row)
     live = splits.lanes(batch.rows)[:, row[first]]
@@ -299,57 +213,14 @@ def _does_something(instruction: Instruction) -> bool:
     return row.kind != "compute" or row.evaluate is not None
 
 
-def same_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Find, for each lane, the lanes with the same value; or say whether all have it."""
-    mode, wants_lanes = instruction.detail
-    words = [group.read(register, np.uint32) for register in instruction.src]
-    same = on[..., None, :] & on[..., :, None]
-    for word in words:
-        word = np.broadcast_to(word, np.broadcast_shapes(word.shape, on.shape))
-        same = same & (word[..., None, :] == word[..., :, None])
-    verdict = ~(on & ~(same | ~on[..., None, :]).all(axis=3)).any(axis=2, keepdims=True)
-    bits = np.where(same, LANE_BITS, np.uint32(0)).sum(axis=3, dtype=np.uint32)
-    if mode == "all":
-        bits = np.where(verdict, bits, np.uint32(0))
-    results = ((bits,) if wants_lanes else ()) + (verdict,)
-    for register, result in zip(instruction.dst, results, strict=False):
-        group.write(register, result, on)
-    context.report(group, instruction, on)
-
-
-_NEUTRAL = {"add": 0, "or": 0, "xor": 0, "and": -1}
-_REDUCE: Mapping[str, np.ufunc] = {
-    "add": np.add, "or": np.bitwise_or, "xor": np.bitwise_xor, "and": np.bitwise_and,
-    "min": np.minimum, "max": np.maximum,
-}  # fmt: skip
-
-
 def reduce_lanes(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Reduce the values of active lanes; all of them get the result."""
     operation, signed = instruction.detail
     value = group.read(instruction.src[0], np.uint32)
     value = value.view(np.int32) if signed else value
-    limits = np.iinfo(value.dtype)
-    neutral = {**_NEUTRAL, "min": limits.max, "max": limits.min}[operation]
-    spare = np.array(neutral).astype(value.dtype)
-    held = np.where(on, np.broadcast_to(value, np.broadcast_shapes(value.shape, on.shape)), spare)
-    total = _REDUCE[operation].reduce(held, axis=2, keepdims=True, dtype=value.dtype)
+    total = lanes.reduced(operation, value, on)
     group.write(instruction.dst[0], total.view(np.uint32), on)
     context.report(group, instruction, on)
-
-
-def gather(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Wait for the lanes in a mask; waiting splits issue it again when the lanes arrive."""
-    mask = group.read(instruction.src[0], np.uint32)
-    misses = misses_lanes(group, mask)
-    if misses.any():
-        waiting = Group(group.batch, group.which[misses])
-        waiting.pc = group.pc
-        context.report(waiting, instruction, waiting.mask & on[:, misses])
-    if _waits(context, group, mask):
-        return True
-    context.report(group, instruction, on, mask=mask)
-    return False
 
 
 def collect(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
@@ -357,7 +228,7 @@ def collect(context: Context, group: Group, instruction: Instruction, on: Array)
     named = agreed_words(group, instruction, group.mask)
     least = np.where(group.mask, named, np.uint32(0xFFFFFFFF)).min(axis=2)
     if (least == np.where(group.mask, named, np.uint32(0)).max(axis=2)).all():
-        return gather(context, group, instruction, on)
+        return warpsync(context, group, instruction, on)
     diverge_by(group, named, group.pc)
     context.executed -= 1
     return True

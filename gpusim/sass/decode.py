@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import GpusimError
+from gpusim.isa.lanes import NEGATED
 from gpusim.isa.ops import COUNT_UP, LOCAL_HIGH, SHARED_HIGH, SPIN, Memory
 from gpusim.sass import immediates
 from gpusim.sass import operands as written
@@ -1097,26 +1098,29 @@ def _exchange(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
     wants_value = not result.is_zero
     wants_inside = not inside.is_true
     results = ((result.name,) if wants_value else ()) + ((inside.name,) if wants_inside else ())
-    detail = (mode, wants_value)
+    named = (("value",) if wants_value else ()) + (("inside",) if wants_inside else ())
+    detail = (mode, *named)
     yield Micro("SHFL.LANES", place, detail, tuple(sources), results, row.guard)
 
 
-_POLLS = {"ALL": "all", "ANY": "any", "EQ": "alike"}
+_VOTES = {"ALL": "all", "ANY": "any", "EQ": "alike"}
 
 
-def _poll(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+def _vote(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     operands = list(row.operands)
-    result = operands.pop(0) if operands[0].kind == "R" else None
+    lanes = operands.pop(0) if operands[0].kind == "R" else None
     _expect(len(operands) == 2 and all(o.kind == "P" for o in operands), row)
     verdict, asked = operands
-    mode = next((mode for name, mode in _POLLS.items() if name in row.modifiers), "any")
-    wants_lanes = result is not None and not result.is_zero
-    results = ((result.name,) if wants_lanes and result else ()) + (
-        () if verdict.is_true else (verdict.name,)
-    )
-    source = _words(asked, "p", row)
-    detail = (mode, wants_lanes, asked.negated and not asked.is_true)
-    yield Micro("VOTE.LANES", place, detail, source, results, row.guard)
+    wanted = []
+    if lanes is not None and not lanes.is_zero:
+        wanted.append(("ballot", lanes.name))
+    if not verdict.is_true:
+        mode = next((mode for name, mode in _VOTES.items() if name in row.modifiers), "any")
+        wanted.append((mode, verdict.name))
+    is_negated = asked.negated and not asked.is_true
+    detail = tuple(NEGATED[result] if is_negated else result for result, _ in wanted)
+    results = tuple(name for _, name in wanted)
+    yield Micro("VOTE.LANES", place, detail, _words(asked, "p", row), results, row.guard)
 
 
 def _elect(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -1134,13 +1138,13 @@ def _match(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[
     operands = list(row.operands)
     verdict = operands.pop(0) if operands[0].kind == "P" else None
     _expect(len(operands) == 2, row)
-    result, value = operands
-    wants_lanes = not result.is_zero
-    wants_verdict = verdict is not None and not verdict.is_true
-    results = ((result.name,) if wants_lanes else ()) + (
-        (verdict.name,) if wants_verdict and verdict else ()
-    )
-    detail = ("all" if "ALL" in row.modifiers else "any", wants_lanes)
+    lanes, value = operands
+    wanted = []
+    if not lanes.is_zero:
+        wanted.append(("all" if "ALL" in row.modifiers else "any", lanes.name))
+    if verdict is not None and not verdict.is_true:
+        wanted.append(("agree", verdict.name))
+    detail, results = (tuple(one[place] for one in wanted) for place in (0, 1))
     sources = _words(value, "U" if "U64" in row.modifiers else "u", row)
     yield Micro("MATCH.LANES", place, detail, sources, results, row.guard)
 
@@ -1198,7 +1202,7 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "redux": _redux,
     "fence": _fence,
     "exchange": _exchange,
-    "poll": _poll,
+    "vote": _vote,
 }
 
 

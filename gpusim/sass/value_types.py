@@ -121,9 +121,8 @@ def _copied(instruction: Instruction) -> tuple[int, ...]:
     form = instruction.detail
     if OPS[instruction.op].is_copy:
         return instruction.src[:1]
-    if instruction.op == "SHFL.LANES":
-        _, wants_value = form
-        return instruction.src[:1] if wants_value else ()
+    if OPS[instruction.op].kind == "shuffle":
+        return instruction.src[:1] if "value" in form else ()
     if not isinstance(form, Form):
         return ()
     if form.name.startswith(("SEL", "USEL")):

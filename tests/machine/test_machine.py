@@ -713,7 +713,7 @@ def test_lanes_meet_those_whose_mask_names_the_same_lanes() -> None:
         high: np.uint32(0xFFFF0000),
         eight: np.int32(8),
         sixteen: np.int32(16),
-        full: np.int32(32),
+        full: np.int32(31),
     }
     shuffle = 11
     rows = (
@@ -728,7 +728,7 @@ def test_lanes_meet_those_whose_mask_names_the_same_lanes() -> None:
         Instruction("BRA", guard=first_half, target=shuffle),
         Instruction("NOP"),
         Instruction("NOP"),
-        Instruction("SHFL", (taken,), (mask, lane, lane, full), detail="idx"),
+        Instruction("SHFL", (taken,), (mask, lane, lane, full), detail=("idx", "value")),
         Instruction("EXIT"),
     )
     noted = Rows()

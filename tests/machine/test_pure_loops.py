@@ -32,7 +32,7 @@ def test_a_loop_that_only_computes_is_lone() -> None:
     [
         Instruction("LDG", (0,), (3,), INT32, memory=GLOBAL),
         Instruction("BAR", detail="sync"),
-        Instruction("SHFL", (0,), (0, 0, 0, 0), INT32, "down"),
+        Instruction("SHFL", (0,), (0, 0, 0, 0), INT32, ("down", "value")),
     ],
     ids=["memory", "barrier", "shuffle"],
 )

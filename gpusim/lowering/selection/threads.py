@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import BOOL, UINT32, Value
+from gpusim.compiler.ir import BOOL, INT32, UINT32, Value
+from gpusim.isa.lanes import SEGMENT_AT, last_lane, shuffle_limits
 from gpusim.lowering.code import Row
 from gpusim.lowering.selection.selection import Selection
 
@@ -36,25 +37,39 @@ def syncwarp(selection: Selection, value: Value) -> None:
 def shuffle(selection: Selection, value: Value) -> None:
     """Take a value from another lane; 64 bits go by halves."""
     assert value.dtype is not None
+    *src, width = selection.sources(value)
+    src.append(_limits(selection, value, width))
+    detail = (value.detail, "value")
     if value.dtype.itemsize == 8:
-        src = selection.sources(value)
-        selection.emit.rows.append(Row("SHFL", (), src, value.dtype, value.detail, line=value.line))
-    selection.write(value, "SHFL", *selection.sources(value), detail=value.detail)
+        row = Row("SHFL", (), tuple(src), value.dtype, detail, line=value.line)
+        selection.emit.rows.append(row)
+    selection.write(value, "SHFL", *src, detail=detail)
+
+
+def _limits(selection: Selection, value: Value, width: int) -> int:
+    """Return the limits of a shuffle: a constant, or computed by rows that are not issued."""
+    emit, known = selection.emit, value.args[-1].constant
+    if known is not None:
+        return emit.number(shuffle_limits(value.detail, int(known)), INT32)
+    rest = emit.row(".IADD3", INT32, emit.number(32, INT32), width, detail="+-")
+    last = emit.number(last_lane(value.detail), INT32)
+    return emit.row(".LEA", INT32, rest, last, detail=SEGMENT_AT)
 
 
 def vote(selection: Selection, value: Value) -> None:
     """Ask the lanes about a predicate."""
-    selection.write(value, "VOTE", *selection.sources(value), detail=value.detail)
+    selection.write(value, "VOTE", *selection.sources(value), detail=(value.detail,))
 
 
 def match(selection: Selection, value: Value) -> None:
     """Compare a value among lanes."""
     if value.detail == "any":
-        selection.write(value, "MATCH", *selection.sources(value), detail="any")
+        selection.write(value, "MATCH", *selection.sources(value), detail=("any",))
     elif selection.cc.major >= LEAST_CC_OF_MATCH_ALL:
         dst = (selection.code.register(UINT32), selection.code.register(BOOL))
         src = selection.sources(value)
-        selection.emit.rows.append(Row("MATCH", dst, src, UINT32, "all", line=value.line))
+        row = Row("MATCH", dst, src, UINT32, ("all", "agree"), line=value.line)
+        selection.emit.rows.append(row)
         selection.vectors[value] = list(dst)
     else:
         _match_all_by_any(selection, value)
@@ -63,8 +78,8 @@ def match(selection: Selection, value: Value) -> None:
 def _match_all_by_any(selection: Selection, value: Value) -> None:
     """Compare the lanes that have a lane's value with all that are named, as nvcc does for 7.x."""
     emit, mask = selection.emit, selection.register(value.args[0])
-    same = emit.row("MATCH", UINT32, *selection.sources(value), detail="any")
-    named = emit.row("ACTIVEMASK", UINT32)
+    same = emit.row("MATCH", UINT32, *selection.sources(value), detail=("any",))
+    named = emit.row("ACTIVEMASK", UINT32, detail=("ballot",))
     if not _names_all(value.args[0]):
         named = emit.row("LOP3", UINT32, named, mask, detail="and")
     both = emit.row("LOP3", UINT32, same, named, detail="and")
@@ -75,7 +90,7 @@ def _match_all_by_any(selection: Selection, value: Value) -> None:
 
 def activemask(selection: Selection, value: Value) -> None:
     """Read the active mask."""
-    selection.write(value, "ACTIVEMASK")
+    selection.write(value, "ACTIVEMASK", detail=("ballot",))
 
 
 def fence(selection: Selection, value: Value) -> None:

@@ -36,7 +36,7 @@ add("MATCH.ANY", "vote", modifiers="U64", kind="match", shape="oo")
 add("REDUX", "vote", modifiers="SUM MIN MAX OR XOR S32", kind="redux", shape="oo")
 add("SHFL", "lsu", modifiers="IDX UP DOWN BFLY", kind="exchange", shape="qooww")
 add("ELECT", "vote", kind="elect", shape="qop")
-add("VOTE VOTEU", "vote", modifiers="ALL ANY EQ", kind="poll", shape="o?qp")
+add("VOTE VOTEU", "vote", modifiers="ALL ANY EQ", kind="vote", shape="o?qp")
 
 add("S2R S2UR", "registers", kind="special", shape="os")
 add("CS2R", "alu", modifiers="32", kind="special", shape="os")
