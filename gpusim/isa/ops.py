@@ -228,6 +228,8 @@ class Op:
     `when_apart`: what stands before it where lanes of a warp may be apart: "ask" whether they are
     together, or "gather" them.
     `redirects`: its warp waits behind it for where it goes on.
+    `is_branch`: it counts as a branch instruction. `yields`: it lets other lanes of its warp go on.
+    `multiplied`: nvcc gives its work to the multiplier, "always" or, of sums of two, "at times".
     `uniform_twin`: the op of the uniform datapath that does the same.
     `is_copy`: it only moves a value. `sets_predicate`: its result guards others.
     `affine`: of which sources the result is a linear function; a name of AFFINE, "" for none.
@@ -253,6 +255,9 @@ class Op:
     waits_for_memory: bool = False
     when_apart: Literal["", "ask", "gather"] = ""
     redirects: bool = False
+    is_branch: bool = False
+    yields: bool = False
+    multiplied: Literal["", "always", "at times"] = ""
     uniform_twin: str = ""
     is_copy: bool = False
     sets_predicate: bool = False
@@ -322,6 +327,11 @@ class Op:
     def has_number(self) -> bool:
         """Whether it is of a barrier with a number: its sources are that, and how many threads."""
         return self.kind in ("named_barrier", "arrive")
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether it is of a barrier of the block."""
+        return self.kind == "barrier" or self.has_number
 
     @property
     def is_untimed(self) -> bool:
@@ -433,11 +443,17 @@ def _together(unit: str, kind: str, **traits: Any) -> Op:
 # An instruction with neither destination nor sources stands for work whose value another gives:
 # the high half of a 64-bit addition, the steps of a library function before its last.
 OPS: dict[str, Op] = {
-    "MOV": Op("alu", _move, uniform_twin="UMOV", is_copy=True, affine="sum"),
+    "MOV": Op("alu", _move, uniform_twin="UMOV", is_copy=True, affine="sum", multiplied="always"),
     "SEL": Op("alu", plain(comparisons.select), uniform_twin="USEL", affine="select"),
     "FSEL": Op("alu", plain(comparisons.select)),
     # detail: a sign per source, "+-"
-    "IADD3": Op("alu", detailed(integers.signed_sum), uniform_twin="UIADD3", affine="sum"),
+    "IADD3": Op(
+        "alu",
+        detailed(integers.signed_sum),
+        uniform_twin="UIADD3",
+        affine="sum",
+        multiplied="at times",
+    ),
     "IADD3.X": Op("alu"),
     "IMAD": Op("imad", plain(integers.multiply_add), uniform_twin="UIMAD", affine="product"),
     "IMAD.WIDE": Op("imad_wide", plain(integers.multiply_add_wide), affine="product", widens=True),
@@ -527,8 +543,8 @@ OPS: dict[str, Op] = {
     # Warps of a block together. detail: sync count and or
     "BAR": Op("adu", kind="barrier", timing="barrier", convergent=True),
     # Control.
-    "BRA": Op("cbu", kind="branch", redirects=True),
-    "BRA.DIV": Op("cbu"),  # asks whether lanes are together; taken by none
+    "BRA": Op("cbu", kind="branch", redirects=True, is_branch=True),
+    "BRA.DIV": Op("cbu", is_branch=True),  # asks whether lanes are together; taken by none
     "EXIT": Op("cbu", kind="exit", redirects=True),
     "BSSY": Op("cbu", kind="bssy"),  # detail: number of the convergence barrier
     "BSYNC": Op("cbu", kind="bsync", redirects=True),
@@ -538,7 +554,7 @@ OPS: dict[str, Op] = {
 
 # The uniform datapath has one value for the whole warp.
 OPS |= {
-    op.uniform_twin: replace(op, unit="uniform", uniform_twin="")
+    op.uniform_twin: replace(op, unit="uniform", uniform_twin="", multiplied="")
     for op in OPS.values()
     if op.uniform_twin and op.kind == "compute"
 }
@@ -550,7 +566,11 @@ VECTOR_TWINS: Mapping[str, str] = {
 # Never issued: a conditional of the source and its predicate, and what is an operand rather than
 # an instruction: bits read as another type, a constant bank, a scaled address. A computation
 # whose name begins with a dot is made for a conditional of the source alone.
-OPS |= {f".{name}": replace(op, issued=False) for name, op in OPS.items() if op.kind == "compute"}
+OPS |= {
+    f".{name}": replace(op, issued=False, multiplied="", is_branch=False)
+    for name, op in OPS.items()
+    if op.kind == "compute"
+}
 OPS |= {
     ".IF": Op("none", kind="source_branch", issued=False),
     ".BOUNDS": Op("none", kind="bounds", issued=False),  # detail: name, space and shape
@@ -580,12 +600,12 @@ OPS |= {
     "QSPC": Op("lsu", as_detail_says),  # which memory an address means; nobody has measured it
     "MATCH.LANES": _together("vote", "match"),
     "REDUX.LANES": _together("vote", "reduce_lanes"),
-    "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True),
-    "CALL.REL": Op("cbu", kind="branch", redirects=True),
-    "CALL.REG": Op("cbu", kind="jump", redirects=True),
+    "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True, is_branch=True),
+    "CALL.REL": Op("cbu", kind="branch", redirects=True, is_branch=True),
+    "CALL.REG": Op("cbu", kind="jump", redirects=True, is_branch=True),
     "CALL.ABS": Op("cbu", kind="call_driver", redirects=True),
-    "BRX": Op("cbu", kind="jump", redirects=True),
-    "RET.REL": Op("cbu", kind="jump", redirects=True),
+    "BRX": Op("cbu", kind="jump", redirects=True, is_branch=True),
+    "RET.REL": Op("cbu", kind="jump", redirects=True, is_branch=True),
     "BPT.TRAP": Op("cbu", kind="trap"),
     "WARPSYNC.COLLECTIVE": Op(
         "cbu",

@@ -30,6 +30,7 @@ def _op(found: Mnemonic) -> Op:
         found.shares,
         evaluate=as_detail_says if found.evaluate is not None else None,
         uniform_twin="",
+        multiplied="",
         sets_predicate=found.results.startswith("p"),
         affine=found.affine,
         widens=found.affine != "",

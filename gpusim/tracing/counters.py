@@ -75,8 +75,20 @@ def _issued(op: str, _: str) -> bool:
     return OPS[op].issued
 
 
-def _op(*names: str) -> Applies:
-    return lambda op, _: op in names
+def _is_branch(op: str, _: str) -> bool:
+    return OPS[op].is_branch
+
+
+def _is_barrier(op: str, _: str) -> bool:
+    return OPS[op].is_barrier
+
+
+def _is_shuffle(op: str, _: str) -> bool:
+    return OPS[op].kind == "shuffle"
+
+
+def _op(name: str) -> Applies:
+    return lambda op, _: op == name
 
 
 def _access(kind: str, space: str) -> Applies:
@@ -111,7 +123,7 @@ def thread_instructions_guard_on(tally: Tally) -> Array:
     "branches",
     CODE,
     "smsp__sass_branch_targets.sum",
-    _op("BRA", "BRA.DIV", "BRA.APART", "BRX", "CALL.REL", "CALL.REG", "RET.REL"),
+    _is_branch,
 )
 def branches(tally: Tally) -> Array:
     """Branch instructions of the machine, counted once per warp.
@@ -297,7 +309,7 @@ def global_store_sectors(tally: Tally) -> Array:
     return tally.served.sectors
 
 
-@counter("barriers", SOURCE, "", _op("BAR", "BAR.SYNC", "BAR.ARV"))
+@counter("barriers", SOURCE, "", _is_barrier)
 def barriers(tally: Tally) -> Array:
     """Barriers of the block that a warp came to.
 
@@ -306,7 +318,7 @@ def barriers(tally: Tally) -> Array:
     return tally.masks.one
 
 
-@counter("shuffles", SOURCE, "", _op("SHFL", "SHFL.LANES"))
+@counter("shuffles", SOURCE, "", _is_shuffle)
 def shuffles(tally: Tally) -> Array:
     """Shuffle instructions, counted once per warp.
 

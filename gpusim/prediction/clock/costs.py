@@ -75,9 +75,10 @@ def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
     is_shared = device.cc.major >= SHARED_WORK_FROM_CC_MAJOR
     additions = 0
     for instruction in program.instructions:
-        is_addition = instruction.op == "IADD3" and len(instruction.src) <= 2
+        moves = OPS[instruction.op].multiplied
+        is_addition = moves == "at times" and len(instruction.src) <= 2
         additions += is_addition
-        is_moved = instruction.op == "MOV" or (is_addition and additions % ADDITIONS_AN_IMAD == 0)
+        is_moved = moves == "always" or (is_addition and additions % ADDITIONS_AN_IMAD == 0)
         yield replace(instruction, op="IMAD") if is_shared and is_moved else instruction
 
 

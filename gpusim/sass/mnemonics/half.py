@@ -9,7 +9,7 @@ import numpy as np
 from gpusim.isa.comparisons import UNORDERED
 from gpusim.isa.functions import SPECIAL
 from gpusim.isa.fused import sum_to_odd
-from gpusim.isa.ops import Array
+from gpusim.isa.ops import OPS, Array
 from gpusim.isa.rounding import BRAIN, F32, F64, HALF, SINGLE, U32, Precision, rounded
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.mnemonics.floating import chosen_of_two, has_no_magnitudes
@@ -174,7 +174,9 @@ def _narrowed(form: Form, value: Array) -> Array:
     return rounded(exact, _precision(form), form.direction)
 
 
-@row("MUFU.EX2.F16 MUFU.TANH.F16 MUFU.EX2.BF16 MUFU.TANH.BF16", "xu", "u", "r", **HALF_OPERAND)
+@row(
+    "MUFU.EX2.F16 MUFU.TANH.F16 MUFU.EX2.BF16 MUFU.TANH.BF16", OPS["MUFU"], "u", "r", **HALF_OPERAND
+)
 def special_function_of_half(form: Form, a: Array) -> Array:
     """A special function of one number of a register; the last bit may differ from this.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpusim.isa.ops import COUNT_UP, OPS, SPIN
 from gpusim.sass.table import add
 
 WIDTHS = "U8 S8 U16 S16 32 64 128"
@@ -13,7 +14,7 @@ CACHING = "E CONSTANT PRIVATE EF EL LU EU NA LTC64B LTC128B LTC256B"
 for space, wanted in (("global", "LDG"), ("shared", "LDS"), ("local", "LDL"), ("generic", "LD")):
     add(
         wanted,
-        "lsu",
+        OPS[wanted],
         modifiers=f"{WIDTHS} {SCOPES} {CACHING} U LU",
         kind="load",
         detail=space,
@@ -22,7 +23,7 @@ for space, wanted in (("global", "LDG"), ("shared", "LDS"), ("local", "LDL"), ("
 for space, wanted in (("global", "STG"), ("shared", "STS"), ("local", "STL"), ("generic", "ST")):
     add(
         wanted,
-        "lsu",
+        OPS[wanted],
         modifiers=f"{WIDTHS} {SCOPES} {CACHING}",
         kind="store",
         detail=space,
@@ -34,7 +35,7 @@ KINDS = "S32 U32 64 128 S64 U64 F32 F64 F16x2 BF16x2 F32x2 F32x4 FTZ RN"
 for name, space in (("ATOMG", "global"), ("ATOM", "generic"), ("ATOMS", "shared")):
     add(
         name,
-        "lsu",
+        OPS[name],
         modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}",
         kind="atomic",
         detail=space,
@@ -43,18 +44,18 @@ for name, space in (("ATOMG", "global"), ("ATOM", "generic"), ("ATOMS", "shared"
 for name, space in (("RED", "global"), ("REDG", "global")):
     add(
         name,
-        "lsu",
+        OPS["RED"],
         modifiers=f"E {OPERATIONS} {KINDS} {SCOPES}",
         kind="reduction",
         detail=space,
         shape="gw",
     )
-add("ATOMS.POPC.INC.32", "lsu", kind="count_up", detail="shared", shape="oa")
-add("ATOMS.CAST.SPIN", "lsu", modifiers="64", kind="cast_spin", detail="shared", shape="oaww")
+add(COUNT_UP, OPS[COUNT_UP], kind="count_up", detail="shared", shape="oa")
+add(SPIN, OPS[SPIN], modifiers="64", kind="cast_spin", detail="shared", shape="oaww")
 # Behind a QSPC that finds the shared memory of another block: lanes need not try one by one.
 add(
     "ATOM.CAST.SPIN",
-    "lsu",
+    OPS["ATOM"],
     modifiers=f"E 64 {SCOPES}",
     kind="cast_spin",
     detail="generic",
@@ -66,30 +67,30 @@ for letter, wanted in (
     ("L", "local"),
     ("G", "global"),
 ):
-    add(f"QSPC.{letter}", "lsu", modifiers="E", kind="space", detail=wanted, shape="qoa")
+    add(f"QSPC.{letter}", OPS["QSPC"], modifiers="E", kind="space", detail=wanted, shape="qoa")
 
 add(
     "LDGSTS",
-    "lsu",
+    OPS["LDGSTS"],
     modifiers=f"{WIDTHS} {SCOPES} {CACHING} BYPASS ZFILL",
     kind="copy_to_shared",
     shape="agp?",
 )
-add("LDC", "constants", modifiers=WIDTHS, kind="bank", shape="oc")
-add("ULDC", "uniform", modifiers=WIDTHS, kind="bank", shape="oc")
+add("LDC", OPS["LDC.BANK"], modifiers=WIDTHS, kind="bank", shape="oc")
+add("ULDC", OPS["ULDC.BANK"], modifiers=WIDTHS, kind="bank", shape="oc")
 
-add("MEMBAR", "lsu", modifiers="SC ALL CTA GPU SYS VC", kind="fence")
-add("FENCE", "lsu", modifiers="VIEW ASYNC S", kind="fence")
-add("ERRBAR CGAERRBAR", "lsu", kind="fence")
-add("CCTL", "lsu", modifiers="IVALL", kind="fence")
-add("CCTL.PF1 CCTL.PF2 CCTL.PML2 CCTLL.PF1", "lsu", modifiers="E", kind="fence", shape="g")
+add("MEMBAR", OPS["MEMBAR"], modifiers="SC ALL CTA GPU SYS VC", kind="fence")
+add("FENCE", OPS["ERRBAR"], modifiers="VIEW ASYNC S", kind="fence")
+add("ERRBAR CGAERRBAR", OPS["ERRBAR"], kind="fence")
+add("CCTL", OPS["ERRBAR"], modifiers="IVALL", kind="fence")
+add("CCTL.PF1 CCTL.PF2 CCTL.PML2 CCTLL.PF1", OPS["ERRBAR"], modifiers="E", kind="fence", shape="g")
 
 # Barriers in shared memory. Those that count bytes of copies are of the tensor memory accelerator.
-add("SYNCS.EXCH.64", "lsu", kind="set_barrier", shape="oao")
+add("SYNCS.EXCH.64", OPS["STS"], kind="set_barrier", shape="oao")
 add(
-    "SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.ARRIVE.TRANS64.ART0", "lsu", modifiers="OPTOUT",
+    "SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.ARRIVE.TRANS64.ART0", OPS["ATOMS"], modifiers="OPTOUT",
     kind="arrive_at_word", shape="oao",
 )  # fmt: skip
-add("ATOMS.ARRIVE.64", "lsu", kind="arrive_at_word", shape="oa")
-add("SYNCS.PHASECHK.TRANS64", "lsu", modifiers="TRYWAIT", kind="ask_for_phase", shape="qao")
-add("SYNCS.CCTL", "lsu", modifiers="IV", kind="fence", shape="a")
+add("ATOMS.ARRIVE.64", OPS["ATOMS"], kind="arrive_at_word", shape="oa")
+add("SYNCS.PHASECHK.TRANS64", OPS["LDS"], modifiers="TRYWAIT", kind="ask_for_phase", shape="qao")
+add("SYNCS.CCTL", OPS["ERRBAR"], modifiers="IV", kind="fence", shape="a")
