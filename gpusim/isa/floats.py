@@ -28,7 +28,7 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def _both_zero(a: Array, b: Array, result: Array) -> Array | None:
-    """Return where both are zeros, of which NumPy takes either, as its vectors happen to fall.
+    """Return where both are zeros: NumPy takes either, as its vectors happen to fall.
 
     Looking first whether the result has zeros at all is ten times faster.
     """

@@ -1,4 +1,4 @@
-"""Functions of C's mathematical library, and those of the special function unit."""
+"""Functions of C's mathematical library, and of the special function unit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fused multiply-add: a * b + c, rounded once. NumPy has none.
 
 Nearly all lanes are certain after exact products and sums in pairs; the few that could lie
-half way between two numbers, or beyond what pairs can hold, are computed once more with care.
+half way between two numbers, or beyond the range of pairs, are computed once more with care.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# Lanes at a time: what lies between stays in the cache, which makes 131,072 lanes 3 times as fast.
+# Lanes at a time: intermediate arrays stay in the cache, which makes 131,072 lanes 3 times as fast.
 AT_A_TIME = 8192
 SPLITTER = 134217729.0  # 2**27 + 1: halves the bits of a float64 (Dekker 1971)
-# Of a float64, the bits that float32 has no room for, and those bits half way between two.
+# Of a float64, the bits beyond float32's, and their value half way between two numbers.
 LOST = np.int64(0x1FFFFFFF)
 HALF_WAY = np.int64(0x10000000)
 EXPONENT = np.int64(0x7FF0000000000000)
 SMALLEST_NORMAL = np.float64(2.0**-126).view(np.int64)  # of float32, as a float64's bits
-SMALLEST_PRODUCT = 2.0**-960  # what rounding takes off a smaller one may underflow
-A_LITTLE_MORE = 1 + 2.0**-40  # covers what two sums in pairs leave out, 2**-52 of their result
-# Within these bounds products and what they lose neither overflow nor underflow.
+SMALLEST_PRODUCT = 2.0**-960  # the rounding error of a smaller one may underflow
+A_LITTLE_MORE = 1 + 2.0**-40  # covers the error of two sums in pairs, 2**-52 of their result
+# Within these bounds products and their rounding errors neither overflow nor underflow.
 SMALLEST_FACTOR, LARGEST_FACTOR, LARGEST_TERM = 2.0**-450, 2.0**480, 2.0**1000
 
 
@@ -45,7 +45,7 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def _of_float32(a: Array, b: Array, c: Array) -> Array:
-    """Products are exact in float64, and so are sums but for those that lie half way."""
+    """Products are exact in float64, and so are sums, except half way between two numbers."""
     product, term = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = np.asarray(product + term)
     bits = total.view(np.int64)
@@ -69,7 +69,7 @@ def _of_float64(a: Array, b: Array, c: Array) -> Array:
     rest = rest + lost
     near = np.asarray(total + rest)
     taken_off = (total - near) + rest
-    # True for what has overflowed, too: infinities and NaN are not equal to what comes of them.
+    # True after an overflow, too: infinities and NaN differ from their own sums.
     doubtful = near + taken_off * A_LITTLE_MORE != near
     small = np.abs(product) < SMALLEST_PRODUCT
     if np.count_nonzero(small):
@@ -98,7 +98,7 @@ def _with_care(a: Array, b: Array, c: Array) -> Array:
 
 
 def is_factor(value: Array) -> Array:
-    """Return whether products with these neither overflow nor underflow, nor what they lose."""
+    """Return whether neither products with these nor their errors overflow or underflow."""
     size = np.abs(value)
     return np.asarray((size >= SMALLEST_FACTOR) & (size <= LARGEST_FACTOR))
 
@@ -111,7 +111,7 @@ def _in_pairs(a: Array, b: Array, c: Array) -> Array:
 
 
 def exact_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a product and what rounding took off it."""
+    """Return a product and its rounding error."""
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
     product = a * b
@@ -125,7 +125,7 @@ def _halves(value: Array) -> tuple[Array, Array]:
 
 
 def exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a sum and what rounding took off it (Knuth)."""
+    """Return a sum and its rounding error (Knuth)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
@@ -147,10 +147,10 @@ def sum_to_odd(a: Array, b: Array) -> Array:
 
 
 def left_out(near: Array, a: Array, b: Array, c: Array) -> Array:
-    """Return the sign of a * b + c less the float64 `near`, which is the nearest to it.
+    """Return the sign of a * b + c less the float64 `near`, the nearest to it.
 
     By Boldo and Muller, IEEE Transactions on Computers 2011, where nothing overflows or underflows
-    on the way. No number, and what follows from infinity, leaves out nothing.
+    on the way. NaN and results of infinity have no error.
     """
     near, a, b, c = np.broadcast_arrays(near, a, b, c)
     product, lost = exact_product(a, b)

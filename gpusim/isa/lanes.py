@@ -73,7 +73,7 @@ def taken(value: Array, source: Array) -> Array:
 
 
 def packed(lanes: Array) -> Array:
-    """Return lanes, the last axis, as bits of a number, which takes the place of that axis."""
+    """Return lanes, the last axis, as bits of a number, in place of that axis."""
     bits = np.ascontiguousarray(np.packbits(lanes, axis=-1, bitorder="little"))
     return np.asarray(bits.view(np.uint32))
 

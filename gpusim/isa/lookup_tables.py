@@ -1,6 +1,6 @@
 """Look-up tables of logic: any function of three bits, as LOP3 computes it for 32 at a time.
 
-Bit `4 * a + 2 * b + c` of a table is what the function gives for the bits a, b and c.
+Bit `4 * a + 2 * b + c` of a table is the function's value for the bits a, b and c.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# What the tables of the inputs themselves are: a function of them has the table that it gives of
-# these.
+# The tables of the inputs themselves: applied to them, a function gives its own table.
 INPUTS = 0xF0, 0xCC, 0xAA
 
 # Two-input functions by the four bits that they give for (0,0), (0,1), (1,0), (1,1) of (b, c).

@@ -1,8 +1,8 @@
 """The machine's instructions: one table of rows in SASS's words, and the flat `Program`.
 
-A row says which unit serves an instruction, what is true of it and, where it only computes, how.
-What touches memory, works with other threads or changes the program counter is done by the machine.
-A `Program` does not know what it was made from.
+A row has the unit that serves an instruction, its traits and, where it only computes, its
+evaluator, a function of the modules beside this one. Access to memory, work with other threads and
+changes of the program counter are the machine's. A `Program` does not know its origin.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Evaluate = Callable[..., Array | tuple[Array, ...]]
 SPACES = ("shared", "local", "generic")
 # Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
 SHARED_HIGH, LOCAL_HIGH = 0x7FFF, 0x7FFE
-ANY_ARRAY = ""  # the name of what an access by address touches that may mean any array
+ANY_ARRAY = ""  # the name of an access by address to any array
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a memory instruction touches: `count` elements of `dtype` a lane.
+    """The access of a memory instruction: `count` elements of `dtype` a lane.
 
     They begin `offset` bytes after the address. `space` is "global", "shared", "local", or
-    "generic" where the address says which of them;
+    "generic" where the address decides;
     `name` is the array in the source, `size` its number of elements (None for a parameter or
-    dynamic shared memory, whose size the launch knows) and `base` its first byte within the
-    block's or thread's memory. Of `volatile` accesses each is made, in order; those `of_block`
+    dynamic shared memory, sized by the launch) and `base` its first byte within the
+    block's or thread's memory. Of `volatile` accesses each is made, in order; accesses `of_block`
     are strong for the threads of their block alone.
-    Where it is `by_address`, lanes touch whatever lies at their addresses, and `name` is the one
-    array that these were made from, or ANY_ARRAY: one of `among`, or any where that is empty.
+    Where it is `by_address`, lanes touch the memory at their addresses, and `name` is the one
+    array behind these, or ANY_ARRAY: one of `among`, or any where that is empty.
     """
 
     space: str
@@ -87,9 +87,9 @@ class Instruction:
 
     `dst` and `src` are register numbers; registers that `Program.immediates` names hold
     constants. A lane for which the guard register is false (true, where `negated`) does
-    not take part. `dtype` is the type worked in, `detail` what the op needs
-    (OPS says what), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
-    `line` is the line in the source file, `text` what a disassembler writes, if one did.
+    not take part. `dtype` is the type worked in, `detail` the op's
+    parameter (see OPS), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
+    `line` is the line in the source file, `text` a disassembler's, if there was one.
     `stall_cycles` is the stall count that a compiler wrote behind it, 0 where none did;
     `bank_reads` how many of its operands come out of each bank of the register file, where
     registers are the hardware's.
@@ -121,12 +121,12 @@ class Instruction:
 
 
 def behind(shared: int) -> int:
-    """Return where memory that the system keeps begins behind so many bytes of a block's own."""
+    """Return where the system's shared memory begins behind a block's own, in bytes."""
     return -(-shared // 16) * 16
 
 
 class Link(NamedTuple):
-    """At an `offset`, the address of an array and so many bytes more."""
+    """At an `offset`, the address of an array plus `added` bytes."""
 
     offset: int
     array: str
@@ -135,19 +135,18 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class BankLayout:
-    """What lies in the constant banks, as bytes at offsets: filled from the launch.
+    """The contents of the constant banks, as bytes at offsets: filled from the launch.
 
     In bank 0 stand `words` that the driver sets, by offset and meaning; the `parameters`: name,
-    offset and size of each; and the array at which a cooperative launch's blocks meet
+    offset and size of each; and the barrier's array of a cooperative launch
     (`grid_barrier`), with the offsets of its address's lower and upper half. `fixed` are whole
-    banks that the code brings (of a memoryview, what it holds when a launch begins), `addresses`
-    the variables whose addresses stand in bank 4, by offset, and `functions` those of the driver's.
-    `links` are the addresses within the initial values of variables, by the array that holds them;
-    those within a bank go by its number. `images` are arrays with the bytes of a bank, for who
-    reads it by generic address: the bank, and where the array begins in it; `heap` is the array
-    from which malloc gives memory. A block's own shared memory begins `shared_start` bytes behind
-    the address that its window has; `reserved_bytes` more stand behind it where code asks for what
-    the system keeps for it.
+    banks that the code brings (a memoryview's content when a launch begins), `addresses` the
+    variables whose addresses stand in bank 4, by offset, and `functions` the driver's functions.
+    `links` are the addresses within the initial values of variables, by the array that holds them,
+    or by the number of a bank. `images` are arrays with the bytes of a bank, for who reads it by
+    generic address: the bank, and where the array begins in it; `heap` is malloc's
+    array. A block's own shared memory begins `shared_start` bytes behind the address
+    of its window; `reserved_bytes` more stand behind it where code asks for the system's.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
@@ -172,9 +171,9 @@ class Program:
     `shared_bytes` and `local_bytes` are the static memory of a block and of a thread;
     `registers` counts virtual registers, `barriers` the convergence barriers (BSSY),
     `register_estimate` the 32-bit registers a thread needs on the GPU. Registers among
-    `immediates` are never written; those among `initial` are, and hold a value before. Registers
-    among `constants` hold 32-bit words of constant banks, given as bank and offset; `layout` says
-    what lies in these. `compiler` names the one whose own code this is, empty for a lowering's.
+    `immediates` are never written; registers among `initial` are, and hold a value before.
+    Registers among `constants` hold 32-bit words of constant banks, given as bank and offset; `layout` has
+    the contents of these. `compiler` names the one whose own code this is, empty for a lowering's.
     """
 
     name: str
@@ -205,41 +204,41 @@ class Program:
 
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
-# Swaps in shared memory if nothing has come between: tried for one lane of each word, which code
-# goes round for until all lanes are through.
+# Swaps in shared memory if nothing has come between: tried for one lane of each word, in a loop
+# until all lanes are through.
 SPIN = "ATOMS.CAST.SPIN"
 
 
 @dataclass(frozen=True)
 class Op:
-    """A row of OPS: the unit that serves it, how it computes, what it counts as, and its traits.
+    """A row of OPS: the unit that serves it, its evaluator, kind and traits.
 
     `evaluate(instruction, *sources)` returns the destination's values, a tuple where there are
-    several. `kind` is "compute" where `evaluate` is all there is to do, else the name of what the
-    machine does.
+    several. `kind` is "compute" where `evaluate` is all there is to do, else the name of the
+    machine's handler.
     `issued` is False for a row that describes the source and costs nothing.
     `timing`: the clock's action for an op without a fixed time, where its unit alone does not say.
     `convergent`: threads take part together, so that it is never guarded nor moved.
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
     `checks_mask`: lanes that take part against that mask are a fault; `is_replayed`: it is issued
     again for lanes that have waited.
-    `orders_lanes`: what its lanes did to memory before it, all of them see behind it.
-    `waits_for_memory`: its warp waits until others have seen what it did to memory before.
-    `when_apart`: what stands before it where lanes of a warp may be apart: "ask" whether they are
-    together, or "gather" them.
+    `orders_lanes`: behind it all its lanes see their accesses to memory before it.
+    `waits_for_memory`: its warp waits until others have seen its accesses to memory.
+    `when_apart`: the instructions before it where lanes of a warp may be apart: "ask" whether they
+    are together, or "gather" them.
     `redirects`: its warp waits behind it for where it goes on.
     `is_branch`: it counts as a branch instruction. `yields`: it lets other lanes of its warp go on.
     `multiplied`: nvcc gives its work to the multiplier, "always" or, of sums of two, "at times".
     `uniform_twin`: the op of the uniform datapath that does the same.
     `is_copy`: it only moves a value. `sets_predicate`: its result guards others.
-    `affine`: of which sources the result is a linear function; a name of AFFINE, "" for none.
+    `affine`: the result's rule of linearity, a name of AFFINE; "" for none.
     `widens`: its result may have more bits than its sources.
     `by_word`: lanes that name one word are served at once, not one after the other.
     `copies`: its part in copies from global to shared memory that a warp does not wait for: it
-    "begins" one, "commits" those since as a group, or "awaits" groups (`detail`: how many of the
+    "begins" one, "commits" all since as a group, or "awaits" groups (`detail`: how many of the
     last may be on their way; None where it waits for something else). `asynchronous`: it accesses
     memory at any time until its copy is awaited.
-    `typed(instruction, *sources)` returns what untyped registers are taken for, operand by operand.
+    `typed(instruction, *sources)` returns untyped registers as typed operands.
     """
 
     unit: str
@@ -305,7 +304,7 @@ class Op:
 
     @property
     def leaves(self) -> bool:
-        """Whether a lane for which it is on does not go on behind it."""
+        """Whether a lane with it on does not go on behind it."""
         return self.kind in ("branch", "exit")
 
     @property
@@ -315,7 +314,7 @@ class Op:
 
     @property
     def is_pure(self) -> bool:
-        """Whether it neither touches memory nor meets lanes but those that parted with it."""
+        """Whether it neither touches memory nor meets lanes, but for lanes that parted with it."""
         return self.kind in _LONE
 
     @property
@@ -355,8 +354,8 @@ _KEPT_TO_ITSELF = (
     "get_token", "set_token",
 )  # fmt: skip
 
-# Of which sources, by position, that move by the same step each time the result does so too, given
-# which of them move.
+# Rules of linearity: whether the result moves by the same step each time, given for each source
+# whether it does.
 AFFINE: Mapping[str, Callable[[Instruction, Sequence[bool]], bool]] = {
     "": lambda _, moving: False,
     "sum": lambda _, moving: True,
@@ -404,7 +403,7 @@ def _absolute(instruction: Instruction, value: Array) -> Array:
 
 
 def _library(instruction: Instruction, *sources: Array) -> Array:
-    """The value of a function whose sequence of instructions ends here; `detail` names it."""
+    """The value of a function at the end of its sequence of instructions; `detail` names it."""
     return _of_type(instruction, functions.LIBRARY[instruction.detail](*sources))
 
 
@@ -418,13 +417,13 @@ def _move(instruction: Any, value: Array) -> Array:
 
 
 def as_detail_says(instruction: Instruction, *registers: Array) -> Array | tuple[Array, ...]:
-    """Return what an instruction's detail computes: the form of a compiler's own row."""
+    """Return the results of an instruction's detail: the form of a compiler's own row."""
     results: Array | tuple[Array, ...] = instruction.detail.computed(*registers)
     return results
 
 
 def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
-    """Return the row of what the lanes do together that a mask, its first source, names."""
+    """Return the row of an op among the lanes of a mask, its first source."""
     return _together(unit, kind, waits_for_lanes=True, checks_mask=True, **traits)
 
 
@@ -440,7 +439,7 @@ def _together(unit: str, kind: str, **traits: Any) -> Op:
     return Op(unit, kind=kind, convergent=True, orders_lanes=True, **traits)
 
 
-# An instruction with neither destination nor sources stands for work whose value another gives:
+# An instruction with neither destination nor sources stands for work with another's value:
 # the high half of a 64-bit addition, the steps of a library function before its last.
 OPS: dict[str, Op] = {
     "MOV": Op("alu", _move, uniform_twin="UMOV", is_copy=True, affine="sum", multiplied="always"),
@@ -468,7 +467,7 @@ OPS: dict[str, Op] = {
     "SHF.L.W": Op("alu", plain(integers.funnel_left)),  # high and low word, count
     # detail: a named function of two inputs, or the look-up table of three
     "LOP3": Op("alu", detailed(logic), uniform_twin="ULOP3"),
-    # detail of a comparison: its name, and that of a logic operation where a predicate follows
+    # detail of a comparison: its name, and a logic operation's where a predicate follows
     "ISETP": Op(
         "alu",
         detailed(comparisons.set_predicate),
@@ -507,7 +506,7 @@ OPS: dict[str, Op] = {
     "FCHK": Op("alu"),
     "CALL": Op("cbu"),
     "RET": Op("cbu"),
-    # Values that the launch knows. detail of S2R: tid.x ... laneid; of LDC: what lies there.
+    # Values that the launch knows. detail of S2R: tid.x ... laneid; of LDC: kind and name.
     "S2R": Op("registers", kind="special", uniform_twin="S2UR", timing="special_register"),
     "S2UR": Op("registers", kind="special", timing="special_register"),
     "R2UR": Op("alu"),
@@ -528,14 +527,13 @@ OPS: dict[str, Op] = {
     COUNT_UP: Op("lsu", kind="atomic", timing="shared_atomic", by_word=True),
     SPIN: Op("lsu", kind="atomic", timing="shared_atomic", by_word=True),
     "MEMBAR": Op("lsu", kind="fence", timing="fence", waits_for_memory=True),
-    "ERRBAR": Op("lsu", kind="fence"),  # what a compiler writes behind a MEMBAR
+    "ERRBAR": Op("lsu", kind="fence"),  # behind a MEMBAR of a compiler
     # Lanes of a warp together.
     # Mask, value, lane, limits; detail: idx up down bfly, and the results, value or inside.
     "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", timing="shuffle"),
     # Mask, predicate; detail: results, names of VOTES.
     "VOTE": _of_lanes("vote", "vote", when_apart="gather"),
-    # Mask, value; detail: any all, which has a predicate as second result. Timed as a vote, which
-    # nobody has measured.
+    # Mask, value; detail: results, names of MATCHES. Timed as a vote, unmeasured.
     "MATCH": _of_lanes("vote", "match", when_apart="gather"),
     "WARPSYNC": _of_lanes("cbu", "warpsync", when_apart="ask", redirects=True),  # mask
     "ACTIVEMASK": Op("alu", kind="vote", convergent=True),  # a ballot without a predicate
@@ -558,13 +556,13 @@ OPS |= {
     for op in OPS.values()
     if op.uniform_twin and op.kind == "compute"
 }
-# The op that does what one of the uniform datapath does.
+# The op with the result of one of the uniform datapath.
 VECTOR_TWINS: Mapping[str, str] = {
     op.uniform_twin: name for name, op in OPS.items() if op.uniform_twin
 }
 
-# Never issued: a conditional of the source and its predicate, and what is an operand rather than
-# an instruction: bits read as another type, a constant bank, a scaled address. A computation
+# Never issued: a conditional of the source and its predicate, and operands that are no
+# instructions: bits read as another type, a constant bank, a scaled address. A computation
 # whose name begins with a dot is made for a conditional of the source alone.
 OPS |= {
     f".{name}": replace(op, issued=False, multiplied="", is_branch=False)
@@ -574,14 +572,14 @@ OPS |= {
 OPS |= {
     ".IF": Op("none", kind="source_branch", issued=False),
     ".BOUNDS": Op("none", kind="bounds", issued=False),  # detail: name, space and shape
-    ".CHECK": Op("none", kind="source_branch", issued=False),  # detail: what is undefined
+    ".CHECK": Op("none", kind="source_branch", issued=False),  # detail: the undefined behaviour
     ".CAST": Op("none", _convert, issued=False, affine="sum", widens=True),
     ".CONST": Op("none", kind="constant", issued=False),
     ".SCALE": Op("none", detailed(integers.shift_add), issued=False, affine="sum"),
 }
 
-# What a compiler's own code has beside these. Mnemonics that only compute have rows of their own
-# (`sass/translate.py`), where they are read.
+# Instructions of a compiler's own code beside these. Mnemonics that only compute have rows of their
+# own (`sass/translate.py`), where they are read.
 OPS |= {
     ".ADDRESS": Op("none", as_detail_says, issued=False, affine="sum", widens=True),
     ".PREDICATE": Op("none", as_detail_says, issued=False),
@@ -597,7 +595,7 @@ OPS |= {
     "ST": Op("lsu", kind="store", timing="global_store"),
     "ATOM": Op("lsu", kind="atomic", timing="global_atomic"),
     "bits.B2R.RESULT": Op("adu", as_detail_says),
-    "QSPC": Op("lsu", as_detail_says),  # which memory an address means; nobody has measured it
+    "QSPC": Op("lsu", as_detail_says),  # the memory of an address; nobody has measured it
     "MATCH.LANES": _together("vote", "match"),
     "REDUX.LANES": _together("vote", "reduce_lanes"),
     "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True, is_branch=True),

@@ -12,7 +12,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-FEW_LANES = 512  # of which one call of NumPy is done before five are
+FEW_LANES = 512  # for fewer, one call of NumPy is done before five are
 
 
 def chosen(on: Array, value: Array, other: Array) -> Array:

@@ -13,7 +13,6 @@ from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 
-YIELD = "bits.YIELD"
 
 
 @once
@@ -47,7 +46,7 @@ def yielding(program: Program) -> Array:
     rows = program.instructions
     return _inside(
         program,
-        (body for body in loop_bodies(program) if any(rows[pc].op == YIELD for pc in body)),
+        (body for body in loop_bodies(program) if any(OPS[rows[pc].op].yields for pc in body)),
     )
 
 

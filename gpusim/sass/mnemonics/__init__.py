@@ -1,4 +1,4 @@
-"""What each mnemonic means, by the unit of the multiprocessor that serves it."""
+"""The rows of mnemonics, by kinds of numbers and by units."""
 
 from gpusim.sass.mnemonics import (
     control,

@@ -1,4 +1,4 @@
-"""Who runs what next: branches, convergence, barriers, lanes of a warp together."""
+"""Control flow, convergence, barriers, and operations among lanes."""
 
 from __future__ import annotations
 

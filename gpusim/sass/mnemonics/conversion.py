@@ -29,7 +29,7 @@ DIRECTIONS = " ".join(ROUND_TO_WHOLE)
 
 @dataclass(frozen=True)
 class Whole:
-    """A type of whole numbers: what a mnemonic calls it, and how registers hold it."""
+    """A type of whole numbers: its names in mnemonics, and how registers hold it."""
 
     names: tuple[str, ...]
     dtype: np.dtype[Any]
@@ -103,7 +103,7 @@ def _part(form: Form, a: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _extended(whole: Array) -> Array:
-    """Return whole numbers as registers hold them, those of 8 and 16 bits with their sign."""
+    """Return whole numbers as registers hold them, with the sign of 8 and 16 bits extended."""
     return whole if whole.dtype.itemsize >= 4 else whole.astype(np.int32).view(U32)
 
 
@@ -137,7 +137,7 @@ def _to_real(form: Form, a: Array, kind: Whole, real: Real) -> Array:
 
 
 def _to_other(form: Form, a: Array, real: Real, other: Real) -> Array:
-    """Round to another precision; what is no double keeps its sign and first bits (measured)."""
+    """Round to another precision; a NaN keeps its sign and first bits (measured)."""
     given = other.given(form, real.exact(form, a))
     if real is not DOUBLES or other.precision is None:
         return given
@@ -153,7 +153,7 @@ def _to_whole_real(form: Form, a: Array, real: Real) -> Array:
 
 
 def _pack_bytes(form: Form, a: Array, b: Array, rest: Array) -> Array:
-    """Round two numbers to bytes, the second the lower one, and move those that are there up."""
+    """Round two numbers to bytes, the second the lower one, above the old lower half."""
     upper, lower = (_to_whole(form, value, SINGLES, np.dtype(np.uint8)) for value in (a, b))
     return np.asarray((rest << U32(16)) | (upper << U32(8)) | lower)
 
@@ -164,7 +164,7 @@ def _clamped(a: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _pack_saturated(form: Form, a: Array, b: Array, rest: Array, dtype: np.dtype[Any]) -> Array:
-    """Saturate two numbers, the second the lower one, and move those that are there up."""
+    """Saturate two numbers, the second the lower one, above the old lower half."""
     bits = U32(dtype.itemsize * 8)
     mask = U32((1 << int(bits)) - 1)
     upper, lower = (_clamped(value, dtype).view(U32) & mask for value in (a, b))

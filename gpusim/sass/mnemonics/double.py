@@ -24,7 +24,7 @@ _ONE, _ZERO = np.ones(1), np.zeros(1)
 
 
 def _with_nans(result: Array, *operands: Array) -> Array:
-    """Give what is no number its bits: the last operand that is none, quiet, else NO_NUMBER.
+    """Give NaN its bits: the last NaN among the operands, quiet, else NO_NUMBER.
 
     Measured on an H200; of three operands the second factor comes last, the first one first.
     """
@@ -92,7 +92,7 @@ def compare_doubles(form: Form, a: Array, b: Array, also: Array) -> Any:
 def choose_double(form: Form, a: Array, b: Array, also: Array) -> Any:
     """Say whether the first of two is the one that is wanted, and whether both are no numbers.
 
-    Of zeros the negative one is the lesser, as for DMNMX (what compilers make of it gives fmin).
+    Of zeros the negative one is the lesser, as for DMNMX (compilers make fmin of it).
     """
     less = (a < b) | ((a == b) & np.signbit(a))
     most = (a > b) | ((a == b) & ~np.signbit(a))

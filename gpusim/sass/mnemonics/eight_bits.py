@@ -63,7 +63,7 @@ def narrow_halves_below_two(form: Form, a: Array, rest: Array) -> Array:
 
 @row("F2FP.F16.E4M3.UNPACK_B F2FP.F16.E5M2.UNPACK_B", "alu", "u", "u", "RELU")
 def halves_of_bytes(form: Form, a: Array) -> Array:
-    """Return the numbers of the two lowest bytes in half precision, which holds them all."""
+    """Return the numbers of the two lowest bytes in half precision, without rounding."""
     low, high = (_half(form, byte) for byte in (a & U32(0xFF), a >> U32(8) & U32(0xFF)))
     return np.asarray(low | (high << U32(16)))
 

@@ -23,17 +23,17 @@ COMPARES = " ".join([*UNORDERED, "AND OR XOR"])
 
 
 def flushed(form: Form, value: Array) -> Array:
-    """Return numbers with those too small to be normal made zero, where the row says FTZ."""
+    """Return numbers with subnormal ones made zero, where the row says FTZ."""
     return normal(value) if "FTZ" in form.modifiers else value
 
 
 def normal(value: Array) -> Array:
-    """Return numbers with those too small to be normal made zero."""
+    """Return numbers with subnormal ones made zero."""
     return np.where(np.abs(value) < LEAST_NORMAL, np.copysign(F32(0), value), value)
 
 
 def _finished(form: Form, value: Array, exact: Callable[[], Array] | None = None) -> Array:
-    """Return results flushed and saturated; `exact` gives those that may be inexact and small."""
+    """Return results flushed and saturated; `exact` gives inexact and small ones."""
     if "SAT" in form.modifiers:
         value = np.where(value > 0, np.minimum(value, F32(1)), F32(0))
     value = flushed(form, value)
@@ -65,7 +65,7 @@ def add_floats(form: Form, a: Array, b: Array) -> Array:
     return _finished(form, signed_sum(None, a, b))
 
 
-# What a product is multiplied by before it is rounded.
+# Factors of a product before it is rounded.
 SCALES = {"D2": 0.5, "D4": 0.25, "D8": 0.125, "M2": 2.0, "M4": 4.0, "M8": 8.0}
 
 
@@ -154,7 +154,7 @@ def select_float(form: Form, a: Array, b: Array, condition: Array) -> Array:
 
 @row("FCHK", OPS["FCHK"], "p", "ff")
 def check_division(form: Form, a: Array, b: Array) -> Array:
-    """Say whether a quotient leaves what reciprocal and Newton's steps get right.
+    """Say whether a quotient leaves the range of reciprocal and Newton's steps.
 
     A divisor or dividend is no normal number, its reciprocal or the quotient is none, or the
     remainder would be too small.

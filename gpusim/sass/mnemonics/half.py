@@ -18,7 +18,7 @@ from gpusim.sass.slots import TURNED
 from gpusim.sass.table import row
 
 COMPARES = " ".join([*UNORDERED, "AND OR XOR FTZ BF16_V2"])
-# An operand of one number in either half of a register, whose sign the row looks at itself.
+# An operand of one number in either half of a register; its sign is the row's to look at.
 HALF_OPERAND = {"signs": "-|", "suffixes": "H0 H1"}
 BRAIN_V2 = "BF16_V2"  # bfloat16 instead of half precision
 
@@ -36,14 +36,14 @@ def _normal(form: Form, value: Array) -> Array:
 
 
 def _half(form: Form, value: Array, upper: bool) -> Array:
-    bits = value >> U32(16) if upper else value  # what lies above is not looked at
+    bits = value >> U32(16) if upper else value  # upper bits are ignored
     return _normal(form, _precision(form).value(bits))
 
 
 def _unsigned(form: Form, value: Array, signs: Signs) -> tuple[Array, Array]:
     """Return both numbers of an operand, the lower first, without its own sign.
 
-    The suffix says in which order, and names the upper first; H0_NH1 of a complex number is its
+    The suffix gives the order, and names the upper first; H0_NH1 of a complex number is its
     product with i, F32 one number of single precision for both.
     """
     if "F32" in signs.suffixes:
@@ -64,7 +64,7 @@ def _two(form: Form, value: Array, signs: Signs) -> tuple[Array, Array]:
 
 
 def _rounded(form: Form, exact: Array) -> Array:
-    """Return the bits of an exact result, or of what the row makes of it."""
+    """Return the bits of an exact result, after the row's saturation."""
     if "SAT" in form.modifiers:
         exact = np.where(exact > 0, np.minimum(exact, 1.0), 0.0)
     if "RELU" in form.modifiers:
@@ -92,7 +92,7 @@ def _operands(form: Form, *values: Array) -> list[tuple[Array, Array]]:
 
 @row("HADD2", "fma", "h", "hh", f"F32 FTZ SAT {BRAIN_V2}", suffixes="F32")
 def add_halves(form: Form, a: Array, b: Array) -> Array:
-    """Sums of half precision are exact in float64, those of bfloat16 are not."""
+    """Sums of half precision are exact in float64, unlike bfloat16's."""
     x, y = _operands(form, a, b)
     add = np.add if _precision(form) is HALF else sum_to_odd
     return _packed(form, add(x[0], y[0]), add(x[1], y[1]))

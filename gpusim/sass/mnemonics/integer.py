@@ -39,7 +39,7 @@ def _term(value: Array, signs: Signs) -> Array:
 
 
 def _wide_term(value: Array, signs: Signs) -> Array:
-    """Return a term as the adder sees it: what is negated is inverted, and one added."""
+    """Return a term as the adder sees it: a negated one is inverted, and one added."""
     if signs.inverted:
         return np.asarray(np.bitwise_not(value).astype(U64))
     if signs.negated:
@@ -50,7 +50,7 @@ def _wide_term(value: Array, signs: Signs) -> Array:
 def _has_more_carries(form: Form) -> bool:
     """Say whether a row asks for carries of a sum that may have more than it names.
 
-    Registers give up to 2^32 - 1, those that are negated one more, also if they are zero.
+    Registers give up to 2^32 - 1, negated ones one more, also if they are zero.
     """
     asked = len([number for number in form.kept if number])
     terms = [signs for code, signs in zip(form.sources, form.signs, strict=True) if code == "r"]
@@ -99,7 +99,7 @@ def multiply_add(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Arr
 
 
 def _has_carry_of_signs(form: Form) -> bool:
-    """Say whether a row asks for the carry of a signed product, which no compiler does."""
+    """Say whether a row asks for the carry of a signed product, as no compiler does."""
     return form.kept != (0,) and "U32" not in form.modifiers
 
 
@@ -113,7 +113,7 @@ def _wide_sum(product: Array, c: Array, signs: Signs, carry: tuple[Array, ...]) 
 
 
 def _wide_carry(product: Array, c: Array, signs: Signs, carry: tuple[Array, ...]) -> Array:
-    """Return the carry of that sum, in which what is negated is inverted, and one added."""
+    """Return the carry of that sum; a negated addend is inverted, and one added."""
     total = product + (np.bitwise_not(c) if signs.inverted or signs.negated else c)
     ones = sum((one.astype(U64) for one in carry), start=U64(signs.negated))
     return np.asarray((total < product) | (total + ones < total))
@@ -155,7 +155,7 @@ def multiply_add_high(form: Form, a: Array, b: Array, c: Array, *carry: Array) -
 
 @row("LEA ULEA", OPS["LEA"], "u|p", "rr#|p", "X", signs="- -~", refuses=_has_more_carries)
 def shift_add(form: Form, a: Array, b: Array, *carry: Array) -> Any:
-    """Add a shifted register; it is negated behind the shift, which its carry shows."""
+    """Add a shifted register; it is negated behind the shift, as its carry shows."""
     shifted = np.left_shift(a, U32(form.numbers[0]))
     if form.kept == (0,) and not carry:
         total = form.summed(shifted, b)
@@ -218,7 +218,7 @@ def funnel_shift(form: Form, a: Array, count: Array, c: Array) -> Array:
 
 @row("LOP3 ULOP3", OPS["LOP3"], "|pu", "uuu#p", "LUT PAND")
 def logic(form: Form, a: Array, b: Array, c: Array, also: Array) -> Any:
-    """Look up each bit; a predicate says whether any is set, or else what it is given."""
+    """Look up each bit; a predicate says whether any is set, or another predicate is true."""
     bits = looked_up(form.numbers[0], a, b, c)
     if len(form.results) == 1:
         return bits

@@ -7,7 +7,7 @@ from gpusim.sass.table import add
 
 WIDTHS = "U8 S8 U16 S16 32 64 128"
 SCOPES = "CTA SM GPU SYS WEAK STRONG"
-# Codes of addresses: those in global memory may have a descriptor.
+# Codes of addresses: in global memory they may have a descriptor.
 WHERE = {"global": "g", "generic": "g", "shared": "a", "local": "a"}
 CACHING = "E CONSTANT PRIVATE EF EL LU EU NA LTC64B LTC128B LTC256B"
 
@@ -85,7 +85,7 @@ add("ERRBAR CGAERRBAR", OPS["ERRBAR"], kind="fence")
 add("CCTL", OPS["ERRBAR"], modifiers="IVALL", kind="fence")
 add("CCTL.PF1 CCTL.PF2 CCTL.PML2 CCTLL.PF1", OPS["ERRBAR"], modifiers="E", kind="fence", shape="g")
 
-# Barriers in shared memory. Those that count bytes of copies are of the tensor memory accelerator.
+# Barriers in shared memory. Barriers with a count of bytes are of the tensor memory accelerator.
 add("SYNCS.EXCH.64", OPS["STS"], kind="set_barrier", shape="oao")
 add(
     "SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.ARRIVE.TRANS64.ART0", OPS["ATOMS"], modifiers="OPTOUT",

@@ -16,7 +16,7 @@ SIGNED = "S16x2"
 
 
 def _parts(a: Array, bits: int, signed: bool) -> list[Array]:
-    """Return the numbers of so many bits in each register, the lowest first."""
+    """Return the numbers of `bits` bits in each register, the lowest first."""
     unsigned = np.dtype(f"u{bits // 8}")
     parts = [(a >> U32(place)).astype(unsigned) for place in range(0, 32, bits)]
     return [part.view(np.dtype(f"i{bits // 8}")) for part in parts] if signed else parts

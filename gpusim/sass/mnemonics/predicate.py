@@ -24,7 +24,7 @@ def predicate_logic(form: Form, a: Array, b: Array, c: Array) -> Any:
 
 @row("P2R", "alu", "u", "?u#")
 def to_register(form: Form, *operands: Array) -> Array:
-    """Put the predicates that a mask names into a register, over what it held there."""
+    """Put the predicates that a mask names into a register, over its old bits."""
     *predicates, old = operands
     mask = form.numbers[0]
     bits = old & U32(~mask & 0xFFFFFFFF)
