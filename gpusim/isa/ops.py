@@ -172,8 +172,9 @@ class Program:
     `registers` counts virtual registers, `barriers` the convergence barriers (BSSY),
     `register_estimate` the 32-bit registers a thread needs on the GPU. Registers among
     `immediates` are never written; registers among `initial` are, and hold a value before.
-    Registers among `constants` hold 32-bit words of constant banks, given as bank and offset; `layout` has
-    the contents of these. `compiler` names the one whose own code this is, empty for a lowering's.
+    Registers among `constants` hold 32-bit words of constant banks, given as bank and offset;
+    `layout` has the contents of these. `compiler` names the compiler of this code, empty for a
+    lowering's.
     """
 
     name: str
