@@ -14,7 +14,6 @@ from gpusim.program.memoisation import once
 Array = np.ndarray[Any, Any]
 
 
-
 @once
 def heads(program: Program) -> frozenset[int]:
     """Return the loop headers: the pcs of backward branches' targets."""
