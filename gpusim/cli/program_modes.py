@@ -49,18 +49,20 @@ class Watched:
         is_chosen = bool(self.looks) and self.choice.takes(one.number, one.kernel)
         begun = time.perf_counter()
         made = _record(one, is_chosen)
+        printed: list[bytes] = []
+        running = replace(prepared, printed=printed)
         if is_chosen and "time" in self.looks:
             time_us, bound = self._predicted(one, prepared)
             made = replace(made, time_us=time_us, bound=bound)
         if is_chosen and "check" in self.looks:
-            made = replace(made, findings=self._checked(prepared))
+            made = replace(made, findings=self._checked(running))
         elif is_chosen and "count" in self.looks:
-            traced = trace_prepared(prepared, step_limit=self.step_limit)
+            traced = trace_prepared(running, step_limit=self.step_limit)
             made = replace(made, counters=traced.counters)
         else:
-            machine.run(prepared, step_limit=self.step_limit)
+            machine.run(running, step_limit=self.step_limit)
         self._keep(replace(made, seconds=time.perf_counter() - begun))
-        return Outcome(self._duration(made))
+        return Outcome(self._duration(made), b"".join(printed))
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Keep a launch that ended with an error."""

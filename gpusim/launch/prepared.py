@@ -37,7 +37,8 @@ class Prepared:
     arguments that replace arrays in another byte order, with the originals.
     `rehearsal` is the same launch in code that checks indices along each axis of an array, where
     this code does not: it is run first, on copies of the arrays. `places` are the addresses of
-    arrays that have some already; the others are given theirs when they are run.
+    arrays that have some already; the others are given theirs when they are run. `printed` takes
+    the output of printf, in the order of execution.
     """
 
     program: Program
@@ -50,6 +51,7 @@ class Prepared:
     swapped: tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], ...] = ()
     rehearsal: Prepared | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
+    printed: list[bytes] | None = None
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)

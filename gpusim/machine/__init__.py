@@ -100,8 +100,9 @@ def run(
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
                 batch = Batch(program, launch, chosen, liveness)
                 next_one = Interpreter(
-                    batch, arguments, allocations, observers, on_skip, on_fault, changes, may_skip
-                )
+                    batch, arguments, allocations, observers, on_skip, on_fault, changes, may_skip,
+                    prepared.printed,
+                )  # fmt: skip
                 running.append(next_one)
                 if resident is None:
                     break  # another chunk joins only where this one keeps waiting

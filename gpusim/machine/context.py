@@ -50,6 +50,7 @@ class Context:
         self.instructions = batch.program.instructions
         self.executed = 0
         self.changes = Changes() if changes is None else changes
+        self.printed: list[bytes] | None = None  # the output of printf
         self.banks: dict[int, Array] = {}
         self.constants: dict[int, list[Array]] = {}  # words of banks that an instruction names
         layout = batch.program.layout

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpusim.errors import KernelFault, OutOfBoundsError
-from gpusim.isa.ops import Instruction
+from gpusim.isa.ops import LOCAL_HIGH, Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.device_heap import Heap
+from gpusim.machine.device_printf import formatted
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
 
@@ -44,44 +46,77 @@ def call_driver(context: Context, group: Group, instruction: Instruction, on: Ar
     context.report(group, instruction, on)
     if not on.any():
         return
-    offsets, low, high = (group.read(source, np.uint32) for source in instruction.src)
-    wide = np.asarray(high.astype(np.uint64) << np.uint64(_HALF) | low)
+    offsets, *halves = (group.read(source, np.uint32) for source in instruction.src)
+    first, second = (_joined(*halves[k : k + 2]) for k in (0, 2))
     # Also with equal arguments, each block of a folded batch has a result of its own.
     each_block = np.zeros((len(context.batch.block_of_row), 1, 1), bool)
-    offsets, wide, here, _ = np.broadcast_arrays(offsets, wide, on, each_block)
-    results = wide.copy()
+    offsets, first, second, here, _ = np.broadcast_arrays(offsets, first, second, on, each_block)
+    results = first.copy()
     for number in np.unique(offsets[here]).tolist():
-        _call(context, group, instruction, int(number), here & (offsets == number), results)
-    halves = (results & np.uint64(0xFFFFFFFF), results >> np.uint64(_HALF))
-    for register, half in zip(instruction.dst, halves, strict=True):
+        calls = _Calls(context, group, instruction, here & (offsets == number), second)
+        _call(calls, int(number), results)
+    parts = (results & np.uint64(0xFFFFFFFF), results >> np.uint64(_HALF))
+    for register, half in zip(instruction.dst, parts, strict=True):
         group.write(register, half.astype(np.uint32), on)
 
 
-def _call(
-    context: Context, group: Group, instruction: Instruction, place: int, on: Array, results: Array
-) -> None:
+def _joined(low: Array, high: Array) -> Array:
+    return np.asarray(high.astype(np.uint64) << np.uint64(_HALF) | low)
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """The calls of one function by some lanes, each with its second argument."""
+
+    context: Context
+    group: Group
+    instruction: Instruction
+    on: Array
+    second: Array
+
+    def local(self, position: tuple[int, ...], address: int, size: int) -> bytes:
+        """Return bytes of a lane's local memory."""
+        held = self.context.batch.local
+        if address >> _HALF != LOCAL_HIGH or held is None:
+            raise RefusedCallError("the arguments of printf are not in local memory")
+        copy, row, lane = position
+        begin = address & 0xFFFFFFFF
+        mine = held[min(copy, len(held) - 1), self.group.rows[row], lane]
+        return bytes(mine[begin : begin + size].tobytes().ljust(size, b"\0"))
+
+
+def _call(calls: _Calls, place: int, results: Array) -> None:
     """Call one function for some lanes; their first argument is the address of the results."""
-    layout, line = context.batch.program.layout, instruction.line
+    context, on, line = calls.context, calls.on, calls.instruction.line
+    layout = context.batch.program.layout
     name = layout.functions.get(place, "a function") if layout is not None else "a function"
     function = _FUNCTIONS.get(name)
     for position in zip(*np.nonzero(on), strict=True):
         try:
             if function is None:
                 raise RefusedCallError(f"{name} is the driver's, which is not there: do without it")
-            results[position] = function(context, int(results[position]))
+            results[position] = function(calls, int(results[position]), position)
         except RefusedCallError as refused:
             first = np.zeros_like(on)
             first[position] = True
-            block, thread, where = lanes_of(group).first(first, results, name, line)
+            block, thread, where = lanes_of(calls.group).first(first, results, name, line)
             text = f"line {line}: {refused} (block {block}, thread {thread})"
             context.fault(refused.fault(text, where))
             return
 
 
-def _print(context: Context, address: int) -> int:
+def _print(calls: _Calls, address: int, position: tuple[int, ...]) -> int:
     if not address:
         raise NullFormatError("address 0x0 is out of bounds: the format of printf is null")
-    return arguments_of(_text(context, address))
+    context, text = calls.context, _text(calls.context, address)
+    if context.printed is not None:
+        buffer = int(calls.second[position])
+
+        def held(begin: int, size: int) -> bytes:
+            return calls.local(position, buffer + begin, size)
+
+        context.printed.append(formatted(text, held, lambda place: _text(context, place)))
+    return arguments_of(text)
 
 
 def arguments_of(text: bytes) -> int:
@@ -101,13 +136,13 @@ def _text(context: Context, address: int) -> bytes:
     raise RefusedCallError("the format of printf is not in global or constant memory")
 
 
-def _allocate(context: Context, size: int) -> int:
-    context.changes.count += 1
-    return _heap(context).given(size)
+def _allocate(calls: _Calls, size: int, _: tuple[int, ...]) -> int:
+    calls.context.changes.count += 1
+    return _heap(calls.context).given(size)
 
 
-def _free(context: Context, address: int) -> int:
-    if address and not _heap(context).take_back(address):
+def _free(calls: _Calls, address: int, _: tuple[int, ...]) -> int:
+    if address and not _heap(calls.context).take_back(address):
         raise RefusedCallError("free of an address that malloc has not given, or of one twice")
     return address
 
@@ -119,11 +154,21 @@ def _heap(context: Context) -> Heap:
     return heap
 
 
-def _fail(_: Context, __: int) -> int:
-    raise RefusedCallError("an assertion does not hold")
+def _fail(calls: _Calls, message: int, position: tuple[int, ...]) -> int:
+    words = _assertion(calls.context, message, int(calls.second[position]))
+    raise RefusedCallError(f"an assertion does not hold{words}")
 
 
-_FUNCTIONS: Mapping[str, Callable[[Context, int], int]] = {
+def _assertion(context: Context, message: int, file: int) -> str:
+    """Return an assertion's expression and file, as far as they can be read."""
+    try:
+        found = [_text(context, place).decode(errors="replace") for place in (message, file)]
+    except RefusedCallError:
+        return ""
+    return f": {found[0]} (in {found[1]})"
+
+
+_FUNCTIONS: Mapping[str, Callable[[_Calls, int, tuple[int, ...]], int]] = {
     "vprintf": _print,
     "malloc": _allocate,
     "free": _free,

@@ -66,9 +66,11 @@ class Interpreter:
         on_fault: OnFault | None = None,
         changes: Changes | None = None,
         may_skip: MaySkip | None = None,
+        printed: list[bytes] | None = None,
     ) -> None:
         self.batch = batch
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
+        self.context.printed = printed
         self.repetition = LivelockDetector(batch, self.context.changes)
         self._loops = None if on_skip is None else Loops(self.context, on_skip, may_skip)
         self._skips = self._loops is not None

@@ -104,6 +104,7 @@ SPECIAL_REGISTERS = {
 }
 
 
+SECOND_ARGUMENT = ("R6", "R7")
 FIRST_ARGUMENT = ("R4", "R5")  # of a call: its lower and upper half; the result comes there
 # By the half of the time that comes first.
 CLOCKS = {
@@ -917,9 +918,9 @@ def _indexed_branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> 
 
 
 def _call_driver(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Call a function of the driver, with its first argument and its result."""
+    """Call a function of the driver, with two arguments and its result."""
     _expect(len(row.operands) == 1 and row.operands[0].kind == "R", row)
-    sources = (row.operands[0].name, *FIRST_ARGUMENT)
+    sources = (row.operands[0].name, *FIRST_ARGUMENT, *SECOND_ARGUMENT)
     yield Micro("CALL.ABS", place, None, sources, FIRST_ARGUMENT, row.guard)
 
 

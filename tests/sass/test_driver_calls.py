@@ -1,10 +1,16 @@
 """Functions that only the driver has: what printf, malloc and free give back."""
 
+import struct
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import gpusim
+from gpusim import machine
 from gpusim.errors import KernelFault, OutOfBoundsError
+from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.machine.device_printf import formatted
 from gpusim.machine.driver_calls import arguments_of
 from gpusim.sass import wheels
 
@@ -85,3 +91,26 @@ def test_memory_that_is_freed_is_given_again_and_a_heap_ends() -> None:
 def test_memory_is_freed_once() -> None:
     with pytest.raises(KernelFault, match=r"free of an address .* \(block 0, thread 1\)"):
         run("twice")
+
+
+def test_what_kernels_print_is_formatted_as_c_does() -> None:
+    text = b"%5.2f|%-4d|%+d|%x|%#o|%s|%c|%p|%lld|%hhu|%%|%*d|%.3s|%u|%e"
+    ints = [("d", 3.14159), ("i", 7), ("i", 5), ("I", 255), ("I", 8), ("Q", 64), ("i", 65)]
+    ints += [("Q", 4096), ("q", -(2**40)), ("I", 300), ("i", 6), ("i", -1), ("Q", 64)]
+    held = bytearray()
+    for form, value in [*ints, ("I", 2**32 - 1), ("d", 1234.5)]:
+        size = struct.calcsize(form)
+        held += bytes(-len(held) % size) + struct.pack(f"<{form}", value)
+    made = formatted(text, lambda begin, size: bytes(held[begin : begin + size]), lambda _: b"four")
+    wanted = b" 3.14|7   |+5|ff|010|four|A|0x1000|-1099511627776|44|%|    -1|fou|4294967295|"
+    assert made == wanted + b"1.234500e+03"
+
+
+def test_a_kernel_prints_in_the_order_of_blocks_and_threads() -> None:
+    out = np.zeros(4, np.int32)
+    kernel = gpusim.cuda_source(CODE)["prints"]
+    printed: list[bytes] = []
+    prepared = kernel.prepare(Launch.of(1, 4), [out], ComputeCapability(9, 0))
+    machine.run(replace(prepared, printed=printed))
+    lines = b"".join(printed).splitlines()
+    assert sorted(lines) == [b"   0  1.00 a 5", b"   2  1.00 a 5", b"hello %", b"hello %"]
