@@ -7,6 +7,7 @@ replaced by the simulated device's, fat binaries stay uncompressed, and lines ar
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -69,7 +70,7 @@ def _host_compiler() -> list[str]:
 
 
 def built(files: Sequence[str], options: Sequence[str], architecture: str) -> Path:
-    """Return the program that some files make, compiled anew where it may have changed.
+    """Return the program of some files, compiled anew where one or a header has changed.
 
     InputError with the compiler's own words where it does not compile.
     """
@@ -77,16 +78,40 @@ def built(files: Sequence[str], options: Sequence[str], architecture: str) -> Pa
     place = DiskCache("programs", 1 << 30).folder
     place.mkdir(parents=True, exist_ok=True)
     made = place / hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    kept = made.with_suffix(".files")
+    if _is_current(made, kept):
+        return made
     with tempfile.TemporaryDirectory(dir=place) as folder:
         program = Path(folder) / "program"
-        command = [*arguments([*options, *files, "-o", str(program)], architecture)]
+        command = arguments([*options, *files, "-o", str(program)], architecture)
+        if len(files) == 1:  # of several, nvcc's list of headers is that of the last one
+            command += ["-MD", "-MF", str(Path(folder) / "headers")]
         done = _run([str(compiler()), *command])
         if done.returncode:
             lines = (done.stderr + done.stdout).strip().splitlines()
             wrong = [line for line in lines if "error" in line] or lines
             raise InputError("nvcc does not compile it:\n" + "\n".join(wrong[:_MOST_LINES]))
         program.replace(made)
+        if len(files) == 1:
+            _keep_states(kept, (Path(folder) / "headers").read_text(encoding="utf-8"))
     return made
+
+
+def _keep_states(kept: Path, listed: str) -> None:
+    """Keep the states of the files that a program was compiled from, of a list for make."""
+    names = listed.partition(":")[2].replace("\\\n", " ").split()
+    own = [str(shared_objects.folder()), str(compiler())]
+    states = {name: wheels.stamp(Path(name)) for name in (*names, *own) if Path(name).exists()}
+    kept.write_text(json.dumps(states), encoding="utf-8")
+
+
+def _is_current(made: Path, kept: Path) -> bool:
+    """Return whether a program is there, and the files that it was compiled from are the same."""
+    try:
+        states = json.loads(kept.read_text(encoding="utf-8"))
+        return made.exists() and all(wheels.stamp(Path(f)) == s for f, s in states.items())
+    except (OSError, ValueError):
+        return False
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
