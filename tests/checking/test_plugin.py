@@ -71,7 +71,7 @@ def test_warnings_fail_where_strict() -> None:
 
     found = gpusim.check(returns[1, 64], np.zeros(64, np.int32), np.int32(40))
     assert_none_wrong(found)
-    with pytest.raises(AssertionError, match="have returned"):
+    with pytest.raises(AssertionError, match="have exited"):
         assert_none_wrong(found, strict=True)
 
 
