@@ -32,6 +32,8 @@ NAMES = {*OPERATIONS, *OPS, *(op.kind for op in OPS.values())}
 LOCAL = {
     "checking/single_access.py": "atomic operations whose result depends on their order",
     "tracing/iterations.py": "what ends an iteration for who reads line by line",
+    "lowering/choices.py": "the instructions that are chosen for each operation",
+    "lowering/analysis/evaluate.py": "the instructions of operations that selection writes out",
     "lowering/analysis/index_sums.py": "each operation has its rule for sums of products",
     "lowering/analysis/indices.py": "the sums that an index is taken apart at",
     "lowering/analysis/induction_variables.py": "the comparisons that a loop may end by",
@@ -54,12 +56,14 @@ def strings(nodes: list[ast.expr]) -> list[str]:
 
 
 def collections(tree: ast.AST) -> Iterator[list[str]]:
-    """Yield the strings of every set, and of every tuple or list that is named or searched."""
+    """Yield the strings of every set and call, and of every tuple or list named or searched."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Set):
             yield strings(node.elts)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("set", "frozenset"):
             yield [s for a in node.args for s in strings(getattr(a, "elts", []))]
+        elif isinstance(node, ast.Call):
+            yield strings(node.args)
         elif isinstance(node, ast.Compare):
             for operator, right in zip(node.ops, node.comparators, strict=True):
                 if isinstance(operator, ast.In | ast.NotIn):
