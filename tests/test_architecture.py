@@ -28,6 +28,7 @@ FLOORS = [
     {"codegen"},
     {"machine"},
     {"tracing", "prediction", "checking"},
+    {"advice"},
     {"reports"},
     {"driver"},
     {"testing", "cli"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,11 +27,21 @@ from gpusim.cli.options import (
 )
 from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
 from gpusim.cli.progress import Bar
-from gpusim.cli.timing import DEVICE, L2, PASSES, SET, WITHOUT, device_of, how
+from gpusim.cli.timing import (
+    DEVICE,
+    L2,
+    PASSES,
+    SET,
+    WITHOUT,
+    device_of,
+    how,
+    removals_of,
+)
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.gpu.device import Device
+    from gpusim.prediction.removals import Removal
     from gpusim.prediction.sweeps.ablation import Ablation
     from gpusim.prediction.sweeps.jobs import Forecast, Job
 
@@ -44,17 +55,21 @@ def predict(chosen: Namespace) -> int:
     A kernel of the catalogue needs no more than its name and a size. A kernel of your own is
     named by its file; give its grid, its block and its arguments.
     """
-    device = device_of(chosen.device, chosen.without, chosen.changed)
+    mechanisms, removals = removals_of(chosen.without)
+    device = device_of(chosen.device, mechanisms, chosen.changed)
     job = job_of(chosen)
-    made = forecast(chosen, job, device, timeline=chosen.timeline or chosen.perfetto is not None)
+    timeline = chosen.timeline or chosen.perfetto is not None
+    made = forecast(chosen, job, device, timeline=timeline, removals=removals)
     if chosen.perfetto is not None:
         _write_events(made, chosen.perfetto)
     is_whole = not (chosen.without or chosen.changed)
     whole = None if is_whole else forecast(chosen, job, device_of(chosen.device, None))
     findings, code = also_checked(chosen)
+    from gpusim.advice.launch import forecast_advice
     from gpusim.reports.prediction import Answer, prediction_document, prediction_report
 
-    answer = Answer(made, whole, _why(chosen, made) if chosen.why else None)
+    found = forecast_advice(made)
+    answer = Answer(made, whole, _why(made) if chosen.why else None, found)
     if chosen.json:
         print_json(with_findings(prediction_document(answer), findings))
     else:
@@ -102,6 +117,7 @@ COMMAND = Command(
         """examples:
   gpusim predict reduce3 --device h200 -n 2^26 --block 256
   gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts
+  gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts@81
   gpusim predict reduce7 -n 2^26 --set bandwidth.dram_gbps=3000
   gpusim predict reduce2 -n 2^20 --block 128 --timeline --perfetto timeline.json
   gpusim predict reduce7 --device my-gpu.toml -n 2^26 --passes all --why --json
@@ -121,13 +137,20 @@ def job_of(chosen: Namespace) -> Job:
     return _catalogue_job(chosen, passes)
 
 
-def forecast(chosen: Namespace, job: Job, device: Device, *, timeline: bool = False) -> Forecast:
+def forecast(
+    chosen: Namespace,
+    job: Job,
+    device: Device,
+    *,
+    timeline: bool = False,
+    removals: Sequence[Removal] = (),
+) -> Forecast:
     """Return the prediction of a job on a device, with the requested options."""
     from gpusim.cli.selection import step_limit
 
     limit = step_limit(chosen)
     return job.in_code(chosen.code).on(
-        device, l2=how(chosen)[1], step_limit=limit, timeline=timeline
+        device, l2=how(chosen)[1], step_limit=limit, timeline=timeline, removals=removals
     )
 
 
@@ -139,15 +162,14 @@ def _write_events(made: Forecast, name: str) -> None:
     write_events(prediction_events(made.first, made.first.timeline), Path(name))
 
 
-def _why(chosen: Namespace, made: Forecast) -> list[Ablation]:
+def _why(made: Forecast) -> list[Ablation]:
     """Return the job's time without each mechanism that it meets."""
-    from gpusim.cli.selection import step_limit
     from gpusim.prediction.sweeps.ablation import ablations, suspects
 
-    names, limit = list(suspects(made)), step_limit(chosen)
+    names = list(suspects(made))
     with Bar(len(names), "mechanisms") as bar:
         bar.start()
-        return ablations(made, names, l2=how(chosen)[1], step_limit=limit, progress=bar.advance)
+        return ablations(made, names, progress=bar.advance)
 
 
 def _catalogue_job(chosen: Namespace, passes: str) -> Job:

@@ -55,6 +55,10 @@ def _subject(name: str, chosen: Namespace, device: Device | None) -> Subject:
         made = forecast(chosen, job_of(chosen), device, timeline=True)
     steps = BlockSteps(count(chosen.block_index, "the block index", least=0))
     trace, _ = traced(chosen, observers=[steps])
+    if made is not None:
+        from gpusim.advice.findings import find
+
+        vars(trace)["findings"] = find(trace, made.first)
     return Subject(trace, steps, made, tuple(map(_remark, checked(chosen))))
 
 

@@ -12,6 +12,7 @@ from gpusim.host.files import shown
 
 if TYPE_CHECKING:
     from gpusim.gpu.device import Device, Value
+    from gpusim.prediction.removals import Removal
 
 # The reductions that are ranked where none are named, published one by one as steps of one
 # optimisation; a corrected one comes beside its original.
@@ -30,7 +31,11 @@ PASSES = Option(
     "--passes", "one launch, or all until one value is left: one or all (one)", "PASSES", "one"
 )
 WITHOUT = Option(
-    "--without", "a GPU without bank-conflicts, barriers, ...; may be repeated", "X", None, True
+    "--without",
+    "a GPU without bank-conflicts, barriers, ..., or a line: bank-conflicts@81; may be repeated",
+    "X",
+    None,
+    True,
 )
 
 SET = Option(
@@ -55,6 +60,27 @@ def device_of(
 
     found = device.load(name).having(dict(map(_setting, changed or ())))
     return found.without(*without) if without else found
+
+
+def removals_of(without: Iterable[str] | None) -> tuple[list[str], list[Removal]]:
+    """Return the mechanisms that a whole GPU goes without, and those that single lines do.
+
+    Raises DeviceError for what no line can be without.
+    """
+    from gpusim.gpu.device import ABLATIONS
+
+    mechanisms, removals = [], []
+    for text in without or ():
+        found = None
+        if "@" in text or text not in ABLATIONS:
+            from gpusim.prediction.removals import parse
+
+            found = parse(text)
+        if found is None:
+            mechanisms.append(text)
+        else:
+            removals.append(found)
+    return mechanisms, removals
 
 
 def _setting(text: str) -> tuple[str, Value]:

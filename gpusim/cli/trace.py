@@ -24,7 +24,10 @@ from gpusim.cli.progress import Patience
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
+    from gpusim.advice.records import Advice
+    from gpusim.gpu.device import Device
     from gpusim.launch.events import Observer
+    from gpusim.prediction.sweeps.jobs import Job
     from gpusim.tracing.records import Trace
 
 
@@ -43,7 +46,10 @@ def trace(chosen: Namespace) -> int:
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
     if warp is not None and line is None:
         raise InputError("--warp says which warp --line draws; give --line too")
+    device = _device(chosen)
     made, remark = _exported(chosen) if chosen.perfetto is not None else traced(chosen)
+    if device is not None:
+        vars(made)["findings"] = _timed_findings(chosen, made, device)
     findings, code = also_checked(chosen)
     if chosen.json:
         document = _document(made, line, warp)
@@ -73,6 +79,7 @@ COMMAND = Command(
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
         Option("--warp", "the warp that --line draws (the one with most replays)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
+        Option("--device", "say what each finding costs on a GPU: a name, or a file", "GPU"),
         LEVEL,
         PERFETTO,
         STEP_LIMIT,
@@ -97,6 +104,44 @@ COMMAND = Command(
       --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
     ),
 )
+
+
+def _device(chosen: Namespace) -> Device | None:
+    """Return the device that gains are asked for, which then decides about the code."""
+    if chosen.device is None:
+        return None
+    from gpusim.cli.inputs import lowering_level
+    from gpusim.cli.timing import device_of
+
+    if lowering_level(chosen.level) != "O3":
+        raise InputError("--device predicts optimised code: give it without -O0")
+    device = device_of(chosen.device, None)
+    chosen.cc = str(device.cc)
+    return device
+
+
+def _timed_findings(chosen: Namespace, made: Trace, device: Device) -> list[Advice]:
+    """Return the findings of a trace with limits and gains on a device."""
+    from gpusim.advice.findings import find
+    from gpusim.cli.selection import step_limit
+
+    job = _job(chosen).in_code(chosen.code)
+    return find(made, job.on(device, step_limit=step_limit(chosen)).first)
+
+
+def _job(chosen: Namespace) -> Job:
+    """Return the launch that is traced as a job, without its elements where none are given."""
+    from gpusim.cli.user_files import names_a_file
+    from gpusim.prediction.sweeps.jobs import Job, KernelLaunch, own_job
+
+    if names_a_file(chosen.kernel):
+        configured, values = own_kernel(chosen, with_elements=False)
+        return own_job(configured, values)
+    from gpusim.catalogue import find
+    from gpusim.cli.selection import selected
+
+    setup = selected(find(chosen.kernel), chosen).call().setup
+    return Job(chosen.kernel, (KernelLaunch(setup.configured, setup.specs, setup),))
 
 
 def _exported(chosen: Namespace) -> tuple[Trace, str]:

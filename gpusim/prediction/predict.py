@@ -26,6 +26,7 @@ from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
+from gpusim.prediction.removals import Removal, Setting, removed
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify, with_fast_paths
 from gpusim.prediction.timeline import TimelineRecorder
@@ -79,10 +80,12 @@ def predict_prepared(
     observers: Sequence[SpanObserver] = (),
     timeline: bool = False,
     budget: Budget = BUDGET,
+    removals: Sequence[Removal] = (),
 ) -> Prediction:
     """Return the predicted duration of a prepared program of any origin on a GPU.
 
-    `budget` is the part of the work that is simulated before the rest is extrapolated.
+    `budget` is the part of the work that is simulated before the rest is extrapolated. With
+    `removals`, it is the duration without mechanisms of some lines.
     """
     _check_l2(l2)
     require_observers(observers, SpanObserver)
@@ -92,16 +95,24 @@ def predict_prepared(
     waiting = _spinning(usual, gpu, held.blocks, l2, step_limit)
     classes = classify(usual, step_limit=step_limit) if waiting is None else waiting.classes
     memory = memory_share(usual, classes, gpu, held.blocks, l2)
+    setting = Setting(prepared, usual, gpu, l2, held.blocks, classes, memory, budget)
+    for removal in removals:
+        setting = removed(removal, setting)
+    classes, memory = setting.classes, setting.memory
     traffic = traffic_of(prepared, classes, memory, l2)
-    work = Workload(prepared, gpu, classes, l2, held.blocks, budget)
-    recorder = TimelineRecorder(gpu.sm.schedulers, held.blocks) if timeline else None
+    work = setting.workload()
+    recorder = TimelineRecorder(gpu.sm.schedulers, setting.resident) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
-    done = simulate_all(gpu, memory, work, held.blocks, heard)
+    done = simulate_all(gpu, memory, work, setting.resident, heard)
     bounds = [
         *bounds_of(prepared, classes, gpu, memory, traffic),
-        _latency(gpu, memory, work, held.blocks),
+        _latency(gpu, memory, work, setting.resident),
     ]
     cycles = done.cycles
+    certain = ("issue", "latency") if work.are_alike(0) else ("issue",)
+    least = max(bound.time_us for bound in bounds if bound.name in certain)
+    cycles = max(cycles, least * gpu.gpu.sm_clock_mhz)
+    cycles = setting.spread(cycles, bounds)
     if waiting is not None:
         bounds.append(Bound(SPINNING, waiting.ends.cycles / gpu.gpu.sm_clock_mhz))
         cycles = max(cycles, waiting.ends.cycles)
@@ -114,6 +125,7 @@ def predict_prepared(
         occupancy=held,
         stalls=_stalls(done),
         lines=_lines(prepared, done),
+        stalls_by_pc=_stalls_by_pc(done),
         bounds=tuple(bounds),
         waves=prepared.launch.blocks / (held.blocks * gpu.gpu.sms),
         extent=Extent(
@@ -128,6 +140,7 @@ def predict_prepared(
         traffic=traffic,
         timeline=recorder.timeline if recorder is not None else None,
         assumes_ordinary_operands=usual is not prepared,
+        setting=setting,
     )
 
 
@@ -183,6 +196,15 @@ def _lines(prepared: Prepared, done: SmTime) -> dict[int, float]:
         line = prepared.program.instructions[pc].line if pc >= 0 else 0
         lines[line] = lines.get(line, 0.0) + spent / total
     return dict(sorted(lines.items()))
+
+
+def _stalls_by_pc(done: SmTime) -> dict[int, dict[str, float]]:
+    """Return the fraction of the warps' time by instruction and stall reason."""
+    total = sum(done.stalls) or 1
+    return {
+        pc: dict(zip(STALLS, (row / total).tolist(), strict=True))
+        for pc, row in sorted(done.reasons.items())
+    }
 
 
 def _latency(gpu: Device, memory: MemoryShare, work: Workload, resident: int) -> Bound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpusim.gpu.device import Device
@@ -12,6 +12,7 @@ from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.launch.views import View
 from gpusim.prediction.bounds import Bound
+from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline
 from gpusim.prediction.traffic import Traffic
@@ -57,10 +58,11 @@ class Prediction:
     """The predicted duration of a launch: `cycles` of the kernel, `time_us` with launch overhead.
 
     `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1; `lines`
-    are fractions of warp cycles by source line. `bounds` are lower bounds by limiter; the largest
-    is the binding one. `timeline` is kept on request. `assumes_ordinary_operands` says whether
-    elements without given values are assumed to be ordinary: no quotient or root has special
-    operands.
+    are fractions of warp cycles by source line, `stalls_by_line` the same by line and reason (line
+    0: the compiler's set-up). `bounds` are lower bounds by limiter; the largest is the binding one.
+    `timeline` is kept on request. `assumes_ordinary_operands` says whether elements without given
+    values are assumed to be ordinary: no quotient or root has special operands. `setting` is the
+    input of the simulation, for replays without a mechanism.
     """
 
     prepared: Prepared
@@ -78,6 +80,8 @@ class Prediction:
     traffic: Traffic
     timeline: Timeline | None = None
     assumes_ordinary_operands: bool = False
+    stalls_by_pc: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
+    setting: Setting | None = field(default=None, repr=False, compare=False)
 
     _repr_html_ = View("gpusim.reports.notebook", "prediction_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "prediction_bundle")
@@ -101,6 +105,17 @@ class Prediction:
     def limiter(self) -> Bound:
         """The limiter: the largest of the lower bounds."""
         return max(self.bounds, key=lambda b: b.time_us)
+
+    @property
+    def stalls_by_line(self) -> dict[int, dict[str, float]]:
+        """Fractions of warp cycles by source line and stall reason; line 0 is of no line."""
+        lines: dict[int, dict[str, float]] = {}
+        for pc, stalls in self.stalls_by_pc.items():
+            line = self.prepared.program.instructions[pc].line if pc >= 0 else 0
+            mine = lines.setdefault(line, dict.fromkeys(stalls, 0.0))
+            for name, fraction in stalls.items():
+                mine[name] += fraction
+        return dict(sorted(lines.items()))
 
     @property
     def classes(self) -> Classes:
@@ -135,6 +150,10 @@ class Prediction:
             "lower_bounds_us": {b.name: b.time_us for b in self.bounds},
             "stalls": self.stalls,
             "traffic": self.traffic.to_dict(),
+            "stalls_by_line": {
+                str(line): {name: spent for name, spent in stalls.items() if spent}
+                for line, stalls in self.stalls_by_line.items()
+            },
             "lines": {str(line): fraction for line, fraction in self.lines.items()},
             "classes": [
                 {"name": c.name, "blocks": c.blocks, "instructions": c.stream.instructions}

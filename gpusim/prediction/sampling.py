@@ -14,6 +14,7 @@ from statistics import fmean
 
 from gpusim.gpu.device import Device
 from gpusim.host.garbage import uncollected
+from gpusim.prediction.clock.runs import Array
 from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
@@ -34,16 +35,17 @@ CONTENDED = 0.2
 class SmTime:
     """An SM's work, simulated or extrapolated: cycles, and the warps' ticks by reason and pc.
 
-    `simulated_cycles` leave out extrapolated iterations. `blocks` of its blocks were simulated,
-    with `iterations` of the longest loop: `instructions` warp instructions. `spread` is the
-    relative change of a rate in the last simulated section; `iterations_spread` that of iterations
-    alone.
+    `simulated_cycles` leave out extrapolated iterations; `reasons` are the ticks of each stall
+    reason by pc. `blocks` of its blocks were simulated, with `iterations` of the longest loop:
+    `instructions` warp instructions. `spread` is the relative change of a rate in the last
+    simulated section; `iterations_spread` that of iterations alone.
     """
 
     cycles: float
     simulated_cycles: float
     stalls: tuple[float, ...]
     by_pc: dict[int, float]
+    reasons: dict[int, Array]
     blocks: int
     instructions: int
     iterations: int
@@ -115,6 +117,7 @@ def _sm_time(
         simulated_cycles=simulated,
         stalls=tuple(outcome.stalls),
         by_pc=outcome.by_pc,
+        reasons=outcome.reasons,
         blocks=blocks,
         instructions=outcome.instructions,
         iterations=0,

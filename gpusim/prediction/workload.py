@@ -16,7 +16,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.dispatch import blocks_of_busiest
-from gpusim.prediction.clock.issue import issues
+from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.clock.step_builder import Seen, steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
 from gpusim.prediction.streams import BlockStream, Classes
@@ -51,7 +51,8 @@ class Workload:
     """The workload of the SM with most work, with `resident` blocks at a time.
 
     Steps are built once for each distinct warp. Uniform loops are shortened: callers give the
-    number of iterations of the longest.
+    number of iterations of the longest. `issued` are the program's instructions where they differ
+    from the device's own; `code_is_cached` leaves out the fetch of code.
     """
 
     def __init__(
@@ -62,11 +63,14 @@ class Workload:
         l2: str,
         resident: int,
         budget: Budget = BUDGET,
+        issued: Sequence[Issue] | None = None,
+        *,
+        code_is_cached: bool = False,
     ) -> None:
         self.budget = budget
         self._gpu = gpu
-        self._issues = issues(prepared.program, gpu)
-        self._code = CodeFetch(prepared.program, gpu, l2)
+        self._issues = issues(prepared.program, gpu) if issued is None else issued
+        self._code = CodeFetch(prepared.program, gpu, l2, is_cached=code_is_cached)
         self._constants = ConstantFetch(prepared.program, gpu, l2)
         self._by_key: dict[tuple[bytes, bool], WarpSteps] = {}
         self._seen: Seen = {}

@@ -30,7 +30,7 @@ Bundle = dict[str, str]
 def trace_html(trace: Trace) -> str:
     """Return a trace as HTML: its findings, its lines, and its worst line's banks."""
     launch = f"grid {size(trace.launch.grid)}, block {size(trace.launch.block)}"
-    findings = "".join(f"<li>{escape(finding.message)}</li>" for finding in trace.findings)
+    findings = "".join(f"<li>{escape(finding.sentence)}</li>" for finding in trace.findings)
     conflicts = any(line_counts.conflicts(line) for line in trace.lines)
     picture = _picture(trace.plot_banks if conflicts else trace.plot_divergence)
     heading = f"<p><b>{escape(trace.kernel)}</b> {escape(launch)}</p>"

@@ -10,13 +10,17 @@ from typing import Any
 
 from rich.text import Text
 
+from gpusim.advice.records import NONE, Advice
+from gpusim.advice.stalls import STALLS
+from gpusim.advice.timed.limits import LIMIT
 from gpusim.gpu.device import ABLATIONS
 from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.records import Prediction
+from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.reports import line_fetches
-from gpusim.reports.advice import STALLS, advice
+from gpusim.reports.advice import finding_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
@@ -35,17 +39,19 @@ from gpusim.reports.runs import known_defect
 from gpusim.reports.timeline import timeline_lines
 
 LABEL_WIDTH = 12
+FINDINGS = 5
 LEAST_LINE_FRACTION = 0.005
 OF_NO_LINE = "(set up by the compiler)"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A forecast, with the time of the whole GPU and the ablations, if requested."""
+    """A forecast and its findings; with the time of the whole GPU and the ablations on request."""
 
     forecast: Forecast
     whole: Forecast | None = None
     ablations: Sequence[Ablation] | None = None
+    findings: Sequence[Advice] = ()
 
 
 def prediction_document(answer: Answer) -> dict[str, Any]:
@@ -54,6 +60,7 @@ def prediction_document(answer: Answer) -> dict[str, Any]:
     if answer.whole is not None:
         saved = 1 - answer.forecast.time_us / answer.whole.time_us
         document["with_all_mechanisms"] = {"time_us": answer.whole.time_us, "saves": saved}
+    document["findings"] = [advice.to_dict() for advice in answer.findings]
     if answer.ablations is not None:
         document["ablations"] = [one.to_dict() for one in answer.ablations]
     return document
@@ -87,8 +94,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     yield from _memory(first, width)
     yield from _classes(first, width)
     yield heading("Findings")
-    for sentence in advice(forecast, answer.ablations):
-        yield from _wrapped(sentence, width)
+    yield from _findings(answer, width)
     if answer.ablations:
         yield Text()
         yield from _ablations(answer.ablations, forecast.time_us).lines(width)
@@ -96,6 +102,15 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
         yield Text(
             "  --why: ablations, simulated without barriers, without bank conflicts, ...", DIM
         )
+
+
+def _findings(answer: Answer, width: int) -> Iterator[Text]:
+    """Yield the nearest limit, then the first findings with their gains."""
+    findings = answer.findings
+    for advice in [one for one in findings if one.kind == LIMIT]:
+        yield from _wrapped(advice.sentence, width)
+    for advice in [one for one in findings if one.kind not in (LIMIT, NONE)][:FINDINGS]:
+        yield from finding_lines(advice, width)
 
 
 def _title(forecast: Forecast) -> Iterator[Text]:
@@ -118,7 +133,7 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     peak = forecast.device.bandwidth.dram_peak_gbps
     setup = forecast.job.launches[0].setup
     counted = f"{setup.n:,} x {setup.dtype.itemsize} bytes" if setup else COMPULSORY
-    imagined = device_changes(forecast.device)
+    imagined = device_changes(forecast.device, forecast.removals)
     note = f" {imagined}" if imagined else _time_note(forecast)
     yield _fact("duration", duration(forecast.time_us), note, TITLE)
     if answer.whole is not None:
@@ -154,11 +169,15 @@ def _time_note(forecast: Forecast) -> str:
 def _beside(forecast: Forecast, whole: Forecast, width: int) -> Iterator[Text]:
     """Yield the time of the whole GPU beside that of the one without some mechanisms."""
     names, before = sorted(forecast.device.ablations), whole.device.facts
-    kept = [*names, *(f"{key} = {before[key].value}" for key, _ in forecast.device.changed)]
+    lines = list(map(str, forecast.removals))
+    kept = [*names, *lines, *(f"{key} = {before[key].value}" for key, _ in forecast.device.changed)]
     cost = whole.time_us - forecast.time_us
     note = f"{'cost' if cost >= 0 else 'gain'} {duration(abs(cost))}"
     note += f", {percent(abs(cost) / whole.time_us)}"
     yield _fact("", duration(whole.time_us), f" with {' and '.join(kept)}; {note}")
+    known = REMOVALS.all() if lines else {}
+    for text in (known[one.mechanism].doc for one in forecast.removals):
+        yield from _wrapped(text, width, LABEL_WIDTH + 2, DIM)
     for name in names:
         yield from _wrapped(ABLATIONS[name], width, LABEL_WIDTH + 2, DIM)
 

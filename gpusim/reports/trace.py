@@ -9,13 +9,14 @@ from rich.text import Text
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports import line_counts
+from gpusim.reports.advice import finding_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines, made_by
 from gpusim.reports.layout import BAD, DIM, KIND_STYLES, TITLE, heading, integer, plural, size
 from gpusim.reports.quantities import volume
 from gpusim.reports.warps import warp_lines
 from gpusim.tracing.counters import COUNTERS
-from gpusim.tracing.records import Finding, Trace
+from gpusim.tracing.records import Trace
 
 SENTENCES = 3
 OF_NO_LINE = "(set up by the compiler)"
@@ -140,15 +141,6 @@ def footprint_table(trace: Trace) -> Columns:
             volume(SECTOR_BYTES * one.distinct_sectors),
         )
     return made
-
-
-def finding_lines(finding: Finding, width: int) -> list[Text]:
-    """Return a finding as a sentence with its kind before it, indented."""
-    kind = "" if finding.kind == "none" else f"{finding.kind}: "
-    parts = wrap(kind + finding.message, width - 4)
-    lines = [Text(("  " if i == 0 else "    ") + part) for i, part in enumerate(parts)]
-    lines[0].stylize(BAD, 2, 2 + len(kind))
-    return lines
 
 
 def _bad_if(condition: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +38,9 @@ class BlockLog(Observer):
     `is_complete` is False where the block did more than MAX_ENTRIES of these.
     """
 
-    def __init__(self, block_index: int) -> None:
+    def __init__(self, block_index: int, ops: Collection[str] = ()) -> None:
         self.block_index = block_index
+        self._ops = ops
         self.entries: list[Entry] = []
         self.is_complete = True
         self._seen: dict[tuple[int, int], int] = {}
@@ -46,7 +48,10 @@ class BlockLog(Observer):
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
-        self._wanted = [not OPS[instruction.op].gives_value for instruction in program.instructions]
+        rows = program.instructions
+        self._wanted = [
+            row.op in self._ops if self._ops else not OPS[row.op].gives_value for row in rows
+        ]
 
     def step(self, step: Step) -> None:
         """Keep the part of a step that is this block's."""

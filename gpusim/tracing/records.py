@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from gpusim.launch.grid import Launch
+from gpusim.launch.prepared import Prepared
 from gpusim.launch.views import View
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.footprint import Footprint
+from gpusim.tracing.source_decisions import source_decisions
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -69,15 +76,6 @@ class Execution:
     taken: tuple[bool, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A finding: a sentence that names the line and the cause."""
-
-    kind: str
-    line: int
-    message: str
-
-
 class Blocks(Sequence[dict[str, int]]):
     """Every counter of every block: `blocks[i]["barriers"]`. Blocks alike share their numbers."""
 
@@ -92,6 +90,11 @@ class Blocks(Sequence[dict[str, int]]):
             return [self[i] for i in range(*index.indices(len(self)))]
         table = self._counters.tables[self._counters.table_of_block[index]]
         return self._counters.named(table.sum(axis=0))
+
+    def by_pc(self, counter: str) -> Array:
+        """Return a counter's sums over the launch by instruction."""
+        names = [spec.name for spec in self._counters.specs]
+        return np.asarray(self._counters.by_pc[:, names.index(counter)])
 
     def warps(self, index: int) -> list[dict[str, int]]:
         """Return every counter of each warp of a block."""
@@ -125,12 +128,14 @@ class Trace:
     block_index: int
     source_file: str
     is_complete: bool = True
-    findings: list[Finding] = field(default_factory=list)
     compiler: str = ""
     generator: str = ""
     fallback: str = ""
     arrays: dict[str, str] = field(default_factory=dict)
     footprints: list[Footprint] = field(default_factory=list)
+    prepared: Prepared | None = field(default=None, repr=False, compare=False)
+    source: Callable[[], Prepared] | None = field(default=None, repr=False, compare=False)
+    traced_blocks: int = 1
 
     _repr_html_ = View("gpusim.reports.notebook", "trace_html")
     _repr_mimebundle_ = View("gpusim.reports.notebook", "trace_bundle")
@@ -138,6 +143,31 @@ class Trace:
     plot_divergence = View("gpusim.reports.plots.divergence", "plot_divergence")
     plot_banks = View("gpusim.reports.plots.banks", "plot_banks")
     plot_strides = View("gpusim.reports.plots.strides", "plot_strides")
+
+    @cached_property
+    def findings(self) -> list[Any]:
+        """Advice on the launch, the costliest first; one of kind "none" if all is well."""
+        found: list[Any] = View("gpusim.advice.findings", "find").load()(self)
+        return found
+
+    @cached_property
+    def source_executions(self) -> list[Execution]:
+        """Conditions of the source that the block's warps decide, where a compiler's code ran."""
+        if self.source is None:
+            return []
+        return [
+            Execution(
+                pc=entry.pc,
+                line=entry.instruction.line,
+                op=entry.instruction.op,
+                warp=entry.warp,
+                occurrence=entry.occurrence,
+                active=tuple(entry.active.tolist()),
+                on=tuple(entry.on.tolist()),
+                taken=None if entry.taken is None else tuple(entry.taken.tolist()),
+            )
+            for entry in source_decisions(self.source, self.block_index)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document of `gpusim trace --json`: numbers, strings, lists, dictionaries."""
@@ -175,8 +205,5 @@ class Trace:
                 {"block": warp.block, "warp": warp.warp, "counters": warp.counters}
                 for warp in self.warps
             ],
-            "findings": [
-                {"kind": finding.kind, "line": finding.line, "message": finding.message}
-                for finding in self.findings
-            ],
+            "findings": [finding.to_dict() for finding in self.findings],
         }

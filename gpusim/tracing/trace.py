@@ -5,23 +5,24 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpusim import machine
+from gpusim.codegen.generators import LOWERING
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import ConfiguredKernel
+from gpusim.cuda import ConfiguredKernel, MachineCode
 from gpusim.errors import InputError, shown_at_the_call
 from gpusim.gpu import memory
-from gpusim.launch.events import Array, Observer, require_observers
+from gpusim.launch.events import Array, Observer, Skip, require_observers
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
 from gpusim.tracing.block_log import BlockLog, Entry
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
-from gpusim.tracing.findings import find
 from gpusim.tracing.footprint import Footprints
 from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
 
@@ -48,14 +49,25 @@ def trace(
     shown one by one, `step_limit` the instructions that a block may run. Raises GpusimError for a
     launch, argument or kernel that cannot run.
     """
+    generation = ComputeCapability.parse(cc)
     return trace_prepared(
-        prepare(configured, args, ComputeCapability.parse(cc), level, code=code),
+        prepare(configured, args, generation, level, code=code),
         block_index=block_index,
         step_limit=step_limit,
         blocks_per_chunk=blocks_per_chunk,
         observers=observers,
         progress=progress,
+        source=source_of(configured, args, generation, level),
     )
+
+
+def source_of(
+    configured: ConfiguredKernel, args: Sequence[Any], cc: ComputeCapability, level: str = "O3"
+) -> Callable[[], Prepared] | None:
+    """Return the preparation of a launch in the lowering's code, None for code of a compiler."""
+    if isinstance(configured.kernel, MachineCode):
+        return None
+    return partial(prepare, configured, args, cc, level, code=LOWERING)
 
 
 def trace_prepared(
@@ -66,8 +78,16 @@ def trace_prepared(
     blocks_per_chunk: int | None = None,
     observers: Sequence[Observer] = (),
     progress: Callable[[int], None] | None = None,
+    source: Callable[[], Prepared] | None = None,
+    chosen: Sequence[int] | None = None,
+    on_skip: Callable[[Skip], None] | None = None,
 ) -> Trace:
-    """Run a prepared program, of any origin, and return its trace."""
+    """Run a prepared program, of any origin, and return its trace.
+
+    `source` prepares the same launch in the lowering's code, which knows the conditions of the
+    source. With `chosen` blocks, only these run; with `on_skip`, uniform iterations of loops are
+    left out and reported to it.
+    """
     program, launch, cc = prepared.program, prepared.launch, prepared.cc
     require_observers(observers, Observer)
     if not 0 <= block_index < launch.blocks:
@@ -82,10 +102,12 @@ def trace_prepared(
         step_limit=step_limit,
         blocks_per_chunk=blocks_per_chunk,
         progress=progress,
+        blocks=chosen,
+        on_skip=on_skip,
     )
     bases = {name: place.address for name, place in allocations.items()}
     blocks = Blocks(counters)
-    made = Trace(
+    return Trace(
         kernel=prepared.kernel,
         launch=launch,
         lowering=program.lowering,
@@ -98,7 +120,7 @@ def trace_prepared(
             WarpCounters(block_index, warp, row)
             for warp, row in enumerate(blocks.warps(block_index))
         ],
-        executions=[_execution(entry, bases, cc.major) for entry in log.entries],
+        executions=[execution_of(entry, bases, cc.major) for entry in log.entries],
         block_index=block_index,
         source_file=prepared.source_file,
         is_complete=log.is_complete,
@@ -110,8 +132,10 @@ def trace_prepared(
             for name, value in prepared.arguments.items()
             if isinstance(value, np.ndarray) and value.ndim
         },
+        prepared=prepared,
+        source=source if program.compiler else None,
+        traced_blocks=launch.blocks if chosen is None else len(chosen),
     )
-    return replace(made, findings=find(made))
 
 
 def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
@@ -131,7 +155,7 @@ def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
     return made
 
 
-def _execution(entry: Entry, bases: dict[str, int], cc_major: int) -> Execution:
+def execution_of(entry: Entry, bases: dict[str, int], cc_major: int) -> Execution:
     """Return one entry of the log with its addresses counted from the array's start."""
     instruction = entry.instruction
     plain = Execution(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 
 import pytest
@@ -16,12 +15,11 @@ from gpusim.reports.layout import console
 from gpusim.reports.trace import trace_report
 from gpusim.tracing import lanes
 from gpusim.tracing.counters import COUNTERS
-from gpusim.tracing.findings import find
 from gpusim.tracing.records import Trace
 
 
 def complete(trace: Trace) -> Trace:
-    return dataclasses.replace(trace, findings=find(trace))
+    return trace
 
 
 def printed(lines: object, width: int = 100) -> str:

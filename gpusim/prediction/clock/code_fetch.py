@@ -37,17 +37,20 @@ class CodeFetch:
     """Fetch times of a program's code lines on a device; a line is 128 bytes.
 
     Code larger than an SM's caches comes from DRAM for the first wave of a launch with a "cold" L2:
-    its blocks are then `unlike_later` ones.
+    its blocks are then `unlike_later` ones. Code that `is_cached` costs no fetch at any length.
     """
 
-    def __init__(self, program: Program, device: Device, l2: str) -> None:
+    def __init__(
+        self, program: Program, device: Device, l2: str, *, is_cached: bool = False
+    ) -> None:
         capacity, interval = device.capacity, device.interval_cycles
         size = instruction_bytes(device.cc)
         issued = [OPS[instruction.op].issued for instruction in program.instructions]
         offsets = list(accumulate(issued, initial=0))
         self._line_of_pc = [offset * size // LINE_BYTES for offset in offsets]
-        self._is_cached = offsets[-1] * size <= capacity.instruction_bytes
-        self.unlike_later = l2 == "cold" and offsets[-1] * size > capacity.l15_bytes
+        self._is_cached = is_cached or offsets[-1] * size <= capacity.instruction_bytes
+        is_first_late = l2 == "cold" and offsets[-1] * size > capacity.l15_bytes
+        self.unlike_later = is_first_late and not is_cached
         self._levels = (
             (capacity.instruction_bytes // LINE_BYTES, 0),
             (capacity.l15_bytes // LINE_BYTES, ticks(interval.instruction_line)),

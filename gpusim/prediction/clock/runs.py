@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.stalls import REASONS, SELECTED, WAIT
 from gpusim.prediction.clock.steps import MARKS, Step, WarpSteps, floats
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,13 @@ class Runs:
         self.spent = [0] * REASONS * len(work.steps)
         self.marks = [0] * MARKS * len(work.loops)
 
-    def add_to(self, stalls: list[float], by_pc: dict[int, float]) -> None:
-        """Add the warps' time by reason and pc, with extrapolated iterations of their loops."""
+    def add_to(
+        self, stalls: list[float], by_pc: dict[int, float], reasons: dict[int, Array]
+    ) -> None:
+        """Add the warps' time by reason and pc, with extrapolated iterations of their loops.
+
+        `reasons` are the ticks of each stall reason by pc, (REASONS,).
+        """
         steps, count, weights = self.work.steps, self.count, self.work.weights
         waited = np.ascontiguousarray(floats(self.spent).reshape(-1, REASONS).T) * weights
         before = waited.sum(axis=0)
@@ -53,6 +61,10 @@ class Runs:
         waited[WAIT] += count * weights * self.work.waits
         for reason, ticks_waited in enumerate(waited.sum(axis=1).tolist()):
             stalls[reason] += ticks_waited
+        pcs, places = np.unique([step.pc for step in steps], return_inverse=True)
+        table = np.array([np.bincount(places, row, len(pcs)) for row in waited]).T
+        for pc, row in zip(pcs.tolist(), table, strict=True):
+            reasons[pc] = reasons[pc] + row if pc in reasons else row
         for step, spent in zip(steps, before.tolist(), strict=True):
             by_pc[step.pc] = by_pc.get(step.pc, 0.0) + spent
         for pc, spent in self.work.charges.items():

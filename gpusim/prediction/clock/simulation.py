@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.observation import Observed, Unobserved
-from gpusim.prediction.clock.runs import Extrapolated, extrapolated
+from gpusim.prediction.clock.runs import Array, Extrapolated, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.steps import WarpSteps
@@ -22,7 +22,8 @@ class Outcome:
     """Result of an SM's simulation: end in cycles, stalls and ticks by pc, summed over warps.
 
     `block_ends` are the cycles at which blocks left the SM, in order. `extrapolated` iterations of
-    loops are included in the stalls, but not in cycles and instructions.
+    loops are included in the stalls, but not in cycles and instructions. `reasons` are the ticks of
+    each stall reason by pc, (REASONS,).
     """
 
     cycles: float
@@ -31,6 +32,7 @@ class Outcome:
     by_pc: dict[int, float]
     instructions: int
     extrapolated: Extrapolated
+    reasons: dict[int, Array] = field(default_factory=dict)
 
 
 def simulate(
@@ -66,8 +68,9 @@ def _outcome(sm: StreamingMultiprocessor) -> Outcome:
     all_runs = list(sm.runs.values())
     stalls = [0.0] * len(STALLS)
     by_pc: dict[int, float] = {}
+    reasons: dict[int, Array] = {}
     for runs in all_runs:
-        runs.add_to(stalls, by_pc)
+        runs.add_to(stalls, by_pc, reasons)
     return Outcome(
         cycles=max(sm.end, sm.units.memory.end) / TICKS,
         block_ends=[end / TICKS for end in sm.block_ends],
@@ -75,4 +78,5 @@ def _outcome(sm: StreamingMultiprocessor) -> Outcome:
         by_pc=by_pc,
         instructions=sum(runs.count * runs.work.instructions for runs in all_runs),
         extrapolated=extrapolated(all_runs),
+        reasons=reasons,
     )

@@ -14,8 +14,8 @@ import numpy as np
 from gpusim.gpu.device import ABLATIONS, Device
 from gpusim.isa.ops import OPS
 from gpusim.launch.grid import WARP_SIZE
-from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.records import Prediction
+from gpusim.prediction.removals import played_us
 from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.sweeps.jobs import Forecast
 
@@ -62,33 +62,32 @@ def ablations(
     forecast: Forecast,
     mechanisms: Sequence[str],
     *,
-    l2: str = "cold",
-    step_limit: int = DEFAULT_STEP_LIMIT,
     progress: Callable[[str], None] | None = None,
 ) -> list[Ablation]:
     """Return a job's time without each of the mechanisms, the largest saving first.
 
-    `progress` is called with the name of each completed mechanism.
+    The launches are played again, with the classes and addresses of the forecast. `progress` is
+    called with the name of each completed mechanism.
     """
     made = []
     for mechanism in mechanisms:
-        time_us = _without(forecast, mechanism, l2, step_limit)
+        device = forecast.device.without(mechanism)
+        changed = [_played(one, mechanism, device) for one in forecast.predictions]
+        time_us = replace(forecast, predictions=tuple(changed)).time_us
         made.append(Ablation(mechanism, time_us, 1 - time_us / forecast.time_us))
         if progress is not None:
             progress(mechanism)
     return sorted(made, key=lambda one: (one.time_us, one.mechanism))
 
 
-def _without(forecast: Forecast, mechanism: str, l2: str, step_limit: int) -> float:
-    device = forecast.device.without(mechanism)
+def _played(prediction: Prediction, mechanism: str, device: Device) -> Prediction:
+    """Return a prediction with its time on a device without a mechanism."""
     if mechanism == "launch-overhead":  # no effect on cycles: nothing to simulate again
-        changed = [_without_overhead(p, device) for p in forecast.predictions]
-        return replace(forecast, predictions=tuple(changed)).time_us
-    return forecast.job.on(device, l2=l2, step_limit=step_limit).time_us
-
-
-def _without_overhead(prediction: Prediction, device: Device) -> Prediction:
-    return replace(prediction, device=device, time_us=prediction.cycles / device.gpu.sm_clock_mhz)
+        time_us = prediction.cycles / device.gpu.sm_clock_mhz
+    else:
+        assert prediction.setting is not None
+        time_us = played_us(prediction, replace(prediction.setting, device=device))
+    return replace(prediction, device=device, time_us=time_us)
 
 
 def _warps(prediction: Prediction) -> Iterator[tuple[int, WarpStream]]:

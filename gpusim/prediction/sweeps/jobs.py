@@ -21,6 +21,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, total_time_us
+from gpusim.prediction.removals import Removal
 
 # Definition of useful bytes for a kernel outside the catalogue.
 COMPULSORY = "sectors loaded and stored, each once"
@@ -66,6 +67,7 @@ class Job:
         l2: str = "cold",
         step_limit: int = DEFAULT_STEP_LIMIT,
         timeline: bool = False,
+        removals: Sequence[Removal] = (),
     ) -> Forecast:
         """Return the job's prediction on a device, with its first launch's timeline if requested.
 
@@ -80,6 +82,7 @@ class Job:
                 l2="warm" if number else l2,
                 step_limit=step_limit,
                 timeline=timeline and not number,
+                removals=removals,
             )
             for number, launch in enumerate(self.launches)
         ]
@@ -102,6 +105,12 @@ class Forecast:
     def device(self) -> Device:
         """The device of the predictions."""
         return self.first.device
+
+    @property
+    def removals(self) -> tuple[Removal, ...]:
+        """The mechanisms of lines that the job was predicted without."""
+        setting = self.first.setting
+        return () if setting is None else setting.removals
 
     @property
     def time_us(self) -> float:
@@ -148,7 +157,7 @@ class Forecast:
             "kernel": self.job.name,
             "device": self.device.name,
             "device_id": self.device.id,
-            "without": sorted(self.device.ablations),
+            "without": [*sorted(self.device.ablations), *map(str, self.removals)],
             "set": dict(self.device.changed),
             **about,
             "time_us": self.time_us,

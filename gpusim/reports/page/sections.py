@@ -88,7 +88,7 @@ class Section:
 def section(subject: Subject, characters: int) -> Section:
     """Return a kernel's section, its steps in at most `characters` characters."""
     trace = subject.trace
-    found = [Remark(f.kind, f.line, f.message) for f in trace.findings if f.kind != "none"]
+    found = [Remark(f.kind, f.line, f.sentence) for f in trace.findings if f.kind != "none"]
     remarks = (*subject.remarks, *found)
     columns, rows = _source(subject, {remark.line for remark in remarks})
     tables = [*_prediction_tables(subject.forecast), _totals(trace), _warps(trace)]

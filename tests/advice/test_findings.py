@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pytest
 from handmade import access, branch, plain, reduce2, trace_of
 
-from gpusim.tracing.findings import find
+from gpusim.advice.findings import find
+from gpusim.advice.records import Advice as Finding
 from gpusim.tracing.iterations import iterations
-from gpusim.tracing.records import Execution, Finding
+from gpusim.tracing.records import Execution
 
 
 def only(executions: Sequence[Execution], kind: str) -> Finding:

@@ -1,0 +1,112 @@
+"""Decisions of warps by source line: who passes a condition, whatever the compiler made of it.
+
+The lowering's code keeps the conditions of the source, and can be run beside nvcc's code of a
+Python kernel. In other code a decision is a branch, or the guard of accesses that stand for a body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusim.isa.ops import OPS
+from gpusim.program.guards import deciding_lines
+from gpusim.tracing import lanes
+from gpusim.tracing.iterations import iterations
+from gpusim.tracing.records import Execution, Trace
+
+SOURCE, BRANCH, GUARD = "source", "branch", "guard"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A condition that a warp decides: the lanes that decide, and those that pass.
+
+    `iteration` counts how often the warp came by. `origin` is "source", "branch" or "guard".
+    """
+
+    line: int
+    warp: int
+    iteration: int
+    deciding: tuple[int, ...]
+    passed: tuple[int, ...]
+    origin: str
+
+    @property
+    def diverges(self) -> bool:
+        """Whether the lanes disagree."""
+        return 0 < len(self.passed) < len(self.deciding)
+
+
+def decisions_of(trace: Trace) -> dict[int, list[Decision]]:
+    """Return the decisions of a traced block's warps by line: the source's where they are known."""
+    beside = vars(trace).get("source_executions", [])  # where something has asked for them
+    found = _of_source(beside or trace.executions)
+    known = {decision.line for decision in found}
+    if not beside:
+        found += [one for one in _of_branches(trace) if one.line not in known]
+    if not known:
+        lines = {decision.line for decision in found}
+        found += [one for one in _of_guards(trace) if one.line not in lines]
+    table: dict[int, list[Decision]] = {}
+    for decision in found:
+        table.setdefault(decision.line, []).append(decision)
+    return dict(sorted(table.items()))
+
+
+def _of_source(executions: list[Execution]) -> list[Decision]:
+    """Return the conditions of the source among executions."""
+    placed = zip(executions, iterations(executions), strict=True)
+    return [_decided(e, i, SOURCE) for e, i in placed if lanes.is_condition(e) and any(e.on)]
+
+
+def _decided(execution: Execution, iteration: int, origin: str) -> Decision:
+    deciding = tuple(lanes.deciding_lanes(execution))
+    passed = tuple(lanes.taken_lanes(execution))
+    return Decision(execution.line, execution.warp, iteration, deciding, passed, origin)
+
+
+def _of_branches(trace: Trace) -> list[Decision]:
+    """Return the guarded branches; lanes pass that stay for the body, or go round a loop again.
+
+    The compiler's branch over a body is taken by the lanes that do not run it.
+    """
+    rows = trace.prepared.program.instructions if trace.prepared is not None else ()
+    found = []
+    for e, i in zip(trace.executions, iterations(trace.executions), strict=True):
+        if not lanes.is_machine_branch(e) or e.taken is None:
+            continue
+        if rows and rows[e.pc].guard is None:
+            continue
+        made = _decided(e, i, BRANCH)
+        if rows and rows[e.pc].target > e.pc:
+            stays = tuple(lane for lane in made.deciding if lane not in made.passed)
+            made = Decision(e.line, e.warp, i, made.deciding, stays, BRANCH)
+        found.append(made)
+    return found
+
+
+def _of_guards(trace: Trace) -> list[Decision]:
+    """Return guards of accesses as decisions, at the lines where their predicates are computed."""
+    if trace.prepared is None:
+        return []
+    program = trace.prepared.program
+    lines = deciding_lines(program)
+    first: dict[tuple[int, int], int] = {}  # of the accesses under one guard
+    for execution in trace.executions:
+        row = program.instructions[execution.pc]
+        if execution.pc in lines and row.guard is not None and not OPS[row.op].leaves:
+            key = lines[execution.pc], row.guard
+            first[key] = min(first.get(key, execution.pc), execution.pc)
+    chosen = {pc: line for (line, _), pc in first.items()}
+    counts: dict[tuple[int, int], int] = {}
+    found = []
+    for execution in trace.executions:
+        line = chosen.get(execution.pc)
+        if line is None or not any(execution.active):
+            continue
+        key = execution.warp, line
+        number = counts[key] = counts.get(key, -1) + 1
+        deciding = tuple(lane for lane, there in enumerate(execution.active) if there)
+        passed = tuple(lanes.on_lanes(execution))
+        found.append(Decision(line, execution.warp, number, deciding, passed, GUARD))
+    return found

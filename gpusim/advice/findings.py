@@ -1,0 +1,96 @@
+"""Findings of a launch: the rules' advice in the order of its gain or cost, each cause once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gpusim.advice.evidence import Evidence
+from gpusim.advice.records import NONE, Advice
+from gpusim.advice.registry import rules
+from gpusim.tracing.records import Trace
+
+if TYPE_CHECKING:
+    from gpusim.prediction.records import Prediction
+
+PLAYED = 5  # findings that are played again
+LEAST_GAIN = 0.01  # of the time: below, only defects are said that addresses and masks prove
+CERTAIN = frozenset(
+    {
+        "bank-conflict",
+        "uncoalesced",
+        "divergence",
+        "repeated-accesses",
+        "narrow-loads",
+        "atomics",
+    }
+)
+
+
+def find(trace: Trace, prediction: Prediction | None = None) -> list[Advice]:
+    """Return advice on a launch, the costliest first; one of kind "none" if all is well.
+
+    With a prediction, rules about time and the launch's shape speak too, and the first findings
+    have gains: the launch played again without the mechanism.
+    """
+    if prediction is not None and not _is_of(trace, prediction):
+        prediction = None
+    evidence = Evidence(trace, prediction)
+    spoken = rules(timed=prediction is not None)
+    found = [advice for rule in spoken.values() for advice in rule(evidence)]
+    found.sort(key=lambda advice: (-advice.cost, advice.line, advice.kind))
+    found = _each_cause_once(found)
+    if prediction is not None:
+        found = with_gains(found, prediction)
+    return found or [_nothing(evidence)]
+
+
+def _is_of(trace: Trace, prediction: Prediction) -> bool:
+    """Return whether trace and prediction are of the same machine code."""
+    if trace.prepared is None:
+        return False
+    mine, other = trace.prepared.program.instructions, prediction.prepared.program.instructions
+    return [row.op for row in mine] == [row.op for row in other]
+
+
+def _each_cause_once(found: Sequence[Advice]) -> list[Advice]:
+    """Return advice without those kinds that another finding of the same line explains."""
+    kept: list[Advice] = []
+    for advice in found:
+        explained = any(
+            advice.kind in other.explains and (not other.lines or advice.line in other.lines)
+            for other in found
+            if other is not advice
+        )
+        if not explained:
+            kept.append(advice)
+    return kept
+
+
+def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
+    """Return advice with the gains of the first findings, in the order of these."""
+    from gpusim.prediction.removals import parse, replay
+
+    played: list[Advice] = []
+    rest: list[Advice] = []
+    for advice in found:
+        removal = parse(advice.removal) if advice.removal else None
+        if removal is None or len(played) >= PLAYED or prediction.setting is None:
+            rest.append(advice)
+            continue
+        gain = replay(prediction, removal)
+        if gain.saves >= LEAST_GAIN or advice.kind in CERTAIN:
+            played.append(replace(advice, gain=gain))
+    played.sort(key=lambda advice: -advice.gain.saves if advice.gain else 0.0)
+    return [*played, *rest]
+
+
+def _nothing(evidence: Evidence) -> Advice:
+    first = min((line.line for line in evidence.trace.lines), default=0)
+    return Advice(
+        NONE,
+        first,
+        "No findings: no bank conflicts, few divergent branches, global accesses close to "
+        "coalesced.",
+    )

@@ -1,0 +1,52 @@
+"""Advice on a launch that was predicted: one block of it is traced beside, and gains are played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpusim.advice.findings import find
+from gpusim.advice.records import Advice
+from gpusim.advice.timed.limits import limit_of
+from gpusim.launch.events import Skip
+from gpusim.launch.prepared import Prepared
+from gpusim.prediction.bounds import SPINNING
+from gpusim.prediction.records import Prediction
+from gpusim.prediction.streams import without_results
+from gpusim.prediction.sweeps.jobs import Forecast
+from gpusim.tracing.records import Trace
+from gpusim.tracing.trace import source_of, trace_prepared
+
+
+def forecast_advice(forecast: Forecast) -> list[Advice]:
+    """Return advice on the first launch of a job that was predicted."""
+    launch, prediction = forecast.job.launches[0], forecast.first
+    source = source_of(launch.configured, launch.arguments, forecast.device.cc)
+    return advice_on(prediction, source)
+
+
+def advice_on(prediction: Prediction, source: Callable[[], Prepared] | None = None) -> list[Advice]:
+    """Return advice on a predicted launch; `source` prepares it in the lowering's code.
+
+    Where blocks wait for each other, nothing but their waits would change the time much.
+    """
+    if any(bound.name == SPINNING for bound in prediction.bounds):
+        return [limit_of(prediction)]
+    return find(typical_block(prediction, source), prediction)
+
+
+def typical_block(prediction: Prediction, source: Callable[[], Prepared] | None = None) -> Trace:
+    """Return the trace of a block of the largest class; uniform iterations are left out."""
+    assert prediction.setting is not None
+    largest = max(prediction.classes.classes, key=lambda one: one.blocks)
+    block = largest.ranges[0][0]
+    return trace_prepared(
+        without_results(prediction.setting.usual),
+        block_index=block,
+        chosen=[block],
+        on_skip=_left_out,
+        source=source,
+    )
+
+
+def _left_out(skip: Skip) -> None:
+    """Let uniform iterations be left out: the streams of the prediction count them."""

@@ -1,0 +1,58 @@
+"""An advice: a finding about the speed of a launch, with its cost and the gain of its cure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpusim.prediction.removals import Replay
+
+NONE = "none"
+LEAST_SAID = 0.005  # of the time
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A finding: kind, source line (0 for the launch as a whole), and a sentence with the cause.
+
+    `cost` is an estimate in cycles of an SM for each block, which orders findings without a device.
+    `removal` names the mechanism without which the launch can be played again, as `gpusim predict
+    --without` does; `gain` is the result.
+    `explains` are the stall reasons that are symptoms of the cause, at the `lines` it concerns.
+    """
+
+    kind: str
+    line: int
+    message: str
+    cost: float = 0.0
+    removal: str = ""
+    gain: Replay | None = None
+    explains: frozenset[str] = field(default_factory=frozenset)
+    lines: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def sentence(self) -> str:
+        """The message, with the time and the speed that its cure would give."""
+        if self.gain is None:
+            return self.message
+        if self.gain.saves < LEAST_SAID:
+            return f"{self.message.rstrip('.')}; without it the launch is as fast."
+        speedup = self.gain.speedup
+        digits = 0 if speedup >= 10 else 1 if speedup >= 1.1 else 2
+        times = f"{speedup:,.{digits}f}"
+        return (
+            f"{self.message.rstrip('.')}; without it {microseconds(self.gain.time_us)}, "
+            f"{times} times as fast."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the advice as plain data."""
+        document: dict[str, Any] = {"kind": self.kind, "line": self.line, "message": self.message}
+        return document if self.gain is None else {**document, "gain": self.gain.to_dict()}
+
+
+def microseconds(time_us: float) -> str:
+    """Return a time with three digits."""
+    digits = 0 if time_us >= 1000 else 1 if time_us >= 10 else 2
+    return f"{time_us:,.{digits}f} us"

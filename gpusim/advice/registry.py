@@ -1,0 +1,41 @@
+"""The rules of advice: one decorated function each, found by their modules in `rules`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+
+from gpusim.advice.evidence import Evidence
+from gpusim.advice.records import Advice
+
+Rule = Callable[[Evidence], Iterable[Advice]]
+
+_RULES: dict[str, Rule] = {}
+
+
+def rule(kind: str) -> Callable[[Rule], Rule]:
+    """Register a function from evidence to the findings of a kind."""
+
+    def register(function: Rule) -> Rule:
+        _RULES[kind] = function
+        return function
+
+    return register
+
+
+def rules(*, timed: bool) -> dict[str, Rule]:
+    """Return rules by the kind of their findings, in the order of kinds.
+
+    Those over predictions are among them where they are `timed`.
+    """
+    for name in ("rules", "timed") if timed else ("rules",):
+        package = importlib.import_module(f"gpusim.advice.{name}")
+        for found in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{found.name}")
+    known = dict(sorted(_RULES.items()))
+    return known if timed else {kind: one for kind, one in known.items() if _is_untimed(one)}
+
+
+def _is_untimed(one: Rule) -> bool:
+    return one.__module__.startswith("gpusim.advice.rules.")

@@ -1,0 +1,1 @@
+"""Rules over traces: counters by line, and machine code."""

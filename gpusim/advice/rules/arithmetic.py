@@ -1,0 +1,124 @@
+"""Costly arithmetic: quotients, 64-bit integers, double precision, special functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpusim.advice.evidence import SCHEDULERS, Evidence
+from gpusim.advice.records import Advice
+from gpusim.advice.registry import rule
+from gpusim.isa.ops import OPS
+from gpusim.program.addresses import address_registers
+
+LEAST_SHARE = 0.1  # of the cycles in which a block's warps issue
+THROTTLE = frozenset({"math-pipe-throttle", "dependent-instructions", "short-scoreboard"})
+
+
+# Results of an SM in a cycle, by compute capability: CUDA's programming guide, 5.4.1.
+DOUBLES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
+FEW_DOUBLES, SPECIALS, LANES = 2, 16, 32
+
+
+def _shares(evidence: Evidence) -> Iterator[tuple[int, list[int]]]:
+    """Yield lines with the instructions that only compute."""
+    for line, pcs in evidence.pcs_by_line():
+        mine = [pc for pc in pcs if OPS[evidence.instructions[pc].op].kind == "compute"]
+        mine = [pc for pc in mine if evidence.runs[pc] > 0]
+        if mine:
+            yield line, mine
+
+
+def _names(evidence: Evidence, pcs: Iterable[int]) -> str:
+    return " ".join(evidence.instructions[pc].op for pc in pcs)
+
+
+@rule("integer-division")
+def integer_division(evidence: Evidence) -> Iterable[Advice]:
+    """Quotients and remainders of integers, a sequence of a dozen instructions and more."""
+    for line, pcs in _shares(evidence):
+        if not divides(evidence, pcs):
+            continue
+        cost = evidence.issue_cycles(pcs)
+        if cost < LEAST_SHARE * evidence.issued_cycles:
+            continue
+        yield Advice(
+            "integer-division",
+            line,
+            f"line {line}: a quotient or remainder of integers by a variable, "
+            f"{100 * cost / evidence.issued_cycles:.0f} % of the instructions; a power of two "
+            "leaves a shift and a mask.",
+            cost,
+            f"integer-division@{line}",
+            explains=THROTTLE | {"special-functions", "integers-64"},
+            lines=frozenset({line}),
+        )
+
+
+def divides(evidence: Evidence, pcs: Sequence[int]) -> bool:
+    """Return whether instructions of a line divide integers: by way of a float's reciprocal."""
+    ops = _names(evidence, pcs)
+    return "I2F" in ops and "F2I" in ops and "MUFU" in ops
+
+
+@rule("double-precision")
+def double_precision(evidence: Evidence) -> Iterable[Advice]:
+    """Double precision that keeps its pipe for longer than all warps issue."""
+    interval = LANES * SCHEDULERS / DOUBLES.get(evidence.trace.cc, FEW_DOUBLES)
+    yield from _kept(evidence, "fp64", interval, "double-precision", "double precision")
+
+
+@rule("special-functions")
+def special_functions(evidence: Evidence) -> Iterable[Advice]:
+    """Square roots, sines, exponentials, conversions: a quarter of a warp or less in a cycle."""
+    interval = LANES * SCHEDULERS / SPECIALS
+    yield from _kept(evidence, "xu", interval, "special-functions", "the special function unit")
+
+
+def _kept(evidence: Evidence, unit: str, interval: float, kind: str, what: str) -> Iterator[Advice]:
+    """Yield lines whose instructions keep a unit for a large part of the cycles of issue."""
+    for line, pcs in _shares(evidence):
+        mine = [pc for pc in pcs if OPS[evidence.instructions[pc].op].unit == unit]
+        keeps = evidence.issue_cycles(mine) * interval
+        if not mine or keeps < 0.5 * evidence.issued_cycles:
+            continue
+        if unit == "xu" and any("F64" in evidence.instructions[pc].op for pc in mine):
+            continue  # conversions of double precision, which its own finding tells
+        yield Advice(
+            kind,
+            line,
+            f"line {line}: {what} is kept for {keeps * SCHEDULERS:,.0f} cycles of a scheduler for "
+            f"each block, which issues {evidence.issued_cycles * SCHEDULERS:,.0f} instructions.",
+            keeps,
+            f"{kind}@{line}",
+            explains=THROTTLE,
+        )
+
+
+@rule("integers-64")
+def integers_64(evidence: Evidence) -> Iterable[Advice]:
+    """Arithmetic of 64-bit integers, several instructions each."""
+    for line, pcs in _shares(evidence):
+        wide = _chained(evidence, pcs)
+        cost = evidence.issue_cycles(pcs)
+        if len(wide) < 2 or cost < LEAST_SHARE * evidence.issued_cycles or divides(evidence, pcs):
+            continue
+        yield Advice(
+            "integers-64",
+            line,
+            f"line {line}: 64-bit integers take {len(pcs)} instructions, "
+            f"{100 * cost / evidence.issued_cycles:.0f} % of all; 32 bits take a third of them.",
+            cost,
+            f"integers-64@{line}",
+            explains=THROTTLE,
+        )
+
+
+def _chained(evidence: Evidence, pcs: Sequence[int]) -> list[int]:
+    """Return wide multiplications whose results are multiplied again: no addresses."""
+    rows = evidence.instructions
+    assert evidence.trace.prepared is not None
+    addresses = address_registers(evidence.trace.prepared.program)
+    wide = [pc for pc in pcs if "IMAD.WIDE" in rows[pc].op]
+    wide = [pc for pc in wide if addresses.isdisjoint(rows[pc].dst)]
+    made = {register for pc in wide for register in rows[pc].dst}
+    return [pc for pc in wide if not made.isdisjoint(rows[pc].src)]

@@ -1,0 +1,60 @@
+"""Atomics that meet at one address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpusim.advice.evidence import Evidence
+from gpusim.advice.records import Advice
+from gpusim.advice.registry import rule
+from gpusim.isa.ops import OPS
+
+LEAST_REPLAYS = 1.0  # of an atomic instruction, on the mean
+BINDING = 0.3  # of the time that the bound of atomics has to be
+SYMPTOMS = frozenset({"long-scoreboard", "short-scoreboard", "lg-throttle", "mio-throttle"})
+
+
+@rule("atomics")
+def atomics(evidence: Evidence) -> Iterable[Advice]:
+    """Atomics of a warp, or of many blocks, that name one address."""
+    for line in evidence.lines:
+        for space in ("global", "shared"):
+            issued = evidence.count(line, f"{space}_atomics")
+            replays = evidence.count(line, f"{space}_atomic_replays")
+            if not issued:
+                continue
+            meets = replays >= LEAST_REPLAYS * issued
+            if not meets and not (space == "global" and _binds(evidence)):
+                continue
+            cost = max(1.0, replays / max(1, evidence.trace.traced_blocks))
+            if not evidence.is_worth_saying(cost):
+                continue
+            each = replays / issued
+            what = (
+                f"lanes of a warp meet at one address, {each:.1f} replays each"
+                if meets
+                else "blocks of the whole grid meet at one address"
+            )
+            yield Advice(
+                "atomics",
+                line,
+                f"line {line}: in {issued:,} atomics of {space} memory {what}; atomics on more "
+                "addresses, or fewer after a reduction in the warp, would not.",
+                cost,
+                f"atomics@{line}",
+                explains=SYMPTOMS,
+            )
+
+
+def _binds(evidence: Evidence) -> bool:
+    """Return whether atomics that meet limit the launch."""
+    made = evidence.prediction
+    if made is None:
+        return False
+    bounds = {bound.name: bound.time_us for bound in made.bounds}
+    return bounds.get("atomics", 0.0) >= BINDING * made.time_us
+
+
+def has_atomics(evidence: Evidence, line: int) -> bool:
+    """Return whether a source line has atomics."""
+    return any(row.line == line and OPS[row.op].kind == "atomic" for row in evidence.instructions)

@@ -1,0 +1,77 @@
+"""Local memory, and constants at differing addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpusim.advice.evidence import Evidence
+from gpusim.advice.records import Advice
+from gpusim.advice.registry import rule
+from gpusim.isa.ops import OPS
+
+LEAST_LOOKUPS = 2.0  # different constants of a warp's load, on the mean
+
+
+@rule("local-memory")
+def local_memory(evidence: Evidence) -> Iterable[Advice]:
+    """Arrays of a thread that are indexed, or registers that are spilled, in local memory."""
+    by_line: dict[int, float] = {}
+    for line, pcs in evidence.pcs_by_line():
+        cost = sum(evidence.runs[pc] for pc in pcs if _is_local(evidence, pc))
+        if cost:
+            by_line[line] = float(cost)
+    if not by_line:
+        return
+    line = max(by_line, key=lambda number: (by_line[number], -number))
+    cost = sum(by_line.values()) * 4  # sectors of a warp's words, side by side
+    if not evidence.is_worth_saying(cost):
+        return
+    yield Advice(
+        "local-memory",
+        line,
+        f"line {line}: {by_line[line]:,.0f} accesses of a block's warps are to local memory, for "
+        "an array that is indexed by a variable, or for registers that are spilled; shared memory "
+        "or constant indices would keep it on the SM.",
+        cost,
+        "local-memory",
+        explains=frozenset({"long-scoreboard", "lg-throttle", "latency"}),
+    )
+
+
+def _is_local(evidence: Evidence, pc: int) -> bool:
+    memory = evidence.instructions[pc].memory
+    return memory is not None and memory.space == "local"
+
+
+@rule("constants")
+def constants(evidence: Evidence) -> Iterable[Advice]:
+    """Loads of constants at addresses that differ among the lanes of a warp."""
+    made = evidence.prediction
+    if made is None:
+        return
+    asked: dict[int, float] = {}
+    runs: dict[int, float] = {}
+    rows = evidence.instructions
+    loads = {pc for pc, row in enumerate(rows) if OPS[row.op].action == "constant"}
+    for one in made.classes.classes[:1]:
+        for warp in one.stream.warps:
+            for pc, cost, times in zip(
+                warp.pc.tolist(), warp.cost.tolist(), warp.times.tolist(), strict=True
+            ):
+                if pc in loads:
+                    line = rows[pc].line
+                    asked[line] = asked.get(line, 0.0) + cost * times
+                    runs[line] = runs.get(line, 0.0) + times
+    for line, count in sorted(asked.items()):
+        each = count / runs[line]
+        if each < LEAST_LOOKUPS or not evidence.is_worth_saying(count):
+            continue
+        yield Advice(
+            "constants",
+            line,
+            f"line {line}: the lanes of a warp read {each:.0f} different constants, one after the "
+            "other; shared memory serves 32 words at once.",
+            count,
+            f"constants@{line}",
+            explains=frozenset({"short-scoreboard", "mio-throttle"}),
+        )

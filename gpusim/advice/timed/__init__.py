@@ -1,0 +1,1 @@
+"""Rules over predictions: stalls, the shape of a launch, its limits."""

@@ -1,0 +1,56 @@
+"""The nearest limit of a launch, and a word where no other rule has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gpusim.advice.evidence import Evidence
+from gpusim.advice.records import Advice, microseconds
+from gpusim.advice.registry import rule
+from gpusim.prediction.bounds import SPINNING
+from gpusim.prediction.records import Prediction
+
+LIMIT = "limit"
+REMEDIES: Mapping[str, str] = {
+    "issue": "fewer instructions",
+    "shared memory": "fewer wavefronts: fewer shared accesses, or fewer bank conflicts",
+    "L2": "fewer bytes from L2",
+    "DRAM": "fewer bytes from DRAM",
+    "constants": "fewer distinct constants per warp",
+    "atomics": "fewer atomics, or atomics on more addresses",
+    "block launch": "fewer blocks with more work each",
+    "latency": "shorter dependency chains, or more warps",
+    SPINNING: "a shorter path from acquire to release in each block, or fewer blocks",
+}
+AT_A_BOUND = 0.8  # a bound counts as reached from this fraction of the time on
+
+
+@rule(LIMIT)
+def limit(evidence: Evidence) -> Iterator[Advice]:
+    """The limit that is nearest, whether it is reached, and what would move it."""
+    if evidence.prediction is not None:
+        yield limit_of(evidence.prediction)
+
+
+def limit_of(made: Prediction) -> Advice:
+    """Return the limit that is nearest to a predicted time."""
+    bound = made.limiter
+    fraction = bound.time_us / made.time_us
+    remedy = REMEDIES.get(bound.name, f"less work for {bound.name}")
+    if bound.name == SPINNING:
+        text = (
+            f"Limiter: blocks spin on other blocks for {microseconds(bound.time_us)}. "
+            f"Fix: {remedy}."
+        )
+    elif fraction >= AT_A_BOUND:
+        text = (
+            f"Limiter {bound.name}: the duration is near its lower bound "
+            f"({100 * fraction:.0f} %). Fix: {remedy}."
+        )
+    else:
+        text = (
+            f"No lower bound is reached: the nearest, {bound.name}, is "
+            f"{microseconds(bound.time_us)}, {made.time_us / bound.time_us:.1f} times as fast; the "
+            "rest is exposed latency."
+        )
+    return Advice(LIMIT, 0, text)

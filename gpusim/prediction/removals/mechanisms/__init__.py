@@ -1,0 +1,1 @@
+"""The mechanisms that a launch can be played without, a function each."""

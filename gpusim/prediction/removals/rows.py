@@ -1,0 +1,40 @@
+"""Edits of streams that removals share: rows left out, columns changed at some instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.prediction.streams import WarpStream
+from gpusim.prediction.streams.stream import Loop
+
+Array = np.ndarray[Any, Any]
+
+
+def are_at(stream: WarpStream, pcs: Iterable[int]) -> Array:
+    """Return which rows of a stream are of some instructions."""
+    return np.isin(stream.pc, np.fromiter(pcs, dtype=stream.pc.dtype))
+
+
+def without(stream: WarpStream, left_out: Array) -> WarpStream:
+    """Return a stream without some rows; a loop of which nothing is left is gone."""
+    if not left_out.any():
+        return stream
+    kept = ~left_out
+    before = np.concatenate([[0], np.cumsum(kept)]).tolist()
+    loops = [Loop(before[a], before[b], times) for a, b, times in stream.loops]
+    return stream.at(kept, tuple(loop for loop in loops if loop.end > loop.first))
+
+
+def with_columns(stream: WarpStream, where: Array, **columns: Array) -> WarpStream:
+    """Return a stream with other values in some columns, where a mask says so."""
+    if not where.any():
+        return stream
+    made: dict[str, Any] = {}
+    for name, values in columns.items():
+        old = getattr(stream, name)
+        made[name] = np.where(where, values, old).astype(old.dtype)
+    return replace(stream, **made)

@@ -1,0 +1,51 @@
+"""Each lesson of the tour has its finding, whoever made the code."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpusim
+from gpusim import catalogue
+from gpusim.sass import wheels
+
+CODES = [
+    "lowering",
+    pytest.param("nvcc", marks=pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)),
+]
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize(
+    ("name", "kind", "line"),
+    [
+        ("reduce1", "divergence", 53),
+        ("reduce1", "integer-division", 53),
+        ("reduce2", "bank-conflict", 81),
+        ("reduce2", "idle-lanes", 80),
+        ("reduce3", "idle-lanes", 106),
+        ("reduce4", "idle-lanes", 132),
+    ],
+)
+def test_a_lesson_has_its_finding(name: str, kind: str, line: int, code: str) -> None:
+    assert (kind, line) in {(found.kind, found.line) for found in traced(name, code).findings}
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("name", ["reduce5_fixed", "reduce6"])
+def test_the_last_lessons_have_none_of_these(name: str, code: str) -> None:
+    assert [found.kind for found in traced(name, code).findings] == ["none"]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_divergence_is_counted_by_what_runs(code: str) -> None:
+    """Of 4 warps in 7 steps, all diverge in 5, one in each of the last two: by 2 and 1 lanes."""
+    found = next(f for f in traced("reduce1", code).findings if f.kind == "divergence")
+    assert "every 2nd lane takes the branch (iteration 0)" in found.message
+    assert "23 of the block's 28 executions diverge" in found.message
+    assert "the machine code predicates the body" in found.message
+
+
+def traced(name: str, code: str) -> gpusim.Trace:
+    """The trace of a kernel of the tour, four blocks of 128 threads."""
+    call = catalogue.find(name).call(catalogue.sample(512, "int32"), block=128)
+    return gpusim.trace(call.configured, *call.arguments, code=code)
