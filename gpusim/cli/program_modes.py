@@ -105,7 +105,9 @@ class Watched:
         """Return a launch's time and bound, looked up for an identical launch."""
         known = self.predictions.get(one.identity)
         if known is None:
-            found = predict_prepared(prepared, self.device, l2=self.l2, step_limit=self.step_limit)
+            found = predict_prepared(
+                replace(prepared, heap=None), self.device, l2=self.l2, step_limit=self.step_limit
+            )
             known = self.predictions[one.identity] = found.time_us, _bound(found)
         return known
 

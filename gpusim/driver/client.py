@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.driver import arena, images, launching, status
 from gpusim.driver.arena import Arena, OutOfMemoryError, Region
 from gpusim.driver.execution import Execution, LaunchOf
-from gpusim.driver.module import Function, Module
+from gpusim.driver.module import ContextHeap, Function, Module
 from gpusim.driver.status import RefusedError
 from gpusim.driver.timeline import BY_ADDRESS, TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
 from gpusim.driver.wire import Reply, Request
@@ -24,6 +24,7 @@ from gpusim.launch.prepared import Prepared
 
 _FIRST_HANDLE = 16  # streams below are the driver's own
 _COOPERATIVE = 1
+_MALLOC_HEAP_SIZE = 2  # CU_LIMIT_MALLOC_HEAP_SIZE
 _MOST_LAUNCHES = 1 << 40
 _TABLES = (
     "the program's CUDA runtime asks for internal tables of the driver (cuGetExportTable), which "
@@ -41,6 +42,7 @@ class Client:
         self.timeline = Timeline(device)
         self._modules: dict[int, Module] = {}
         self._functions: dict[int, Function] = {}
+        self._heap = ContextHeap(self.arena)
         self._handles = _FIRST_HANDLE
         self._asks_for_tables = False
         self.numbers = iter(range(1, _MOST_LAUNCHES))
@@ -159,7 +161,7 @@ class Client:
         if region is not None:
             begin = address - region.address
             what = f"an allocation of {region.size:,} bytes, from its byte {begin:,} on"
-        elif any(one.address <= address < one.end for one in self.arena.freed.values()):
+        elif self._is_freed(address):
             what = f"memory at {address:#x}, which is freed"
         else:
             what = f"{address:#x}, where no device memory is allocated"
@@ -179,7 +181,7 @@ class Client:
     def _load(self, request: Request) -> Reply:
         try:
             data = images.cubin_of(request.held, self.device.cc)
-            module = Module(data, self.device, self.arena)
+            module = Module(data, self.device, self.arena, self._heap)
             if module.cubin.arch // 10 != self.device.cc.major:
                 raise images.ImageError(
                     f"a cubin is for sm_{module.cubin.arch}, not for compute capability "
@@ -254,7 +256,7 @@ class Client:
             ready = launching.prepared(function, launch, request.held, self.arena)
             outcome = self.execution.execute(one, ready)
         except KernelFault as fault:
-            self.execution.failed(one, fault)
+            self.execution.failed(one, self._explained(fault))
             return Reply(0, (status.of_fault(fault),))
         except GpusimError as error:
             self.execution.failed(one, error)
@@ -263,6 +265,16 @@ class Client:
         taken = outcome.duration or self._unknown()
         self.timeline.launch(function.name, stream, taken)
         return Reply(0, (0,), outcome.printed)
+
+    def _explained(self, fault: KernelFault) -> KernelFault:
+        """Return a fault that names freed memory where the access went there."""
+        address = fault.place.index if fault.place is not None else None
+        if address is None or not self._is_freed(address):
+            return fault
+        return type(fault)(f"{fault}; the memory at {address:#x} was freed before", fault.place)
+
+    def _is_freed(self, address: int) -> bool:
+        return any(one.address <= address < one.end for one in self.arena.freed.values())
 
     def _unknown(self) -> Duration:
         """Return the duration of a launch without a prediction: its overhead alone."""
@@ -324,11 +336,15 @@ class Client:
 
     # The rest
 
-    def _limit(self, _: Request) -> Reply:
+    def _limit(self, request: Request) -> Reply:
+        limit, value = request.numbers
+        if limit == _MALLOC_HEAP_SIZE:
+            self._heap.size = value
         return Reply()
 
     def _reset(self, _: Request) -> Reply:
         self.arena.clear()
+        self._heap = ContextHeap(self.arena)
         self._modules.clear()
         self._functions.clear()
         return Reply()

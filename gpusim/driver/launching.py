@@ -59,14 +59,16 @@ def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> P
             size = code.kernel.parameters_end - begin
             bound.arguments[name] = np.zeros(max(size, 1), np.uint8)
     if code.heap:
-        bound.add_region(code.heap, module.heap)
+        bound.add_region(code.heap, module.heap.region)
     if code.grid_barrier is not None:
         bound.arguments[code.grid_barrier[0]] = np.zeros(GRID_BARRIER_WORDS, np.uint32)
     for region in arena.regions:
         bound.add_region(f"memory at {region.address:#x}", region)
     cc = function.device.cc
     made = program(function, given)
-    return Prepared(made, launch, bound.arguments, cc, places=bound.places)
+    heap = module.heap.given if code.heap else None
+    file = function.source_file
+    return Prepared(made, launch, bound.arguments, cc, file, places=bound.places, heap=heap)
 
 
 def program(function: Function, given: list[Given]) -> Program:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from gpusim.driver.arena import OWN, Arena, Region
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
+from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import MAX_THREADS_PER_BLOCK
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.cubin import Cubin, KernelCode
@@ -21,6 +24,24 @@ from gpusim.sass.translate import HEAP_BYTES, Code
 
 _REGISTERS_OF_A_BLOCK, _WARP = 65536, 32
 _WITHOUT_ASKING = 49152
+
+
+class ContextHeap:
+    """The heap of malloc in all kernels of a context, made when the first asks for it."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+        self.size = HEAP_BYTES
+
+    @cached_property
+    def region(self) -> Region:
+        """Its memory."""
+        return self._arena.allocate(self.size, OWN)
+
+    @cached_property
+    def given(self) -> Heap:
+        """The allocations of threads."""
+        return Heap(self.region.address, self.region.size)
 
 
 @dataclass(eq=False)
@@ -36,6 +57,12 @@ class Function:
     def code(self) -> Code:
         """Its machine code; GpusimError for unsimulated instructions."""
         return self.kernel.code(self.device.cc)
+
+    @cached_property
+    def source_file(self) -> str:
+        """The file of most of its lines, "" where the module has no lines."""
+        files = Counter(row.place.file for row in self.code.section.rows if row.place.line)
+        return next((name for name, _ in files.most_common(1) if Path(name).is_file()), "")
 
     @property
     def symbol(self) -> str:
@@ -91,10 +118,10 @@ class Function:
 class Module:
     """Machine code in the memory of a process."""
 
-    def __init__(self, data: bytes, device: Device, arena: Arena) -> None:
+    def __init__(self, data: bytes, device: Device, arena: Arena, heap: ContextHeap) -> None:
         self.digest = hashlib.sha256(data).hexdigest()
         self._file = CubinFile(data, f"module {self.digest[:8]}")
-        self._device, self._arena = device, arena
+        self._device, self._arena, self.heap = device, arena, heap
         self._functions: dict[str, Function] = {}
         self._variables: dict[str, Region] = {}
 
@@ -135,11 +162,6 @@ class Module:
             self._point(made, link.offset, link.array, link.added)
         return made
 
-    @cached_property
-    def heap(self) -> Region:
-        """The heap of malloc in kernels."""
-        return self._arena.allocate(HEAP_BYTES, OWN)
-
     def memory(self, name: str) -> Region:
         """Return the memory of a `__device__` variable; its initial pointers are resolved."""
         if name not in self._variables:
@@ -160,10 +182,9 @@ class Module:
         for region in self._variables.values():
             self._arena.free(region.address)
         self._variables.clear()
-        for name in ("constants", "heap"):
-            held = self.__dict__.pop(name, None)
-            if held is not None:
-                self._arena.free(held.address)
+        constants = self.__dict__.pop("constants", None)
+        if constants is not None:
+            self._arena.free(constants.address)
 
     @cached_property
     def _links(self) -> Links:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpusim.isa.ops import ANY_ARRAY, Program
 from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.paged import PagedCopy
 
@@ -38,7 +39,8 @@ class Prepared:
     `rehearsal` is the same launch in code that checks indices along each axis of an array, where
     this code does not: it is run first, on copies of the arrays. `places` are the addresses of
     arrays that have some already; the others are given theirs when they are run. `printed` takes
-    the output of printf, in the order of execution.
+    the output of printf, in the order of execution. `heap` is that of malloc, where it outlives the
+    launch.
     """
 
     program: Program
@@ -52,6 +54,7 @@ class Prepared:
     rehearsal: Prepared | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
     printed: list[bytes] | None = None
+    heap: Heap | None = None
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)

@@ -10,9 +10,9 @@ import numpy as np
 
 from gpusim.isa.ops import LOCAL_HIGH, SHARED_HIGH, BankLayout, behind
 from gpusim.launch.arguments import ArraySpec, NullPointer
+from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
-from gpusim.machine.device_heap import Heap
 from gpusim.machine.storage import Allocation, allocate
 
 Array = np.ndarray[Any, Any]
@@ -100,7 +100,8 @@ def allocated(prepared: Prepared) -> dict[str, Allocation]:
         return made
     if layout.heap:
         whole = made[layout.heap]
-        made[layout.heap] = replace(whole, heap=Heap(whole.address, whole.array.nbytes))
+        heap = prepared.heap or Heap(whole.address, whole.array.nbytes)
+        made[layout.heap] = replace(whole, heap=heap)
     for name in (name for name in layout.links if isinstance(name, str)):
         for offset, array, added in layout.links[name]:
             made[name].bytes_at(offset, 8)[:] = _address(made[array].address + added)

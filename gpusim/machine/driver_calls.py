@@ -16,8 +16,8 @@ import numpy as np
 
 from gpusim.errors import KernelFault, OutOfBoundsError
 from gpusim.isa.ops import LOCAL_HIGH, Instruction
+from gpusim.launch.device_heap import Heap
 from gpusim.machine.context import Context
-from gpusim.machine.device_heap import Heap
 from gpusim.machine.device_printf import formatted
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group

@@ -16,11 +16,11 @@ from gpusim.errors import FaultPlace, KernelFault, MisalignedError, OutOfBoundsE
 from gpusim.isa import floats
 from gpusim.isa.ops import Memory
 from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import Dim3, places_of
 from gpusim.launch.paged import PagedCopy
 from gpusim.launch.prepared import Place
 from gpusim.machine import barrier_words, packed_sums
-from gpusim.machine.device_heap import Heap
 
 Array = np.ndarray[Any, Any]
 

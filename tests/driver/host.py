@@ -32,6 +32,14 @@ extern "C" __global__ void race(int* out) {
     s[threadIdx.x] = 1;
     out[threadIdx.x] = s[63 - threadIdx.x];
 }
+__device__ int* slots[64];
+extern "C" __global__ void makes() {
+    slots[threadIdx.x] = (int*)malloc(16);
+    slots[threadIdx.x][1] = threadIdx.x;
+}
+extern "C" __global__ void uses(int* out) { out[threadIdx.x] = 2 * slots[threadIdx.x][1]; }
+extern "C" __global__ void drops() { free(slots[threadIdx.x]); }
+extern "C" __global__ void prints() { printf("block %d of %d\\n", blockIdx.x, gridDim.x); }
 struct Node { Node* next; int value; };
 extern "C" __global__ void follow(Node* first, int* sum) {
     for (Node* one = first; one; one = one->next) *sum += one->value;

@@ -73,6 +73,32 @@ call("cuMemFree_v2", out)
     assert "arg0[4000000] is out of bounds: arg0 has 400 elements" in ran.err
 
 
+def test_an_access_to_freed_memory_is_called_one(host: Host) -> None:
+    ran = host.run(
+        """
+out, kept = take(4000400), take(400)
+call("cuMemFree_v2", out)
+launch("beyond", 1, 1, out)
+""",
+    )
+    assert "was freed before" in ran.err
+
+
+def test_memory_of_malloc_outlives_the_kernel(host: Host) -> None:
+    ran = host.run(
+        """
+out = take(256)
+launch("makes", 1, 64); launch("uses", 1, 64, out); launch("drops", 1, 64)
+print(struct.unpack("64i", back(out, 256))[63])
+""",
+    )
+    assert (ran.code, ran.out) == (0, ["126"])
+
+
+def test_kernels_print_to_the_programs_output(host: Host) -> None:
+    assert host.run('launch("prints", 2, 1)').out == ["block 0 of 2", "block 1 of 2"]
+
+
 @pytest.mark.parametrize(
     ("text", "status", "words"),
     [
